@@ -1,5 +1,4 @@
-//! What each make of Bananas' clients can read: the rules by which it refuses a record, a result, or the word that
-//! tells of one.
+//! Rules by which each variant of Bananas' clients refuses a record, a result, or the message about a result.
 
 use std::collections::HashMap;
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 const STATUSES: [&str; 5] = ["pending", "processing", "completed", "failed", "scheduled"];
 const PRIORITIES: [&str; 3] = ["high", "normal", "low"];
-/// What Python's client wants to find in a record.
+/// Fields that Python's client requires in a record.
 const NEEDED: [&str; 7] = [
     "id",
     "name",
@@ -29,10 +28,10 @@ const WORDS: [&str; 7] = [
     "routing_key",
 ];
 
-/// Whether this make's client gives the job of a record.
+/// Checks that this variant's client accepts the job of a record.
 ///
 /// # Errors
-/// Why not.
+/// The reason why it refuses the record.
 pub fn record(make: Peer, text: &str) -> Result<(), String> {
     let job: Value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
     let fields = job.as_object().ok_or("no object")?;
@@ -73,10 +72,10 @@ pub fn record(make: Peer, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether this make's client gives a result.
+/// Checks that this variant's client accepts a result.
 ///
 /// # Errors
-/// Why not.
+/// The reason why it refuses the result.
 pub fn result(make: Peer, fields: &HashMap<String, String>) -> Result<(), String> {
     let field = |name: &str| fields.get(name).ok_or_else(|| format!("no {name}"));
     let status = field("status")?;
@@ -97,10 +96,11 @@ pub fn result(make: Peer, fields: &HashMap<String, String>) -> Result<(), String
     }
 }
 
-/// Whether this make's client goes on to the result when it hears this word. The one in Go gives up on any other.
+/// Checks that this variant's client goes on to the result when it receives this message. The client in Go gives up
+/// on any other message.
 ///
 /// # Errors
-/// That it does not.
+/// The client does not accept the message.
 pub fn word(make: Peer, word: &str) -> Result<(), String> {
     match make {
         Peer::Go | Peer::GoRouted if word != "ready" => Err(format!("it gives up on `{word}`")),
@@ -116,8 +116,8 @@ fn known(value: Option<&Value>, words: &[&str]) -> Result<(), String> {
     }
 }
 
-/// A time: Go wants RFC 3339 with a zone and takes any number of digits, Python up to 3.10 three or six of them or none,
-/// and no zone if need be.
+/// Checks a time. Go requires RFC 3339 with a zone and any number of digits. Python up to 3.10 accepts three or six
+/// digits or none, and no zone is needed.
 fn time(make: Peer, text: &str) -> Result<(), String> {
     let refused = || format!("no time: {text}");
     let (whole, rest) = text.split_at_checked(19).ok_or_else(refused)?;

@@ -1,11 +1,11 @@
-//! A fake: a connection to no server that answers everything with a number, as one does that was put in the place of
-//! another: it takes every word, and knows of nothing that was asked of the other one.
+//! A fake: a connection without a server that answers every command with a number. It acts like a server that
+//! replaced another one and accepts every command, but lacks the earlier server's state.
 
 use futures_util::future::BoxFuture;
 use meshwork_broker::conn::{Conn, Ear, Transport};
 use redis::{Cmd, ErrorKind, Pipeline, RedisFuture, RedisResult, Value};
 
-/// The connection.
+/// The fake connection.
 #[derive(Debug, Clone, Copy)]
 pub struct FakeAgreeing;
 

@@ -1,5 +1,5 @@
-//! A connection around one that works, where a test says what becomes of a call: the half of it that does not know what
-//! that is.
+//! A connection that wraps a working one, where a test decides the fate of each call. This file is the part without
+//! the decisions.
 
 use std::fmt::Debug;
 use std::io;
@@ -9,36 +9,36 @@ use meshwork_broker::conn::{Conn, Ear, Transport};
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
-/// What becomes of a call that is not simply carried out.
+/// Fate of a call that is not simply carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is never answered, and has no effect.
+    /// The call gets no answer, and has no effect.
     Silent,
-    /// It breaks its connection, and has no effect.
+    /// The connection breaks, and the call has no effect.
     Before,
-    /// It takes effect and breaks its connection: nobody learns of it.
+    /// The call takes effect and the connection breaks before the answer.
     After,
 }
 
-/// What a test says of the calls of a connection.
+/// Decisions of a test about the calls of a connection.
 pub trait Fates: Debug + Clone + Send + Sync + 'static {
-    /// The same for a connection of its own.
+    /// Returns the decisions for a dedicated connection.
     #[must_use]
     fn dedicated(&self) -> Self;
 
-    /// What becomes of the next call, which goes over the wire like this. None if it is carried out and answered.
+    /// Returns the fate of the next call, given the bytes that it sends. `None`: it is carried out and answered.
     fn next(&self, packed: impl FnOnce() -> Vec<u8>) -> Option<Fate>;
 
-    /// Whether these replies are lost, of a call that was to be answered.
+    /// Returns true if these replies of an answered call are lost.
     fn loses(&self, _: &[Value]) -> bool {
         false
     }
 
-    /// These replies were lost.
+    /// Receives the replies that were lost.
     fn lost(&self, _: Vec<Value>) {}
 }
 
-/// The connection.
+/// A connection with decisions about its calls.
 #[derive(Debug, Clone)]
 pub struct Around<F> {
     inner: Conn,
@@ -75,7 +75,7 @@ fn broken() -> redis::RedisError {
     io::Error::new(io::ErrorKind::ConnectionReset, "broken on purpose").into()
 }
 
-/// Whether a word goes over the wire in these bytes.
+/// Returns true if `bytes` contain a word as a command or an argument.
 pub(crate) fn contains(bytes: &[u8], word: &str) -> bool {
     let mut parts = bytes.windows(word.len());
     parts.any(|part| part == word.as_bytes())

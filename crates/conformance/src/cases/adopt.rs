@@ -1,4 +1,4 @@
-//! adopt: jobs of other clients come under watch.
+//! adopt: jobs of other clients are watched.
 
 use meshwork_broker::{Adopted, Error, MAX_ITEMS};
 use meshwork_model::name::JobId;
@@ -21,7 +21,7 @@ cases![
     more_than_1000_are_refused,
 ];
 
-/// A job of type `osis`.
+/// Returns a job of type `osis`.
 pub(super) fn osis(id: &str) -> Result<Adopted, Failure> {
     Ok(Adopted {
         id: JobId::foreign(id.to_owned()),
@@ -38,7 +38,7 @@ pub(super) async fn adopt(world: &World, ids: &[&str]) -> Result<usize, Failure>
     Ok(world.broker.adopt(&jobs).await?)
 }
 
-/// It died between the two commands.
+/// The client died between the two commands.
 async fn a_job_that_its_client_never_pushed_is_run(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     write(world, "j1", &["status", "dispatched", "script", "1"]).await?;
@@ -52,7 +52,7 @@ async fn a_job_that_its_client_never_pushed_is_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And died before it said so.
+/// The worker died before it wrote `started`.
 async fn a_job_that_an_old_worker_took_is_run(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     put_old(world, "j1", &[]).await?;
@@ -65,7 +65,7 @@ async fn a_job_that_an_old_worker_took_is_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// When its timeout has passed, not before.
+/// The job runs when its timeout has passed, not before.
 async fn a_job_that_an_old_worker_started_is_run(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     put_old(world, "j1", &["timeout", "3"]).await?;
@@ -79,7 +79,7 @@ async fn a_job_that_an_old_worker_started_is_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// On the old list, or on the queue of its type.
+/// Neither a job on the old list nor one on the queue of its type changes.
 async fn what_stands_on_a_list_is_left(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     put_old(world, "j1", &[]).await?;
@@ -92,13 +92,13 @@ async fn what_stands_on_a_list_is_left(world: &World) -> Outcome {
     }
     same!(world.list(&old(world)).await?, ["j1"]);
     same!(world.waiting().await?, ["j2"]);
-    // Where its client waits, its list says.
+    // The field says on which list its client waits for the reply.
     same!(world.field("j2", "mw_legacy").await?.as_deref(), Some("0"));
     same!(world.field("j1", "mw_legacy").await?, None);
     Ok(())
 }
 
-/// As when it is claimed.
+/// The same rule holds for a claim.
 async fn a_hash_without_a_status_is_no_job(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     write(world, "j1", &["script", "1"]).await?;
@@ -109,7 +109,7 @@ async fn a_hash_without_a_status_is_no_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Ended, waiting, leased, delayed, or no job.
+/// Jobs that have ended, wait, have a lease or a delay, and hashes without a job, stay.
 async fn what_is_not_adrift_is_left(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     for (id, status) in [
@@ -146,7 +146,7 @@ async fn what_is_not_adrift_is_left(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// And is looked at when it was to be.
+/// The time of the first check stays.
 async fn said_twice_it_counts_once(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     put_old(world, "j1", &[]).await?;
@@ -157,7 +157,7 @@ async fn said_twice_it_counts_once(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Its type, and a queue of ours; an old list as its queue is none.
+/// The type and the canonical queue of a record stay; an old list as its queue is replaced.
 async fn what_the_record_says_stays(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let queue = world.queue_of("osis:group:io");
@@ -177,7 +177,7 @@ async fn what_the_record_says_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Where it stands, it is left.
+/// A job on that list stays there.
 async fn the_worker_in_either_spelling_names_the_old_list(world: &World) -> Outcome {
     let pattern = format!("{}{{worker_id}}", world.keys().legacy_work_prefix());
     set(world, "osis", &format!("dual {pattern} {AGE}")).await?;
@@ -199,7 +199,7 @@ async fn the_worker_in_either_spelling_names_the_old_list(world: &World) -> Outc
     Ok(())
 }
 
-/// Also after it was pushed again.
+/// The reply also goes there when the job was pushed again.
 async fn its_client_is_answered_where_it_waits(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     put_old(world, "j1", &[]).await?;
@@ -214,7 +214,7 @@ async fn its_client_is_answered_where_it_waits(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing is written then; a thousand are taken.
+/// A refused call writes nothing; a call with a thousand jobs succeeds.
 async fn more_than_1000_are_refused(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let mut jobs = Vec::new();

@@ -1,4 +1,4 @@
-//! watch, where records, clocks and turns are not as they should be.
+//! watch, with invalid records, clocks that jump, and concurrent calls.
 
 use super::old_side::{AGE, look_after, migrate, old, pop, set, start, write};
 use super::world::{LEASE_MS, START, WORKER, ids};
@@ -15,7 +15,7 @@ cases![
     two_at_once_push_once,
 ];
 
-/// No record, or a list of that name.
+/// The key has no record, or a list with that name.
 async fn what_is_no_job_is_forgotten(world: &World) -> Outcome {
     let watch = world.keys().watch();
     world.raw::<()>(&["LPUSH", &world.key("list"), "x"]).await?;
@@ -28,7 +28,7 @@ async fn what_is_no_job_is_forgotten(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Of whoever wrote them.
+/// The writer of the status does not matter.
 async fn other_statuses_are_left(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;
@@ -44,7 +44,7 @@ async fn other_statuses_are_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever stands in them, the next job is looked at, and nothing runs before its time.
+/// With any field values, the next job is checked, and no job runs before its time.
 async fn odd_fields_stop_nobody(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let odd = [
@@ -68,7 +68,7 @@ async fn odd_fields_stop_nobody(world: &World) -> Outcome {
     // The default timeout is half an hour.
     for _ in 0..20 {
         world.pass(AGE);
-        // Where the type says nothing, looks are farther apart.
+        // Where the type has no migration, checks are farther apart.
         check!(world.broker.watch().await?.looked > odd.len() * 4);
         world
             .raw::<()>(&["ZADD", &world.keys().watch(), "1", "last"])
@@ -81,7 +81,7 @@ async fn odd_fields_stop_nobody(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is looked after like the others.
+/// The job is checked like the others.
 async fn an_id_that_is_no_text_stops_nobody(world: &World) -> Outcome {
     let mut watched = redis::cmd("ZADD");
     watched.arg(world.keys().watch()).arg(1).arg(b"\xff\xfe");
@@ -102,7 +102,7 @@ async fn an_id_that_is_no_text_stops_nobody(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By years, when the job was pushed; it is looked at all the same.
+/// The clock was ahead by years when the job was pushed; the job is checked all the same.
 async fn the_clock_was_ahead(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.at(START + 100_000_000_000);
@@ -115,7 +115,7 @@ async fn the_clock_was_ahead(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its time begins anew.
+/// The time until its next check begins again.
 async fn the_clock_is_set_back_while_a_job_is_away(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;
@@ -129,7 +129,7 @@ async fn the_clock_is_set_back_while_a_job_is_away(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The rest comes with the next one, those that are due longest first.
+/// The rest comes with the next call; jobs that have been due longest come first.
 async fn at_most_200_in_one_call(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let names: Vec<_> = (0..450).map(|n| format!("j{n}")).collect();
@@ -144,7 +144,7 @@ async fn at_most_200_in_one_call(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As when a turn is given twice.
+/// Two workers may run the same maintenance.
 async fn two_at_once_push_once(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;

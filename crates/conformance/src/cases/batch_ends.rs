@@ -1,5 +1,5 @@
-//! How batches end otherwise than with a report of their last job: cancelled, left alone by their client, with
-//! jobs that others end or delete, many at once, one within another.
+//! Ends of batches other than by a report of their last job: cancelled; abandoned by their client; with jobs that
+//! others end or delete; many at once; one batch within another.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ cases![
     batches_end_though_a_callback_has_no_queue,
 ];
 
-/// Between two looks at a batch, in milliseconds.
+/// Interval between two checks of a batch, in milliseconds.
 const PAUSE: u64 = 30_000;
 
 async fn tend(world: &World) -> Got<(usize, bool)> {
@@ -45,7 +45,7 @@ async fn cancel(world: &World, id: &str) -> Got<BatchCancelled> {
     Ok(world.broker.cancel_batch(&batch_id(id)?, "no more").await?)
 }
 
-/// What runs is told; what it reports is counted, and no callback runs.
+/// Running jobs get a stop request; their reports are counted, and no callback runs.
 async fn batches_are_cancelled_with_all_that_waits(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j1", "j2", "j3"]).await?;
@@ -85,7 +85,7 @@ async fn batches_are_cancelled_with_all_that_waits(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is queued already. The others end with the batch, at once where it has no jobs left.
+/// The callback is queued already. The others end with the batch, at once if it has no jobs left.
 async fn batches_let_a_callback_run_that_was_queued_before(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j"]).await?;
@@ -97,7 +97,7 @@ async fn batches_let_a_callback_run_that_was_queued_before(world: &World) -> Out
     Ok(())
 }
 
-/// Also those that run on: each is looked at in its turn.
+/// Jobs that go on running are checked too, each in its turn.
 async fn batches_look_at_all_their_jobs(world: &World) -> Outcome {
     open(world, "b", &[]).await?;
     add_many(world, "b", 1200).await?;
@@ -115,7 +115,7 @@ async fn batches_look_at_all_their_jobs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Adds so many jobs, `j0` and so on, a thousand in a call.
+/// Adds this many jobs, `j0` and so on, in calls of a thousand.
 pub(super) async fn add_many(world: &World, batch: &str, many: usize) -> Outcome {
     for from in (0..many).step_by(MAX_ITEMS) {
         let ids = from..many.min(from + MAX_ITEMS);
@@ -127,7 +127,7 @@ pub(super) async fn add_many(world: &World, batch: &str, many: usize) -> Outcome
     Ok(())
 }
 
-/// No call stops more than it has room for.
+/// Each call cancels a bounded number of jobs.
 async fn batches_are_cancelled_part_by_part(world: &World) -> Outcome {
     open(world, "b", &[]).await?;
     add_many(world, "b", 400).await?;
@@ -147,7 +147,7 @@ async fn batches_are_cancelled_part_by_part(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever began it may be dead.
+/// The client that began to cancel may be dead.
 async fn batches_that_nobody_cancels_to_the_end_are_cancelled(world: &World) -> Outcome {
     open(world, "b", &[]).await?;
     add_many(world, "b", 400).await?;
@@ -165,7 +165,7 @@ async fn batches_that_nobody_cancels_to_the_end_are_cancelled(world: &World) -> 
     Ok(())
 }
 
-/// Through their stop queue; they know no control queue.
+/// Old workers read their stop queue, and no control queue.
 async fn batches_tell_old_workers_to_stop(world: &World) -> Outcome {
     open(world, "b", &[]).await?;
     add(world, "b", &["j"]).await?;
@@ -182,7 +182,7 @@ async fn batches_tell_old_workers_to_stop(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What its client meant to add is not there: it did not succeed, whatever becomes of the rest.
+/// The client's remaining jobs are missing, so the batch fails whatever the ends of its jobs.
 async fn batches_that_nobody_seals_have_failed(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j"]).await?;
@@ -207,7 +207,7 @@ async fn batches_that_nobody_seals_have_failed(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The time begins anew with each addition.
+/// The timeout begins again with each addition.
 async fn batches_to_which_jobs_are_added_stay_open(world: &World) -> Outcome {
     let mut batch = NewBatch::new(batch_id("b")?);
     batch.open_for = Duration::from_secs(60);
@@ -227,7 +227,7 @@ async fn batches_to_which_jobs_are_added_stay_open(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker of another make writes the record only.
+/// A foreign worker writes only the record.
 async fn batches_count_jobs_that_others_end(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j1", "j2"]).await?;
@@ -245,7 +245,7 @@ async fn batches_count_jobs_that_others_end(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Those that stand on an old list too are looked at anyway.
+/// Jobs that are also on an old list are watched anyway.
 async fn batches_count_jobs_under_watch_at_once(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j"]).await?;
@@ -262,7 +262,7 @@ async fn batches_count_jobs_under_watch_at_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// They have not finished.
+/// A deleted job has not finished.
 async fn batches_count_jobs_that_are_deleted(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j1", "j2"]).await?;
@@ -275,7 +275,7 @@ async fn batches_count_jobs_that_are_deleted(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever deleted it by hand.
+/// The records were deleted by hand.
 async fn batches_count_what_is_gone(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j"]).await?;
@@ -284,7 +284,7 @@ async fn batches_count_what_is_gone(world: &World) -> Outcome {
     world.pass(PAUSE);
     tend(world).await?;
     same!(counts(world, "b").await?, (1, 0, 1, BatchState::Failed));
-    // And a batch that somebody deleted leaves nothing behind.
+    // A batch that was deleted leaves no key behind.
     open(world, "c", &[]).await?;
     add(world, "c", &["k"]).await?;
     world
@@ -310,7 +310,7 @@ async fn batches_count_what_is_gone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Not at each turn; and however the clock was set meanwhile.
+/// The checks have an interval, also when the clock was set.
 async fn batches_look_again_after_a_while(world: &World) -> Outcome {
     open(world, "b", &[]).await?;
     add(world, "b", &["j"]).await?;
@@ -335,7 +335,7 @@ async fn batches_look_again_after_a_while(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Claims so many jobs and finishes them in one call.
+/// Claims this many jobs and finishes them in one call.
 pub(super) async fn finish_all(world: &World, many: usize) -> Outcome {
     let jobs = world.take(many).await?;
     let result = |claimed| JobResult {
@@ -360,7 +360,7 @@ pub(super) async fn finish_all(world: &World, many: usize) -> Outcome {
     Ok(())
 }
 
-/// More in one call than it has room for: the rest with the next turn.
+/// One call ends a bounded number of batches; the next calls end the rest.
 async fn batches_that_end_together_all_end(world: &World) -> Outcome {
     let many = 130;
     for n in 0..many {
@@ -382,8 +382,8 @@ async fn batches_that_end_together_all_end(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A batch ends when the callbacks of those within it have ended: well, where one was not needed; in error,
-/// where it could not run.
+/// A batch ends when the callbacks of its inner batches have ended. A callback that was not needed counts as a
+/// success, and one that could not run as an error.
 async fn batches_hold_callbacks_of_others(world: &World) -> Outcome {
     open(world, "outer", &[(Callback::Done, "last")]).await?;
     for (inner, well, needed) in [("good", true, "success"), ("bad", false, "failure")] {
@@ -408,7 +408,7 @@ async fn batches_hold_callbacks_of_others(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The outer batch counts out a job of its own, then a callback that is not needed.
+/// The outer batch counts its own job, then a callback that is not needed.
 async fn batches_that_end_one_another_end_in_one_call(world: &World) -> Outcome {
     open(world, "outer", &[(Callback::Done, "last")]).await?;
     add(world, "outer", &["o"]).await?;
@@ -432,7 +432,7 @@ async fn batches_that_end_one_another_end_in_one_call(world: &World) -> Outcome 
     Ok(())
 }
 
-/// Its key is no list: it ends in error, as a dead letter, and the batch has ended all the same.
+/// The queue's key is no list: the callback ends as a dead letter, and the batch still ends.
 async fn batches_end_though_a_callback_has_no_queue(world: &World) -> Outcome {
     let mut batch = NewBatch::new(batch_id("b")?);
     let mut job = world.job("done")?;

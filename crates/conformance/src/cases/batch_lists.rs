@@ -1,4 +1,4 @@
-//! Which batches there are, how long they are kept, and whose jobs theirs are.
+//! Lists of batches, their retention, and the ownership of their jobs.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ cases![
     batches_leave_callbacks_of_others_alone,
 ];
 
-/// First those that go on.
+/// Open batches come first.
 async fn batches_are_listed(world: &World) -> Outcome {
     for id in ["b1", "b2", "b3"] {
         let mut batch = NewBatch::new(batch_id(id)?);
@@ -47,7 +47,7 @@ async fn batches_are_listed(world: &World) -> Outcome {
     Ok(())
 }
 
-/// With their retention, like jobs.
+/// Batches have the same retention as jobs.
 async fn batches_are_forgotten_by_age(world: &World) -> Outcome {
     open(world, "b", &[]).await?;
     seal(world, "b").await?;
@@ -70,7 +70,7 @@ async fn batches_are_forgotten_by_age(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The oldest go first; those that go on never.
+/// The oldest batches go first; open batches stay.
 async fn batches_are_forgotten_by_number(world: &World) -> Outcome {
     for id in ["b1", "b2", "b3", "open"] {
         world.pass(1);
@@ -94,7 +94,7 @@ async fn batches_are_forgotten_by_number(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It may have been counted out before.
+/// The job may have been counted before.
 async fn batches_count_nobody_who_is_not_among_them(world: &World) -> Outcome {
     open(world, "b", &[]).await?;
     add(world, "b", &["j1", "j2"]).await?;
@@ -106,7 +106,7 @@ async fn batches_count_nobody_who_is_not_among_them(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job of the same id may be another's by now.
+/// A job with the same id may belong to another client by now.
 async fn batches_leave_callbacks_of_others_alone(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j"]).await?;

@@ -1,5 +1,5 @@
-//! Batches: who belongs to one, what is counted, and when callbacks run. How batches end otherwise than with
-//! the last of their jobs is in [`super::batch_ends`].
+//! Batches: their jobs, their counters, and their callbacks. [`super::batch_ends`] has ends other than by the last
+//! job.
 
 use meshwork_broker::{
     BatchOpened, BatchRefusal, BatchSealed, BatchState, BatchStatus, Enqueued, Failed, Finished,
@@ -38,7 +38,7 @@ pub(super) fn batch_id(id: &str) -> Got<BatchId> {
     Ok(id.parse()?)
 }
 
-/// Opens a batch with callbacks of these ids.
+/// Opens a batch with callbacks that have these ids.
 pub(super) async fn open(world: &World, id: &str, callbacks: &[(Callback, &str)]) -> Outcome {
     let mut batch = NewBatch::new(batch_id(id)?);
     for (kind, job) in callbacks {
@@ -48,13 +48,13 @@ pub(super) async fn open(world: &World, id: &str, callbacks: &[(Callback, &str)]
     Ok(())
 }
 
-/// With all three callbacks: `done`, `success` and `failure`.
+/// Opens a batch with all three callbacks: `done`, `success` and `failure`.
 pub(super) async fn open_whole(world: &World, id: &str) -> Outcome {
     let callbacks = Callback::ALL.map(|kind| (kind, kind.as_str()));
     open(world, id, &callbacks).await
 }
 
-/// A job of a batch.
+/// Returns a job of a batch.
 pub(super) fn member(world: &World, batch: &str, id: &str) -> Got<NewJob> {
     let mut job = world.job(id)?;
     let batch = batch_id(batch)?;
@@ -62,13 +62,13 @@ pub(super) fn member(world: &World, batch: &str, id: &str) -> Got<NewJob> {
     Ok(job)
 }
 
-/// Adds jobs that are not there yet.
+/// Adds jobs that do not exist yet.
 pub(super) async fn add(world: &World, batch: &str, ids: &[&str]) -> Outcome {
     let jobs: Got<Vec<_>> = ids.iter().map(|id| member(world, batch, id)).collect();
     world.put_jobs(&jobs?).await
 }
 
-/// What becomes of one job more.
+/// Adds one more job, and returns the answer.
 async fn added(world: &World, job: NewJob) -> Got<Enqueued> {
     let mut answers = world.broker.enqueue(&[job]).await?;
     answers.pop().ok_or_else(|| Failure::new("no answer"))
@@ -83,13 +83,13 @@ pub(super) async fn status(world: &World, id: &str) -> Got<BatchStatus> {
     status.ok_or_else(|| Failure::new(format!("batch {id} is not there")))
 }
 
-/// Total, succeeded, failed, and what it does.
+/// Returns the total, the successes, the failures, and the state.
 pub(super) async fn counts(world: &World, id: &str) -> Got<(u64, u64, u64, BatchState)> {
     let status = status(world, id).await?;
     Ok((status.total, status.succeeded, status.failed, status.state))
 }
 
-/// Claims the next job, which has to be this one, and ends it.
+/// Claims the next job, which must be this one, and ends it.
 pub(super) async fn run(world: &World, id: &str, well: bool) -> Outcome {
     let claimed = world.take_one().await?;
     same!(claimed.job.id, id);
@@ -104,7 +104,7 @@ pub(super) async fn run(world: &World, id: &str, well: bool) -> Outcome {
     Ok(())
 }
 
-/// What a callback is told.
+/// Returns the input of a callback.
 pub(super) async fn told(world: &World, id: &str) -> Got<(String, u64, u64, u64)> {
     let input = world.read(id).await?.input.unwrap_or_default();
     let end = BatchEnd::parse(&input).map_err(Failure::new)?;
@@ -116,7 +116,7 @@ pub(super) async fn told(world: &World, id: &str) -> Got<(String, u64, u64, u64)
     ))
 }
 
-/// They are jobs that wait, and stand on no queue.
+/// Callbacks are waiting jobs in no queue.
 async fn batches_open_with_callbacks_that_wait(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     same!(counts(world, "b").await?, (0, 0, 0, BatchState::Open));
@@ -133,7 +133,7 @@ async fn batches_open_with_callbacks_that_wait(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever pushes its id to a queue by hand.
+/// A callback does not start even if its id is pushed by hand.
 async fn batches_start_no_callback_before(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     world.push("done").await?;
@@ -142,7 +142,7 @@ async fn batches_start_no_callback_before(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As after a broken connection.
+/// The call is repeated, as after a broken connection.
 async fn batches_are_opened_once(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j"]).await?;
@@ -154,7 +154,7 @@ async fn batches_are_opened_once(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Neither the batch nor the callbacks that stand before the refused one.
+/// Neither the batch nor the callbacks before the refused one are written.
 async fn batches_write_nothing_where_a_callback_is_refused(world: &World) -> Outcome {
     world.put(&["taken"]).await?;
     let before = world.all().await?;
@@ -193,7 +193,7 @@ async fn batches_count_each_job_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The callbacks on success and on its end are queued, each once, and are told how it went.
+/// The callbacks for success and for the end are queued once, with the counters of the batch as input.
 async fn batches_end_with_the_last_job(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j1", "j2"]).await?;
@@ -222,7 +222,7 @@ async fn batches_end_with_the_last_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And who waits for that callback ends in error.
+/// A job that waits for that callback ends in error.
 async fn batches_that_succeed_forget_the_callback_on_failure(world: &World) -> Outcome {
     open(world, "b", &[(Callback::Failure, "failure")]).await?;
     let mut after = world.job("after")?;
@@ -244,7 +244,7 @@ async fn batches_that_succeed_forget_the_callback_on_failure(world: &World) -> O
     Ok(())
 }
 
-/// Also before it is sealed. The one on success will never run.
+/// The callback is queued even before the batch is sealed. The one for success will never run.
 async fn batches_tell_the_first_failure_at_once_and_once(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j1", "j2", "j3"]).await?;
@@ -275,7 +275,7 @@ async fn batches_tell_the_first_failure_at_once_and_once(world: &World) -> Outco
     Ok(())
 }
 
-/// Who reports twice, as after a broken connection.
+/// The worker reports twice, as after a broken connection.
 async fn batches_count_a_result_once(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j1", "j2"]).await?;
@@ -292,7 +292,7 @@ async fn batches_count_a_result_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A run that fails and is to be repeated has not ended the job, nor has one that is lost or handed back.
+/// A failed run with a retry left does not end the job; neither does a lost or released one.
 async fn batches_wait_for_retries(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     let mut job = member(world, "b", "j")?;
@@ -315,7 +315,7 @@ async fn batches_wait_for_retries(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A list of work that turned out to be empty has been done.
+/// A batch may have no jobs.
 async fn batches_without_jobs_end_when_they_are_sealed(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     same!(seal(world, "b").await?, BatchSealed::Sealed);
@@ -325,7 +325,7 @@ async fn batches_without_jobs_end_when_they_are_sealed(world: &World) -> Outcome
     Ok(())
 }
 
-/// However many of its jobs have ended.
+/// The number of ended jobs does not matter.
 async fn batches_stay_open_until_they_are_sealed(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j1"]).await?;
@@ -340,7 +340,7 @@ async fn batches_stay_open_until_they_are_sealed(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job that runs may add to its own batch, and to no other.
+/// A running job may add jobs to its own batch, and to no other.
 async fn batches_take_jobs_of_their_own_when_sealed(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     open(world, "other", &[]).await?;
@@ -382,7 +382,7 @@ async fn batches_take_jobs_of_their_own_when_sealed(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor where there is none.
+/// A batch that does not exist takes no jobs either.
 async fn batches_take_nothing_when_they_have_ended(world: &World) -> Outcome {
     let missing = Enqueued::NotInBatch(BatchRefusal::Missing);
     same!(added(world, member(world, "b", "j")?).await?, missing);
@@ -395,7 +395,7 @@ async fn batches_take_nothing_when_they_have_ended(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A million jobs.
+/// The limit is a million jobs.
 async fn batches_have_a_limit(world: &World) -> Outcome {
     open(world, "b", &[]).await?;
     let key = world.keys().batch(&batch_id("b")?);
@@ -413,7 +413,7 @@ async fn batches_have_a_limit(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Since what it depends on has failed before it was added.
+/// Its prerequisite failed before the job was added.
 async fn batches_count_a_job_that_can_never_run(world: &World) -> Outcome {
     let claimed = world.started("bad").await?;
     world.fail(&claimed, FailureKind::Permanent).await?;
@@ -426,7 +426,7 @@ async fn batches_count_a_job_that_can_never_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A dead letter that is replayed before the batch has ended may still make it a success.
+/// A dead letter that is replayed before the batch has ended may still make the batch a success.
 async fn batches_count_a_retry_by_hand_again(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j1", "j2"]).await?;
@@ -445,7 +445,7 @@ async fn batches_count_a_retry_by_hand_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is a job like others then.
+/// The retried job no longer affects the batch.
 async fn batches_that_have_ended_count_no_retry(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j"]).await?;
@@ -469,7 +469,7 @@ async fn batches_that_have_ended_count_no_retry(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A callback is a job: it can be stopped and deleted while it waits.
+/// A callback is a job: it can be cancelled and deleted while it waits.
 async fn batches_do_without_a_callback_that_was_stopped(world: &World) -> Outcome {
     open_whole(world, "b").await?;
     add(world, "b", &["j"]).await?;
@@ -479,7 +479,7 @@ async fn batches_do_without_a_callback_that_was_stopped(world: &World) -> Outcom
         .cancel(&world.read("done").await?, "no more", false)
         .await?;
     world.broker.delete(&world.read("success").await?).await?;
-    // Another job that waits for something else, under the name of the callback.
+    // Another job with the id of the callback waits for something else.
     let mut other = world.job("success")?;
     other.depends_on.push("j".parse()?);
     world.put_jobs(&[other]).await?;

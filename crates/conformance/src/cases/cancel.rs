@@ -21,7 +21,7 @@ cases![
     does_not_walk_a_long_queue,
 ];
 
-/// It ends in error with the reason, and its id waits no more.
+/// The job ends in error with the reason, and its id is no longer queued.
 async fn stops_a_job_that_waits(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let job = world.read("j1").await?;
@@ -36,7 +36,7 @@ async fn stops_a_job_that_waits(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It ends in error, and is nobody's any more.
+/// The job ends in error, and no worker holds it.
 async fn stops_a_job_that_runs(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     same!(
@@ -50,7 +50,7 @@ async fn stops_a_job_that_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Not even if its id is still in a queue.
+/// The job does not run even if its id is still in a queue.
 async fn a_stopped_job_does_not_run(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     world
@@ -63,7 +63,7 @@ async fn a_stopped_job_does_not_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its worker may report what it likes.
+/// Every report of its worker is refused.
 async fn the_stopped_run_is_thrown_away(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.broker.cancel(&claimed.job, "stopped", true).await?;
@@ -74,7 +74,7 @@ async fn the_stopped_run_is_thrown_away(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// What has ended cannot be stopped, however it ended.
+/// An ended job cannot be cancelled, whatever its end.
 async fn an_ended_job_stays_as_it_is(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.finish(&claimed, "42").await?;
@@ -120,7 +120,7 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Of many jobs in a queue, one.
+/// One of several jobs in a queue is cancelled.
 async fn leaves_the_other_jobs(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     world
@@ -131,7 +131,7 @@ async fn leaves_the_other_jobs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its id may be in a feed list: it does not run from there either.
+/// The id may be in a prefetch list: the job does not run from there either.
 async fn stops_a_job_that_came_to_a_worker(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let (queue, feed) = (world.queue(), world.feed(WORKER));
@@ -147,7 +147,7 @@ async fn stops_a_job_that_came_to_a_worker(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its id is taken from the queue that it was claimed from.
+/// Its id is removed from the queue from which it was claimed.
 async fn stops_a_job_that_waits_for_its_retry(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = 3;
@@ -166,7 +166,7 @@ async fn stops_a_job_that_waits_for_its_retry(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A list of an older client may be called like a job.
+/// A list of an older client may have the name of a job.
 async fn leaves_what_is_no_job(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let job = world.read("j1").await?;
@@ -180,7 +180,7 @@ async fn leaves_what_is_no_job(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// In a queue of more than 10,000 the id stays, and a claim drops it: the walk would hold everybody up.
+/// In a queue with more than 10,000 ids the id stays, and a claim drops it: the walk would block the server.
 async fn does_not_walk_a_long_queue(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     let queue = world.queue();

@@ -1,4 +1,4 @@
-//! claim: ids are popped and become this worker's jobs, each under a lease, in one step.
+//! claim: pops ids and makes them this worker's jobs, each under a lease, in one step.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ cases![
     passes_over_a_queue_that_is_no_list,
 ];
 
-/// No more jobs than there are free slots; the rest waits on.
+/// A claim takes no more jobs than there are free slots; the others go on waiting.
 async fn takes_as_many_as_there_are_slots(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3", "j4", "j5"]).await?;
     let taken = world.claim(WORKER, &[world.queue()], 3).await?;
@@ -41,7 +41,7 @@ async fn takes_as_many_as_there_are_slots(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Fewer, if there are no more.
+/// A claim takes fewer jobs if the queue has fewer.
 async fn takes_what_there_is(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     let jobs = world.take(10).await?;
@@ -49,7 +49,7 @@ async fn takes_what_there_is(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A claimed id is in no queue any more.
+/// A claimed id is no longer in a queue.
 async fn pops_the_id(world: &World) -> Outcome {
     world.started("j1").await?;
     check!(world.waiting().await?.is_empty());
@@ -57,13 +57,13 @@ async fn pops_the_id(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing to take, nothing written.
+/// A claim of an empty queue writes nothing.
 async fn leaves_an_empty_queue_alone(world: &World) -> Outcome {
     check!(world.take(10).await?.is_empty());
     world.unchanged("").await
 }
 
-/// A worker that is full takes nothing.
+/// A full worker takes no job.
 async fn takes_nothing_without_a_slot(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let before = world.all().await?;
@@ -71,7 +71,7 @@ async fn takes_nothing_without_a_slot(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// No call may hold the server up.
+/// A bound keeps calls from blocking the server.
 async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let before = world.all().await?;
@@ -90,7 +90,7 @@ async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Each claimed job is in the lease set with the time at which the lease ends.
+/// Each claimed job is in the lease set with the expiry of its lease.
 async fn puts_each_job_under_a_lease(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     world.pass(7);
@@ -103,7 +103,7 @@ async fn puts_each_job_under_a_lease(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The lease lasts for the time that the worker named.
+/// The worker chooses the duration of the lease.
 async fn lease_is_as_long_as_asked_for(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let claim = Claim {
@@ -121,7 +121,7 @@ async fn lease_is_as_long_as_asked_for(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each run that begins is counted, and the worker is told which one it is.
+/// Each started run is counted, and the worker receives the number.
 async fn counts_the_attempt(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = 2;
@@ -135,7 +135,7 @@ async fn counts_the_attempt(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The token of the claim in force stands in the record, and each claim has its own.
+/// The token of the current claim is in the record, and each claim has its own.
 async fn writes_the_fencing_token(world: &World) -> Outcome {
     let first = world.started("j1").await?;
     same!(
@@ -152,7 +152,7 @@ async fn writes_the_fencing_token(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The record says which worker has the job, and which queue it goes back to.
+/// The record has the worker of the job, and the queue to which it returns.
 async fn says_who_has_the_job_and_from_where(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let queues = [world.queue_of("osis:group:default"), world.queue()];
@@ -165,7 +165,7 @@ async fn says_who_has_the_job_and_from_where(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The worker gets the whole record in the same call, any bytes in it unharmed.
+/// The worker gets the whole record in the same call, with any bytes unchanged.
 async fn returns_the_records(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.script = "40 + 2".to_owned();
@@ -197,7 +197,7 @@ async fn returns_the_records(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As many fields as ours have, but others.
+/// The foreign record has as many fields as one of Meshwork, but other ones.
 async fn returns_the_records_of_others(world: &World) -> Outcome {
     let own = ["status", "script", "script_type", "caller_id", "env_vars"];
     let values = ["dispatched", "1", "osis", "bob", r#"{"A":"1"}"#];
@@ -219,7 +219,7 @@ async fn returns_the_records_of_others(world: &World) -> Outcome {
     Ok(())
 }
 
-/// An id that comes up again while its job runs is dropped, whichever queue it is in.
+/// An id that is pushed again while its job runs is dropped, in any queue.
 async fn never_runs_a_job_beside_itself(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     world.push("j1").await?;
@@ -236,13 +236,13 @@ async fn never_runs_a_job_beside_itself(world: &World) -> Outcome {
     Ok(())
 }
 
-/// An id whose job has ended is dropped, and the job stays as it is.
+/// An id whose job has ended is dropped, and the job stays unchanged.
 async fn never_runs_an_ended_job(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.finish(&claimed, "42").await?;
     let claimed = world.started("j2").await?;
     world.fail(&claimed, FailureKind::Permanent).await?;
-    // By a worker of another make, which wrote nothing else.
+    // A foreign worker ended the job, and wrote nothing else.
     world.put(&["j3"]).await?;
     world
         .raw::<()>(&["HSET", &world.key("j3"), "status", "finished"])
@@ -258,7 +258,7 @@ async fn never_runs_an_ended_job(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// An id that names no job is dropped and costs no slot.
+/// An id without a job is dropped and takes no slot.
 async fn drops_ids_without_a_job(world: &World) -> Outcome {
     for id in ["ghost", "spook"] {
         world.push(id).await?;
@@ -271,7 +271,7 @@ async fn drops_ids_without_a_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A call looks at no more than 1,000 ids, and says when it stopped there.
+/// A call reads at most 1,000 ids, and reports when it stopped there.
 async fn tells_whether_it_stopped_at_its_bound(world: &World) -> Outcome {
     let queue = world.queue();
     let ghosts: Vec<_> = (0..1500).map(|n| format!("g{n}")).collect();
@@ -300,8 +300,8 @@ async fn two_workers_share_no_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A key of another kind in the place of a queue keeps nobody from the other queues, and no job is
-/// claimed for nobody because of it.
+/// A key of another type instead of a queue does not block the other queues, and no claimed job is lost because of
+/// it.
 async fn passes_over_a_queue_that_is_no_list(world: &World) -> Outcome {
     let (first, last) = (world.queue_of("osis:group:io"), world.queue_of("sal"));
     let mut jobs = [world.job("j1")?, world.job("j2")?];

@@ -1,4 +1,4 @@
-//! Time: how it is written, whose it is, and what happens when it jumps.
+//! Time: its format, the choice of the clock, and jumps of the clock.
 
 use meshwork_broker::{Claim, Clock, Failed, Feeds, Finished, Reclaimed};
 use meshwork_model::outcome::FailureKind;
@@ -16,7 +16,7 @@ cases![
     far_away_times_are_whole_numbers,
 ];
 
-/// When a job created now says that it was created.
+/// Creates a job now, and returns its creation time.
 async fn created(world: &World, id: &str) -> Result<String, Failure> {
     world.put(&[id]).await?;
     let at = world.field(id, "created_at").await?;
@@ -24,8 +24,8 @@ async fn created(world: &World, id: &str) -> Result<String, Failure> {
     Ok(at.unwrap_or_default())
 }
 
-/// Milliseconds since 1970 and the same instant in ISO 8601: ends of years, leap days, 1900-like
-/// centuries and 2000-like ones.
+/// Milliseconds since 1970 and the same instant in ISO 8601: ends of years, leap days, and centuries with and without
+/// a leap day.
 const INSTANTS: &[(u64, &str)] = &[
     (1, "1970-01-01T00:00:00.001Z"),
     (68_169_600_000, "1972-02-29T00:00:00.000Z"),
@@ -43,7 +43,7 @@ const INSTANTS: &[(u64, &str)] = &[
     (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
 ];
 
-/// Each of them.
+/// Checks each of [`INSTANTS`].
 async fn known_instants_are_written_exactly(world: &World) -> Outcome {
     for (ms, iso) in INSTANTS {
         world.at(*ms);
@@ -52,7 +52,7 @@ async fn known_instants_are_written_exactly(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Against a calendar that counts month by month: the last millisecond of each, and the next one.
+/// Compares the last millisecond of each month and the next one with a calendar that counts months.
 async fn every_month_begins_on_its_first_day(world: &World) -> Outcome {
     const DAY: u64 = 86_400_000;
     let mut first = 0_u64;
@@ -62,7 +62,7 @@ async fn every_month_begins_on_its_first_day(world: &World) -> Outcome {
         let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
         for (month, days) in (1..).zip(months) {
             let next = first + days * DAY;
-            // Each month of a few years, and the two that leap years touch of all.
+            // Every month of some years, and February and December of all.
             if month == 2 || month == 12 || year % 25 == 0 {
                 world.at(next - 1);
                 let last = created(world, &format!("l{next}")).await?;
@@ -82,7 +82,7 @@ async fn every_month_begins_on_its_first_day(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each verb that changes a job says when; its creation stays.
+/// Each verb that changes a job writes the time; the creation time stays.
 async fn every_change_is_dated(world: &World) -> Outcome {
     let at = async |iso: &str| {
         let record = world.record("j1").await?;
@@ -125,13 +125,13 @@ async fn every_change_is_dated(world: &World) -> Outcome {
     at("2023-11-14T22:13:36.123Z").await
 }
 
-/// The server's time in milliseconds.
+/// Returns the server's time in milliseconds.
 async fn server_time(world: &World) -> Result<u64, Failure> {
     let (seconds, micros): (u64, u64) = world.raw(&["TIME"]).await?;
     Ok(seconds * 1000 + micros / 1000)
 }
 
-/// A host with a wrong clock takes nobody's lease: without a clock of its own the server's counts.
+/// A host with a wrong clock does not expire other leases: by default the server's clock counts.
 async fn the_servers_clock_counts_by_default(world: &World) -> Outcome {
     let broker = world.broker.clone().with_clock(Clock::Server);
     broker.enqueue(&[world.job("j1")?]).await?;
@@ -153,14 +153,14 @@ async fn the_servers_clock_counts_by_default(world: &World) -> Outcome {
     same!(broker.reclaim().await?, Reclaimed::default());
     world.at(after + LEASE_MS);
     same!(world.broker.reclaim().await?.requeued, ["j1"]);
-    // The clock of this case wrote that change: the same time in words.
+    // The clock of this case wrote that change: both times are equal.
     let created = world.field("j1", "created_at").await?.unwrap_or_default();
     let updated = world.field("j1", "updated_at").await?.unwrap_or_default();
     check!(created < updated && created[..4] == updated[..4]);
     Ok(())
 }
 
-/// Leases last longer then, and no more: renewing and reporting go on.
+/// Leases last longer then, but renewals and reports still work.
 async fn a_clock_that_jumps_back_loses_nothing(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     let held = world.take(2).await?;
@@ -178,7 +178,7 @@ async fn a_clock_that_jumps_back_loses_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Leases end all at once: what runs is run again, and its first run's report refused.
+/// All leases expire at once: the jobs run again, and the reports of their first runs are refused.
 async fn a_clock_that_jumps_ahead_costs_one_run(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     let old = world.take(2).await?;
@@ -198,7 +198,7 @@ async fn a_clock_that_jumps_ahead_costs_one_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A deadline of 16 digits is a whole number, not one with an exponent.
+/// A deadline with 16 digits is a whole number, without an exponent.
 async fn far_away_times_are_whole_numbers(world: &World) -> Outcome {
     world.at(253_402_300_799_999);
     world.started("j1").await?;

@@ -1,4 +1,4 @@
-//! configure: single settings of a queue change, and what is under way is brought in line with them.
+//! configure: changes single settings of a queue, and adapts its jobs to them.
 
 use meshwork_broker::Configured;
 use meshwork_model::queue::QueueSetting::{
@@ -26,19 +26,19 @@ cases![
     without_a_limit_nobody_is_seated,
 ];
 
-/// More than two steps of a walk, of 500 each.
+/// A number that exceeds two steps of a walk, with 500 each.
 const MORE: usize = 1_100;
 
 async fn configure(world: &World, settings: &[QueueSetting]) -> Got<Configured> {
     Ok(world.broker.configure(&world.queue(), settings).await?)
 }
 
-/// What it says of jobs that run: how many hold a slot from then on.
+/// Configures the queue, and returns the number of running jobs that take a slot.
 async fn seated(world: &World, settings: &[QueueSetting]) -> Got<usize> {
     Ok(configure(world, settings).await?.seated)
 }
 
-/// What is set for the queue of [`World::job`].
+/// Returns the settings of the queue of [`World::job`].
 async fn kept(world: &World) -> Got<Option<String>> {
     let field = format!("queue:{}", world.queue());
     world.raw(&["HGET", &world.keys().config(), &field]).await
@@ -48,7 +48,7 @@ async fn score(world: &World, set: &str, member: &str) -> Got<Option<u64>> {
     world.raw(&["ZSCORE", set, member]).await
 }
 
-/// What is taken away stands there no more.
+/// A removed setting is deleted.
 async fn one_setting_changes_and_the_others_stay(world: &World) -> Outcome {
     set(world, "fair=1 concurrency=2").await?;
     configure(world, &[Concurrency(Some(5)), Payload(Some(9))]).await?;
@@ -67,7 +67,7 @@ async fn one_setting_changes_and_the_others_stay(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whichever list is named.
+/// Every list of the queue has the same settings.
 async fn all_priorities_are_set_together(world: &World) -> Outcome {
     let list = format!("{}:prio:0", world.queue());
     world.broker.configure(&list, &[Paused(true)]).await?;
@@ -79,7 +79,7 @@ async fn all_priorities_are_set_together(world: &World) -> Outcome {
     Ok(())
 }
 
-/// One for each key.
+/// Each key has its own setting.
 async fn weights_stand_apart(world: &World) -> Outcome {
     let weight = async |key: &str| -> Got<Option<String>> {
         let field = format!("weight:{} {key}", world.queue());
@@ -97,7 +97,7 @@ async fn weights_stand_apart(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Not even what could be.
+/// Valid settings of the same call are not written either.
 async fn what_cannot_be_changes_nothing(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     let before = world.all().await?;
@@ -109,7 +109,7 @@ async fn what_cannot_be_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Only another rate.
+/// Only another rate resets the usage.
 async fn another_rate_begins_anew(world: &World) -> Outcome {
     let hour = |count| meshwork_model::queue::Rate::bucket(count, 3_600_000, count).ok();
     configure(world, &[Rate(hour(1))]).await?;
@@ -122,7 +122,7 @@ async fn another_rate_begins_anew(world: &World) -> Outcome {
     Ok(())
 }
 
-/// So the limit holds for those that come, and the end of what ran makes room.
+/// So the limit holds for new jobs, and the end of a running job makes room.
 async fn what_runs_takes_its_slot(world: &World) -> Outcome {
     let mut high = world.job("high")?;
     high.route.priority = Priority::High;
@@ -142,7 +142,7 @@ async fn what_runs_takes_its_slot(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Those without a key need none of a key.
+/// Jobs without a key take no slot of a key.
 async fn the_jobs_of_each_key_take_theirs(world: &World) -> Outcome {
     put_keyed(world, "k", &["a", "b", "c"]).await?;
     world.put(&["d"]).await?;
@@ -161,7 +161,7 @@ async fn the_jobs_of_each_key_take_theirs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A lease that its job does not know of, and jobs of other queues.
+/// A lease without a matching job, and jobs of other queues, take no slot.
 async fn who_does_not_run_there_takes_none(world: &World) -> Outcome {
     let mut other = world.job("other")?;
     other.route.script_type = "sal".parse()?;
@@ -184,7 +184,7 @@ async fn who_does_not_run_there_takes_none(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A slot keeps the time of the first.
+/// A slot keeps the time of the first call.
 async fn said_again_it_gives_none_twice(world: &World) -> Outcome {
     put_keyed(world, "k", &["a"]).await?;
     world.take_one().await?;
@@ -196,7 +196,7 @@ async fn said_again_it_gives_none_twice(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// All leases end at the same moment, so each step has to go on behind the last one.
+/// All leases expire at the same moment, so each step must continue after the last one.
 async fn more_than_a_step_seats(world: &World) -> Outcome {
     let ids: Vec<_> = (0..MORE).map(|n| format!("j{n}")).collect();
     for chunk in ids.chunks(500) {
@@ -209,7 +209,7 @@ async fn more_than_a_step_seats(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And whoever looks after what is due is woken.
+/// The maintenance of due jobs gets a wake-up.
 async fn what_is_set_aside_comes_at_once(world: &World) -> Outcome {
     let due = world.keys().due();
     set(world, "key_concurrency=1").await?;
@@ -237,14 +237,14 @@ async fn what_is_set_aside_comes_at_once(world: &World) -> Outcome {
     configure(world, &[KeyConcurrency(Some(3))]).await?;
     same!(promote(world).await?.1, Some(LOOK_MS - 1));
     same!(taken(world, 3).await?, ["b", "c"]);
-    // Nobody is set aside any more.
+    // No job is set aside any more.
     world.raw::<()>(&["DEL", &due]).await?;
     same!(configure(world, &[Payload(None)]).await?.freed, 0);
     check!(world.list(&due).await?.is_empty());
     Ok(())
 }
 
-/// What is looked at again moves before what is not, and one that is overdue stays where it is.
+/// Due checks move before later ones, and an overdue one stays in place.
 async fn more_keys_than_a_step_looks_at(world: &World) -> Outcome {
     let held = world.named("HELD")?;
     let mut add = redis::cmd("ZADD");
@@ -264,7 +264,7 @@ async fn more_keys_than_a_step_looks_at(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever else is set, or nothing.
+/// Other settings, or none, do not matter.
 async fn without_a_limit_nobody_is_seated(world: &World) -> Outcome {
     world.started("a").await?;
     for setting in [Paused(true), Paused(false)] {

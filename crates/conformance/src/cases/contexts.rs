@@ -1,4 +1,4 @@
-//! Contexts, in both layouts: what their jobs have that Hero's have not, and that the same scripts run them.
+//! Contexts, in both layouts: differences of their jobs from those of Hero, which the same scripts run.
 
 use std::time::Duration;
 
@@ -28,10 +28,10 @@ cases![
     settings_of_a_queue_hold,
 ];
 
-/// When cases begin, in seconds.
+/// Start time of the cases, in seconds.
 const SECONDS: &str = "1700000000";
 
-/// Runs a case in a context of either layout; on a cluster, of that with a prefix.
+/// Runs a case in a context of each layout; on a cluster, only of the layout with a prefix.
 async fn in_both(world: &World, case: impl AsyncFn(&World) -> Outcome) -> Outcome {
     for layout in ContextLayout::ALL {
         let Some(context) = world.context(layout).await? else {
@@ -44,14 +44,14 @@ async fn in_both(world: &World, case: impl AsyncFn(&World) -> Outcome) -> Outcom
     Ok(())
 }
 
-/// The key of a job of caller 12.
+/// Returns the key of a job of caller 12.
 fn job_of(world: &World, id: u32) -> Got<String> {
     let context = world.keys().context();
     let context = context.ok_or_else(|| Failure::new("no context"))?;
     Ok(context.job(JobKey::new(12, id)))
 }
 
-/// A job of ours.
+/// Returns a new Meshwork job.
 fn new(world: &World, id: u32) -> Got<NewJob> {
     let key = JobId::foreign(job_of(world, id)?);
     let mut job = NewJob::new(key, Route::to("osis".parse()?), "print(1)");
@@ -59,7 +59,7 @@ fn new(world: &World, id: u32) -> Got<NewJob> {
     Ok(job)
 }
 
-/// A job as a plain client writes it, with these fields besides, and its key pushed.
+/// Writes a job as a plain client does, with these additional fields, and pushes its key.
 async fn plain(world: &World, id: u32, fields: &[(&str, &str)]) -> Got<String> {
     let key = job_of(world, id)?;
     world.put_foreign(&key, fields).await?;
@@ -83,7 +83,7 @@ async fn a_job_of_a_plain_client_is_run(world: &World) -> Outcome {
         check!(!record.contains_key("output"));
         let read = world.read(&key).await?;
         same!(read.output.as_deref(), Some(&b"42"[..]));
-        // Nobody asked for a reply.
+        // The client did not request a reply.
         same!(world.raw::<u32>(&["EXISTS", &world.reply(&key)]).await?, 0);
         Ok(())
     })
@@ -136,7 +136,7 @@ async fn a_job_of_ours_has_the_fields_of_the_catalogue(world: &World) -> Outcome
     .await
 }
 
-/// The short way of a claim and the long one read the same record.
+/// The short path of a claim and the long one read the same record.
 async fn a_claim_tells_the_same_of_both(world: &World) -> Outcome {
     in_both(world, async |world| {
         world.put_jobs(&[new(world, 1)?]).await?;
@@ -166,7 +166,7 @@ async fn an_error_is_in_the_result_too(world: &World) -> Outcome {
             world.fail(&first, FailureKind::Script).await?,
             Failed::Requeued
         );
-        // It is not over yet.
+        // The job has not ended yet.
         same!(world.field(&key, "result").await?.as_deref(), Some("{}"));
         let second = world.take_one().await?;
         same!(
@@ -256,7 +256,7 @@ async fn waits_for_a_job_of_the_same_caller(world: &World) -> Outcome {
         let claimed = world.take_one().await?;
         same!(claimed.job.id, first);
         world.finish(&claimed, "").await?;
-        // It goes straight to `started`.
+        // The status changes directly to `started`.
         same!(world.status(&second).await?, "waiting_for_prerequisites");
         same!(world.take_one().await?.job.id, second);
         same!(world.status(&second).await?, "started");
@@ -362,7 +362,7 @@ async fn a_request_to_wait_for_what_is_none_is_refused(world: &World) -> Outcome
     .await
 }
 
-/// Where something is set, jobs go the long way.
+/// A queue with settings takes the long path.
 async fn settings_of_a_queue_hold(world: &World) -> Outcome {
     in_both(world, async |world| {
         let (config, queue) = (world.keys().config(), format!("queue:{}", world.queue()));

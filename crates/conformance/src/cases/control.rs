@@ -1,4 +1,4 @@
-//! control: requests to stop.
+//! control: stop requests.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn queue(world: &World) -> Result<String, Failure> {
     Ok(world.keys().control_queue_type(&"osis".parse()?))
 }
 
-/// What `worker` has to know that runs `held`.
+/// Reads the stop requests for `worker`, which runs `held`.
 pub(super) async fn ask(world: &World, worker: &str, held: &[&str]) -> Result<Control, Failure> {
     let queues = [queue(world)?];
     ask_with(world, worker, &queues, held).await
@@ -85,7 +85,7 @@ fn stopped() -> (String, Option<String>) {
     ("error".to_owned(), Some("stopped_by_request".to_owned()))
 }
 
-/// The others stay for those that do.
+/// Other ids stay in the queue for their workers.
 async fn a_worker_takes_only_ids_that_it_runs(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     world.take(2).await?;
@@ -101,7 +101,7 @@ async fn a_worker_takes_only_ids_that_it_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// At once, each with a job of its own: each is told of its own, once.
+/// All workers read at once, each with its own job: each receives its own request, once.
 async fn ten_workers_share_the_queue_of_a_type(world: &World) -> Outcome {
     let names: Vec<_> = (0..10).map(|n| format!("j{n}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -124,7 +124,7 @@ async fn ten_workers_share_the_queue_of_a_type(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As from a command line; the record says so too, and the audit.
+/// The push comes from a command line. The record and the event say so too.
 async fn a_bare_push_stops_a_running_job(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     request(world, "j1").await?;
@@ -137,7 +137,7 @@ async fn a_bare_push_stops_a_running_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By whoever cancelled it.
+/// The client that cancelled the job gave the reason.
 async fn the_reason_that_was_given_stays(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let said = world.broker.cancel(&claimed.job, "too dear", false).await?;
@@ -147,7 +147,7 @@ async fn the_reason_that_was_given_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By the next renewal.
+/// The next renewal repeats the request.
 async fn an_answer_that_got_lost_is_told_again(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     request(world, "j1").await?;
@@ -157,7 +157,7 @@ async fn an_answer_that_got_lost_is_told_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// That of the type, that of the instance, that of an old worker's name.
+/// The queues are those of the type, of the instance, and of an old worker's name.
 async fn every_queue_is_read(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     world.take(3).await?;
@@ -182,7 +182,7 @@ async fn every_queue_is_read(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also when it stands in two queues.
+/// The request is in two queues.
 async fn a_request_that_is_repeated_is_told_once(world: &World) -> Outcome {
     world.started("j1").await?;
     let queues = [queue(world)?, format!("{}:2", queue(world)?)];
@@ -198,7 +198,7 @@ async fn a_request_that_is_repeated_is_told_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It ends at once, and its client is told.
+/// The job ends at once, and its client receives a reply.
 async fn a_waiting_job_is_stopped_by_whoever_sees_it(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.reply = true;
@@ -218,14 +218,14 @@ async fn a_waiting_job_is_stopped_by_whoever_sees_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// An old worker would run it.
+/// An old worker would run it otherwise.
 async fn a_dual_pushed_job_is_stopped_on_both_lists(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1", "j2", "j3"]).await?;
     for id in ["j1", "j2", "j3"] {
         request(world, id).await?;
     }
-    // Walks through old lists are dear, so that some are left for later.
+    // Walks through old lists are slow, so some requests wait for the next call.
     for _ in 0..2 {
         ask(world, "w9", &[]).await?;
     }
@@ -235,7 +235,7 @@ async fn a_dual_pushed_job_is_stopped_on_both_lists(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It does not come back when its delay is over.
+/// The job does not return at the end of its delay.
 async fn a_delayed_job_is_stopped(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = 1;
@@ -256,7 +256,7 @@ async fn a_delayed_job_is_stopped(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Those that wait for it end too.
+/// Jobs that wait for it end too.
 async fn a_job_that_waits_for_others_is_stopped(world: &World) -> Outcome {
     let mut jobs = vec![world.job("j1")?, world.job("j2")?, world.job("j3")?];
     jobs[1].depends_on = vec!["j1".parse()?];
@@ -272,7 +272,7 @@ async fn a_job_that_waits_for_others_is_stopped(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever its status and however its type is written; a hash without a status is none.
+/// The status and the spelling of the type do not matter; a hash without a status is no job.
 async fn a_job_of_another_client_is_stopped(world: &World) -> Outcome {
     let fields = [("script", "1"), ("script_type", "OSIS")];
     world.put_foreign("j1", &fields).await?;
@@ -289,7 +289,7 @@ async fn a_job_of_another_client_is_stopped(world: &World) -> Outcome {
         request(world, id).await?;
     }
     let before = world.record("none").await?;
-    // Each walks through lists: two in one call.
+    // Each request walks through lists, so one call handles two.
     for _ in 0..2 {
         ask(world, "w9", &[]).await?;
     }
@@ -301,7 +301,7 @@ async fn a_job_of_another_client_is_stopped(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing appears in their place.
+/// No record is created for them.
 async fn ids_of_no_job_are_dropped(world: &World) -> Outcome {
     world.raw::<()>(&["LPUSH", &world.key("list"), "x"]).await?;
     world.raw::<()>(&["SET", &world.key("string"), "x"]).await?;
@@ -310,12 +310,12 @@ async fn ids_of_no_job_are_dropped(world: &World) -> Outcome {
     for id in ["gone", "list", "string", "", " "] {
         request(world, id).await?;
     }
-    // A record that was deleted while its job ran does not come back.
+    // A record that was deleted while its job ran is not created again.
     same!(ask(world, "w1", &["gone"]).await?.stop, ["gone"]);
     world.unchanged(&before).await
 }
 
-/// They stay as they are.
+/// Ended jobs stay unchanged.
 async fn ids_of_ended_jobs_are_dropped(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.finish(&claimed, "42").await?;
@@ -329,7 +329,7 @@ async fn ids_of_ended_jobs_are_dropped(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A minute after it was first seen.
+/// The request expires a minute after it was first read.
 async fn a_request_that_nobody_takes_expires(world: &World) -> Outcome {
     world.started("j1").await?;
     request(world, "j1").await?;
@@ -346,7 +346,7 @@ async fn a_request_that_nobody_takes_expires(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Although the one before went away with its queue.
+/// The earlier request went away with its queue.
 async fn a_later_request_has_its_own_time(world: &World) -> Outcome {
     world.started("j1").await?;
     request(world, "j1").await?;
@@ -366,7 +366,7 @@ async fn a_later_request_has_its_own_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor does it keep one for ever.
+/// Nor does it keep a request for ever.
 async fn a_clock_that_is_set_back_drops_no_request(world: &World) -> Outcome {
     world.started("j1").await?;
     request(world, "j1").await?;
@@ -381,7 +381,7 @@ async fn a_clock_that_is_set_back_drops_no_request(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And the worker that still holds it is told as well.
+/// The worker that still holds the job receives the request too.
 async fn a_job_that_went_back_to_its_queue_is_stopped_there(world: &World) -> Outcome {
     world.started("j1").await?;
     request(world, "j1").await?;
@@ -392,7 +392,7 @@ async fn a_job_that_went_back_to_its_queue_is_stopped_there(world: &World) -> Ou
     Ok(())
 }
 
-/// The next one is read.
+/// The next queue is still read.
 async fn a_queue_of_another_kind_is_passed_over(world: &World) -> Outcome {
     world.started("j1").await?;
     let queues = [queue(world)?, format!("{}:2", queue(world)?)];
@@ -404,7 +404,7 @@ async fn a_queue_of_another_kind_is_passed_over(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is dropped.
+/// The id is dropped.
 async fn an_id_that_is_no_text_stops_nobody(world: &World) -> Outcome {
     world.started("j1").await?;
     let mut push = redis::cmd("LPUSH");
@@ -415,7 +415,7 @@ async fn an_id_that_is_no_text_stops_nobody(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing is taken then.
+/// A refused call takes no request.
 async fn more_than_1000_runs_are_refused(world: &World) -> Outcome {
     let many: Vec<_> = (0..1_001).map(|n| format!("j{n}")).collect();
     let many: Vec<_> = many.iter().map(String::as_str).collect();

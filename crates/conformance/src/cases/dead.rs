@@ -1,4 +1,4 @@
-//! Dead letters: jobs that failed for good, and why; and the list of all other ends, for retention.
+//! Dead letters: jobs that failed for good, with the reason; and the list of all other ends, for retention.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ cases![
     a_deletion_takes_it_off_the_list,
 ];
 
-/// When a job became a dead letter, and when it ended otherwise.
+/// Returns the time at which a job became a dead letter, and the time of another end.
 async fn listed(world: &World, id: &str) -> Result<(Option<u64>, Option<u64>), Failure> {
     let dead = world.raw(&["ZSCORE", &world.keys().dead(), id]).await?;
     let ended = world.raw(&["ZSCORE", &world.keys().ended(), id]).await?;
@@ -30,7 +30,7 @@ async fn reason(world: &World, id: &str) -> Result<Option<String>, Failure> {
     world.field(id, "mw_dead").await
 }
 
-/// By the time at which it failed.
+/// The entry has the time of the failure.
 async fn each_kind_of_failure_has_its_reason(world: &World) -> Outcome {
     for (kind, why) in [
         (FailureKind::Script, "failed"),
@@ -48,7 +48,7 @@ async fn each_kind_of_failure_has_its_reason(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody wanted it to end.
+/// A cancelled job did not fail.
 async fn what_was_stopped_is_no_dead_letter(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.fail(&claimed, FailureKind::Stopped).await?;
@@ -64,7 +64,7 @@ async fn what_was_stopped_is_no_dead_letter(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Told apart from failures of its own.
+/// The reason differs from a failure of the job's own.
 async fn what_kills_workers_is_poison(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     for _ in 0..MAX_LOST {
@@ -77,7 +77,7 @@ async fn what_kills_workers_is_poison(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whichever way it was to go back: it is a dead letter with that reason, and the verb says that it ended.
+/// Every way of a requeue gives a dead letter with that reason, and the verb reports the end.
 async fn a_queue_that_is_no_list_is_a_reason(world: &World) -> Outcome {
     let mut jobs = Vec::new();
     for id in ["fails", "freed", "lost"] {
@@ -110,7 +110,7 @@ async fn a_queue_that_is_no_list_is_a_reason(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By the time at which it ended.
+/// The entry has the time of the end.
 async fn a_result_is_no_dead_letter(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.pass(7);
@@ -119,7 +119,7 @@ async fn a_result_is_no_dead_letter(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is not dead any more, nor has it ended.
+/// The job is in neither list.
 async fn a_retry_takes_it_off_the_list(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.fail(&claimed, FailureKind::Permanent).await?;
@@ -133,7 +133,7 @@ async fn a_retry_takes_it_off_the_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is not there any more.
+/// The job no longer exists.
 async fn a_deletion_takes_it_off_the_list(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.fail(&claimed, FailureKind::Permanent).await?;

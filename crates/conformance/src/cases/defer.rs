@@ -1,5 +1,5 @@
-//! defer: jobs that a worker without leases runs while their id stands on a list of ours. A client may push an id to a
-//! canonical queue and to an old list, with no mark that says so.
+//! defer: jobs that a worker without leases runs while their id is on a canonical queue. A client may push an id to a
+//! canonical queue and to an old list, without a mark in the record.
 
 use meshwork_broker::{Claim, Feeds, Finished, OldList, Taken};
 
@@ -40,12 +40,12 @@ const UNMARKED: [(&str, &str); 3] = [
     ("status", "dispatched"),
     ("script_type", "OSIS"),
 ];
-/// For how long a job that is on no old list waits for its second push, in milliseconds.
+/// Time for which a job that is on no old list waits for its second push, in milliseconds.
 const GRACE: u64 = 200;
-/// The age of types that do not migrate, in milliseconds.
+/// Age of types that do not migrate, in milliseconds.
 const ANY_AGE: u64 = 30_000;
 
-/// A client pushes it to the canonical queue and to the old list, and says so nowhere.
+/// Pushes a job to the canonical queue and to the old list, without a mark.
 async fn put_twice(world: &World, id: &str) -> Outcome {
     put_old(world, id, &["timeout", "7"]).await?;
     world.push(id).await
@@ -69,7 +69,7 @@ async fn claim_old(world: &World, want: usize) -> Result<Taken, Failure> {
     Ok(world.broker.claim(claim).await?)
 }
 
-/// And looked at again at once.
+/// The job is checked again soon.
 async fn what_another_worker_runs_is_deferred(world: &World) -> Outcome {
     world.put_foreign("j1", &RUNS).await?;
     let taken = world.claim(WORKER, &[world.queue()], 5).await?;
@@ -85,7 +85,7 @@ async fn what_another_worker_runs_is_deferred(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Not before; its worker is lost then, and its client is answered where it waits.
+/// Its worker counts as lost then, and the client gets the reply where it waits.
 async fn it_runs_when_its_timeout_and_an_age_have_passed(world: &World) -> Outcome {
     world.put_foreign("j1", &RUNS).await?;
     check!(world.take(5).await?.is_empty());
@@ -101,7 +101,7 @@ async fn it_runs_when_its_timeout_and_an_age_have_passed(world: &World) -> Outco
     Ok(())
 }
 
-/// Once it is to run again, and not before.
+/// The job waits when it is to run again, and not before.
 async fn it_waits_for_others_when_its_worker_is_gone(world: &World) -> Outcome {
     let after = ("prerequisites", r#"["first"]"#);
     world.put(&["first"]).await?;
@@ -121,7 +121,7 @@ async fn it_waits_for_others_when_its_worker_is_gone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By the worker that has it.
+/// The worker that runs it ends it.
 async fn it_is_dropped_when_it_ends(world: &World) -> Outcome {
     world.put_foreign("j1", &RUNS).await?;
     check!(world.take(5).await?.is_empty());
@@ -134,7 +134,7 @@ async fn it_is_dropped_when_it_ends(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its time is counted from the first push.
+/// The time counts from the first push.
 async fn pushed_again_and_again_it_is_one_job(world: &World) -> Outcome {
     world.put_foreign("j1", &RUNS).await?;
     check!(world.take(5).await?.is_empty());
@@ -150,7 +150,7 @@ async fn pushed_again_and_again_it_is_one_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What the same call has claimed is ours.
+/// The same call has claimed it already.
 async fn twice_on_one_list_it_is_one_job(world: &World) -> Outcome {
     world.put_foreign("j1", &UNMARKED).await?;
     world.push("j1").await?;
@@ -160,7 +160,7 @@ async fn twice_on_one_list_it_is_one_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its client waits on the list of old.
+/// Its client waits for the reply on the old list.
 async fn an_old_list_has_such_ids_too(world: &World) -> Outcome {
     migrate(world, "canonical").await?;
     put_old(world, "j1", &["status", "started", "timeout", "1"]).await?;
@@ -174,7 +174,7 @@ async fn an_old_list_has_such_ids_too(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker of another make has popped it, and somebody has pushed it again.
+/// A foreign worker has popped the id, and a client has pushed it again.
 async fn ours_is_deferred_too(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     (job.reply, job.timeout) = (true, 7);
@@ -188,7 +188,7 @@ async fn ours_is_deferred_too(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor is one of which an old list says who has it.
+/// Nor is a job that an old list already tracks.
 async fn one_that_waits_for_others_is_no_such_job(world: &World) -> Outcome {
     let waits = [&RUNS[..], &[("mw_waiting", "\"j\"")]].concat();
     world.put_foreign("j1", &waits).await?;
@@ -203,7 +203,7 @@ async fn one_that_waits_for_others_is_no_such_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The key of the watch is somebody else's.
+/// The key of the watch has another type.
 async fn where_nobody_could_look_after_it_it_runs(world: &World) -> Outcome {
     let watch = world.keys().watch();
     world.raw::<()>(&["SET", &watch, "x"]).await?;
@@ -212,7 +212,7 @@ async fn where_nobody_could_look_after_it_it_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// No old worker finds it any more; those before and behind it stay.
+/// No old worker finds the id any more; the ids before and after it stay.
 async fn the_id_is_taken_off_the_old_list_with_the_claim(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     put_old(world, "before", &[]).await?;
@@ -223,7 +223,7 @@ async fn the_id_is_taken_off_the_old_list_with_the_claim(world: &World) -> Outco
     Ok(())
 }
 
-/// Of the type, of a worker in both spellings, and the one that the migration names.
+/// The lists are those of the type, of a worker in both spellings, and of the migration.
 async fn it_is_taken_off_each_kind_of_old_list(world: &World) -> Outcome {
     let set = format!("{}x", world.keys().legacy_work_prefix());
     super::old_side::set(world, "osis", &format!("dual {set} {AGE}")).await?;
@@ -254,7 +254,7 @@ async fn it_is_taken_off_each_kind_of_old_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// So is a job of ours: where it stands besides, its mark says.
+/// The mark of a Meshwork job already says where else it is.
 async fn a_type_that_does_not_migrate_is_left_alone(world: &World) -> Outcome {
     super::old_side::set(world, "sal", &format!("dual {} {AGE}", old(world))).await?;
     put_twice(world, "j1").await?;
@@ -268,7 +268,7 @@ async fn a_type_that_does_not_migrate_is_left_alone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The rest is taken by the next.
+/// The next call takes the rest.
 async fn a_walk_through_long_old_lists_ends_the_call(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     fill(world, &old(world), 0..20_001).await?;
@@ -284,7 +284,7 @@ async fn a_walk_through_long_old_lists_ends_the_call(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Lets the grace pass; the ids that came to the queue then.
+/// Waits for the grace period, and returns the ids that come to the queue then.
 async fn grace(world: &World) -> Result<Vec<String>, Failure> {
     world.pass(GRACE - 1);
     world.broker.promote().await?;
@@ -294,7 +294,7 @@ async fn grace(world: &World) -> Result<Vec<String>, Failure> {
     world.waiting().await
 }
 
-/// The client pushes to the canonical queue first, and somebody may be asleep until the job is due.
+/// The client pushes to the canonical queue first; a worker may sleep until the job is due.
 async fn a_second_push_is_waited_for(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put_foreign("j1", &UNMARKED).await?;
@@ -308,13 +308,13 @@ async fn a_second_push_is_waited_for(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It popped the id, and writes `started` a moment later.
+/// The old worker popped the id, and writes `started` a moment later.
 async fn an_old_worker_may_be_about_to_say_so(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     for id in ["ours", "started", "between"] {
         put_twice(world, id).await?;
     }
-    // Old workers take the newest.
+    // Old workers take the newest id.
     same!(pop(world).await?.as_deref(), Some("between"));
     start(world, "started").await?;
     same!(ids(&world.take(5).await?), ["ours"]);
@@ -329,7 +329,7 @@ async fn an_old_worker_may_be_about_to_say_so(world: &World) -> Outcome {
     Ok(())
 }
 
-/// One that was pushed to the canonical queue alone, and runs where its queue is.
+/// The job was pushed to the canonical queue only, and runs from its queue.
 async fn what_is_waited_for_comes_once(world: &World) -> Outcome {
     migrate(world, "canonical").await?;
     let list = world.queue_of("osis:group:io");
@@ -354,7 +354,7 @@ async fn what_is_waited_for_comes_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The key of delayed jobs is somebody else's.
+/// The key of delayed jobs has another type.
 async fn where_nothing_can_be_waited_for_it_runs(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let delayed = world.keys().delayed();
@@ -364,7 +364,7 @@ async fn where_nothing_can_be_waited_for_it_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor what waited for others.
+/// Nor is a job that waited for prerequisites.
 async fn what_is_ours_or_ran_before_is_not_waited_for(world: &World) -> Outcome {
     world.put(&["ours"]).await?;
     migrate(world, "dual").await?;

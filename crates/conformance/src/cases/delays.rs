@@ -1,4 +1,4 @@
-//! Jobs that are to run later: where they wait, when they come, and what else they may wish for.
+//! Delayed jobs: where and how long they wait, and their other properties.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ cases![
     all_priorities_come_in_order,
 ];
 
-/// To the millisecond; from then on it counts as ready.
+/// The time is exact to the millisecond; the job is ready from then on.
 async fn it_waits_for_its_time(world: &World) -> Outcome {
     world.put_jobs(&[delayed(world, "a", 5_000)?]).await?;
     check!(world.waiting().await?.is_empty());
@@ -51,7 +51,7 @@ async fn it_waits_for_its_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// So is the very moment.
+/// The current time counts as past.
 async fn a_time_that_is_over_is_now(world: &World) -> Outcome {
     for (id, at) in [("a", START - 1), ("b", START)] {
         let mut job = world.job(id)?;
@@ -66,7 +66,7 @@ async fn a_time_that_is_over_is_now(world: &World) -> Outcome {
     Ok(())
 }
 
-/// If it comes before what was known of, and once.
+/// The wake-up comes once, if the new time is before the earliest known one.
 async fn whoever_looks_after_them_is_woken(world: &World) -> Outcome {
     let due = world.keys().due();
     for (id, ms, woken) in [
@@ -85,7 +85,7 @@ async fn whoever_looks_after_them_is_woken(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whichever comes last.
+/// The later of the two counts.
 async fn it_waits_for_others_and_for_its_time(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     let mut job = after(world, "a", &["first"])?;
@@ -102,7 +102,7 @@ async fn it_waits_for_others_and_for_its_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Then it need not be promoted.
+/// Then no promotion is needed.
 async fn its_time_may_come_before_theirs(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     let mut job = after(world, "a", &["first"])?;
@@ -115,7 +115,7 @@ async fn its_time_may_come_before_theirs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Set aside behind what was submitted before it.
+/// The job is set aside behind those that were submitted before it.
 async fn its_key_may_be_at_its_limit_then(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     let mut late = keyed(world, "k", &["late"])?;
@@ -134,7 +134,7 @@ async fn its_key_may_be_at_its_limit_then(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A delay, or a look after what was set aside.
+/// The earliest time is that of a delay, or of the next check of jobs that are set aside.
 async fn whatever_is_due_first_is_told(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     world.put_jobs(&[delayed(world, "a", 9_000)?]).await?;
@@ -145,7 +145,7 @@ async fn whatever_is_due_first_is_told(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its time counts, not how long it has waited.
+/// The due time counts, not the time that the job has waited.
 async fn a_clock_set_back_puts_it_off_again(world: &World) -> Outcome {
     world.put_jobs(&[delayed(world, "a", 5_000)?]).await?;
     let early = ["ZADD", &world.keys().delayed(), "1", "a"];
@@ -155,7 +155,7 @@ async fn a_clock_set_back_puts_it_off_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing is left of its delay.
+/// No delay is left.
 async fn a_stopped_job_never_comes(world: &World) -> Outcome {
     world.put_jobs(&[delayed(world, "a", 5_000)?]).await?;
     let said = world
@@ -168,7 +168,7 @@ async fn a_stopped_job_never_comes(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Likewise.
+/// No delay is left either.
 async fn a_deleted_job_never_comes(world: &World) -> Outcome {
     world.put_jobs(&[delayed(world, "a", 5_000)?]).await?;
     let said = world.broker.delete(&world.read("a").await?).await?;
@@ -178,7 +178,7 @@ async fn a_deleted_job_never_comes(world: &World) -> Outcome {
     Ok(())
 }
 
-/// While its type migrates: an old worker knows of no time.
+/// An old worker ignores the time of a job, so its old list gets the job at its time.
 async fn an_old_list_does_not_get_it_early(world: &World) -> Outcome {
     let osis = ScriptType::foreign("osis".to_owned());
     let old = world.keys().legacy_type_queue(&osis);
@@ -199,7 +199,7 @@ async fn an_old_list_does_not_get_it_early(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And what was stored before it in the same call is queued.
+/// Jobs before it in the same call are queued.
 async fn nothing_of_it_is_written_where_it_cannot_wait(world: &World) -> Outcome {
     let lists = [("DELAYED", "x"), ("SEQ", "x"), ("HELD", "x")];
     for (n, (name, text)) in lists.into_iter().enumerate() {
@@ -219,7 +219,7 @@ async fn nothing_of_it_is_written_where_it_cannot_wait(world: &World) -> Outcome
     Ok(())
 }
 
-/// Of one moment, in the order of their ids, each into the list of its priority.
+/// Jobs of the same time come in the order of their ids, each into the list of its priority.
 async fn all_priorities_come_in_order(world: &World) -> Outcome {
     let mut high = delayed(world, "c", 5)?;
     high.route.priority = meshwork_model::route::Priority::High;

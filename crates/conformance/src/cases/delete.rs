@@ -1,4 +1,4 @@
-//! delete: a job that does not run is forgotten.
+//! delete: removes a job that does not run.
 
 use meshwork_broker::{Deleted, Finished};
 
@@ -31,7 +31,7 @@ async fn forgets_a_job_that_waits(world: &World) -> Outcome {
         .await
 }
 
-/// Nor its reply, nor its log.
+/// Neither its reply nor its log is left.
 async fn forgets_a_job_that_ended(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.reply = true;
@@ -57,7 +57,7 @@ async fn forgets_a_job_that_ended(world: &World) -> Outcome {
         .await
 }
 
-/// It is to be stopped first.
+/// A running job must be cancelled first.
 async fn leaves_a_job_that_runs(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let before = world.all().await?;
@@ -66,7 +66,7 @@ async fn leaves_a_job_that_runs(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A worker that is gone holds nothing.
+/// A dead worker holds no job.
 async fn forgets_a_job_whose_lease_ended(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.pass(LEASE_MS);
@@ -83,7 +83,7 @@ async fn forgets_a_job_whose_lease_ended(world: &World) -> Outcome {
         .await
 }
 
-/// Reports about it are refused and leave no half record.
+/// Its reports are refused and create no partial record.
 async fn the_old_worker_cannot_bring_it_back(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.broker.cancel(&claimed.job, "stopped", true).await?;
@@ -102,7 +102,7 @@ async fn the_old_worker_cannot_bring_it_back(world: &World) -> Outcome {
         .await
 }
 
-/// Twice is no error.
+/// A second call is no error.
 async fn a_job_that_is_not_there_is_missing(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let job = world.read("j1").await?;
@@ -113,7 +113,7 @@ async fn a_job_that_is_not_there_is_missing(world: &World) -> Outcome {
         .await
 }
 
-/// Of many jobs in a queue, one.
+/// One of several jobs in a queue is deleted.
 async fn leaves_the_other_jobs(world: &World) -> Outcome {
     world.put(&["j1", "j3"]).await?;
     let before = world.all().await?;
@@ -123,7 +123,7 @@ async fn leaves_the_other_jobs(world: &World) -> Outcome {
     world.told(&before, &told).await
 }
 
-/// It is a new job then.
+/// The id then names a new job.
 async fn its_id_may_be_used_again(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.finish(&claimed, "42").await?;
@@ -134,7 +134,7 @@ async fn its_id_may_be_used_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A list of an older client may be called like a job: its entries are not ours to throw away.
+/// A list of an older client may have the name of a job; its entries belong to that client.
 async fn leaves_what_is_no_job(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let job = world.read("j1").await?;
@@ -145,7 +145,7 @@ async fn leaves_what_is_no_job(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// It would run what is not there any more.
+/// An old worker would run a job that does not exist.
 async fn no_old_worker_finds_a_job_of_another_client(world: &World) -> Outcome {
     old_side::put_old(world, "j1", &[]).await?;
     let job = world.read("j1").await?;
@@ -155,7 +155,7 @@ async fn no_old_worker_finds_a_job_of_another_client(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its client may have pushed it to any list that workers of its type take from.
+/// Its client may have pushed it to any list from which workers of its type take.
 async fn a_job_of_another_client_leaves_the_lists_of_its_target(world: &World) -> Outcome {
     let work = world.keys().work_prefix();
     let fields = [
@@ -185,7 +185,7 @@ async fn a_job_of_another_client_leaves_the_lists_of_its_target(world: &World) -
     Ok(())
 }
 
-/// Also one of another type than its record says, or of one whose record says none.
+/// This includes lists of a type other than that of the record, or of a record without a type.
 async fn a_job_of_another_client_leaves_lists_that_a_walk_has_met(world: &World) -> Outcome {
     let list = format!("{}sal:group:g", world.keys().work_prefix());
     for fields in [&[("script_type", "osis")][..], &[]] {

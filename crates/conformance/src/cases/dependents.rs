@@ -1,4 +1,4 @@
-//! The list of dependents in the record of a job that others wait for: for people, and bounded.
+//! The list of dependents in the record of a prerequisite: information for people, with a bound.
 
 use super::waits::{put_after, run};
 use super::{Outcome, World, cases, same};
@@ -9,7 +9,7 @@ cases![
     its_list_of_dependents_is_bounded,
 ];
 
-/// Hero's field, in their order, each once.
+/// The list is Hero's field, in order, without repetitions.
 async fn the_other_knows_its_dependents(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     for id in ["a", "b", "c"] {
@@ -24,7 +24,7 @@ async fn the_other_knows_its_dependents(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What is no list is replaced by one.
+/// A value that is no list is replaced.
 async fn of_dependents_that_others_wrote_none_is_lost(world: &World) -> Outcome {
     for (is, should) in [
         (r#" [ "x" ] "#, r#"[ "x" ,"a"]"#),
@@ -43,7 +43,7 @@ async fn of_dependents_that_others_wrote_none_is_lost(world: &World) -> Outcome 
     Ok(())
 }
 
-/// It is for people; who is told stands elsewhere.
+/// The list is for people; another key has the dependents to notify.
 async fn its_list_of_dependents_is_bounded(world: &World) -> Outcome {
     let many = format!("[\"{}\"]", "x".repeat(40_000));
     world.put_foreign("first", &[("dependents", &many)]).await?;

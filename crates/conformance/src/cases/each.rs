@@ -1,4 +1,4 @@
-//! Work of `run --each`: asking for the same again resumes what was begun.
+//! State of `run --each`: the same request again resumes the earlier work.
 
 use super::{Outcome, World, cases, same};
 
@@ -11,7 +11,7 @@ cases![
     is_not_kept_for_ever,
 ];
 
-/// Whoever begins it again, as after a crash, gets the seed of the first time.
+/// A second call with the same request, as after a crash, gets the first seed.
 async fn the_first_seed_stays(world: &World) -> Outcome {
     same!(world.broker.begin_each("d1", "s1").await?, "s1");
     same!(world.broker.begin_each("d1", "s2").await?, "s1");
@@ -19,20 +19,20 @@ async fn the_first_seed_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What differs in the request differs in the seed.
+/// A different request gets a different seed.
 async fn other_requests_are_other_work(world: &World) -> Outcome {
     same!(world.broker.begin_each("d1", "s1").await?, "s1");
     same!(world.broker.begin_each("d2", "s2").await?, "s2");
     Ok(())
 }
 
-/// Looking does not begin one.
+/// A read does not create an entry.
 async fn nothing_is_there_before(world: &World) -> Outcome {
     same!(world.broker.each("d1").await?, None);
     world.unchanged("").await
 }
 
-/// After it has ended the same request is a new one.
+/// After the end, the same request is a new one.
 async fn what_has_ended_begins_anew(world: &World) -> Outcome {
     world.broker.begin_each("d1", "s1").await?;
     world.broker.end_each("d1").await?;
@@ -41,7 +41,7 @@ async fn what_has_ended_begins_anew(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As after a broken connection.
+/// The call is repeated, as after a broken connection.
 async fn ending_twice_is_no_error(world: &World) -> Outcome {
     world.broker.begin_each("d1", "s1").await?;
     world.broker.end_each("d1").await?;
@@ -49,7 +49,7 @@ async fn ending_twice_is_no_error(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// One that nobody comes back to is forgotten after seven days.
+/// Abandoned work is deleted after seven days.
 async fn is_not_kept_for_ever(world: &World) -> Outcome {
     world.broker.begin_each("d1", "s1").await?;
     let expected = "~:q:each:d1 string for 10080 min\n  s1\n";

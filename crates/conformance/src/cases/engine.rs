@@ -1,4 +1,4 @@
-//! What the suite runs on, and a place of its own for each case at a time.
+//! Engines of the suite, and an isolated place for each running case.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,32 +15,31 @@ use meshwork_test_servers::servers::{RealCluster, RealServer, Tool, shared_for};
 /// An engine that must pass the suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// A redis-server of its own for each place, as a cluster of one node, which refuses keys of two slots. The verbs come
-    /// from a user who may do what the documentation says is needed, and no more.
+    /// A cluster of one redis-server for each place, which refuses keys of two slots. The verbs use a user with only
+    /// the documented rights.
     Redis,
-    /// valkey-server, as it is without settings; places share it.
+    /// A valkey-server with default settings, which all places share.
     Valkey,
-    /// The engine that runs in the process.
+    /// The embedded engine in this process.
     Embedded,
-    /// The embedded engine, each command of which is tried before on a full disk.
+    /// The embedded engine, where each command is tried on a full disk first.
     FullLog,
-    /// redis-server, as it is without settings; places share it.
+    /// A redis-server with default settings, which all places share.
     Plain,
-    /// Three redis-servers as a cluster. All cases have one slot, and so one server for one at a time.
+    /// Three redis-servers as a cluster. All cases use one slot, so one server runs one case at a time.
     Cluster,
-    /// The same as [`Self::Plain`], with the user of [`Self::Redis`].
+    /// [`Self::Plain`] with the user of [`Self::Redis`].
     Rights,
 }
 
-/// The two ways to a place.
+/// The two connections to a place.
 #[derive(Debug, Clone)]
 pub(super) struct Ways {
-    /// For the verbs.
+    /// Connection for the verbs.
     pub(super) verbs: Conn,
-    /// For looking at the data and changing it by hand.
+    /// Connection for checks and direct changes of the data.
     pub(super) raw: Conn,
-    /// What all keys of a case there begin with. The next case has the same, for which the engine knows
-    /// the scripts already.
+    /// Prefix of all keys of a case there. The next case has the same, for which the engine has the scripts already.
     pub(super) namespace: String,
 }
 
@@ -55,25 +54,25 @@ impl Ways {
     }
 }
 
-/// What all namespaces begin with: one slot of a cluster.
+/// Prefix of all namespaces: one slot of a cluster.
 const HASH_TAG: &str = "{c}";
 
-/// The user whose rights are restricted, and the password.
+/// Name and password of the user with restricted rights.
 const USER: &str = "suite";
 
 static CLUSTER: OnceCell<Option<RealCluster>> = OnceCell::const_new();
 static TURN: Semaphore = Semaphore::const_new(1);
 
-/// The nodes of [`Engine::Redis`], for as long as the process lives.
+/// Nodes of [`Engine::Redis`], which live as long as the process.
 static NODES: Mutex<Vec<RealCluster>> = Mutex::new(Vec::new());
 
-/// Namespaces so far, so that no two places of a process have the same.
+/// Number of namespaces so far, so that no two places of a process have the same.
 static NAMESPACES: AtomicU32 = AtomicU32::new(0);
 
-/// Places that no case uses at the moment.
+/// Unused places.
 static FREE: Mutex<Vec<(Engine, Ways)>> = Mutex::new(Vec::new());
 
-/// An empty database for one case at a time, free for the next when dropped.
+/// An empty database for one case at a time, free for the next case when dropped.
 #[derive(Debug)]
 pub struct Place {
     engine: Engine,
@@ -82,10 +81,10 @@ pub struct Place {
 }
 
 impl Engine {
-    /// Each case runs on these in every check, also what is heavy.
+    /// Engines on which each case, also a heavy one, runs in every check.
     pub const ALL: [Self; 3] = [Self::Redis, Self::Valkey, Self::Embedded];
 
-    /// All there are: what one of [`Self::ALL`] has in one, apart, and each beside the others.
+    /// All engines: those that combine the properties of [`Self::ALL`] separately, and those that are shared.
     pub const EVERY: [Self; 7] = [
         Self::Redis,
         Self::Valkey,
@@ -96,7 +95,8 @@ impl Engine {
         Self::Rights,
     ];
 
-    /// Whether cases with 100,000 items run on it. The others differ from these in nothing that grows with the number.
+    /// Returns true if cases with 100,000 items run on it. The other engines do not differ in anything that grows
+    /// with the number.
     #[must_use]
     pub const fn takes_heavy(self) -> bool {
         matches!(
@@ -105,7 +105,7 @@ impl Engine {
         )
     }
 
-    /// Whether a case may use keys and databases beside its own there.
+    /// Returns true if a case may use other keys and databases there.
     #[must_use]
     pub const fn has_others_beside(self) -> bool {
         matches!(
@@ -114,7 +114,7 @@ impl Engine {
         )
     }
 
-    /// The word that trials' names begin with.
+    /// Returns the prefix of the names of its trials.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -128,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// What has to be installed for it.
+    /// Returns the program that must be installed for it.
     #[must_use]
     pub const fn program(self) -> &'static str {
         match self {
@@ -138,13 +138,13 @@ impl Engine {
         }
     }
 
-    /// An empty place on it; `None` if this machine lacks the engine, which has been reported then.
+    /// Returns an empty place on it; `None` if this machine lacks the engine, which has been reported then.
     ///
     /// # Errors
-    /// When the engine is there and does not let us in.
+    /// The engine exists and refuses the connection.
     ///
     /// # Panics
-    /// In CI, when it is not there.
+    /// In CI, if the engine does not exist.
     pub async fn place(self, test: &str) -> Result<Option<Place>, Failure> {
         let turn = match self {
             Self::Cluster => Some(TURN.acquire().await.map_err(Failure::new)?),
@@ -189,7 +189,7 @@ impl Engine {
     }
 }
 
-/// A fresh database of the server that all tests of this binary share.
+/// Returns a fresh database of the server that all tests of this binary share.
 async fn server(test: &str, tool: Tool) -> Result<Option<Conn>, Failure> {
     let Some(database) = shared_for(test, tool) else {
         return Ok(None);
@@ -197,7 +197,7 @@ async fn server(test: &str, tool: Tool) -> Result<Option<Conn>, Failure> {
     open(&database.url()).await.map(Some)
 }
 
-/// A fresh database of the same server, and a user there.
+/// Returns a fresh database of the same server, with a user.
 async fn restricted(test: &str) -> Result<Option<Ways>, Failure> {
     let Some(database) = shared_for(test, Tool::Redis) else {
         return Ok(None);
@@ -206,7 +206,7 @@ async fn restricted(test: &str) -> Result<Option<Ways>, Failure> {
     add_user(database.server, &url).await.map(Some)
 }
 
-/// A cluster of one node, and a user there.
+/// Starts a cluster of one node, with a user.
 async fn node(test: &str) -> Result<Option<Ways>, Failure> {
     let Some(cluster) = RealCluster::start_single_for(test, RealServer::redis()).await else {
         return Ok(None);
@@ -217,9 +217,9 @@ async fn node(test: &str) -> Result<Option<Ways>, Failure> {
     ways.map(Some)
 }
 
-/// Adds the user with few rights. The verbs come from it, and what a case looks at and changes by hand does not.
+/// Adds the user with restricted rights, for the verbs only. Cases check and change data without these restrictions.
 async fn add_user(server: &RealServer, url: &str) -> Result<Ways, Failure> {
-    // Cases have namespaces of their own behind the tag.
+    // The namespaces of cases follow the tag.
     let tag = HASH_TAG.parse()?;
     let rules = [rights(&tag), bananas_rights(&tag), nooble_rights(&tag)].join(" ");
     let rule = format!("on >{USER} {rules} ~{HASH_TAG}* &{HASH_TAG}*");
@@ -229,7 +229,7 @@ async fn add_user(server: &RealServer, url: &str) -> Result<Ways, Failure> {
     Ok(Ways::new(open(&login).await?, open(url).await?))
 }
 
-/// The cluster that all tests of this binary share.
+/// Starts the cluster that all tests of this binary share.
 async fn cluster(test: &str) -> Result<Option<Conn>, Failure> {
     let start = || RealCluster::start_for(test, RealServer::redis(), 0);
     match CLUSTER.get_or_init(start).await {
@@ -245,13 +245,13 @@ async fn open(url: &str) -> Result<Conn, Failure> {
 }
 
 impl Place {
-    /// The way to it.
+    /// Returns the connection to the place.
     #[must_use]
     pub fn conn(&self) -> &Conn {
         &self.ways.raw
     }
 
-    /// The ways to it, for a case.
+    /// Returns both connections for a case.
     pub(super) fn ways(&self) -> &Ways {
         &self.ways
     }

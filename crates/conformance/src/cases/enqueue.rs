@@ -1,4 +1,4 @@
-//! enqueue: jobs are stored and queued in one step, once.
+//! enqueue: stores and queues jobs in one step, once.
 
 use meshwork_broker::{Enqueued, Error, MAX_ENQUEUE};
 
@@ -48,19 +48,19 @@ async fn takes_each_job_to_its_queue(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Enqueuing the same id again, as after a broken connection, changes nothing.
+/// A second call with the same id, as after a broken connection, changes nothing.
 async fn leaves_a_job_that_waits(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     again(world).await
 }
 
-/// Nor while the job runs: it would run beside itself.
+/// A running job would otherwise run twice at once.
 async fn leaves_a_job_that_runs(world: &World) -> Outcome {
     world.started("j1").await?;
     again(world).await
 }
 
-/// Nor when it has ended: its result would be lost, and it would run twice.
+/// An ended job would lose its result, and run twice.
 async fn leaves_a_job_that_ended(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.finish(&claimed, "42").await?;
@@ -114,7 +114,7 @@ async fn takes_a_thousand_in_one_call(world: &World) -> Outcome {
     Ok(())
 }
 
-/// One more is refused whole: no call may hold the server up.
+/// One more job makes the call fail as a whole, since a bound keeps calls from blocking the server.
 async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
     let jobs: Result<Vec<_>, _> = (0..=MAX_ENQUEUE)
         .map(|n| world.job(&format!("j{n}")))
@@ -131,7 +131,7 @@ async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// A job that cannot be meant is refused before anything of the call is written.
+/// An invalid job makes the call fail before it writes anything.
 async fn writes_nothing_if_one_job_is_invalid(world: &World) -> Outcome {
     let mut empty = world.job("j2")?;
     empty.script = " ".to_owned();
@@ -140,13 +140,13 @@ async fn writes_nothing_if_one_job_is_invalid(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// No job is no error.
+/// A call without jobs is no error.
 async fn takes_no_job(world: &World) -> Outcome {
     same!(world.broker.enqueue(&[]).await?, []);
     world.unchanged("").await
 }
 
-/// Inputs of any bytes that are too large for one call together arrive whole.
+/// Inputs with any bytes arrive whole, even if they are too large for one call together.
 async fn carries_large_inputs_whole(world: &World) -> Outcome {
     let every_byte: Vec<u8> = (0..=255).cycle().take(3 * 1024 * 1024).collect();
     let mut jobs = [world.job("j1")?, world.job("j2")?, world.job("j3")?];

@@ -1,4 +1,4 @@
-//! Events: what happened to which job, who did it, and a note; for the audit of all executions.
+//! Events: the change of a job, the actor, and a note; for the audit of all executions.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ cases![
     a_long_note_is_cut,
 ];
 
-/// `what by note` of one job.
+/// Returns `what by note` of the events of one job.
 pub(super) async fn told(world: &World, id: &str) -> Result<Vec<String>, Failure> {
     let events = world.events().await?.into_iter();
     let of = events.filter(|[job, ..]| job == id);
@@ -26,7 +26,7 @@ pub(super) async fn told(world: &World, id: &str) -> Result<Vec<String>, Failure
         .collect())
 }
 
-/// Each step in order.
+/// The events are in order.
 async fn a_life_told_from_beginning_to_end(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     let mut job = super::waits::after(world, "j1", &["first"])?;
@@ -74,7 +74,7 @@ async fn a_life_told_from_beginning_to_end(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And what kind of end it was.
+/// The event has the kind of the end.
 async fn each_end_is_told(world: &World) -> Outcome {
     let end = async |id: &str| told(world, id).await.map(|mut told| told.pop());
     let is = |text: &str| Some(text.to_owned());
@@ -99,7 +99,7 @@ async fn each_end_is_told(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Of whoever says who it is.
+/// The event has the name of the actor, if the client has one.
 async fn who_asked_is_told(world: &World) -> Outcome {
     let alice = world.broker.clone().acting_as("alice");
     alice.enqueue(&[world.job("j1")?]).await?;
@@ -121,7 +121,7 @@ async fn who_asked_is_told(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Calls that were repeated, came too late or were refused.
+/// Calls that are repeated, late or refused add no event.
 async fn what_changes_nothing_is_not_told(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.finish(&claimed, "42").await?;
@@ -141,7 +141,7 @@ async fn what_changes_nothing_is_not_told(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A hundred thousand of them must not fill the memory; the record has it whole.
+/// Long notes would fill the memory; the record has the whole text.
 async fn a_long_note_is_cut(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = 1;

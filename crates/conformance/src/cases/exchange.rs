@@ -19,7 +19,7 @@ cases![
     a_failed_job_that_finishes_keeps_no_error,
 ];
 
-/// Word by word.
+/// The results are identical.
 async fn it_does_what_finish_and_claim_do(world: &World) -> Outcome {
     let other = world.neighbour()?;
     for world in [world, &other] {
@@ -38,7 +38,7 @@ async fn it_does_what_finish_and_claim_do(world: &World) -> Outcome {
     super::failure::same_text(&is, &should)
 }
 
-/// Each in its place.
+/// The answers are in order.
 async fn many_results_and_many_jobs(world: &World) -> Outcome {
     world.put(&["a", "b", "c", "d", "e", "f"]).await?;
     let jobs = world.take(3).await?;
@@ -54,7 +54,7 @@ async fn many_results_and_many_jobs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker that begins or ends its work.
+/// A worker starts or stops.
 async fn only_results_or_only_jobs(world: &World) -> Outcome {
     world.put(&["a", "b"]).await?;
     let said = exchange(world, &[], 1).await?;
@@ -68,7 +68,7 @@ async fn only_results_or_only_jobs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And keeps no other from its end.
+/// The other results of the call are still written.
 async fn a_stale_result_is_told_by_its_place(world: &World) -> Outcome {
     world.put(&["a", "b", "c"]).await?;
     let jobs = world.take(3).await?;
@@ -79,7 +79,7 @@ async fn a_stale_result_is_told_by_its_place(world: &World) -> Outcome {
     Ok(())
 }
 
-/// After a broken connection.
+/// The call is repeated after a broken connection.
 async fn said_again_it_only_claims(world: &World) -> Outcome {
     world.put(&["a", "b", "c"]).await?;
     let job = world.take_one().await?;
@@ -93,7 +93,7 @@ async fn said_again_it_only_claims(world: &World) -> Outcome {
     Ok(())
 }
 
-/// An error, and everything as it was.
+/// The call fails, and nothing changes.
 async fn no_result_is_kept_where_no_lease_can_be_given(world: &World) -> Outcome {
     world.put(&["a", "b"]).await?;
     let job = world.take_one().await?;
@@ -105,7 +105,7 @@ async fn no_result_is_kept_where_no_lease_can_be_given(world: &World) -> Outcome
     world.unchanged(&before).await
 }
 
-/// Once.
+/// The job is finished once.
 async fn what_is_finished_twice_in_one_call_is_finished(world: &World) -> Outcome {
     let job = world.started("a").await?;
     let said = exchange(world, &[&job, &job], 0).await?;
@@ -116,7 +116,7 @@ async fn what_is_finished_twice_in_one_call_is_finished(world: &World) -> Outcom
     Ok(())
 }
 
-/// Nor what the run before wrote: whether it failed, was lost, or was to be stopped.
+/// Nor does it keep other fields of the run before: that it failed, was lost, or had a stop request.
 async fn a_failed_job_that_finishes_keeps_no_error(world: &World) -> Outcome {
     let mut job = world.job("a")?;
     job.retries = 1;

@@ -1,4 +1,4 @@
-//! fail: a run went wrong; the job runs again while a retry is left, else it ends in error.
+//! fail: a run failed; the job runs again while it has a retry left, or else ends in error.
 
 use std::time::Duration;
 
@@ -33,14 +33,14 @@ cases![
     a_discarded_job_is_no_dead_letter,
 ];
 
-/// Puts a job with so many retries.
+/// Enqueues a job with this number of retries.
 async fn put(world: &World, retries: u32) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = retries;
     world.put_jobs(&[job]).await
 }
 
-/// A job with N retries runs N + 1 times, no more and no less.
+/// A job with N retries runs exactly N + 1 times.
 async fn retries_n_means_n_plus_one_runs(world: &World) -> Outcome {
     for retries in [0, 1, 2, 5] {
         put(world, retries).await?;
@@ -60,7 +60,7 @@ async fn retries_n_means_n_plus_one_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A run that took too long may be quicker the next time.
+/// The next run may be faster.
 async fn a_timeout_is_retried(world: &World) -> Outcome {
     put(world, 1).await?;
     let claimed = world.take_one().await?;
@@ -73,7 +73,7 @@ async fn a_timeout_is_retried(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A script that cannot be parsed never will be: the job ends at once.
+/// A script that cannot be parsed never succeeds: the job ends at once.
 async fn what_cannot_succeed_is_not_retried(world: &World) -> Outcome {
     put(world, 5).await?;
     let claimed = world.take_one().await?;
@@ -84,7 +84,7 @@ async fn what_cannot_succeed_is_not_retried(world: &World) -> Outcome {
     Ok(())
 }
 
-/// No retry was asked for: the first failure is the last.
+/// Without retries the first failure is the last.
 async fn a_job_without_retries_ends(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let said = world.fail(&claimed, FailureKind::Script).await?;
@@ -93,7 +93,7 @@ async fn a_job_without_retries_ends(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The record says what went wrong, and has no output.
+/// The record has the error, and no output.
 async fn ends_in_error_with_the_message(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let mut failure = Failure::new(FailureKind::Script, "ValueError: ä");
@@ -112,7 +112,7 @@ async fn ends_in_error_with_the_message(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What an earlier run left is replaced, also by nothing.
+/// The fields of an earlier run are replaced, or removed.
 async fn tells_of_the_last_run_only(world: &World) -> Outcome {
     put(world, 1).await?;
     let claimed = world.take_one().await?;
@@ -139,7 +139,7 @@ async fn tells_of_the_last_run_only(world: &World) -> Outcome {
     Ok(())
 }
 
-/// While it waits for its retry a job has neither lease nor token.
+/// While a job waits for its retry it has neither lease nor token.
 async fn a_requeued_job_is_nobodys(world: &World) -> Outcome {
     put(world, 1).await?;
     let claimed = world.take_one().await?;
@@ -154,7 +154,7 @@ async fn a_requeued_job_is_nobodys(world: &World) -> Outcome {
     Ok(())
 }
 
-/// An ended job is nobody's either.
+/// An ended job has no worker either.
 async fn an_ended_job_has_no_lease(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.fail(&claimed, FailureKind::Script).await?;
@@ -162,7 +162,7 @@ async fn an_ended_job_has_no_lease(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Without the token that is in force nothing is written.
+/// Without the current token nothing is written.
 async fn refuses_another_token(world: &World) -> Outcome {
     put(world, 1).await?;
     let mut claimed = world.take_one().await?;
@@ -176,7 +176,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A report repeated after a broken connection is answered as before, and writes nothing.
+/// A report that is repeated after a broken connection gets the same answer, and writes nothing.
 async fn a_last_failure_said_twice_changes_nothing(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.reply = true;
@@ -195,7 +195,7 @@ async fn a_last_failure_said_twice_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A job that waits again has left the worker: the repeated report is refused, and it waits once.
+/// The requeued job no longer belongs to the worker: the repeated report is refused, and the job is queued once.
 async fn a_requeue_said_twice_changes_nothing(world: &World) -> Outcome {
     put(world, 5).await?;
     let claimed = world.take_one().await?;
@@ -222,7 +222,7 @@ async fn a_result_after_it_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A number of retries that is none means no retry.
+/// An invalid number of retries means no retry.
 async fn reads_odd_retries_as_none(world: &World) -> Outcome {
     for retries in ["", "many", "-1", "nan", "1 2"] {
         world
@@ -236,7 +236,7 @@ async fn reads_odd_retries_as_none(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A record from elsewhere that asks for endless retries gets the most that a job of ours may have.
+/// A foreign record with too many retries gets the greatest number that a Meshwork job may have.
 async fn bounds_absurd_retries(world: &World) -> Outcome {
     for retries in ["1000000", "inf", "1e9"] {
         let most = MAX_RETRIES.to_string();
@@ -255,7 +255,7 @@ async fn bounds_absurd_retries(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Snoozes a run that was claimed.
+/// Claims and snoozes a job.
 async fn snooze(world: &World, pause: Duration) -> Got<Failed> {
     let claimed = world.take_one().await?;
     let failure = Failure::new(FailureKind::Snoozed, "later");
@@ -263,7 +263,7 @@ async fn snooze(world: &World, pause: Duration) -> Got<Failed> {
     Ok(said.await?)
 }
 
-/// As if the run had never begun; readers of Hero's wire see a job that waits.
+/// The record is as if the run had never begun; readers of Hero's format see a waiting job.
 async fn a_snooze_uses_no_attempt(world: &World) -> Outcome {
     put(world, 0).await?;
     for _ in 0..3 {
@@ -283,7 +283,7 @@ async fn a_snooze_uses_no_attempt(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nobody gets it before that, and it has no lease.
+/// No worker gets the job before its time, and it has no lease.
 async fn a_snooze_waits_for_its_time(world: &World) -> Outcome {
     put(world, 0).await?;
     let claimed = world.take_one().await?;
@@ -310,7 +310,7 @@ async fn a_snooze_waits_for_its_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// After the last one the job is a dead letter that says why; a retry by hand begins anew.
+/// After the last snooze the job is a dead letter with that reason; a retry by hand resets the count.
 async fn snoozes_are_counted_and_bounded(world: &World) -> Outcome {
     put(world, 5).await?;
     snooze(world, Duration::ZERO).await?;
@@ -330,7 +330,7 @@ async fn snoozes_are_counted_and_bounded(world: &World) -> Outcome {
     Ok(())
 }
 
-/// From the first snooze to the end of the last.
+/// The time counts from the first snooze to the end of the last.
 async fn snoozes_end_after_a_week(world: &World) -> Outcome {
     put(world, 0).await?;
     snooze(world, Duration::ZERO).await?;
@@ -349,7 +349,7 @@ async fn snoozes_end_after_a_week(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody asked for it: it is not put off.
+/// A stop request has priority over the snooze.
 async fn a_snoozed_job_that_is_to_stop_ends(world: &World) -> Outcome {
     put(world, 0).await?;
     let claimed = world.take_one().await?;
@@ -366,7 +366,7 @@ async fn a_snoozed_job_that_is_to_stop_ends(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It ends at once, whatever retries are left.
+/// The job ends at once, with any number of retries left.
 async fn a_discarded_job_is_no_dead_letter(world: &World) -> Outcome {
     put(world, 5).await?;
     let claimed = world.take_one().await?;

@@ -1,25 +1,25 @@
-//! How a case says what it found: as a value, not as a panic, so that whoever runs broken scripts on
-//! purpose can count the cases that noticed.
+//! Results of cases as values instead of panics, so that the mutation test can count the cases that noticed a broken
+//! script.
 
 use std::fmt;
 use std::panic::Location;
 
-/// What a case found wrong, and where.
+/// A difference that a case found, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure(String);
 
-/// What a case says.
+/// Result of a case.
 pub type Outcome = Result<(), Failure>;
 
 impl Failure {
-    /// Something else than expected, at the caller's line.
+    /// Creates a failure at the caller's line.
     #[track_caller]
     pub fn new(what: impl fmt::Display) -> Self {
         let at = Location::caller();
         Self(format!("{}:{}: {what}", at.file(), at.line()))
     }
 
-    /// Something wrong in a file that is read.
+    /// Creates a failure for a line of a file.
     pub(crate) fn at(file: &str, line: usize, what: impl fmt::Display) -> Self {
         Self(format!("{file}:{line}: {what}"))
     }

@@ -1,5 +1,5 @@
-//! Jobs for one worker that others may run if it is away: where they go, and that somebody looks after
-//! them as long as they stand in that worker's queue.
+//! Jobs for one worker that others may run if it is absent: their queues, and the checks of these jobs while they are
+//! in that worker's queue.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ cases![
     a_job_that_waited_for_others_is_looked_after,
 ];
 
-/// Bound for instance `7` of the group `io`.
+/// Returns a job for instance `7` of the group `io`.
 fn bound(world: &World, id: &str, fallback: Option<Fallback>) -> Result<NewJob, Failure> {
     let mut job = world.job(id)?;
     job.route.group = Some("io".parse()?);
@@ -48,7 +48,7 @@ async fn watched(world: &World, id: &str) -> Result<Option<u64>, Failure> {
     world.raw(&["ZSCORE", &world.keys().watch(), id]).await
 }
 
-/// Group or type, as it says; and there it is a job like any other.
+/// The job goes to the queue of the group or of the type, and is a job like any other there.
 async fn goes_to_the_others_if_the_worker_is_away(world: &World) -> Outcome {
     for (id, fallback, queue) in [
         ("a", Fallback::Group, world.queue_of("osis:group:io")),
@@ -63,7 +63,7 @@ async fn goes_to_the_others_if_the_worker_is_away(world: &World) -> Outcome {
     Ok(())
 }
 
-/// To stop it, and to run it again.
+/// Cancel and retry find the job there.
 async fn what_took_its_fallback_is_found_there(world: &World) -> Outcome {
     for fallback in [Fallback::Group, Fallback::Type] {
         let id = if fallback == Fallback::Group {
@@ -87,7 +87,7 @@ async fn what_took_its_fallback_is_found_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// With a note of where to go instead.
+/// The job has a note of the alternative queue.
 async fn goes_to_the_worker_if_it_is_there(world: &World) -> Outcome {
     arrive(world).await?;
     world
@@ -101,7 +101,7 @@ async fn goes_to_the_worker_if_it_is_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// However long that takes.
+/// The wait has no limit.
 async fn waits_for_the_worker_without_a_fallback(world: &World) -> Outcome {
     for id in ["a", "b"] {
         world.put_jobs(&[bound(world, id, None)?]).await?;
@@ -119,7 +119,7 @@ async fn claimed(world: &World) -> Result<Claimed, Failure> {
         .ok_or_else(|| Failure::new("nothing was claimed"))
 }
 
-/// It has a lease then.
+/// A running job has a lease instead.
 async fn nobody_looks_after_it_while_it_runs(world: &World) -> Outcome {
     arrive(world).await?;
     world
@@ -130,7 +130,7 @@ async fn nobody_looks_after_it_while_it_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Handed back, lost, failed, put off, asked for again: the worker may be away by then.
+/// The job is released, lost, failed, snoozed, or retried by hand: the worker may be absent by then.
 async fn every_way_back_is_looked_after(world: &World) -> Outcome {
     arrive(world).await?;
     world
@@ -168,7 +168,7 @@ async fn every_way_back_is_looked_after(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its worker may have gone while it waited.
+/// Its worker may have stopped while the job waited.
 async fn a_job_that_waited_for_others_is_looked_after(world: &World) -> Outcome {
     arrive(world).await?;
     world.put(&["first"]).await?;

@@ -1,5 +1,5 @@
-//! Waiting for work: an id that comes to a queue wakes one worker and moves into its feed list, from
-//! where a claim takes it. It is in a list at every moment.
+//! Waiting for work: an id in a queue wakes one worker and moves into its prefetch list, from which a claim takes it.
+//! The id is in a list at every moment.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -32,10 +32,10 @@ cases![
     one_long_walk_is_all_that_a_call_does,
 ];
 
-/// For waits that are to end without a result.
+/// Timeout of waits that must end without a result.
 const SHORT: Duration = Duration::from_millis(30);
 
-/// Waits on the queue of plain jobs.
+/// Waits at the queue of plain jobs.
 async fn park(world: &World, blocking: &BlockingConn, worker: &str) -> Result<bool, Failure> {
     let queue = world.queue();
     Ok(world
@@ -44,7 +44,7 @@ async fn park(world: &World, blocking: &BlockingConn, worker: &str) -> Result<bo
         .await?)
 }
 
-/// Work that waits already is not waited for.
+/// A worker does not wait if a job is queued already.
 async fn an_id_that_is_there_comes_at_once(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let blocking = world.broker.blocking_conn().await?;
@@ -54,7 +54,7 @@ async fn an_id_that_is_there_comes_at_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Runs `act` beside a worker that waits; the worker must be woken.
+/// Runs `act` while a worker waits; the worker must wake up.
 async fn wakes(world: &World, act: impl Future<Output = Outcome>) -> Outcome {
     let blocking = world.broker.blocking_conn().await?;
     let (came, acted) = tokio::join!(park(world, &blocking, WORKER), act);
@@ -64,17 +64,17 @@ async fn wakes(world: &World, act: impl Future<Output = Outcome>) -> Outcome {
     Ok(())
 }
 
-/// An id pushed by a client that knows nothing of us, such as a command line.
+/// The id is pushed by a client without Meshwork, such as a command line.
 async fn a_push_by_any_client_wakes_the_worker(world: &World) -> Outcome {
     wakes(world, world.push("j1")).await
 }
 
-/// An id pushed by our own script.
+/// The id is pushed by Meshwork's own script.
 async fn an_enqueued_job_wakes_the_worker(world: &World) -> Outcome {
     wakes(world, world.put(&["j1"])).await
 }
 
-/// A job that comes back from a worker that stops.
+/// The job is released by a worker that shuts down.
 async fn a_requeued_job_wakes_the_worker(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     wakes(world, async {
@@ -84,7 +84,7 @@ async fn a_requeued_job_wakes_the_worker(world: &World) -> Outcome {
     .await
 }
 
-/// Of two workers that wait, one id wakes one; the other waits on until the next id.
+/// One id wakes one of two waiting workers; the other waits until the next id.
 async fn one_id_wakes_one_worker(world: &World) -> Outcome {
     let (one, two) = tokio::try_join!(world.broker.blocking_conn(), world.broker.blocking_conn())?;
     let (one, two) = (park(world, &one, "w1-a"), park(world, &two, "w2-b"));
@@ -106,14 +106,14 @@ async fn one_id_wakes_one_worker(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What came to the first worker, then what came to the second.
+/// Returns the prefetched ids of the first worker, then of the second.
 async fn fed(world: &World) -> Result<Vec<String>, Failure> {
     let mut fed = world.list(&world.feed("w1-a")).await?;
     fed.extend(world.list(&world.feed("w2-b")).await?);
     Ok(fed)
 }
 
-/// No wait is without end: a server that is gone is noticed.
+/// Every wait has a timeout, so that a lost server is noticed.
 async fn a_wait_ends(world: &World) -> Outcome {
     let blocking = world.broker.blocking_conn().await?;
     let came = world
@@ -124,12 +124,12 @@ async fn a_wait_ends(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// A worker that stops ends its wait, and no id comes to it afterwards.
+/// A worker that shuts down ends its wait, and prefetches no id afterwards.
 async fn a_wait_can_be_ended(world: &World) -> Outcome {
     let blocking = world.broker.blocking_conn().await?;
     let waiting = park(world, &blocking, WORKER);
     tokio::pin!(waiting);
-    // The wait may not have reached the server yet when it is to end, so it is ended until it does.
+    // The wait may not have reached the server yet, so it is ended repeatedly until it ends.
     let came = loop {
         tokio::select! {
             came = &mut waiting => break came?,
@@ -155,7 +155,7 @@ async fn the_oldest_comes_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Moves ids into a worker's feed list, as if they had come while it waited.
+/// Moves ids into a worker's prefetch list, as if it had waited.
 async fn feed(world: &World, worker: &str, ids: &[&str]) -> Outcome {
     for id in ids {
         world.raw::<()>(&["LPUSH", &world.feed(worker), id]).await?;
@@ -164,7 +164,7 @@ async fn feed(world: &World, worker: &str, ids: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// A job that came while the worker waited is claimed like any other, and belongs to its queue.
+/// A prefetched job is claimed like any other, and belongs to its queue.
 async fn a_claim_takes_what_came(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     feed(world, WORKER, &["j1"]).await?;
@@ -179,7 +179,7 @@ async fn a_claim_takes_what_came(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It waited before the others did.
+/// A prefetched job waited longer than the others.
 async fn what_came_goes_before_what_waits(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     feed(world, WORKER, &["j1", "j2"]).await?;
@@ -187,7 +187,7 @@ async fn what_came_goes_before_what_waits(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker never holds more ids than it has slots: the surplus is the next to be taken again.
+/// A worker never holds more ids than it has slots: the surplus returns to the front of its queue.
 async fn more_than_wanted_goes_back_in_order(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3", "j4"]).await?;
     feed(world, WORKER, &["j1", "j2", "j3"]).await?;
@@ -197,7 +197,7 @@ async fn more_than_wanted_goes_back_in_order(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A full worker hands back all that came to it.
+/// A full worker returns all prefetched ids.
 async fn without_a_slot_all_goes_back(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     let before = world.all().await?;
@@ -206,7 +206,7 @@ async fn without_a_slot_all_goes_back(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// As in a queue, they cost no slot.
+/// Such ids take no slot, as in a queue.
 async fn ids_without_a_job_are_dropped(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     feed(world, WORKER, &["ghost", "j1"]).await?;
@@ -216,7 +216,7 @@ async fn ids_without_a_job_are_dropped(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What came to one worker is not taken by another that lives.
+/// A live worker's prefetched ids are not taken by another.
 async fn another_workers_feed_is_not_ours(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     feed(world, "w2-b", &["j1"]).await?;
@@ -225,7 +225,7 @@ async fn another_workers_feed_is_not_ours(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker says which of its feeds may hold something. What comes of one goes back to its own queue.
+/// A worker names those of its prefetch lists that may have ids. These return to their own queues.
 async fn no_other_feed_is_looked_into(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     let queues = [world.queue(), world.queue_of("rhai")];
@@ -261,7 +261,7 @@ async fn no_other_feed_is_looked_into(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A client that waits for a result is woken when the job ends.
+/// A client that waits for a result wakes up when the job ends.
 async fn a_reply_ends_the_wait_for_it(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.reply = true;
@@ -279,7 +279,7 @@ async fn a_reply_ends_the_wait_for_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The record that comes with the reply is the one that it left.
+/// The record is as the reply left it.
 async fn the_record_comes_with_the_reply(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.reply = true;
@@ -298,7 +298,7 @@ async fn the_record_comes_with_the_reply(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor is that wait without end; the record is told then too, if there is one.
+/// This wait also has a timeout, after which the record is returned, if it exists.
 async fn a_wait_for_a_reply_ends(world: &World) -> Outcome {
     let blocking = world.broker.blocking_conn().await?;
     let id = "j1".parse()?;
@@ -312,7 +312,7 @@ async fn a_wait_for_a_reply_ends(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Through an old list, for ids that stand there too: what it does not get to stays where it is.
+/// A walk through an old list removes ids from it. What one call does not reach stays.
 async fn one_long_walk_is_all_that_a_call_does(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1", "j2"]).await?;

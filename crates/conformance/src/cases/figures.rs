@@ -1,4 +1,4 @@
-//! Figures of queues: what is counted, where, and what is not.
+//! Counters of queues: their events, and events that are not counted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,7 +27,7 @@ cases![
     a_key_like_figures_ends_no_call,
 ];
 
-/// The figure that is no count: the time of the last claim.
+/// The field that is no counter: the time of the last claim.
 const CLAIMED_AT: &str = "claimed_at";
 
 async fn of(world: &World, queue: &str) -> Got<BTreeMap<String, u64>> {
@@ -36,7 +36,7 @@ async fn of(world: &World, queue: &str) -> Got<BTreeMap<String, u64>> {
         .await
 }
 
-/// Compares what is counted of the queue of [`World::job`] with `created 1, started 1`.
+/// Compares the counters of the queue of [`World::job`] with a text such as `created 1, started 1`.
 async fn figures(world: &World, should: &str) -> Outcome {
     let mut is = of(world, &world.queue()).await?;
     is.remove(CLAIMED_AT);
@@ -45,12 +45,12 @@ async fn figures(world: &World, should: &str) -> Outcome {
     Ok(())
 }
 
-/// Forgets them.
+/// Deletes the counters.
 async fn begin(world: &World) -> Outcome {
     world.raw(&["FLUSHDB"]).await
 }
 
-/// From its creation to its repetition.
+/// The job is followed from its creation to its retry.
 async fn a_life_in_figures(world: &World) -> Outcome {
     let mut job = world.job("a")?;
     job.retries = 1;
@@ -77,7 +77,7 @@ async fn a_life_in_figures(world: &World) -> Outcome {
     .await
 }
 
-/// By the word for it; a stop is no dead letter.
+/// The kind of the error is the counter's name; a cancelled job is no dead letter.
 async fn each_kind_of_error_is_counted(world: &World) -> Outcome {
     let kinds = [
         (
@@ -118,7 +118,7 @@ async fn each_kind_of_error_is_counted(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Of workers that went away.
+/// The jobs belonged to workers that died.
 async fn losses_and_poison(world: &World) -> Outcome {
     world.started("a").await?;
     for _ in 0..4 {
@@ -134,7 +134,7 @@ async fn losses_and_poison(world: &World) -> Outcome {
     .await
 }
 
-/// Jobs that end without a run.
+/// The jobs end without a run.
 async fn prerequisites_and_their_timeouts(world: &World) -> Outcome {
     let mut first = world.job("first")?;
     first.route.script_type = "sal".parse()?;
@@ -159,7 +159,7 @@ async fn prerequisites_and_their_timeouts(world: &World) -> Outcome {
     figures(world, "created 1, error:timeout 1, failed 1").await
 }
 
-/// A priority is a list.
+/// Each priority has its own list.
 async fn each_list_has_its_own(world: &World) -> Outcome {
     let high = format!("{}:prio:0", world.queue());
     let mut job = world.job("a")?;
@@ -179,7 +179,7 @@ async fn each_list_has_its_own(world: &World) -> Outcome {
     Ok(())
 }
 
-/// There may be as many as there are names.
+/// Their number is not limited.
 async fn lists_that_are_no_queues_have_none(world: &World) -> Outcome {
     let list = format!("{}elsewhere", world.keys().job_prefix());
     let fields = [
@@ -197,7 +197,7 @@ async fn lists_that_are_no_queues_have_none(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A report that is stale, or said again.
+/// The report is stale, or repeated.
 async fn what_changes_nothing_counts_nothing(world: &World) -> Outcome {
     let run = world.started("a").await?;
     world.finish(&run, "42").await?;
@@ -211,7 +211,7 @@ async fn what_changes_nothing_counts_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By each call that takes a job, of the queues that it takes one of.
+/// Each call that claims a job sets the time of its queue.
 async fn the_last_claim_is_dated(world: &World) -> Outcome {
     let dated = async |queue: &str| Got::Ok(of(world, queue).await?.remove(CLAIMED_AT));
     let other = world.queue_of("sal");
@@ -229,7 +229,7 @@ async fn the_last_claim_is_dated(world: &World) -> Outcome {
     same!(world.claim(WORKER, &queues, 2).await?.jobs.len(), 2);
     same!(dated(&world.queue()).await?, Some(START + 7));
     same!(dated(&other).await?, Some(START + 7));
-    // A call that ends a job and finds none is no claim.
+    // A call that ends a job and claims none is no claim.
     world.pass(7);
     let said = exchange(world, &[&run], 1).await?;
     check!(said.taken.jobs.is_empty());
@@ -237,7 +237,8 @@ async fn the_last_claim_is_dated(world: &World) -> Outcome {
     Ok(())
 }
 
-/// At the queue of their jobs, with how late they ran; not what was run by hand, nor what was there already.
+/// The counters are at the queue of the jobs, with the delay of each slot. Slots that were run by hand, or that exist
+/// already, do not count.
 async fn slots_by_what_became_of_them(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     super::schedule::put(world, &schedule).await?;
@@ -270,7 +271,7 @@ async fn slots_by_what_became_of_them(world: &World) -> Outcome {
     same!(world.broker.tick().await?.troubles.len(), 1);
     let told = "created 2, slots:ran 1, slots:refused 1, slots:skipped 1, slots_late_ms 7";
     figures(world, told).await?;
-    // The slot that was put off comes late; the first one, decided again, is there.
+    // The delayed slot comes late; the first one exists when it is decided again.
     world.broker.limit_queue(None, None).await?;
     world.at(SLOT + 35_000);
     same!(world.broker.tick().await?.stored, 1);
@@ -288,7 +289,7 @@ async fn slots_by_what_became_of_them(world: &World) -> Outcome {
     figures(world, told).await
 }
 
-/// A run that ends before it began took no time.
+/// A run with an end before its beginning has a duration of zero.
 async fn a_clock_set_back_takes_nothing_off(world: &World) -> Outcome {
     let run = world.started("a").await?;
     world.pass(5);
@@ -299,7 +300,7 @@ async fn a_clock_set_back_takes_nothing_off(world: &World) -> Outcome {
     figures(world, "created 2, finished 2, run_ms 5, started 2").await
 }
 
-/// They only help.
+/// Counters are only information.
 async fn a_key_like_figures_ends_no_call(world: &World) -> Outcome {
     let key = world.keys().queue_stats_key(&world.queue());
     world.raw::<()>(&["SET", &key, "x"]).await?;

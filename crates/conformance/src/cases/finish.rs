@@ -1,4 +1,4 @@
-//! finish: a result is written once, by the worker that holds the job.
+//! finish: the worker with the lease writes a result once.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn writes_the_result(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A result is bytes.
+/// A result may have any bytes.
 async fn keeps_any_bytes(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let bytes: Vec<u8> = (0..=255).collect();
@@ -56,7 +56,7 @@ async fn an_empty_result_is_a_result(world: &World) -> Outcome {
     Ok(())
 }
 
-/// An ended job is nobody's.
+/// An ended job has no worker.
 async fn ends_the_lease(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.finish(&claimed, "42").await?;
@@ -70,7 +70,7 @@ async fn ends_the_lease(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// What the run wrote is kept beside the result, and no empty field for what it did not write.
+/// The end of the run's log is stored beside the result, without empty fields.
 async fn keeps_the_ends_of_the_logs(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.broker.finish(&claimed, b"42", b"out", b"").await?;
@@ -83,7 +83,7 @@ async fn keeps_the_ends_of_the_logs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job that failed first and then succeeded tells nothing of the failure.
+/// A job that failed first and then succeeded has no error.
 async fn forgets_the_failure_before(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = 1;
@@ -104,7 +104,7 @@ async fn forgets_the_failure_before(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A lease that ended, but was not taken back, is still in force: the run was not for nothing.
+/// An expired lease that was not reclaimed is still valid, so that the run is not wasted.
 async fn takes_a_result_after_the_lease_ended_untaken(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.pass(LEASE_MS * 10);
@@ -114,7 +114,7 @@ async fn takes_a_result_after_the_lease_ended_untaken(world: &World) -> Outcome 
     Ok(())
 }
 
-/// Without the token that is in force nothing is written.
+/// Without the current token nothing is written.
 async fn refuses_another_token(world: &World) -> Outcome {
     let mut claimed = world.started("j1").await?;
     claimed.token = "t0".to_owned();
@@ -124,7 +124,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A report repeated after a broken connection is answered as before, and writes nothing.
+/// A report that is repeated after a broken connection gets the same answer, and writes nothing.
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.reply = true;

@@ -1,5 +1,5 @@
-//! Records and ids that other clients wrote, by hand or in their own way: run where they can be, left
-//! where not, and never in the way of the rest.
+//! Records and ids that other clients wrote, by hand or in their own format: they run where possible, stay unchanged
+//! otherwise, and never block other jobs.
 
 use meshwork_broker::{Claim, Feeds, Finished, OldList, Retried};
 
@@ -30,7 +30,7 @@ cases![
     a_worker_of_theirs_may_take_our_job,
 ];
 
-/// Two commands, as from a command line: `HSET` and `LPUSH`.
+/// The job is written with two commands, as from a command line: `HSET` and `LPUSH`.
 async fn a_job_written_by_hand_runs(world: &World) -> Outcome {
     world.put_foreign("j1", &[("script", "40 + 2")]).await?;
     let claimed = world.take_one().await?;
@@ -42,7 +42,7 @@ async fn a_job_written_by_hand_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// All fields of Hero.
+/// The record has all fields of Hero.
 async fn a_job_as_seed_2_writes_it_runs(world: &World) -> Outcome {
     let fields = [
         ("id", "j1"),
@@ -84,7 +84,7 @@ async fn a_job_as_seed_2_writes_it_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// With their word for the target, and the script's type.
+/// The record has their field for the target, and the script's type.
 async fn a_job_of_later_heros_runs(world: &World) -> Outcome {
     let fields = [
         ("script", "1"),
@@ -99,7 +99,7 @@ async fn a_job_of_later_heros_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It was pushed, so it is to run.
+/// The id was pushed, so the job must run.
 async fn an_empty_status_means_it_waits(world: &World) -> Outcome {
     world.put_foreign("j1", &[("status", "")]).await?;
     same!(ids(&world.take(5).await?), ["j1"]);
@@ -107,7 +107,7 @@ async fn an_empty_status_means_it_waits(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It may be anything: it is noted, and left as it is.
+/// The hash may be anything: its id is noted, and the hash stays unchanged.
 async fn a_hash_without_a_status_is_no_job(world: &World) -> Outcome {
     world.put_hash("j1", &[("script", "1")]).await?;
     world
@@ -127,7 +127,7 @@ async fn a_hash_without_a_status_is_no_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker without leases died with it, and somebody queued it again, as Hero's protocol says.
+/// The worker without leases died, and a client queued the job again, as Hero's protocol allows.
 async fn a_started_job_that_is_pushed_again_runs_in_time(world: &World) -> Outcome {
     let fields = [("script", "1"), ("status", "started"), ("timeout", "7")];
     world.put_foreign("j1", &fields).await?;
@@ -142,7 +142,7 @@ async fn a_started_job_that_is_pushed_again_runs_in_time(world: &World) -> Outco
     Ok(())
 }
 
-/// Why a job is no job that can be run: a dead letter, its client told.
+/// Checks that a job is a dead letter with this reason, and that its client received a reply.
 async fn unreadable(world: &World, id: &str, why: &str) -> Outcome {
     let why = format!("unreadable: {why}");
     let job = world.read(id).await?;
@@ -162,7 +162,7 @@ async fn unreadable(world: &World, id: &str, why: &str) -> Outcome {
     Ok(())
 }
 
-/// At once: it would come up again and again, or count as done.
+/// The job ends at once: otherwise it would be claimed again and again, or count as done.
 async fn what_cannot_be_read_is_a_dead_letter(world: &World) -> Outcome {
     let long = "x".repeat(100);
     let cut = format!("its status is `{}`", &long[..60]);
@@ -194,7 +194,7 @@ async fn what_cannot_be_read_is_a_dead_letter(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Where its client waits.
+/// The reply goes to the list on which its client waits.
 async fn an_unreadable_job_of_an_old_list_is_answered_there(world: &World) -> Outcome {
     let (list, home) = (world.key("actor_queue:osis"), world.queue());
     world.put_foreign("j1", &[("status", "paused")]).await?;
@@ -218,7 +218,7 @@ async fn an_unreadable_job_of_an_old_list_is_answered_there(world: &World) -> Ou
     Ok(())
 }
 
-/// It is not ours to end: one runs under a lease, one an old worker has taken off its list, one may run there.
+/// Such a job is not ended: one runs under a lease, an old worker has popped another, and one may run there.
 async fn an_unreadable_job_in_other_hands_is_left(world: &World) -> Outcome {
     world.started("runs").await?;
     world
@@ -244,7 +244,7 @@ async fn an_unreadable_job_in_other_hands_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// When somebody has written what was missing.
+/// A client has added the missing field.
 async fn an_unreadable_job_that_is_mended_runs(world: &World) -> Outcome {
     world.put_hash("j1", &[("status", "dispatched")]).await?;
     check!(world.take(1).await?.is_empty());
@@ -258,7 +258,7 @@ async fn an_unreadable_job_that_is_mended_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Old queues are lists that are called like jobs.
+/// Old queues are lists with names like jobs.
 async fn a_hash_that_is_a_list_is_left(world: &World) -> Outcome {
     let list = world.key("osis_runner_1");
     world.raw::<()>(&["LPUSH", &list, "a", "b"]).await?;
@@ -271,7 +271,7 @@ async fn a_hash_that_is_a_list_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing is made up for it.
+/// No record is created for it.
 async fn an_id_without_a_record_is_dropped(world: &World) -> Outcome {
     world.push("ghost").await?;
     let taken = world.claim(WORKER, &[world.queue()], 5).await?;
@@ -279,7 +279,7 @@ async fn an_id_without_a_record_is_dropped(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// However often it is pushed before and while it runs.
+/// The id is pushed several times before and while the job runs.
 async fn the_same_id_again_and_again_is_one_job(world: &World) -> Outcome {
     world.put_foreign("j1", &[("script", "1")]).await?;
     for _ in 0..3 {
@@ -299,7 +299,7 @@ async fn the_same_id_again_and_again_is_one_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// In one call and in two.
+/// The id is claimed in one call and in two.
 async fn an_id_in_two_queues_is_one_job(world: &World) -> Outcome {
     let queues = [world.queue_of("osis:group:default"), world.queue()];
     for id in ["j1", "j2"] {
@@ -313,7 +313,7 @@ async fn an_id_in_two_queues_is_one_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A client that repeats itself late runs nothing twice.
+/// A late repetition by a client runs no job twice.
 async fn an_id_pushed_again_after_its_end_does_nothing(world: &World) -> Outcome {
     world.put_foreign("j1", &[("script", "1")]).await?;
     let claimed = world.take_one().await?;
@@ -324,7 +324,7 @@ async fn an_id_pushed_again_after_its_end_does_nothing(world: &World) -> Outcome
     world.unchanged(&before).await
 }
 
-/// What cannot be read has its default.
+/// An unreadable field has its default.
 async fn odd_fields_do_not_matter(world: &World) -> Outcome {
     let fields = [
         ("script", "1"),
@@ -342,7 +342,7 @@ async fn odd_fields_do_not_matter(world: &World) -> Outcome {
     Ok(())
 }
 
-/// From the claim to the end.
+/// The fields stay from the claim to the end.
 async fn fields_we_do_not_know_stay(world: &World) -> Outcome {
     let fields = [
         ("script", "1"),
@@ -365,7 +365,7 @@ async fn fields_we_do_not_know_stay(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The jobs that were claimed with it are not claimed for nobody.
+/// The other jobs of the claim do not stay claimed without a worker.
 async fn a_field_name_that_is_no_text_costs_nobody_a_run(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let mut set = redis::cmd("HSET");
@@ -381,7 +381,7 @@ async fn a_field_name_that_is_no_text_costs_nobody_a_run(world: &World) -> Outco
     Ok(())
 }
 
-/// Nor with these, which nobody can name: each ends at once, and takes nothing along.
+/// Nor do such ids, which no client can name: each ends at once, and affects no other job.
 async fn an_id_that_is_no_text_costs_nobody_a_run(world: &World) -> Outcome {
     let conn = &mut world.conn().clone();
     let odd: [&[u8]; 9] = [
@@ -433,7 +433,7 @@ async fn an_id_that_is_no_text_costs_nobody_a_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// An id is whatever its client says.
+/// A client may choose any id.
 async fn an_id_of_any_characters_runs(world: &World) -> Outcome {
     let odd = "jöb:{1} [x]*?\\ \n%s \u{7ff}\u{800}\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}";
     world
@@ -454,7 +454,7 @@ async fn an_id_of_any_characters_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// One that pops and writes plainly: its result is a result, and we do not run the job again.
+/// A foreign worker pops and writes plainly: its result counts, and Meshwork does not run the job again.
 async fn a_worker_of_theirs_may_take_our_job(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let (queue, key) = (world.queue(), world.key("j1"));

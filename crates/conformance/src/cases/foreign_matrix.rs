@@ -1,4 +1,5 @@
-//! Hero's record, each field missing, of the wrong type, in the wrong encoding or of odd words, met with every verb.
+//! Hero's record with each field missing, of the wrong type, in the wrong encoding or with unknown values, for every
+//! verb.
 
 use meshwork_broker::{Cancelled, Deleted, Finished, Released, Retried, RunNow};
 use meshwork_model::job::Job;
@@ -19,10 +20,10 @@ cases![
     each_record_is_looked_after,
 ];
 
-/// Its id.
+/// Id of the job.
 const ID: &str = "j";
 
-/// What Hero writes.
+/// Fields that Hero writes.
 const RECORD: [(&str, &[u8]); 17] = [
     ("id", b"j"),
     ("caller_id", b"alice"),
@@ -43,7 +44,7 @@ const RECORD: [(&str, &[u8]); 17] = [
     ("dependencies", b"[]"),
 ];
 
-/// What stands in the place of a field's value, beside nothing at all: no text, and types and words that are not its own.
+/// Values in place of a field's value, besides none at all: no text, and wrong types and words.
 const ODD: [&[u8]; 9] = [
     b"",
     b"\xff\xfe",
@@ -56,20 +57,20 @@ const ODD: [&[u8]; 9] = [
     b"a b",
 ];
 
-/// What is to become of a record.
+/// Expected state of a record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Is {
-    /// It is no job.
+    /// The record is no job.
     None,
-    /// It runs.
+    /// The job runs.
     Job,
-    /// It waits for others.
+    /// The job waits for prerequisites.
     Waits,
-    /// It is a dead letter; its error names this.
+    /// The job is a dead letter; its error contains this text.
     Dead(&'static str),
 }
 
-/// Which that is.
+/// Returns the expected state.
 fn is(field: &str, value: Option<&[u8]>) -> Is {
     match (field, value) {
         ("status", None) => Is::None,
@@ -78,7 +79,7 @@ fn is(field: &str, value: Option<&[u8]>) -> Is {
         ("script", None | Some(b"")) => Is::Dead("it has no script"),
         ("prerequisites" | "dependencies", Some(value)) => match value {
             b"" | b"null" => Is::Job,
-            // Plain ids. Bytes that are no text name a job as well as others do.
+            // Plain ids. Bytes that are no text name a job as well.
             b"-1" | b"1e400" | b"true" | b"\xff\xfe" => Is::Waits,
             _ if field == "dependencies" => Is::Dead("`dependencies` is no list of job ids"),
             _ => Is::Dead("`prerequisites` is no list of job ids"),
@@ -100,7 +101,7 @@ impl Odd {
         format!("{} = {value:?}", self.field)
     }
 
-    /// Stores it and pushes its id, into an empty store.
+    /// Stores the record and pushes its id, into an empty store.
     async fn put(&self, world: &World) -> Outcome {
         world.raw::<()>(&["FLUSHDB"]).await?;
         let mut set = redis::cmd("HSET");
@@ -116,7 +117,7 @@ impl Odd {
         world.push(ID).await
     }
 
-    /// Compares, and says of which record.
+    /// Compares values, and names the record in a failure.
     fn check<T: PartialEq + std::fmt::Debug>(&self, is: T, should: T) -> Outcome {
         same!((self.name(), is), (self.name(), should));
         Ok(())
@@ -136,17 +137,17 @@ fn records() -> Vec<Odd> {
     .collect()
 }
 
-/// What its record says.
+/// Returns the status of the record.
 async fn status(world: &World) -> Result<Option<String>, Failure> {
     world.field(ID, "status").await
 }
 
-/// The whole record.
+/// Returns the whole record.
 async fn bytes(world: &World) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Failure> {
     world.raw(&["HGETALL", &world.key(ID)]).await
 }
 
-/// What becomes of it stands in the record, and nothing is left of it elsewhere.
+/// The result is in the record, and no other key is left.
 async fn each_record_is_claimed_or_refused_by_name(world: &World) -> Outcome {
     let all = records();
     check!(all.len() == RECORD.len() * (ODD.len() + 1));
@@ -178,7 +179,7 @@ async fn each_record_is_claimed_or_refused_by_name(world: &World) -> Outcome {
     Ok(())
 }
 
-/// However its run goes.
+/// Every end of the run can be reported.
 async fn each_record_that_runs_is_reported(world: &World) -> Outcome {
     for odd in records().into_iter().filter(|odd| odd.is == Is::Job) {
         for way in ["finish", "exchange", "fail", "release", "lose"] {
@@ -218,7 +219,7 @@ async fn each_record_that_runs_is_reported(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Looking changes nothing, and what is no job is not there.
+/// A read changes nothing, and a hash that is no job is not returned.
 async fn each_record_is_looked_at(world: &World) -> Outcome {
     let id = [JobId::foreign(ID.to_owned())];
     for odd in records() {
@@ -235,7 +236,7 @@ async fn each_record_is_looked_at(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By whoever asks.
+/// Any client can cancel and delete the job.
 async fn each_record_is_stopped_and_deleted(world: &World) -> Outcome {
     for odd in records() {
         let there = odd.is != Is::None;
@@ -283,7 +284,7 @@ async fn each_record_is_stopped_and_deleted(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By those that come by: what they do to it is done to no other, and none of them fails.
+/// Maintenance handles each record without effects on other jobs, and none of its calls fails.
 async fn each_record_is_looked_after(world: &World) -> Outcome {
     let control = world.keys().control_queue_type(&"osis".parse()?);
     for odd in records() {

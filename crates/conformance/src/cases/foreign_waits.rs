@@ -1,5 +1,5 @@
-//! Prerequisites in records of clients that know nothing of waiting: they push the id at once, and the
-//! claim finds out.
+//! Prerequisites in records of clients that do not support waiting: they push the id at once, and the claim reads the
+//! prerequisites.
 
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::state::Status;
@@ -49,7 +49,7 @@ async fn is_held_until_the_other_has_finished(world: &World) -> Outcome {
     Ok(())
 }
 
-/// `prerequisites`, `dependencies`, or both; each once.
+/// The prerequisites are in `prerequisites`, `dependencies`, or both; each counts once.
 async fn either_field_counts(world: &World) -> Outcome {
     world.put(&["first", "second"]).await?;
     let records: [&[(&str, &str)]; 4] = [
@@ -75,7 +75,7 @@ async fn either_field_counts(world: &World) -> Outcome {
     Ok(())
 }
 
-/// However it is written.
+/// There are several forms of an empty list.
 async fn an_empty_list_is_none(world: &World) -> Outcome {
     for (n, list) in ["[]", "[ ]", "", "null", "{}", " { } ", " "]
         .into_iter()
@@ -88,7 +88,7 @@ async fn an_empty_list_is_none(world: &World) -> Outcome {
     Ok(())
 }
 
-/// None, or an empty one: it waits, and runs then.
+/// The status is missing or empty: the job waits, and runs then.
 async fn waits_whatever_its_record_says_of_its_status(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     for (id, status) in [("none", None), ("empty", Some(""))] {
@@ -107,7 +107,7 @@ async fn waits_whatever_its_record_says_of_its_status(world: &World) -> Outcome 
     Ok(())
 }
 
-/// It may have been meant for a group.
+/// The queue may be that of a group.
 async fn waits_in_the_queue_it_came_from(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     world.put_foreign("child", &[AFTER_FIRST]).await?;
@@ -127,7 +127,7 @@ async fn waits_in_the_queue_it_came_from(world: &World) -> Outcome {
     Ok(())
 }
 
-/// At once, and its client is told.
+/// The job ends at once, and its client receives a reply.
 async fn a_failed_prerequisite_ends_it(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     run(world, "first", false).await?;
@@ -141,7 +141,7 @@ async fn a_failed_prerequisite_ends_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Their clients write in any order.
+/// Foreign clients write jobs in any order.
 async fn a_prerequisite_may_come_later(world: &World) -> Outcome {
     world.put_foreign("child", &[AFTER_FIRST]).await?;
     check!(world.take(5).await?.is_empty());
@@ -158,7 +158,7 @@ async fn a_prerequisite_may_come_later(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its record says for how long; and nothing is left of it then.
+/// The record has the timeout; no state is left of the job then.
 async fn a_prerequisite_that_never_comes_ends_it(world: &World) -> Outcome {
     let next = format!("{}first", world.named("NEXT")?);
     for (id, timeout) in [("child", "7"), ("longer", "9000"), ("shorter", "8")] {
@@ -177,7 +177,7 @@ async fn a_prerequisite_that_never_comes_ends_it(world: &World) -> Outcome {
     let why = "prerequisite first does not exist";
     same!(world.list(&world.reply("child")).await?, [why]);
     same!(world.status("shorter").await?, "dispatched");
-    // A list that is no job is none either.
+    // A list that has the name of a job is no prerequisite either.
     world.raw::<()>(&["DEL", &next]).await?;
     world
         .raw::<()>(&["LPUSH", &world.key("first"), "x"])
@@ -188,7 +188,7 @@ async fn a_prerequisite_that_never_comes_ends_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The one that it waits for ends all the same.
+/// The prerequisite still ends.
 async fn a_note_of_who_waits_may_be_gone(world: &World) -> Outcome {
     let next = format!("{}first", world.named("NEXT")?);
     world.put_foreign("child", &[AFTER_FIRST]).await?;
@@ -204,7 +204,7 @@ async fn a_note_of_who_waits_may_be_gone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Numbers too, and without brackets.
+/// The list may have numbers, and no brackets.
 async fn ids_are_read_however_they_are_written(world: &World) -> Outcome {
     for (list, ids) in [
         ("a", &["a"][..]),
@@ -235,7 +235,7 @@ async fn ids_are_read_however_they_are_written(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing is guessed, and nothing left out.
+/// The value is neither guessed nor read in part.
 async fn what_is_no_list_of_ids_is_unreadable(world: &World) -> Outcome {
     for list in [
         "a b",
@@ -278,7 +278,7 @@ async fn what_is_no_list_of_ids_is_unreadable(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It would wait for ever.
+/// The job would wait for ever.
 async fn one_that_names_itself_is_refused(world: &World) -> Outcome {
     for list in [r#"["x","child"]"#, "child"] {
         world
@@ -293,7 +293,7 @@ async fn one_that_names_itself_is_refused(world: &World) -> Outcome {
     Ok(())
 }
 
-/// With prerequisites it waits for them; without, it has waited.
+/// With prerequisites the job waits for them; without, it is ready.
 async fn the_status_of_one_that_waits_is_theirs(world: &World) -> Outcome {
     let theirs = ("status", "waiting_for_prerequisites");
     world.put(&["first"]).await?;
@@ -307,7 +307,7 @@ async fn the_status_of_one_that_waits_is_theirs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody may have set our field by hand.
+/// Meshwork's field may have been set by hand.
 async fn a_failed_prerequisite_may_not_matter(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     run(world, "first", false).await?;
@@ -316,7 +316,7 @@ async fn a_failed_prerequisite_may_not_matter(world: &World) -> Outcome {
     run(world, "child", true).await
 }
 
-/// And the default's if it says none.
+/// A record without a timeout has the default.
 async fn its_time_is_that_of_its_record(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     for (id, timeout) in [("a", "7"), ("b", "soon")] {
@@ -335,9 +335,9 @@ fn list_of(most: usize) -> String {
     format!("[{}]", ids.join(","))
 }
 
-/// A job of ours cannot have them either.
+/// A Meshwork job cannot have as many either.
 async fn too_many_prerequisites_end_it(world: &World) -> Outcome {
-    // What stands behind them is not read.
+    // The text after the last allowed one is not read.
     for list in [list_of(1001), list_of(1001).replace(']', ", {]")] {
         let fields = [("prerequisites", &*list)];
         world.put_foreign("child", &fields).await?;
@@ -350,7 +350,7 @@ async fn too_many_prerequisites_end_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each is looked at; what is left goes back as it lay.
+/// Each prerequisite is read; the remaining ids return in order.
 async fn many_prerequisites_end_the_call_early(world: &World) -> Outcome {
     for n in 0..5 {
         let fields = [("prerequisites", &*list_of(400))];
@@ -364,7 +364,7 @@ async fn many_prerequisites_end_the_call_early(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its prerequisites may be forgotten by then.
+/// Its prerequisites may be deleted by then.
 async fn is_not_asked_again_once_it_ran(world: &World) -> Outcome {
     world.put(&["first", "second"]).await?;
     let fields = [("prerequisites", r#"["first","second"]"#)];
@@ -383,7 +383,7 @@ async fn is_not_asked_again_once_it_ran(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Enqueue looked after it.
+/// Enqueue has checked the prerequisites.
 async fn a_job_of_ours_is_not_asked_at_all(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     run(world, "first", true).await?;

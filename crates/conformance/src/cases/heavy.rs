@@ -1,4 +1,4 @@
-//! 100,000 items wherever a script walks: each call stays short, and repeated calls get the work done.
+//! 100,000 items wherever a script walks: each call stays short, and repeated calls process all items.
 
 use std::time::{Duration, Instant};
 
@@ -26,11 +26,11 @@ cases![
 
 pub(super) const MANY: usize = 100_000;
 
-/// What one call may take, in a build without optimisation and on a machine that does other things
-/// besides. How much a call does is counted; this notices what goes over all for each of all.
+/// Greatest duration of a call, in a build without optimisation and on a busy machine. Other checks count the
+/// commands of a call; this one notices work that grows with the square of the items.
 const SHORT: Duration = Duration::from_secs(60);
 
-/// Calls a verb and checks that it was short.
+/// Makes a call and checks its duration.
 pub(super) async fn short<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
     let begun = Instant::now();
     let done = call.await?;
@@ -41,7 +41,8 @@ pub(super) async fn short<T>(call: impl Future<Output = Result<T, Error>>) -> Re
     Ok(done)
 }
 
-/// Commands with many items, a thousand at a time: `head`, then what `item` makes of each number.
+/// Runs commands with many items, a thousand at a time: `head`, then the arguments that `item` returns for each
+/// number.
 pub(super) async fn seed(
     world: &World,
     head: &[&str],
@@ -78,8 +79,8 @@ async fn claim(world: &World, want: usize) -> Result<meshwork_broker::Taken, Fai
     short(world.broker.claim(claim)).await
 }
 
-/// Of 100,000 ids every tenth is a job: all are claimed, with renewals and results in between. Then all
-/// workers die: 200 jobs come back per call until all have that did not end.
+/// Every tenth of 100,000 ids is a job: all are claimed, with renewals and results in between. Then all workers die:
+/// 200 jobs return per call until no unfinished one is left.
 async fn enqueue_claim_and_take_back_all(world: &World) -> Outcome {
     let queue = world.queue();
     let ghosts = ["ghost"; 900];
@@ -123,7 +124,7 @@ async fn enqueue_claim_and_take_back_all(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A queue full of ids that nobody can run is emptied, and the job at its end is run.
+/// A queue full of ids without jobs is emptied, and the job at its end runs.
 async fn claim_passes_over_ids_without_jobs(world: &World) -> Outcome {
     seed(world, &["LPUSH", &world.queue()], |n| vec![format!("g{n}")]).await?;
     world.put(&["j1"]).await?;
@@ -138,7 +139,7 @@ async fn claim_passes_over_ids_without_jobs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What came to a worker that wants little goes back, bit by bit, and in order.
+/// The surplus of a prefetch list returns in several calls, in order.
 async fn claim_empties_a_long_feed_list(world: &World) -> Outcome {
     world.put(&["j0", "j1"]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
@@ -163,7 +164,7 @@ async fn claim_empties_a_long_feed_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker that leaves hands back all that came to it.
+/// A worker that leaves returns all prefetched ids.
 async fn leave_empties_a_long_feed_list(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     let feed = world.feed(WORKER);
@@ -185,7 +186,7 @@ async fn leave_empties_a_long_feed_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// So does whoever finds that it died.
+/// Reclaiming from a dead worker has the same effect.
 async fn reclaim_empties_a_long_feed_list(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     let feed = world.feed(WORKER);
@@ -210,7 +211,7 @@ async fn reclaim_empties_a_long_feed_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Leases whose jobs are gone are forgotten in the same manner.
+/// Leases without jobs are deleted in the same way.
 async fn reclaim_forgets_leases_without_jobs(world: &World) -> Outcome {
     let lease = world.keys().lease();
     seed(world, &["ZADD", &lease], |n| {
@@ -226,7 +227,7 @@ async fn reclaim_forgets_leases_without_jobs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Far more listeners than there ever are died at once, each with an id.
+/// Many listeners died at once, each with a prefetched id.
 async fn reclaim_takes_what_dead_listeners_left(world: &World) -> Outcome {
     let (feeds, queue) = (world.keys().feeds(), world.queue());
     seed(world, &["ZADD", &feeds], |n| {
@@ -255,7 +256,7 @@ async fn reclaim_takes_what_dead_listeners_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each verb on one job, while 100,000 others run.
+/// Each verb runs for one job, while 100,000 others run.
 async fn one_among_many_leases(world: &World) -> Outcome {
     let lease = world.keys().lease();
     let far = (START + 1_000 * LEASE_MS).to_string();
@@ -275,7 +276,7 @@ async fn one_among_many_leases(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each verb that pushes, while 100,000 ids wait.
+/// Each verb that pushes runs while 100,000 ids wait.
 async fn one_at_a_long_queue(world: &World) -> Outcome {
     seed(world, &["LPUSH", &world.queue()], |n| vec![format!("g{n}")]).await?;
     let mut job = world.job("j1")?;
@@ -311,7 +312,7 @@ async fn one_at_a_long_queue(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A queue that is too long to be walked keeps the ids, and a claim drops them.
+/// A queue that is too long for a walk keeps the ids, and a claim drops them.
 async fn stop_and_delete_in_a_long_queue(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     seed(world, &["LPUSH", &world.queue()], |n| vec![format!("g{n}")]).await?;
@@ -328,7 +329,7 @@ async fn stop_and_delete_in_a_long_queue(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever looks sees all of them.
+/// Reads return all listeners.
 async fn queues_with_many_listeners(world: &World) -> Outcome {
     let (feeds, osis, sal) = (world.keys().feeds(), world.queue(), world.queue_of("sal"));
     let alive = (START + LEASE_MS).to_string();

@@ -1,4 +1,4 @@
-//! A batch of 100,000 jobs, and 10,000 batches: no call grows with them.
+//! A batch of 100,000 jobs, and 10,000 batches: the cost of a call does not grow with the number.
 
 use meshwork_broker::{BatchCancelled, BatchState, Retention};
 use meshwork_model::batch::Callback;
@@ -10,11 +10,11 @@ use super::{Outcome, World, cases, check, same};
 
 cases![a_large_batch_is_cancelled, a_large_batch_is_looked_after];
 
-/// More than a call stops: it asks for 100, and while a set shrinks, a step of `SSCAN` brings several hundred in Valkey.
+/// Bound above the number of jobs that one call cancels: it requests 100, and a step of `SSCAN` returns several
+/// hundred in Valkey while a set shrinks.
 const MOST_AT_ONCE: u64 = 1_000;
 
-/// A part in each call; those whose queue is too long to be walked over stay in it, and are dropped when they
-/// come up.
+/// Each call cancels a part. Ids in a queue that is too long for a walk stay there, and a claim drops them.
 async fn a_large_batch_is_cancelled(world: &World) -> Outcome {
     open(world, "b", &[(Callback::Done, "done")]).await?;
     add_many(world, "b", MANY).await?;
@@ -34,7 +34,7 @@ async fn a_large_batch_is_cancelled(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Jobs that others have ended are found, a part of them in each call.
+/// Each call finds a part of the jobs that others have ended.
 async fn a_large_batch_is_looked_after(world: &World) -> Outcome {
     open(world, "b", &[(Callback::Done, "done")]).await?;
     add_many(world, "b", MANY).await?;

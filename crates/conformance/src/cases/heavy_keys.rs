@@ -1,4 +1,4 @@
-//! 100,000 jobs with a time or a key, and 10,000 keys: each call stays short, and repeated calls get it done.
+//! 100,000 jobs with a delay or a key, and 10,000 keys: each call stays short, and repeated calls process all jobs.
 
 use super::heavy::{MANY, seed, short};
 use super::wishes::{LOOK_MS, exchange, set};
@@ -11,10 +11,10 @@ cases![
     ten_thousand_keys_have_their_turns,
 ];
 
-/// As many as one call of a script handles.
+/// Number of jobs that one call of a script handles.
 const BATCH: usize = 1000;
 
-/// Records that wait, with `more` in each.
+/// Creates waiting records with additional fields from `more`.
 async fn records(world: &World, more: impl Fn(usize) -> Vec<(&'static str, String)>) -> Outcome {
     let queue = world.queue();
     for from in (0..MANY).step_by(BATCH) {
@@ -38,7 +38,7 @@ async fn length(world: &World, verb: &str, key: &str) -> Result<usize, Failure> 
     world.raw(&[verb, key]).await
 }
 
-/// A thousand in each call.
+/// Each call promotes a thousand jobs.
 async fn all_are_due_at_one_moment(world: &World) -> Outcome {
     let due = START + 5;
     records(world, |_| vec![("mw_run_at", due.to_string())]).await?;
@@ -56,7 +56,7 @@ async fn all_are_due_at_one_moment(world: &World) -> Outcome {
     Ok(())
 }
 
-/// They are set aside, others pass them, and with each end the next one comes.
+/// The jobs are set aside, others pass them, and each end admits the next one.
 async fn one_key_at_its_limit(world: &World) -> Outcome {
     set(world, "key_concurrency=1").await?;
     records(world, |n| {
@@ -98,7 +98,7 @@ async fn one_key_at_its_limit(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each key has ten jobs; nobody looks after all keys in one call.
+/// Each key has ten jobs; no call checks all keys.
 async fn ten_thousand_keys_have_their_turns(world: &World) -> Outcome {
     const KEYS: usize = MANY / 10;
     set(world, "fair=1").await?;

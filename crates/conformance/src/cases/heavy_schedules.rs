@@ -1,4 +1,4 @@
-//! 10,000 schedules that are due at one moment: each call stays short, and repeated calls decide all.
+//! 10,000 schedules that are due at one moment: each call stays short, and repeated calls decide all slots.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ cases![ten_thousand_at_one_moment];
 
 const MANY: usize = 10_000;
 
-/// 250 per call, each once.
+/// Each call decides 250 slots, each once.
 async fn ten_thousand_at_one_moment(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     schedule.catch_up = CatchUp::One;
@@ -21,7 +21,7 @@ async fn ten_thousand_at_one_moment(world: &World) -> Outcome {
         world.keys().schedule(&"s".parse()?),
         world.keys().schedules(),
     );
-    // The others are copies: what matters is how many there are.
+    // The other schedules are copies; only their number matters.
     let fields: BTreeMap<String, String> = world.raw(&["HGETALL", &key]).await?;
     let fields: Vec<_> = fields.into_iter().flat_map(|(k, v)| [k, v]).collect();
     for from in (0..MANY).step_by(500) {

@@ -1,5 +1,5 @@
-//! 100,000 jobs that wait for one, that are put off, or whose ends are still to be told; and the stream of
-//! events, which is bounded.
+//! 100,000 jobs with the same prerequisite, with a delay, or whose ends are not processed yet; and the bounded stream
+//! of events.
 
 use meshwork_broker::MAX_ITEMS;
 
@@ -20,7 +20,7 @@ async fn number(world: &World, command: &str, key: &str) -> Result<usize, Failur
     world.raw(&[command, key]).await
 }
 
-/// Adds to a key, a thousand at a time, what `item` makes of each number.
+/// Adds to a key, a thousand at a time, the arguments that `item` returns for each number.
 async fn seed(world: &World, head: &[&str], item: impl Fn(usize) -> Vec<String>) -> Outcome {
     for from in (0..MANY).step_by(1000) {
         let mut cmd = redis::Cmd::new();
@@ -35,7 +35,7 @@ async fn seed(world: &World, head: &[&str], item: impl Fn(usize) -> Vec<String>)
     Ok(())
 }
 
-/// The one that ends tells a hundred; the rest, a thousand at a time.
+/// The call that ends the job notifies a hundred dependents; later calls notify a thousand each.
 async fn many_wait_for_one(world: &World) -> Outcome {
     put_dependants(world, MANY).await?;
     run(world, "first", true).await?;
@@ -53,7 +53,7 @@ async fn many_wait_for_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And as many fail with it.
+/// All dependents fail with it.
 async fn many_fail_with_one(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     let next = format!("{}first", world.named("NEXT")?);
@@ -80,7 +80,7 @@ async fn many_fail_with_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nobody waits for most of them any more.
+/// Most of these jobs have no dependents left.
 async fn many_ends_are_still_to_be_told(world: &World) -> Outcome {
     let settle = world.named("SETTLE")?;
     seed(world, &["RPUSH", &settle], |n| vec![format!("g{n}")]).await?;
@@ -92,7 +92,7 @@ async fn many_ends_are_still_to_be_told(world: &World) -> Outcome {
     Ok(())
 }
 
-/// All are due at once.
+/// All jobs are due at once.
 async fn many_are_put_off(world: &World) -> Outcome {
     let delayed = world.keys().delayed();
     for from in (0..MANY).step_by(1000) {
@@ -118,7 +118,7 @@ async fn many_are_put_off(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The oldest are forgotten.
+/// The oldest events are deleted.
 async fn events_are_bounded(world: &World) -> Outcome {
     let events = world.keys().events();
     for _ in 0..110 {

@@ -1,4 +1,4 @@
-//! The results of the jobs that a job has waited for, and those of a batch in its callback.
+//! Results of prerequisites for a job, and results of a batch for its callback.
 
 use meshwork_broker::Input;
 use meshwork_model::batch::Callback;
@@ -19,7 +19,7 @@ cases![
     inputs_lists_go_with_their_batches,
 ];
 
-/// The most results of a batch that a callback is handed.
+/// Greatest number of a batch's results for a callback.
 const LISTED: usize = 1000;
 
 async fn inputs(world: &World, id: &str) -> Got<Vec<Input>> {
@@ -27,7 +27,7 @@ async fn inputs(world: &World, id: &str) -> Got<Vec<Input>> {
     Ok(world.broker.inputs(&job).await?)
 }
 
-/// Each with its status and its result, in order; what is gone, too.
+/// Each input has its status and its result, in order, and deleted jobs are included.
 async fn inputs_are_those_of_prerequisites(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     let mut job = world.job("after")?;
@@ -64,7 +64,7 @@ async fn inputs_are_those_of_prerequisites(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Those that fit come all the same.
+/// Inputs within the limit are still returned.
 async fn inputs_over_the_limit_are_left_out(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     let mut job = world.job("after")?;
@@ -86,7 +86,7 @@ async fn inputs_over_the_limit_are_left_out(world: &World) -> Outcome {
     Ok(())
 }
 
-/// In the order in which they came.
+/// The order is that of the results.
 async fn inputs_of_a_callback_are_those_of_its_batch(world: &World) -> Outcome {
     open(world, "b", &[(Callback::Done, "done")]).await?;
     add(world, "b", &["j1", "j2"]).await?;
@@ -104,7 +104,7 @@ async fn inputs_of_a_callback_are_those_of_its_batch(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The first ones.
+/// The first results are returned.
 async fn inputs_of_a_callback_are_bounded(world: &World) -> Outcome {
     open(world, "b", &[(Callback::Done, "done")]).await?;
     let ids: Vec<_> = (0..LISTED + 10).map(|n| format!("j{n}")).collect();
@@ -119,7 +119,7 @@ async fn inputs_of_a_callback_are_bounded(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also where somebody has deleted the batch.
+/// The list goes even if the batch was deleted before.
 async fn inputs_lists_go_with_their_batches(world: &World) -> Outcome {
     for batch in ["b1", "b2"] {
         open(world, batch, &[]).await?;

@@ -1,4 +1,4 @@
-//! inspect: what can be seen, and that looking changes nothing.
+//! inspect: reads show the state, and change nothing.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ cases![
     changes_nothing,
 ];
 
-/// A job's record, or that there is none.
+/// The answer is a job's record, or that there is none.
 async fn shows_a_job(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let job = world.broker.inspect(&"j1".parse()?).await?;
@@ -42,7 +42,7 @@ fn wanted(ids: &[&str]) -> Vec<JobId> {
         .collect()
 }
 
-/// One answer per question, in the order of the questions.
+/// There is one answer per id, in order.
 async fn shows_several_in_order(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     let jobs = world
@@ -58,7 +58,7 @@ async fn shows_several_in_order(world: &World) -> Outcome {
     Ok(())
 }
 
-/// How jobs went, without script and input, which may be large.
+/// The outcome of jobs comes without script and input, which may be large.
 async fn shows_outcomes_without_what_went_in(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.input = Some(b"in".to_vec());
@@ -74,7 +74,7 @@ async fn shows_outcomes_without_what_went_in(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What a list shows: neither what went in nor what came out.
+/// A summary has neither input nor output.
 async fn shows_summaries_without_results(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.broker.finish(&claimed, b"42", b"out", b"err").await?;
@@ -106,7 +106,7 @@ async fn shows_summaries_without_results(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A record that holds only a script, as from a command line, is there in every view.
+/// A record with only a script, as from a command line, is in every view.
 async fn shows_records_of_few_fields(world: &World) -> Outcome {
     world.put_foreign("j1", &[("script", "1")]).await?;
     let ids = wanted(&["j1"]);
@@ -117,7 +117,7 @@ async fn shows_records_of_few_fields(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Likewise for the statuses alone.
+/// Statuses come in the order of the ids, too.
 async fn tells_statuses_in_order(world: &World) -> Outcome {
     let done = world.started("done").await?;
     world.finish(&done, "42").await?;
@@ -143,7 +143,7 @@ async fn tells_statuses_in_order(world: &World) -> Outcome {
     Ok(())
 }
 
-/// No call may hold the server up.
+/// A bound keeps calls from blocking the server.
 async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
     let many = vec![JobId::foreign("j1".to_owned()); MAX_ITEMS + 1];
     let (records, statuses) = (
@@ -157,7 +157,7 @@ async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The ids of all jobs, page by page.
+/// Returns the ids of all jobs, page by page.
 async fn listed(world: &World) -> Result<BTreeSet<String>, Failure> {
     let mut ids = BTreeSet::new();
     let mut from = 0;
@@ -171,7 +171,7 @@ async fn listed(world: &World) -> Result<BTreeSet<String>, Failure> {
     }
 }
 
-/// Over several pages nothing is missing.
+/// Several pages miss no job.
 async fn lists_every_job_once(world: &World) -> Outcome {
     let ids: Vec<_> = (0..900).map(|n| format!("j{n}")).collect();
     world
@@ -197,7 +197,7 @@ async fn lists_jobs_only(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A list that is called like a job is not there for who asks for a job.
+/// A list with the name of a job does not count as a job.
 async fn passes_over_what_is_no_job(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     world.raw::<()>(&["LPUSH", &world.key("list"), "x"]).await?;
@@ -207,7 +207,7 @@ async fn passes_over_what_is_no_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What another client wrote in its own encoding hides neither itself nor the rest.
+/// Values of a foreign client in its own encoding hide neither its job nor others.
 async fn reads_bytes_that_are_no_text(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     for (key, field) in [(b"bytes".as_slice(), b"\xff".as_slice()), (b"\xfe", b"a")] {
@@ -225,7 +225,7 @@ async fn reads_bytes_that_are_no_text(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Every queue that holds something or is listened to by a worker that lives.
+/// The answer has every queue that has ids or a live listener.
 async fn shows_queues_and_who_listens(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.route.script_type = "sal".parse()?;
@@ -257,7 +257,7 @@ async fn shows_queues_and_who_listens(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The jobs under a lease.
+/// The count is that of the leases.
 async fn counts_what_runs(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     same!(world.broker.running().await?, 0);
@@ -268,7 +268,7 @@ async fn counts_what_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever looks leaves no trace.
+/// Reads leave no trace.
 async fn changes_nothing(world: &World) -> Outcome {
     world.started("j1").await?;
     world.put(&["j2"]).await?;

@@ -1,4 +1,4 @@
-//! Keys: turns in a fair queue, weights, and jobs that are set aside until it is theirs.
+//! Keys: rotation in a fair queue, weights, and jobs that are set aside until their key may run.
 
 use meshwork_broker::{Deleted, Retried};
 use meshwork_model::outcome::FailureKind;
@@ -30,7 +30,7 @@ cases![
     no_id_is_lost_where_nothing_can_be_set_aside,
 ];
 
-/// Takes one at a time, and ends it.
+/// Claims and ends one job at a time; returns their order.
 async fn order(world: &World, n: usize) -> Result<String, super::Failure> {
     let mut order = Vec::new();
     for _ in 0..n {
@@ -43,7 +43,7 @@ async fn order(world: &World, n: usize) -> Result<String, super::Failure> {
     Ok(order.join(" "))
 }
 
-/// However many one has.
+/// The number of jobs of a key does not matter.
 async fn each_key_has_its_turn(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2", "a3", "a4"]).await?;
@@ -59,7 +59,7 @@ async fn each_key_has_its_turn(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Three to one to one.
+/// The weights are three, one and one.
 async fn a_weight_is_so_many_turns(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     weigh(world, "a", "3").await?;
@@ -71,7 +71,7 @@ async fn a_weight_is_so_many_turns(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What is no number is one turn; there is at least one, and at most a hundred.
+/// An invalid weight counts as one; the least is one, the greatest a hundred.
 async fn a_weight_has_its_bounds(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     for (n, (weight, heads)) in [("x", 1), ("0", 1), ("-5", 1), ("2", 2), ("100000", 100)]
@@ -95,7 +95,7 @@ async fn a_weight_has_its_bounds(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Keys mean nothing then.
+/// Keys have no effect then.
 async fn without_fairness_order_is_order(world: &World) -> Outcome {
     put_keyed(world, "a", &["a1", "a2"]).await?;
     put_keyed(world, "b", &["b1"]).await?;
@@ -105,7 +105,7 @@ async fn without_fairness_order_is_order(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its record says nothing else.
+/// The record does not show the difference.
 async fn a_job_set_aside_waits_as_others_do(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2"]).await?;
@@ -118,7 +118,7 @@ async fn a_job_set_aside_waits_as_others_do(world: &World) -> Outcome {
     Ok(())
 }
 
-/// At once.
+/// The next job of the key is queued at once.
 async fn a_stopped_head_passes_its_turn_on(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2", "a3"]).await?;
@@ -129,7 +129,7 @@ async fn a_stopped_head_passes_its_turn_on(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Likewise.
+/// The next job of the key is queued at once.
 async fn a_deleted_head_passes_its_turn_on(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2", "a3"]).await?;
@@ -140,7 +140,7 @@ async fn a_deleted_head_passes_its_turn_on(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Without a turn, none is passed on.
+/// Such a job holds no turn, so no other job is queued.
 async fn a_job_set_aside_can_be_stopped_and_deleted(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2", "a3", "a4"]).await?;
@@ -153,7 +153,7 @@ async fn a_job_set_aside_can_be_stopped_and_deleted(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker that knows nothing of turns has started it.
+/// A foreign worker without support for keys has started it.
 async fn heads_that_others_took_are_found(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2", "a3"]).await?;
@@ -170,7 +170,7 @@ async fn heads_that_others_took_are_found(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It died before it could write so.
+/// The worker died before it could write `started`.
 async fn heads_that_were_lost_are_found(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2", "a3"]).await?;
@@ -182,7 +182,7 @@ async fn heads_that_were_lost_are_found(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody deletes the hash, and no more.
+/// Only the hash is deleted.
 async fn a_deleted_record_holds_up_no_key(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2", "a3"]).await?;
@@ -201,7 +201,7 @@ async fn a_deleted_record_holds_up_no_key(world: &World) -> Outcome {
     Err(super::Failure::new("the key is held up"))
 }
 
-/// Before what was submitted later.
+/// A retry comes before later submissions.
 async fn retries_come_back_in_the_order_of_submission(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2", "a3", "a4"]).await?;
@@ -216,7 +216,7 @@ async fn retries_come_back_in_the_order_of_submission(world: &World) -> Outcome 
     Ok(())
 }
 
-/// As it was submitted.
+/// The retry counts as submitted now.
 async fn an_ended_job_that_runs_again_takes_its_turn(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1"]).await?;
@@ -229,7 +229,7 @@ async fn an_ended_job_that_runs_again_takes_its_turn(world: &World) -> Outcome {
     Ok(())
 }
 
-/// In their order, a hundred at a time.
+/// The jobs are queued in order, a hundred at a time.
 async fn a_queue_that_is_fair_no_more_lets_all_in(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     let names: Vec<_> = (0..150).map(|n| format!("a{n:03}")).collect();
@@ -250,7 +250,7 @@ async fn a_queue_that_is_fair_no_more_lets_all_in(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A priority is a list.
+/// Each priority has its own list.
 async fn each_list_has_turns_of_its_own(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     let mut jobs = keyed(world, "a", &["h1", "n1", "h2", "n2"])?;
@@ -266,7 +266,7 @@ async fn each_list_has_turns_of_its_own(world: &World) -> Outcome {
     Ok(())
 }
 
-/// When they have ended.
+/// The job waits for its turn when its prerequisites have ended.
 async fn a_job_that_waited_for_others_takes_its_turn(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     world.put(&["first"]).await?;
@@ -281,7 +281,7 @@ async fn a_job_that_waited_for_others_takes_its_turn(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The turn is passed on when there is a slot.
+/// The turn passes to the next job when there is a slot.
 async fn fair_and_limited(world: &World) -> Outcome {
     set(world, "fair=1 key_concurrency=1").await?;
     put_keyed(world, "a", &["a1", "a2", "a3"]).await?;
@@ -300,7 +300,7 @@ async fn fair_and_limited(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Until it is a list again.
+/// The jobs stay until the queue is a list again.
 async fn a_spoilt_queue_keeps_what_was_set_aside(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2"]).await?;
@@ -328,7 +328,7 @@ async fn a_spoilt_queue_keeps_what_was_set_aside(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The claim fails before it takes anything, from any of its queues.
+/// The claim fails before it takes an id from any of its queues.
 async fn no_id_is_lost_where_nothing_can_be_set_aside(world: &World) -> Outcome {
     set(world, "key_concurrency=1").await?;
     put_keyed(world, "a", &["a1", "a2"]).await?;

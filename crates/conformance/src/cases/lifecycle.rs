@@ -1,4 +1,4 @@
-//! A job's whole way, and many of them at once.
+//! The whole life of a job, and of many at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ async fn a_job_goes_in_and_its_result_comes_out(world: &World) -> Outcome {
     Ok(())
 }
 
-/// One worker dies with the job, the next one ends it; the record tells.
+/// One worker dies with the job, and another one ends it; the record shows this.
 async fn a_killed_workers_job_ends_elsewhere(world: &World) -> Outcome {
     let dead = world.started("j1").await?;
     world.lose_all().await?;
@@ -56,7 +56,7 @@ async fn a_killed_workers_job_ends_elsewhere(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It hands them back and leaves; nothing of it stays, and nothing was counted.
+/// The worker releases its jobs and leaves; no state of it stays, and no attempt is counted.
 async fn a_stopping_workers_jobs_end_elsewhere(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     let held = world.take(2).await?;
@@ -83,7 +83,7 @@ async fn a_stopping_workers_jobs_end_elsewhere(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Fails, is retried, stopped, asked for again, ends.
+/// A job fails, is retried, cancelled, retried by hand, and ends.
 async fn fail_stop_and_ask_again(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = 1;
@@ -106,8 +106,7 @@ async fn fail_stop_and_ask_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// One of many workers: claims up to three at a time until nothing is left, ends what it claims, and
-/// says which jobs it ran.
+/// Runs one of many workers: it claims up to three jobs at a time until none is left, and ends each. Returns the ids.
 async fn work(world: &World, name: String) -> Result<Vec<String>, Failure> {
     let mut ran = Vec::new();
     loop {
@@ -126,7 +125,7 @@ async fn work(world: &World, name: String) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// Eight workers side by side on 300 jobs: each runs once, on one of them.
+/// Eight workers run 300 jobs at the same time: each job runs once.
 async fn many_workers_run_each_job_once(world: &World) -> Outcome {
     let names: Vec<_> = (0..300).map(|n| format!("j{n}")).collect();
     let refs: Vec<_> = names.iter().map(String::as_str).collect();
@@ -147,7 +146,7 @@ async fn many_workers_run_each_job_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Neither sees, takes nor takes back what is the other's.
+/// Neither namespace sees, claims or reclaims jobs of the other.
 async fn two_namespaces_know_nothing_of_each_other(world: &World) -> Outcome {
     let other = world.neighbour()?;
     world.started("j1").await?;
@@ -163,7 +162,7 @@ async fn two_namespaces_know_nothing_of_each_other(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// After `SCRIPT FLUSH`, or on another server that took over, each verb works all the same.
+/// After `SCRIPT FLUSH`, or a failover to another server, each verb still works.
 async fn scripts_that_the_server_forgot_are_sent_again(world: &World) -> Outcome {
     let fresh = world.with_unknown_scripts();
     let claimed = fresh.started("j1").await?;

@@ -1,4 +1,4 @@
-//! Limits of queues: a queue that holds as many as it may takes no more.
+//! Limits of queues: a full queue takes no more jobs.
 
 use meshwork_broker::Enqueued;
 use meshwork_model::outcome::FailureKind;
@@ -33,7 +33,7 @@ async fn put(world: &World, id: &str, script_type: &str) -> Result<Enqueued, sup
     said.pop().ok_or_else(|| super::Failure::new("no answer"))
 }
 
-/// Each on its own.
+/// The limit counts for each queue separately.
 async fn the_default_holds_for_every_queue(world: &World) -> Outcome {
     limit(world, None, "2").await?;
     for script_type in ["osis", "sal"] {
@@ -46,7 +46,7 @@ async fn the_default_holds_for_every_queue(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whether it is more or less, and if there is no default.
+/// A queue's own limit may be higher or lower, and needs no default.
 async fn a_queues_own_limit_comes_first(world: &World) -> Outcome {
     limit(world, Some(&world.queue()), "1").await?;
     same!(put(world, "a", "osis").await?, Stored);
@@ -61,7 +61,7 @@ async fn a_queues_own_limit_comes_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And tells of each job.
+/// The answer has a result for each job.
 async fn one_call_fills_up_to_the_limit(world: &World) -> Outcome {
     limit(world, None, "3").await?;
     world.put(&["a"]).await?;
@@ -81,7 +81,7 @@ async fn one_call_fills_up_to_the_limit(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The job may be asked for again later.
+/// The job may be submitted again later.
 async fn a_full_queue_writes_nothing(world: &World) -> Outcome {
     limit(world, None, "1").await?;
     world.put(&["a"]).await?;
@@ -91,7 +91,7 @@ async fn a_full_queue_writes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A call repeated after a broken connection does not take it for refused.
+/// A call that is repeated after a broken connection does not report the job as refused.
 async fn an_id_that_is_there_is_there(world: &World) -> Outcome {
     limit(world, None, "1").await?;
     world.put(&["a"]).await?;
@@ -99,7 +99,7 @@ async fn an_id_that_is_there_is_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As soon as a job is claimed.
+/// A claim makes room.
 async fn there_is_room_again(world: &World) -> Outcome {
     limit(world, None, "1").await?;
     world.put(&["a"]).await?;
@@ -109,7 +109,7 @@ async fn there_is_room_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It was let in once.
+/// The job was accepted before.
 async fn what_comes_back_is_never_refused(world: &World) -> Outcome {
     limit(world, None, "1").await?;
     let mut job = world.job("a")?;
@@ -122,7 +122,7 @@ async fn what_comes_back_is_never_refused(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is for that queue, even if it does not stand there yet.
+/// The job counts for its queue, even if it is not in there yet.
 async fn a_job_that_would_wait_is_refused_too(world: &World) -> Outcome {
     world.put(&["first", "failed"]).await?;
     let held = world.take_one().await?;
@@ -140,7 +140,7 @@ async fn a_job_that_would_wait_is_refused_too(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nobody is locked out because of a slip of the pen.
+/// A typing error does not block a queue.
 async fn what_is_no_number_is_no_limit(world: &World) -> Outcome {
     for (n, text) in ["", "many"].into_iter().enumerate() {
         limit(world, None, text).await?;

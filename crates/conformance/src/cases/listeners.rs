@@ -1,4 +1,4 @@
-//! Who listens where: what came to a worker that stops or dies goes back to its queue.
+//! Registrations of listeners: prefetched ids of a worker that stops or dies return to their queues.
 
 use meshwork_broker::conn::Conn;
 use meshwork_broker::{Listener, Reclaimed, Renewal};
@@ -23,7 +23,7 @@ cases![
     dead_listeners_of_several_queues_are_told_apart,
 ];
 
-/// Long after a listener died, in milliseconds.
+/// A time long after the death of a listener, in milliseconds.
 const LONG: u64 = 3_600_000;
 
 async fn leave(world: &World, worker: &str) -> Result<usize, Failure> {
@@ -35,7 +35,7 @@ async fn leave(world: &World, worker: &str) -> Result<usize, Failure> {
     Ok(world.broker.leave(listener).await?)
 }
 
-/// Ids in a feed list, the first one the oldest.
+/// Fills a prefetch list, the oldest id first.
 async fn fed(world: &World, worker: &str, ids: &[&str]) -> Outcome {
     let feed = world.feed(worker);
     let push: Vec<_> = ["LPUSH", feed.as_str()]
@@ -46,7 +46,7 @@ async fn fed(world: &World, worker: &str, ids: &[&str]) -> Outcome {
     world.raw(&push).await
 }
 
-/// What came to a worker that stops is next in its queue.
+/// Prefetched ids of a worker that stops become the next ones of its queue.
 async fn leaving_hands_back_in_order(world: &World) -> Outcome {
     world.push("j3").await?;
     fed(world, WORKER, &["j1", "j2"]).await?;
@@ -56,7 +56,7 @@ async fn leaving_hands_back_in_order(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker that left does not listen any more.
+/// A worker that left is no longer registered.
 async fn leaving_takes_the_listener_off_the_list(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     check!(world.broker.is_listened(&world.queue()).await?);
@@ -65,7 +65,7 @@ async fn leaving_takes_the_listener_off_the_list(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// Another worker's feed and entry stay.
+/// The prefetch list and the registration of another worker stay.
 async fn leaving_leaves_the_others(world: &World) -> Outcome {
     world.renew("w2-b", &[]).await?;
     fed(world, "w2-b", &["j1"]).await?;
@@ -75,7 +75,7 @@ async fn leaving_leaves_the_others(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A worker on two queues, with an id in the feed list of each.
+/// Registers a worker at two queues, with an id in the prefetch list of each.
 async fn on_two_queues(world: &World) -> Result<[String; 2], Failure> {
     let queues = [world.queue_of("osis:group:io"), world.queue()];
     let renewal = Renewal {
@@ -95,7 +95,7 @@ async fn on_two_queues(world: &World) -> Result<[String; 2], Failure> {
     Ok(queues)
 }
 
-/// Each id goes back to the queue that it came from, and the worker listens to none of them.
+/// Each id returns to its queue, and the worker is registered at none.
 async fn leaving_hands_back_from_every_queue(world: &World) -> Outcome {
     let queues = on_two_queues(world).await?;
     let listener = Listener {
@@ -111,7 +111,7 @@ async fn leaving_hands_back_from_every_queue(world: &World) -> Outcome {
     Ok(())
 }
 
-/// However many came, all go back, in calls that each move a bounded number.
+/// Any number of ids returns, in calls that each move a bounded number.
 async fn leaving_hands_back_more_than_one_call_may(world: &World) -> Outcome {
     let names: Vec<_> = (0..2500).map(|n| format!("j{n}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -124,7 +124,7 @@ async fn leaving_hands_back_more_than_one_call_may(world: &World) -> Outcome {
         queues: &queues,
     };
     let broker = world.broker_over(Conn::new(counted.clone()));
-    // A script that the server does not know takes three commands.
+    // A script that the server does not have takes three commands.
     world.broker.load().await?;
     same!(broker.leave(listener).await?, 2500);
     same!(counted.commands(), 3);
@@ -133,7 +133,7 @@ async fn leaving_hands_back_more_than_one_call_may(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A call repeated after a broken connection finds nothing to do.
+/// A call that is repeated after a broken connection changes nothing.
 async fn leaving_twice_changes_nothing(world: &World) -> Outcome {
     fed(world, WORKER, &["j1"]).await?;
     leave(world, WORKER).await?;
@@ -142,7 +142,7 @@ async fn leaving_twice_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// As long as a worker says that it is there, nobody takes what came to it.
+/// While a worker renews its registration, its prefetched ids stay.
 async fn a_listener_that_lives_keeps_what_came(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     fed(world, WORKER, &["j1"]).await?;
@@ -152,7 +152,7 @@ async fn a_listener_that_lives_keeps_what_came(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// What came to a worker that died is next in its queue, as soon as it counts as gone.
+/// Prefetched ids of a dead worker become the next ones of its queue, when its registration has expired.
 async fn a_dead_listeners_ids_go_back_in_order(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     world.renew(WORKER, &[]).await?;
@@ -169,7 +169,7 @@ async fn a_dead_listeners_ids_go_back_in_order(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It does not listen from the moment on at which its time is over, and leaves nothing for ever.
+/// Its registration ends at its expiry, and leaves no key for ever.
 async fn a_dead_listener_is_taken_off_the_list(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     world.pass(ALIVE_MS);
@@ -181,7 +181,7 @@ async fn a_dead_listener_is_taken_off_the_list(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// One call moves 1,000 ids; the listener stays until all are moved.
+/// One call moves 1,000 ids; the registration stays until all are moved.
 async fn a_dead_listener_with_many_ids_takes_several_calls(world: &World) -> Outcome {
     let names: Vec<_> = (0..2500).map(|n| format!("j{n}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -198,8 +198,8 @@ async fn a_dead_listener_with_many_ids_takes_several_calls(world: &World) -> Out
     Ok(())
 }
 
-/// A worker that hangs still waits on its queue in the server's eyes, and an id may come to it after
-/// it was taken for dead: that id goes back as well.
+/// The server still has the blocked call of a worker that hangs, which may prefetch an id after its registration
+/// expired: that id returns too.
 async fn an_id_that_comes_after_death_goes_back(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     let blocking = world.broker.blocking_conn().await?;
@@ -221,7 +221,7 @@ async fn an_id_that_comes_after_death_goes_back(world: &World) -> Outcome {
     Ok(())
 }
 
-/// One worker on two queues that died: each id goes back to its own.
+/// A worker with two queues died: each id returns to its own queue.
 async fn dead_listeners_of_several_queues_are_told_apart(world: &World) -> Outcome {
     let queues = on_two_queues(world).await?;
     world.pass(LEASE_MS);

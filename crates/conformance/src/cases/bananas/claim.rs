@@ -1,4 +1,4 @@
-//! claim: ids come off the lists in their order, each under a lease.
+//! claim: pops ids from the lists in order, each under a lease.
 
 use meshwork_broker::bananas::{Back, Found};
 use meshwork_model::route::Priority;
@@ -24,7 +24,7 @@ cases![
     tells_the_time,
 ];
 
-/// Bananas' order.
+/// The order is that of Bananas.
 async fn route_by_route_the_most_urgent_first(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let lists = side.keys().lists(&["gpu".parse()?, "default".parse()?]);
@@ -41,7 +41,7 @@ async fn route_by_route_the_most_urgent_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A scheduler of Bananas that read a record before the job ran writes it as it was, and pushes the job again.
+/// A scheduler of Bananas that read a record before the job ran writes the old record, and pushes the job again.
 async fn tells_what_is_done(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let from_before =
@@ -52,7 +52,7 @@ async fn tells_what_is_done(world: &World) -> Outcome {
         ("j2", "completed", &of_now, false),
         ("j3", "failed", from_before, false),
         ("j4", "", from_before, false),
-        // Bananas' cron gives no other id to any of its jobs.
+        // Bananas' cron gives all of its jobs the empty id.
         ("", "completed", from_before, false),
     ] {
         let (key, at) = (side.keys().result(id), "2023-11-14T22:13:20Z");
@@ -79,7 +79,7 @@ async fn oldest_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is this worker's, and Bananas' tools see that it runs.
+/// The job has this worker's lease, and Bananas' tools see that it runs.
 async fn a_lease_and_a_token_and_a_place_among_those_that_run(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.push(&side.keys().processing(), "theirs").await?;
@@ -95,7 +95,7 @@ async fn a_lease_and_a_token_and_a_place_among_those_that_run(world: &World) -> 
     Ok(())
 }
 
-/// Records that are none, and none at all, are given as well.
+/// A claim also returns invalid records, and ids without a record.
 async fn gives_what_is_there(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put_text("bad", "{not json").await?;
@@ -117,7 +117,7 @@ async fn gives_what_is_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Bananas' cron writes empty ones.
+/// Bananas' cron writes empty ids.
 async fn any_bytes_are_an_id(world: &World) -> Outcome {
     let side = Side::of(world)?;
     for id in ["", "a b:c"] {
@@ -150,7 +150,7 @@ async fn drops_what_ours_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// All jobs of Bananas' cron share the empty id, and two that are due at once are two jobs.
+/// All jobs of Bananas' cron share the empty id, and two that are due at the same time are two jobs.
 async fn jobs_without_an_id_are_each_held_by_itself(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let gpu = side.keys().routed(&"gpu".parse()?, Default::default());
@@ -177,7 +177,7 @@ async fn jobs_without_an_id_are_each_held_by_itself(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// What a waiting connection brought.
+/// An id that a blocked connection fetched is claimed first.
 async fn takes_what_came_to_it_first(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let feed = side.keys().feed(WORKER, &side.plain());
@@ -190,7 +190,7 @@ async fn takes_what_came_to_it_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// To where it came from, in its order.
+/// Surplus ids go back to the lists that they came from, in order.
 async fn hands_back_what_it_does_not_want(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let feed = side.keys().feed(WORKER, &side.plain());
@@ -205,7 +205,7 @@ async fn hands_back_what_it_does_not_want(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The others are taken from.
+/// The other lists are still read.
 async fn passes_over_what_is_no_list(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let high = side.keys().plain(Priority::High);
@@ -213,7 +213,7 @@ async fn passes_over_what_is_no_list(world: &World) -> Outcome {
     side.put(&["j1"]).await?;
     let lists = [high.clone(), side.plain()];
     same!(ids(&side.claim(&lists, 9).await?.jobs), ["j1"]);
-    // What came to it from there before stays with it.
+    // An id that came from that list earlier stays in the prefetch list.
     side.push(&side.keys().feed(WORKER, &high), "fed").await?;
     same!(side.claim(&lists, 0).await?.jobs.len(), 0);
     same!(ids(&side.claim(&lists, 1).await?.jobs), ["fed"]);
@@ -234,7 +234,7 @@ async fn keys_of_ours_of_another_kind_change_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Where there is no list for it, jobs run and end all the same.
+/// Jobs run and end even if the list of running jobs has a wrong type.
 async fn a_place_among_those_that_run_is_only_for_tools(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.set(&side.keys().processing(), "x").await?;
@@ -244,7 +244,7 @@ async fn a_place_among_those_that_run_is_only_for_tools(world: &World) -> Outcom
     Ok(())
 }
 
-/// An answer has a bound.
+/// The size of an answer has a bound.
 async fn large_records_come_one_by_one(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let large = format!("{{\"payload\":\"{}\"}}", "x".repeat(5 * 1024 * 1024));
@@ -258,7 +258,7 @@ async fn large_records_come_one_by_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By the server's clock.
+/// The time is that of the server's clock.
 async fn tells_the_time(world: &World) -> Outcome {
     let side = Side::of(world)?;
     same!(side.claim(&[side.plain()], 1).await?.at_ms, START);

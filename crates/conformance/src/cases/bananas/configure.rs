@@ -1,4 +1,4 @@
-//! configure: so many jobs of a route run at once, and start in a time, of those that ours take.
+//! configure: limits of concurrency and of rate for the jobs of a route that Meshwork runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +30,7 @@ cases![
     what_cannot_be_changes_nothing,
 ];
 
-/// Between two looks whether a slot is free.
+/// Interval between two checks for a free slot.
 const LOOK: Duration = Duration::from_millis(200);
 
 fn gpu() -> Got<RoutingKey> {
@@ -52,12 +52,12 @@ async fn rate(side: &Side<'_>, rate: &str) -> Outcome {
     Ok(side.verbs.configure(&gpu()?, &limit).await?)
 }
 
-/// The lists of a route, the most urgent first.
+/// Returns the lists of a route, the most urgent first.
 fn lists(side: &Side<'_>) -> Got<Vec<String>> {
     Ok(side.keys().lists(&[gpu()?]))
 }
 
-/// Puts so many jobs on the lists of the route, one after the other.
+/// Pushes this many jobs to the lists of the route, one after the other.
 async fn fill(side: &Side<'_>, jobs: usize) -> Outcome {
     let lists = lists(side)?;
     for job in 0..jobs {
@@ -67,12 +67,12 @@ async fn fill(side: &Side<'_>, jobs: usize) -> Outcome {
     Ok(())
 }
 
-/// How many come of those that are wanted.
+/// Claims up to `want` jobs, and returns their number.
 async fn start(side: &Side<'_>, want: usize) -> Got<usize> {
     Ok(side.claim(&lists(side)?, want).await?.jobs.len())
 }
 
-/// Of all its priorities together.
+/// The limit is for all priorities of the route together.
 async fn so_many_of_a_route_run_at_once(world: &World) -> Outcome {
     let side = Side::of(world)?;
     concurrency(&side, Some(2)).await?;
@@ -87,7 +87,7 @@ async fn so_many_of_a_route_run_at_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A route that is full holds up no other one.
+/// A full route does not block any other one.
 async fn the_others_are_taken_meanwhile(world: &World) -> Outcome {
     let side = Side::of(world)?;
     concurrency(&side, Some(1)).await?;
@@ -102,7 +102,7 @@ async fn the_others_are_taken_meanwhile(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It was taken before there was a limit.
+/// The job was claimed before there was a limit.
 async fn what_runs_already_counts(world: &World) -> Outcome {
     let side = Side::of(world)?;
     fill(&side, 5).await?;
@@ -116,7 +116,7 @@ async fn what_runs_already_counts(world: &World) -> Outcome {
     Ok(())
 }
 
-/// However a run ends.
+/// Every kind of end of a run frees the slot.
 async fn each_end_frees_the_slot(world: &World) -> Outcome {
     let side = Side::of(world)?;
     concurrency(&side, Some(1)).await?;
@@ -148,7 +148,7 @@ async fn each_end_frees_the_slot(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As soon as another one takes the job back.
+/// The slot is free when another worker reclaims the job.
 async fn a_lost_worker_frees_it_with_its_lease(world: &World) -> Outcome {
     let side = Side::of(world)?;
     concurrency(&side, Some(1)).await?;
@@ -166,7 +166,7 @@ async fn a_lost_worker_frees_it_with_its_lease(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever left it there.
+/// A slot without a lease does not count.
 async fn a_slot_without_a_lease_is_none(world: &World) -> Outcome {
     let side = Side::of(world)?;
     concurrency(&side, Some(1)).await?;
@@ -179,7 +179,7 @@ async fn a_slot_without_a_lease_is_none(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor do they end a call half way.
+/// Nor does a key of another type make a call fail half-way.
 async fn slots_of_another_kind_hold_up_nobody(world: &World) -> Outcome {
     let side = Side::of(world)?;
     concurrency(&side, Some(1)).await?;
@@ -192,7 +192,7 @@ async fn slots_of_another_kind_hold_up_nobody(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Of all its priorities together, and no more before it is over.
+/// The limit is for all priorities of the route together, until its window is over.
 async fn so_many_start_in_a_time(world: &World) -> Outcome {
     let side = Side::of(world)?;
     rate(&side, "window 2/10m").await?;
@@ -206,7 +206,7 @@ async fn so_many_start_in_a_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A call that takes several spends as many.
+/// A call that claims several jobs uses as many permits.
 async fn what_starts_in_one_call_counts(world: &World) -> Outcome {
     let side = Side::of(world)?;
     rate(&side, "window 3/10m").await?;
@@ -217,7 +217,7 @@ async fn what_starts_in_one_call_counts(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The lower one counts.
+/// The lower limit counts.
 async fn both_limits_hold(world: &World) -> Outcome {
     let side = Side::of(world)?;
     rate(&side, "window 2/10m").await?;
@@ -233,7 +233,8 @@ async fn both_limits_hold(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Soon where a slot may be free, when it is over where a rate holds; of a route that may start, never.
+/// The answer says when to try again: soon where a slot may become free, at the end of the window under a rate limit,
+/// and never for a route without a reached limit.
 async fn it_is_told_when_to_ask_again(world: &World) -> Outcome {
     let side = Side::of(world)?;
     fill(&side, 6).await?;
@@ -253,7 +254,7 @@ async fn it_is_told_when_to_ask_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As the next one of its list.
+/// The job becomes the next one of its list.
 async fn what_came_to_it_goes_back(world: &World) -> Outcome {
     let side = Side::of(world)?;
     concurrency(&side, Some(1)).await?;
@@ -267,7 +268,7 @@ async fn what_came_to_it_goes_back(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever its record says, for nobody has read it yet.
+/// The record does not matter, because no worker has read it yet.
 async fn a_job_without_a_route_is_of_default(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let (default, limit) = (RoutingKey::default(), [RouteLimit::Concurrency(Some(2))]);
@@ -284,7 +285,7 @@ async fn a_job_without_a_route_is_of_default(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And what is taken away is gone.
+/// A removed limit is deleted.
 async fn one_limit_changes_and_the_others_stay(world: &World) -> Outcome {
     let side = Side::of(world)?;
     rate(&side, "10/min").await?;
@@ -307,7 +308,7 @@ async fn one_limit_changes_and_the_others_stay(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What the last one has used is forgotten.
+/// The usage of the earlier rate is deleted.
 async fn another_rate_begins_anew(world: &World) -> Outcome {
     let side = Side::of(world)?;
     rate(&side, "window 1/10m").await?;
@@ -318,7 +319,7 @@ async fn another_rate_begins_anew(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A limit that lets nothing start, or more than there can be.
+/// An invalid limit allows no start, or exceeds the greatest value.
 async fn what_cannot_be_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let before = world.all().await?;

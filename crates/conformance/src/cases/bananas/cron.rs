@@ -1,4 +1,4 @@
-//! cron: schedules are kept, and each slot runs once.
+//! cron: schedules are stored, and each slot runs once.
 
 use meshwork_broker::bananas::{Crons, Kept, KeptCron};
 use meshwork_model::bananas::{Cron, MAX_CRONS, NewJob, Peer};
@@ -38,7 +38,7 @@ fn nightly(side: &Side<'_>) -> Got<Cron> {
     })
 }
 
-/// A schedule that is kept.
+/// Stores a schedule, and returns it as stored.
 async fn kept(side: &Side<'_>) -> Got<KeptCron> {
     same!(
         side.verbs.keep_cron(&nightly(side)?, false).await?,
@@ -64,7 +64,7 @@ async fn state(side: &Side<'_>, field: &str) -> Got<Option<String>> {
     side.world.raw(&["HGET", &key, field]).await
 }
 
-/// Beside the state of Bananas' own scheduler, which runs what has none at once.
+/// Bananas' own scheduler has a state beside it, and runs a schedule without a state at once.
 async fn is_kept_with_its_next_slot(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let kept = kept(&side).await?;
@@ -104,7 +104,7 @@ async fn is_replaced_only_if_asked(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A program of Bananas may have a schedule of that name.
+/// A program of Bananas may have a schedule with that name.
 async fn is_forgotten_and_its_state_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let kept = kept(&side).await?;
@@ -115,7 +115,7 @@ async fn is_forgotten_and_its_state_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each worker looks at all of them.
+/// Each worker reads all schedules, so their number is limited.
 async fn there_are_only_so_many(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let fields: Vec<String> = (0..=MAX_CRONS).map(|n| format!("s{n}")).collect();
@@ -143,7 +143,7 @@ async fn is_due_at_its_slot(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever sees it first.
+/// The first worker that sees the slot runs it.
 async fn a_slot_runs_once(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let kept = kept(&side).await?;
@@ -182,7 +182,7 @@ async fn a_slot_runs_once(world: &World) -> Outcome {
         (told.last_run.as_str(), told.runs),
         ("2023-11-15T00:00:00Z", 1)
     );
-    // Days later one slot is made up for, whatever its count has come to be.
+    // Days later one slot is made up for, whatever the counter says.
     world.at(MIDNIGHT + 10 * 86_400_000 + 7);
     world
         .raw::<()>(&["HSET", &state_key, "run_count", "x"])
@@ -217,7 +217,7 @@ async fn what_has_changed_meanwhile_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It takes the lock before it submits the job, and moves the state on after that.
+/// Bananas takes the lock before it submits the job, and updates the state after that.
 async fn a_scheduler_of_bananas_that_is_at_it_is_left_alone(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let kept = kept(&side).await?;
@@ -229,7 +229,7 @@ async fn a_scheduler_of_bananas_that_is_at_it_is_left_alone(world: &World) -> Ou
     world.unchanged(&before).await
 }
 
-/// It may have read the state before.
+/// The scheduler of Bananas may have read the state before.
 async fn a_scheduler_of_bananas_finds_it_locked(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let kept = kept(&side).await?;
@@ -244,7 +244,7 @@ async fn a_scheduler_of_bananas_finds_it_locked(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As Bananas does it.
+/// Bananas follows the same rule.
 async fn is_due_at_once_where_nothing_is_known(world: &World) -> Outcome {
     let side = Side::of(world)?;
     kept(&side).await?;
@@ -271,7 +271,7 @@ async fn a_state_of_another_kind_holds_up_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// The slot waits for a list.
+/// The slot runs when the list is usable.
 async fn a_list_of_another_kind_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let kept = kept(&side).await?;

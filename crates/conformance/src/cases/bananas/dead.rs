@@ -1,4 +1,4 @@
-//! replay and forget: dead letters run again, or are gone.
+//! replay and forget: dead letters run again, or are deleted.
 
 use meshwork_broker::Error;
 use meshwork_broker::bananas::{Failed, Found, Replayed};
@@ -22,7 +22,7 @@ cases![
     calls_stay_short,
 ];
 
-/// A dead letter that has used up its runs, and its result.
+/// Creates a dead letter without runs left, and its result.
 async fn dead(side: &Side<'_>, id: &str) -> Outcome {
     let record = format!(
         "{{\"id\":\"{id}\",\"name\":\"count\",\"payload\":{{}},\"big\":12345678901234567890,\"status\":\"pending\",\
@@ -45,7 +45,7 @@ async fn forget(side: &Side<'_>, id: &str) -> Result<bool, Error> {
     side.verbs.forget(id, &found).await
 }
 
-/// The record keeps what we do not know, the failure is forgotten, and nothing ends by itself.
+/// The record keeps unknown fields, the failure is removed, and the record does not expire.
 async fn runs_again_with_all_its_runs(world: &World) -> Outcome {
     let side = Side::of(world)?;
     dead(&side, "j1").await?;
@@ -71,7 +71,7 @@ async fn runs_again_with_all_its_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As a client of that make pushes; others of the same id go with it.
+/// The id goes where a client of that variant pushes; other entries with the same id are removed too.
 async fn goes_to_the_end_of_its_routes_list(world: &World) -> Outcome {
     let side = Side::of(world)?;
     for peer in Peer::ALL {
@@ -90,12 +90,12 @@ async fn goes_to_the_end_of_its_routes_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Said twice, or of a job that never failed.
+/// The call is repeated, or the job never failed.
 async fn what_is_no_dead_letter_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     dead(&side, "j1").await?;
     replay(&side, "j1", Peer::Go).await?;
-    // A record that says that it failed, as a worker without a list of dead letters leaves it.
+    // The record says that the job failed, but no list of dead letters has it.
     side.set(
         &side.keys().job("j2"),
         "{\"name\":\"count\",\"status\":\"failed\"}",
@@ -109,7 +109,7 @@ async fn what_is_no_dead_letter_stays(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Somebody pushed it by hand, and it ended or runs.
+/// An administrator pushed it by hand, and it ended or runs.
 async fn what_was_queued_again_is_left_alone(world: &World) -> Outcome {
     let side = Side::of(world)?;
     for status in ["pending", "completed", "scheduled", "processing"] {
@@ -123,7 +123,7 @@ async fn what_was_queued_again_is_left_alone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its record is gone, or is none.
+/// The record is missing or invalid.
 async fn what_says_not_what_to_run_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.push(&side.plain(), "missing").await?;
@@ -149,7 +149,7 @@ async fn a_key_that_is_no_list_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Also of what was no job.
+/// Entries without a job are deleted too.
 async fn all_of_it_is_forgotten(world: &World) -> Outcome {
     let side = Side::of(world)?;
     dead(&side, "j1").await?;
@@ -167,7 +167,7 @@ async fn all_of_it_is_forgotten(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Only the id is no dead letter any more.
+/// Only the entry in the list of dead letters is removed.
 async fn a_job_that_runs_again_keeps_its_record(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -185,7 +185,7 @@ async fn a_job_that_runs_again_keeps_its_record(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What stands under the job's name and is no record is somebody else's.
+/// A key of another type under the job's name belongs to another program.
 async fn a_key_of_another_kind_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.push(&side.keys().job("j1"), "x").await?;
@@ -196,7 +196,7 @@ async fn a_key_of_another_kind_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody has changed it since it was read.
+/// The record has changed since it was read.
 async fn the_record_is_taken_as_it_is_now(world: &World) -> Outcome {
     let side = Side::of(world)?;
     dead(&side, "j1").await?;
@@ -205,7 +205,7 @@ async fn the_record_is_taken_as_it_is_now(world: &World) -> Outcome {
         side.set(&side.keys().job("j1"), now).await?;
         let told = side.verbs.replay("j1", &found, Peer::Go).await?;
         let expected = match found {
-            // There was nothing to be compared.
+            // No record was read, so there is nothing to compare.
             Found::Missing => Replayed::NoRecord,
             _ => Replayed::Queued,
         };
@@ -213,14 +213,14 @@ async fn the_record_is_taken_as_it_is_now(world: &World) -> Outcome {
     }
     check!(side.says("j1", "\"z\":1").await?);
     check!(side.says("j1", "\"pending\"").await?);
-    // It runs: what was read says that it had failed.
+    // The job runs: the record that was read says that it had failed.
     side.push(&side.keys().dead(), "j1").await?;
     check!(side.verbs.forget("j1", &Found::Missing).await?);
     check!(side.says("j1", "\"z\":1").await?);
     Ok(())
 }
 
-/// The oldest of 100,000.
+/// The job is the oldest of 100,000.
 async fn calls_stay_short(world: &World) -> Outcome {
     let side = Side::of(world)?;
     dead(&side, "j1").await?;

@@ -1,4 +1,4 @@
-//! enqueue: record and id in one step, as the chosen make of client writes them.
+//! enqueue: stores record and id in one step, as the chosen variant of client does.
 
 use meshwork_broker::bananas::Enqueued;
 use meshwork_model::bananas::Peer;
@@ -30,7 +30,7 @@ async fn stores_record_and_id(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each make has its own list for a route.
+/// Each variant has its own list for a route.
 async fn stands_where_the_make_pushes(world: &World) -> Outcome {
     let side = Side::of(world)?;
     for (id, peer) in ["a", "b", "c", "d"].into_iter().zip(Peer::ALL) {
@@ -44,7 +44,7 @@ async fn stands_where_the_make_pushes(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job for later stands in no list.
+/// A delayed job is in no list.
 async fn waits_for_its_time(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut job = side.job("j1")?;
@@ -59,7 +59,7 @@ async fn waits_for_its_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Go's scheduler compares whole seconds: none comes early.
+/// Go's scheduler compares whole seconds: no job comes early.
 async fn go_waits_for_whole_seconds(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut job = side.job("j1")?;
@@ -71,7 +71,7 @@ async fn go_waits_for_whole_seconds(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A call whose answer got lost can be repeated.
+/// A call whose answer was lost can be repeated.
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1"]).await?;
@@ -84,7 +84,7 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// The first is the next.
+/// The first job is the next to run.
 async fn several_keep_their_order(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut later = side.job("j2")?;
@@ -97,7 +97,7 @@ async fn several_keep_their_order(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Not even the record is written when there is no list to put the id in.
+/// If the id cannot be pushed, the record is not written either.
 async fn a_key_of_another_kind_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.set(&side.plain(), "x").await?;

@@ -22,7 +22,7 @@ cases![
     dead_letters_of_another_kind_hold_up_nothing,
 ];
 
-/// 2 s after the first failure, 4 s after the second.
+/// The pause is 2 s after the first failure, and 4 s after the second.
 async fn runs_again_after_a_pause(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut claimed = side.started("j1").await?;
@@ -63,7 +63,7 @@ async fn the_last_run_makes_a_dead_letter(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever is left.
+/// The number of runs left does not matter.
 async fn what_no_run_can_help_is_dead_at_once(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -73,7 +73,7 @@ async fn what_no_run_can_help_is_dead_at_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Two runs in all, as the worker says.
+/// The worker's default allows two runs.
 async fn a_record_without_a_count_has_the_workers(world: &World) -> Outcome {
     let side = Side::of(world)?;
     for (attempts, again) in [(0, true), (1, false)] {
@@ -86,7 +86,7 @@ async fn a_record_without_a_count_has_the_workers(world: &World) -> Outcome {
     Ok(())
 }
 
-/// After each failure, as Bananas' workers do.
+/// Waiting clients receive a message after each failure, as from Bananas' workers.
 async fn those_who_wait_are_told(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -106,7 +106,7 @@ async fn those_who_wait_are_told(world: &World) -> Outcome {
     Ok(())
 }
 
-/// With a record that Bananas' tools can show.
+/// Bananas' tools can show the record.
 async fn what_is_no_job_is_dead_with_the_reason(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.push(&side.plain(), "missing").await?;
@@ -131,7 +131,7 @@ async fn what_is_no_job_is_dead_with_the_reason(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// It is somebody's, only the id is a dead letter.
+/// The key belongs to another program; only the id is a dead letter.
 async fn a_key_of_another_kind_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.push(&side.keys().job("odd"), "x").await?;
@@ -146,7 +146,7 @@ async fn a_key_of_another_kind_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing of ours is left.
+/// No key of Meshwork is left of the job.
 async fn ends_the_lease(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let lost = side.keys().lease().replace("lease", "lost:j1");
@@ -161,7 +161,7 @@ async fn ends_the_lease(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker that was taken for gone changes nothing.
+/// A worker that was taken for dead changes nothing.
 async fn refuses_another_token(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut claimed = side.started("j1").await?;
@@ -172,7 +172,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Somebody wrote it anew while the job ran.
+/// The record was replaced while the job ran.
 async fn changes_the_record_as_it_is_now(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -184,7 +184,7 @@ async fn changes_the_record_as_it_is_now(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Bananas' cron writes all its records under the empty id. There is none left for another run then.
+/// Bananas' cron writes all its records under the empty id. So there may be no record left for another run.
 async fn the_record_of_the_next_job_without_an_id_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put_text("", "{\"name\":\"one\"}").await?;
@@ -205,7 +205,7 @@ async fn the_record_of_the_next_job_without_an_id_stays(world: &World) -> Outcom
     side.idle().await
 }
 
-/// The job comes back with its lease.
+/// The job returns when its lease expires.
 async fn no_set_to_wait_in_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.set(&side.keys().scheduled(), "x").await?;
@@ -220,7 +220,7 @@ async fn no_set_to_wait_in_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// The record says that it is one.
+/// The record says that the job is a dead letter.
 async fn dead_letters_of_another_kind_hold_up_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.set(&side.keys().dead(), "x").await?;

@@ -1,4 +1,4 @@
-//! finish: result, record and word in one step, by the worker that holds the job.
+//! finish: writes result, record and message in one step, by the worker with the lease.
 
 use meshwork_broker::bananas::{Claimed, Ended, Finished};
 
@@ -22,7 +22,7 @@ cases![
     so_many_and_no_more,
 ];
 
-/// As Bananas' own worker, with the value.
+/// The value is written as by Bananas' own worker.
 async fn writes_record_and_result(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -52,7 +52,7 @@ async fn writes_record_and_result(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing of ours is left, but what is others'.
+/// No key of Meshwork is left of the job; keys of others stay.
 async fn ends_the_lease(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let processing = side.keys().processing();
@@ -68,7 +68,7 @@ async fn ends_the_lease(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// As their worker, which stores none.
+/// Bananas' worker stores none either.
 async fn a_job_without_a_value_has_no_result_field(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -81,7 +81,7 @@ async fn a_job_without_a_value_has_no_result_field(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A run that failed has left its word.
+/// An earlier failed run has left its error.
 async fn forgets_the_failure_before(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -93,7 +93,7 @@ async fn forgets_the_failure_before(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Fields, numbers and blanks.
+/// Unknown fields, numbers and blanks stay.
 async fn keeps_what_we_do_not_know(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let text = "{ \"x\": 12345678901234567890, \"status\": \"pending\", \"updated_at\": \"u\", \"y\": {} }";
@@ -107,7 +107,7 @@ async fn keeps_what_we_do_not_know(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody wrote it anew while the job ran.
+/// The record was replaced while the job ran.
 async fn changes_the_record_as_it_is_now(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -118,7 +118,7 @@ async fn changes_the_record_as_it_is_now(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody deleted it: it does not come back.
+/// The record was deleted, and is not created again.
 async fn a_job_without_a_record_has_a_result(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -132,7 +132,7 @@ async fn a_job_without_a_record_has_a_result(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// A worker that was taken for gone changes nothing.
+/// A worker that was taken for dead changes nothing.
 async fn refuses_another_token(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut claimed = side.started("j1").await?;
@@ -142,7 +142,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Nor does a report whose answer got lost.
+/// A repeated report changes nothing, if its first answer was lost.
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -152,7 +152,7 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// It holds up no job, and gets no end.
+/// A key of another type does not block the end of a job, and does not expire.
 async fn a_result_of_another_kind_is_left_alone(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -164,7 +164,7 @@ async fn a_result_of_another_kind_is_left_alone(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// Each job with the result of its own.
+/// Each job has its own result.
 async fn ends_many_in_one_call(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1", "j2", "j3"]).await?;
@@ -183,7 +183,7 @@ async fn ends_many_in_one_call(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// Wherever it stands among them.
+/// The position of the lost job does not matter.
 async fn one_that_is_lost_spoils_no_other(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1", "j2", "j3"]).await?;
@@ -199,7 +199,7 @@ async fn one_that_is_lost_spoils_no_other(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As they are now, and the others once.
+/// Changed records are sent again as they are now; the other jobs are not repeated.
 async fn those_that_changed_are_told_again(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1", "j2", "j3"]).await?;
@@ -218,7 +218,7 @@ async fn those_that_changed_are_told_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Bananas' cron writes all its records under the empty id: while a job runs, the next one takes its place there.
+/// Bananas' cron writes all its records under the empty id: while a job runs, the next one replaces its record.
 async fn the_record_of_the_next_job_without_an_id_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put_text("", "{\"name\":\"one\"}").await?;
@@ -236,7 +236,7 @@ async fn the_record_of_the_next_job_without_an_id_stays(world: &World) -> Outcom
     side.idle().await
 }
 
-/// A call with more changes nothing, one with none neither.
+/// A call with more jobs, or with none, changes nothing.
 async fn so_many_and_no_more(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;

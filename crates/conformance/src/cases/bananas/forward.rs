@@ -1,4 +1,4 @@
-//! forward: jobs that wait on a list without a route go to the lists of their routes, while somebody takes them there.
+//! forward: waiting jobs on a list without a route go to the lists of their routes, if a worker takes from these.
 
 use meshwork_broker::bananas::Forward;
 use meshwork_model::route::Priority;
@@ -14,7 +14,7 @@ cases![
     a_list_of_another_kind_holds_up_no_other,
 ];
 
-/// So many jobs that wait, the first one first.
+/// Pushes these jobs, the first one first.
 async fn waiting(side: &Side<'_>, jobs: &[(&str, &str)]) -> Got<Vec<Forward>> {
     let mut going = Vec::new();
     for (id, route) in jobs {
@@ -25,7 +25,7 @@ async fn waiting(side: &Side<'_>, jobs: &[(&str, &str)]) -> Got<Vec<Forward>> {
     Ok(going)
 }
 
-/// And what is not asked for stays, as it was.
+/// Jobs that are not named stay unchanged.
 async fn go_to_the_end_of_their_routes_lists_in_order(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let gpu = side.keys().routed(&"gpu".parse()?, Priority::Normal);
@@ -50,7 +50,7 @@ async fn go_to_the_end_of_their_routes_lists_in_order(world: &World) -> Outcome 
     Ok(())
 }
 
-/// Nobody of ours; and Bananas' own may not look there.
+/// No Meshwork worker takes from the list of the route, and Bananas' workers may not read it.
 async fn stay_where_nobody_takes_them(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let going = waiting(&side, &[("j1", "gpu")]).await?;
@@ -65,7 +65,7 @@ async fn stay_where_nobody_takes_them(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker has taken it meanwhile.
+/// A worker has claimed the job meanwhile.
 async fn what_is_gone_goes_nowhere(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let going = waiting(&side, &[("j1", "gpu")]).await?;
@@ -76,7 +76,7 @@ async fn what_is_gone_goes_nowhere(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// From the next one on.
+/// The search starts at the next job, and has a bound.
 async fn one_looks_only_so_deep(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let jobs = ["j1", "j2", "j1", "j3"].map(|id| (id, "gpu"));
@@ -93,7 +93,7 @@ async fn one_looks_only_so_deep(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its jobs stay.
+/// The jobs of that list stay.
 async fn a_list_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let going = waiting(&side, &[("j1", "gpu"), ("j2", "eu")]).await?;

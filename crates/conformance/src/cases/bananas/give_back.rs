@@ -1,4 +1,4 @@
-//! give_back: what was taken over waits in Bananas again; and what Bananas is told of a job that has ended here.
+//! give_back: exports imported jobs to Bananas; and stores the end of an imported job in Bananas.
 
 use meshwork_broker::bananas::GivenBack;
 use meshwork_model::bananas::Place;
@@ -44,7 +44,7 @@ async fn goes_and_comes_back(world: &World, both: &Both<'_>, place: &Place) -> O
     Ok(())
 }
 
-/// The same bytes in the same place.
+/// The list has the same bytes in the same place.
 async fn what_waits_comes_back_as_it_was(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -60,7 +60,7 @@ async fn what_waits_comes_back_as_it_was(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its time too, to the last digit.
+/// The time is the same to the last digit.
 async fn what_waits_for_its_time_comes_back_as_it_was(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000020.123456").await?;
@@ -70,7 +70,7 @@ async fn what_waits_for_its_time_comes_back_as_it_was(world: &World) -> Outcome 
     Ok(())
 }
 
-/// Its record has an end.
+/// The record expires.
 async fn a_dead_letter_comes_back_as_it_was(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.dead("j1", &RECORD.replace("pending", "failed"))
@@ -84,7 +84,7 @@ async fn a_dead_letter_comes_back_as_it_was(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As they were taken over.
+/// The order is that of the import.
 async fn the_next_one_stays_the_next_one(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j2", "j1", "j3"]).await?;
@@ -95,7 +95,7 @@ async fn the_next_one_stays_the_next_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// But what is told of all jobs.
+/// Only the counters of all jobs stay.
 async fn nothing_is_left_here(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -108,7 +108,7 @@ async fn nothing_is_left_here(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It waits for its next run, as after a failure there.
+/// The job waits for its next run, as after a failure in Bananas.
 async fn what_has_failed_here_says_so_there(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
@@ -127,7 +127,7 @@ async fn what_has_failed_here_says_so_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is given back when it has failed, if it has.
+/// The job is exported after a failure, if it fails.
 async fn what_a_worker_runs_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -142,7 +142,7 @@ async fn what_a_worker_runs_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its runs, its time, or what became of it.
+/// The runs, the time or the state of the job have changed.
 async fn what_has_changed_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -172,7 +172,7 @@ async fn what_has_changed_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// They would wait in vain.
+/// The dependent jobs would wait for ever.
 async fn what_others_wait_for_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -189,7 +189,7 @@ async fn what_others_wait_for_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The place, or the record.
+/// The key is the target list or set, or the record.
 async fn a_key_of_another_kind_takes_none(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -207,7 +207,7 @@ async fn a_key_of_another_kind_takes_none(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A call whose answer was lost.
+/// The call is repeated because its answer was lost.
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -224,7 +224,7 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As Bananas' own worker tells it, in the step that ends the job.
+/// The step that ends the job also writes the end as Bananas' own worker does.
 async fn an_end_is_told_there(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
@@ -248,7 +248,7 @@ async fn an_end_is_told_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As with a worker there that gives none.
+/// A worker of Bananas without a result writes none either.
 async fn a_result_that_is_none_is_not_written(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
@@ -261,7 +261,7 @@ async fn a_result_that_is_none_is_not_written(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A client that waits goes on while another run follows. Any text may be the error.
+/// A waiting client goes on waiting while another run follows. The error may be any text.
 async fn a_failure_is_told_there_when_it_is_the_last(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let record = RECORD.replace("s\":3", "s\":2,\"scheduled_for\":\"x\"");
@@ -305,7 +305,7 @@ async fn a_failure_is_told_there_when_it_is_the_last(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It took no time.
+/// The duration is zero.
 async fn a_job_that_never_ran_and_is_stopped_is_told_there(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -325,7 +325,7 @@ async fn a_job_that_never_ran_and_is_stopped_is_told_there(world: &World) -> Out
     Ok(())
 }
 
-/// Nobody would hear of it otherwise.
+/// A waiting client would otherwise receive no message.
 async fn a_deleted_job_is_told_there(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -340,7 +340,7 @@ async fn a_deleted_job_is_told_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its result stays what it was.
+/// Its result stays unchanged.
 async fn an_ended_job_that_is_deleted_is_told_once(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
@@ -352,7 +352,7 @@ async fn an_ended_job_that_is_deleted_is_told_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// They hold up no end.
+/// These keys do not block the end of a job.
 async fn keys_of_another_kind_are_left_alone(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
@@ -364,7 +364,7 @@ async fn keys_of_another_kind_are_left_alone(world: &World) -> Outcome {
     world.finish(&claimed, "1").await?;
     same!(both.theirs().await?, before);
     same!(world.status("j1").await?, "finished");
-    // Of a record that somebody took away, its end is told all the same.
+    // The end is written even if the record was removed.
     let claimed = both.started("j2").await?;
     let record = both.side.keys().job("j2");
     world.raw::<()>(&["DEL", &record]).await?;
@@ -373,7 +373,7 @@ async fn keys_of_another_kind_are_left_alone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It stands in no list of ours for ever.
+/// No list of Meshwork keeps the job.
 async fn a_forgotten_job_is_known_no_more(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;

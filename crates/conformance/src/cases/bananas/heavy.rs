@@ -1,4 +1,4 @@
-//! 100,000 jobs of Bananas: each call stays short, and repeated calls get through all.
+//! 100,000 jobs of Bananas: each call stays short, and repeated calls process all jobs.
 
 use meshwork_broker::bananas::{Claim, Ended, Finished};
 use meshwork_model::bananas::Peer;
@@ -22,7 +22,7 @@ fn due(n: usize) -> Vec<String> {
     vec!["1".to_owned(), format!("j{n}")]
 }
 
-/// No call takes more than a thousand.
+/// No call takes more than a thousand jobs.
 async fn claims_stay_short(world: &World) -> Outcome {
     let side = Side::of(world)?;
     seed(world, &["LPUSH", &side.plain()], id).await?;
@@ -40,7 +40,7 @@ async fn claims_stay_short(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A thousand in one call, with very many that others left among those that run.
+/// One call ends a thousand jobs, while the list of running jobs has very many foreign entries.
 async fn ends_stay_short(world: &World) -> Outcome {
     let side = Side::of(world)?;
     seed(world, &["LPUSH", &side.keys().processing()], |n| {
@@ -81,7 +81,7 @@ async fn what_is_due_at_one_moment_is_moved_bit_by_bit(world: &World) -> Outcome
     Ok(())
 }
 
-/// A thousand with each look.
+/// Each call checks a thousand entries.
 async fn looks_at_the_oldest_that_run(world: &World) -> Outcome {
     let side = Side::of(world)?;
     seed(world, &["LPUSH", &side.keys().processing()], id).await?;

@@ -1,4 +1,4 @@
-//! Jobs of Bananas: one file per verb. What a case has to hand is [`Side`].
+//! Jobs of Bananas: one file per verb. Each case uses [`Side`].
 
 pub(super) mod claim;
 pub(super) mod configure;
@@ -33,12 +33,12 @@ use meshwork_model::route::Priority;
 use super::world::{ALIVE_MS, Got, LEASE, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
 
-/// When what stands among those that run is too old.
+/// Age at which an entry of the running jobs is too old.
 const AGE: Duration = Duration::from_secs(600);
-/// How long the runs of cases take.
+/// Duration of the runs of cases.
 const TOOK: Duration = Duration::from_millis(17);
 
-/// The verbs for jobs of Bananas, shortened, and what lies there.
+/// The verbs for jobs of Bananas in a short form, and access to the data.
 pub(super) struct Side<'a> {
     world: &'a World,
     verbs: Bananas,
@@ -54,7 +54,7 @@ impl<'a> Side<'a> {
         self.verbs.keys()
     }
 
-    /// The list of jobs that ask for nothing.
+    /// Returns the list of jobs without a route or priority.
     fn plain(&self) -> String {
         self.keys().plain(Priority::Normal)
     }
@@ -71,7 +71,7 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// A record and its id as any client writes them, on the list of jobs that ask for nothing.
+    /// Writes a record and its id as any client does, on the list of jobs without a route or priority.
     async fn put_text(&self, id: &str, record: &str) -> Outcome {
         self.set(&self.keys().job(id), record).await?;
         self.push(&self.plain(), id).await
@@ -96,7 +96,7 @@ impl<'a> Side<'a> {
         Ok(self.verbs.claim(claim).await?)
     }
 
-    /// Claims from the list of jobs that ask for nothing.
+    /// Claims from the list of jobs without a route or priority.
     async fn take(&self, want: usize) -> Got<Vec<Claimed>> {
         Ok(self.claim(&[self.plain()], want).await?.jobs)
     }
@@ -124,13 +124,13 @@ impl<'a> Side<'a> {
         Ok(self.verbs.renew(renewal).await?)
     }
 
-    /// Moves what is due, as the client in Go pushes.
+    /// Moves due jobs as the client in Go pushes.
     async fn promote(&self) -> Got<Promoted> {
         let due = self.verbs.due().await?;
         Ok(self.verbs.promote(&due, Peer::Go).await?)
     }
 
-    /// Puts back what is too old. Gives the ids.
+    /// Requeues jobs that are too old, and returns their ids.
     async fn adopt(&self) -> Got<Vec<String>> {
         let mut adopted = Vec::new();
         for stray in self.verbs.strays(AGE).await? {
@@ -151,34 +151,34 @@ impl<'a> Side<'a> {
         Ok(self.verbs.finish(&[one]).await?[0])
     }
 
-    /// A job's record.
+    /// Returns a job's record.
     async fn record(&self, id: &str) -> Got<Option<String>> {
         self.world.raw(&["GET", &self.keys().job(id)]).await
     }
 
-    /// Whether a job's record has this in it.
+    /// Returns true if a job's record contains these words.
     async fn says(&self, id: &str, words: &str) -> Got<bool> {
         Ok(self.record(id).await?.unwrap_or_default().contains(words))
     }
 
-    /// A field of a job's result.
+    /// Returns a field of a job's result.
     async fn result(&self, id: &str, field: &str) -> Got<Option<String>> {
         let key = self.keys().result(id);
         self.world.raw(&["HGET", &key, field]).await
     }
 
-    /// What is left of a key's life, in whole seconds.
+    /// Returns the time to live of a key in whole seconds.
     async fn ttl(&self, key: &str) -> Got<i64> {
         let ms: i64 = self.world.raw(&["PTTL", key]).await?;
         Ok(if ms < 0 { ms } else { (ms + 999) / 1000 })
     }
 
-    /// The ids of a list, the next one first.
+    /// Returns the ids of a list, the next one first.
     async fn list(&self, key: &str) -> Got<Vec<String>> {
         self.world.list(key).await
     }
 
-    /// Whether nothing of ours is left of jobs that ran: no lease, no holder, no place among those that run.
+    /// Checks that nothing is left of jobs that ran: no lease, no holder, no entry of the running jobs.
     async fn idle(&self) -> Outcome {
         let keys = self.keys();
         for key in [keys.lease(), keys.held(), keys.processing()] {
@@ -189,7 +189,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The ids of claimed jobs, in order.
+/// Returns the ids of claimed jobs, in order.
 fn ids(jobs: &[Claimed]) -> Vec<String> {
     jobs.iter().map(Claimed::id).collect()
 }

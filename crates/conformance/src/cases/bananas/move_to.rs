@@ -1,4 +1,4 @@
-//! move: a job on a list without a route goes to the list of its route, while somebody takes it there.
+//! move: a job on a list without a route goes to the list of its route, if a worker takes from it.
 
 use meshwork_broker::bananas::Moved;
 use meshwork_model::route::Priority;
@@ -12,7 +12,7 @@ cases![
     refuses_another_token,
 ];
 
-/// While one of ours says that it takes from there.
+/// A Meshwork worker is registered at that list.
 async fn goes_to_the_end_of_its_routes_list(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let gpu = "gpu".parse()?;
@@ -27,7 +27,7 @@ async fn goes_to_the_end_of_its_routes_list(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// It is still the worker's, which says what becomes of it.
+/// The worker keeps the job, and decides what to do with it.
 async fn stays_where_nobody_takes_it(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let gpu = "gpu".parse()?;
@@ -43,7 +43,7 @@ async fn stays_where_nobody_takes_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker that was taken for gone changes nothing.
+/// A worker that was taken for dead changes nothing.
 async fn refuses_another_token(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let gpu = "gpu".parse()?;

@@ -1,4 +1,4 @@
-//! Both systems side by side, for the cases of take_over and give_back.
+//! Both systems on one server, for the cases of take_over and give_back.
 
 use meshwork_broker::Claimed;
 use meshwork_broker::bananas::{Bananas, From, GivenBack, Over, TakenOver};
@@ -10,15 +10,15 @@ use super::super::world::{Got, WORKER};
 use super::{Failure, Outcome, Side, World, same};
 use crate::snapshot::snapshot;
 
-/// A job's record as Go's client with routing writes it.
+/// Record of a job as Go's client with routing writes it.
 pub(super) const RECORD: &str = "{\"id\":\"j\",\"name\":\"count\",\"payload\":{\"n\":1},\"status\":\"pending\",\"priority\":\"low\",\"routing_key\":\"gpu\",\"created_at\":\"2023-11-14T22:13:00Z\",\"updated_at\":\"2023-11-14T22:13:00Z\",\"attempts\":0,\"max_retries\":3}";
 
-/// The list on which such a job stands.
+/// Returns the list on which such a job waits.
 pub(super) fn gpu(keys: &Keys) -> String {
     format!("{}gpu:queue:low", keys.route_prefix())
 }
 
-/// Bananas beside ours, under names of its own.
+/// Bananas beside Meshwork, under its own key names.
 pub(super) struct Both<'a> {
     pub(super) side: Side<'a>,
     world: &'a World,
@@ -35,7 +35,7 @@ impl<'a> Both<'a> {
         &self.side.verbs
     }
 
-    /// Puts jobs on the list of their route. Gives it.
+    /// Pushes jobs to the list of their route, and returns that list.
     pub(super) async fn put(&self, ids: &[&str]) -> Got<Place> {
         for id in ids {
             self.put_text(id, RECORD).await?;
@@ -50,7 +50,7 @@ impl<'a> Both<'a> {
         Ok(Place::List(list))
     }
 
-    /// Lets a job wait for its time.
+    /// Stores a delayed job.
     pub(super) async fn later(&self, id: &str, score: &str) -> Outcome {
         let keys = self.side.keys();
         self.side.set(&keys.job(id), RECORD).await?;
@@ -59,18 +59,18 @@ impl<'a> Both<'a> {
             .await
     }
 
-    /// Puts a dead letter there.
+    /// Stores a dead letter.
     pub(super) async fn dead(&self, id: &str, record: &str) -> Outcome {
         self.side.set(&self.side.keys().job(id), record).await?;
         self.side.push(&self.side.keys().dead(), id).await
     }
 
-    /// The ids of a list there, the next one first.
+    /// Returns the ids of a list in Bananas, the next one first.
     pub(super) async fn there(&self, place: &Place) -> Got<Vec<String>> {
         self.side.list(&place.key(self.side.keys())).await
     }
 
-    /// What a place holds, ready to go over.
+    /// Returns the jobs of a place, ready for the import.
     pub(super) async fn passages(&self, place: &Place) -> Got<Vec<Passage>> {
         self.some_passages(place, 100).await
     }
@@ -121,7 +121,7 @@ impl<'a> Both<'a> {
         self.over(place, jobs, (depth, false)).await
     }
 
-    /// Takes over what a place holds.
+    /// Imports the jobs of a place.
     pub(super) async fn take(&self, place: &Place) -> Got<Vec<TakenOver>> {
         self.go(place, &self.passages(place).await?).await
     }
@@ -131,7 +131,7 @@ impl<'a> Both<'a> {
             .await
     }
 
-    /// Checks that the one job of a place stays, for this reason, and that nothing changes.
+    /// Checks that the only job of a place is not imported, for this reason, and that nothing changes.
     pub(super) async fn stays(&self, place: &Place, why: TakenOver) -> Outcome {
         let jobs = self.passages(place).await?;
         let before = self.all().await?;
@@ -140,13 +140,13 @@ impl<'a> Both<'a> {
         Ok(())
     }
 
-    /// What was taken over, in that order.
+    /// Returns the imported jobs, in order.
     pub(super) async fn taken_over(&self) -> Got<Vec<String>> {
         let jobs = self.world.broker.taken_over(0).await?.into_iter();
         Ok(jobs.map(|job| job.id.to_string()).collect())
     }
 
-    /// Claims the next job of a queue of ours.
+    /// Claims the next job of a Meshwork queue.
     pub(super) async fn claim(&self, queue: &str) -> Got<Claimed> {
         let mut taken = self.world.claim(WORKER, &[queue.to_owned()], 1).await?;
         taken
@@ -155,19 +155,19 @@ impl<'a> Both<'a> {
             .ok_or_else(|| Failure::new("no job was claimed"))
     }
 
-    /// Takes a job over and claims it.
+    /// Imports a job and claims it.
     pub(super) async fn started(&self, id: &str) -> Got<Claimed> {
         let list = self.put(&[id]).await?;
         self.take(&list).await?;
         self.claim(&self.queue()).await
     }
 
-    /// The queue of ours to which such jobs go.
+    /// Returns the Meshwork queue to which such jobs go.
     pub(super) fn queue(&self) -> String {
         format!("{}:group:gpu:prio:2", self.world.queue_of("count"))
     }
 
-    /// What is known here of jobs that were taken over, and how each is to go back.
+    /// Returns the imported jobs, and the way of each back to Bananas.
     pub(super) async fn returns(&self) -> Got<Vec<(Over, Return)>> {
         let keys = self.side.keys();
         let list = gpu(keys);
@@ -186,23 +186,23 @@ impl<'a> Both<'a> {
         Ok(self.world.broker.give_back(self.side.keys(), &jobs).await?)
     }
 
-    /// Gives back all that may go.
+    /// Exports all jobs that can be exported.
     pub(super) async fn give_back(&self) -> Got<Vec<GivenBack>> {
         self.go_back(&self.returns().await?).await
     }
 
-    /// All there is there.
+    /// Returns all keys and values of Bananas.
     pub(super) async fn theirs(&self) -> Got<String> {
         let prefix = self.side.keys().prefix().to_string();
         Ok(snapshot(self.world.conn(), &prefix).await?)
     }
 
-    /// All there is, here and there.
+    /// Returns all keys and values of both systems.
     pub(super) async fn all(&self) -> Got<String> {
         Ok(self.world.all().await? + self.theirs().await?.as_str())
     }
 
-    /// Lists and the like there of jobs that ask for nothing.
+    /// Returns the list of jobs without a route or priority.
     pub(super) fn plain(&self) -> Place {
         Place::List(self.side.keys().plain(Priority::Normal))
     }

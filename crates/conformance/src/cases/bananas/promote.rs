@@ -1,4 +1,4 @@
-//! promote: what has come due goes to the list of its route, once.
+//! promote: a due job goes to the list of its route, once.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn schedule(side: &Side<'_>, id: &str, score: &str, record: &str) -> Outco
     side.world.raw(&["ZADD", &scheduled, score, id]).await
 }
 
-/// By what the record says.
+/// The record has the route.
 async fn moves_what_is_due_to_its_route(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let record = "{\"routing_key\":\"gpu\",\"priority\":\"low\",\"scheduled_for\":\"x\"}";
@@ -44,7 +44,7 @@ async fn moves_what_is_due_to_its_route(world: &World) -> Outcome {
     Ok(())
 }
 
-/// To the millisecond.
+/// The time is exact to the millisecond.
 async fn leaves_what_is_not_due(world: &World) -> Outcome {
     let side = Side::of(world)?;
     schedule(&side, "j1", "1700000000.124", "{}").await?;
@@ -56,7 +56,7 @@ async fn leaves_what_is_not_due(world: &World) -> Outcome {
     Ok(())
 }
 
-/// When the next one is due.
+/// The answer has the time of the next due job.
 async fn tells_when_to_look_again(world: &World) -> Outcome {
     let side = Side::of(world)?;
     same!(side.verbs.due().await?, Due::default());
@@ -69,7 +69,7 @@ async fn tells_when_to_look_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its status stays, as Bananas' scheduler leaves it, and it has no end.
+/// The status stays, as with Bananas' scheduler, and the record does not expire.
 async fn the_record_loses_its_time_only(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let text = "{\"status\": \"scheduled\", \"n\": 12345678901234567890, \"scheduled_for\": \"x\"}";
@@ -81,7 +81,7 @@ async fn the_record_loses_its_time_only(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Two of ours that look at one moment.
+/// Two Meshwork workers move it at the same time.
 async fn two_move_it_once(world: &World) -> Outcome {
     let side = Side::of(world)?;
     schedule(&side, "j1", "1", "{\"scheduled_for\":\"x\"}").await?;
@@ -113,7 +113,7 @@ async fn what_has_changed_meanwhile_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Theirs look at it for ever.
+/// Bananas' schedulers read such an entry for ever.
 async fn an_entry_without_a_record_is_dead_with_the_reason(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let scheduled = side.keys().scheduled();
@@ -146,7 +146,7 @@ async fn a_naive_time_holds_up_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The job stays where it is, and nobody spins.
+/// The job stays where it is, and the worker does not retry at once.
 async fn a_list_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let gpu = side.keys().routed(&"gpu".parse()?, Default::default());

@@ -1,4 +1,5 @@
-//! reclaim: the jobs of workers of ours that went away come back; leave: what a worker that stops hands back.
+//! reclaim: requeues the jobs of dead Meshwork workers. leave: returns the prefetched jobs of a worker that shuts
+//! down.
 
 use meshwork_broker::bananas::Reclaimed;
 use meshwork_model::keys::bananas::Bananas as Keys;
@@ -19,7 +20,7 @@ cases![
     a_worker_that_leaves_hands_back,
 ];
 
-/// A worker that lives keeps what it runs.
+/// A live worker keeps the jobs that it runs.
 async fn leaves_what_is_leased(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.started("j1").await?;
@@ -29,7 +30,7 @@ async fn leaves_what_is_leased(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// To the list it came from, and nothing of ours is left.
+/// The job returns to its list, and no key of Meshwork is left.
 async fn goes_back_as_the_next(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1", "j2"]).await?;
@@ -42,7 +43,7 @@ async fn goes_back_as_the_next(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// Apart from failures, and not for ever.
+/// The count is apart from failures, and has a limit.
 async fn counts_the_loss(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1"]).await?;
@@ -56,7 +57,7 @@ async fn counts_the_loss(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What a worker of Bananas runs may be alive.
+/// A worker of Bananas may still run its job.
 async fn leaves_what_is_theirs(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.push(&side.keys().processing(), "theirs").await?;
@@ -67,7 +68,7 @@ async fn leaves_what_is_theirs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It comes back when its list does.
+/// The job returns when its list is usable.
 async fn a_list_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let list = side.keys().routed(&"gpu".parse()?, Default::default());
@@ -83,7 +84,7 @@ async fn a_list_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The rest with the next call.
+/// The next call reclaims the rest.
 async fn takes_back_a_bounded_number(world: &World) -> Outcome {
     let side = Side::of(world)?;
     for id in 0..201 {
@@ -96,7 +97,7 @@ async fn takes_back_a_bounded_number(world: &World) -> Outcome {
     Ok(())
 }
 
-/// An id that came to a worker that died.
+/// The id was prefetched by a worker that died.
 async fn hands_back_what_waited_for_a_listener(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.renew(&[], &[]).await?;
@@ -116,7 +117,7 @@ async fn hands_back_what_waited_for_a_listener(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A list of routes does not grow for ever.
+/// The set of routes does not grow without bound.
 async fn forgets_routes_that_nobody_takes(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.renew(&[], &["gpu".parse()?]).await?;
@@ -130,7 +131,7 @@ async fn forgets_routes_that_nobody_takes(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody deleted who holds the jobs: there is nowhere to put them.
+/// The record of the jobs' holder was deleted, so there is no list to return them to.
 async fn a_lease_of_nobody_ends(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.started("j1").await?;
@@ -140,7 +141,7 @@ async fn a_lease_of_nobody_ends(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// At once, and it listens no more.
+/// The jobs return at once, and the worker's registration ends.
 async fn a_worker_that_leaves_hands_back(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.renew(&[], &[]).await?;

@@ -1,4 +1,4 @@
-//! release: a job that is not run goes back.
+//! release: a job that is not run returns to its list.
 
 use super::{Outcome, Side, World, cases, check, same};
 use meshwork_broker::bananas::Back;
@@ -12,7 +12,7 @@ cases![
     no_list_any_more_changes_nothing,
 ];
 
-/// Where it came from.
+/// The job returns to the list that it came from.
 async fn goes_back_as_the_next_or_the_last(world: &World) -> Outcome {
     let side = Side::of(world)?;
     for (to, expected) in [(Back::Next, ["j1", "j2"]), (Back::Last, ["j2", "j1"])] {
@@ -29,11 +29,11 @@ async fn goes_back_as_the_next_or_the_last(world: &World) -> Outcome {
     Ok(())
 }
 
-/// All is as it was.
+/// The state is as before the claim.
 async fn costs_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1"]).await?;
-    // What happened is counted all the same.
+    // The counters still change.
     let stats = side.keys().stats();
     world.raw::<()>(&["DEL", &stats]).await?;
     let before = world.all().await?;
@@ -43,7 +43,7 @@ async fn costs_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Its id was pushed twice.
+/// The id was pushed twice.
 async fn what_is_done_already_stands_nowhere(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -52,7 +52,7 @@ async fn what_is_done_already_stands_nowhere(world: &World) -> Outcome {
     check!(side.says("j1", "\"status\":\"completed\"").await?);
     same!(side.ttl(&side.keys().job("j1")).await?, 86_400);
     side.idle().await?;
-    // Then again, as two schedulers push it.
+    // The id is pushed again, as by two schedulers.
     side.push(&side.plain(), "j1").await?;
     let (claimed, record) = (side.take_one().await?, side.record("j1").await?);
     check!(claimed.is_done());
@@ -61,7 +61,7 @@ async fn what_is_done_already_stands_nowhere(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// Somebody has use for the id again.
+/// The id was used for another job.
 async fn a_record_that_has_changed_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -71,7 +71,7 @@ async fn a_record_that_has_changed_stays(world: &World) -> Outcome {
     side.idle().await
 }
 
-/// A worker that was taken for gone changes nothing.
+/// A worker that was taken for dead changes nothing.
 async fn refuses_another_token(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut claimed = side.started("j1").await?;
@@ -81,7 +81,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// The job comes back with its lease, if the list does.
+/// The job returns when its lease expires, if the list is usable.
 async fn no_list_any_more_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;

@@ -1,4 +1,4 @@
-//! renew: what runs stays, and a worker counts as alive.
+//! renew: extends leases and the registration of a worker.
 
 use super::super::world::{ALIVE_MS, LEASE_MS, START, WORKER};
 use super::{Outcome, Side, World, cases, check, same};
@@ -11,7 +11,7 @@ cases![
     says_where_it_listens_and_for_whom,
 ];
 
-/// From now on.
+/// The new lease starts now.
 async fn extends_the_leases(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = [side.started("j1").await?];
@@ -22,7 +22,7 @@ async fn extends_the_leases(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job of another's, or of nobody's, gets no lease.
+/// A job of another worker, or of none, gets no lease.
 async fn names_what_is_this_workers_no_more(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut other = side.started("j1").await?;
@@ -42,7 +42,7 @@ async fn names_what_is_this_workers_no_more(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Both end by themselves.
+/// Both registrations expire by themselves.
 async fn says_where_it_listens_and_for_whom(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = [side.started("j1").await?];

@@ -1,4 +1,4 @@
-//! stats: what happens to the jobs of a route is counted where it happens.
+//! stats: counts the events of a route's jobs.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ cases![
     counts_of_another_kind_hold_up_nobody,
 ];
 
-/// The figures of jobs that ask for nothing.
+/// Returns the counters of jobs without a route or priority.
 async fn plain(side: &Side<'_>) -> Got<PlaceStats> {
     let mut stats = side.verbs.stats().await?;
     let place = (RoutingKey::default(), Priority::Normal);
@@ -49,7 +49,7 @@ async fn counts_each_step_of_a_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And how long each of them ran.
+/// The duration of each run is counted too.
 async fn counts_all_that_end_in_one_call(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1", "j2", "j3"]).await?;
@@ -66,7 +66,7 @@ async fn counts_all_that_end_in_one_call(world: &World) -> Outcome {
     Ok(())
 }
 
-/// For a list, or a time; by clients and schedules of ours.
+/// Jobs for a list and delayed jobs count, from Meshwork's clients and schedules.
 async fn counts_what_is_stored(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let (mut later, mut routed) = (side.job("j2")?, side.job("j3")?);
@@ -74,7 +74,7 @@ async fn counts_what_is_stored(world: &World) -> Outcome {
     routed.route = Some("gpu".parse()?);
     let jobs = [side.job("j1")?, later, routed];
     side.verbs.enqueue(&jobs, Peer::Go).await?;
-    // It is there already.
+    // The job exists already.
     side.verbs.enqueue(&jobs[..1], Peer::Go).await?;
     let told = side.verbs.stats().await?.places;
     let created = |route: &str| -> Got<u64> {
@@ -85,7 +85,7 @@ async fn counts_what_is_stored(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Handed back, moved on, or done before.
+/// The jobs are released, forwarded, or already done.
 async fn counts_what_is_not_run(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let gpu = "gpu".parse()?;
@@ -106,7 +106,7 @@ async fn counts_what_is_not_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// With the worker that ran it.
+/// The job is lost with its worker.
 async fn counts_what_is_lost(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.started("j1").await?;
@@ -117,7 +117,7 @@ async fn counts_what_is_lost(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As one of a job that asks for nothing.
+/// The entry counts as a job without a route.
 async fn counts_an_entry_without_a_record(world: &World) -> Outcome {
     let side = Side::of(world)?;
     world
@@ -129,7 +129,7 @@ async fn counts_an_entry_without_a_record(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Those of `default`.
+/// Both lists of `default` are counted together.
 async fn tells_of_both_kinds_of_lists_as_one(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.renew(&[], &[RoutingKey::default()]).await?;
@@ -152,7 +152,7 @@ async fn tells_of_both_kinds_of_lists_as_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Since its record was written.
+/// The age is counted from the time in the record.
 async fn tells_what_waits_and_for_how_long(world: &World) -> Outcome {
     let side = Side::of(world)?;
     same!(plain(&side).await?.oldest_ms, None);
@@ -165,7 +165,7 @@ async fn tells_what_waits_and_for_how_long(world: &World) -> Outcome {
     side.take_one().await?;
     same!(plain(&side).await?.oldest_ms, Some(1_000));
     side.take_one().await?;
-    // A record that is too large to look at, and none at all.
+    // One record is too large to be read, and one is missing.
     let large = format!(
         "{{\"created_at\":\"2023-11-14T22:13:20Z\",\"payload\":\"{}\"}}",
         "x".repeat(65_536)
@@ -178,7 +178,7 @@ async fn tells_what_waits_and_for_how_long(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By route, and whatever Bananas lists.
+/// The counts are by route, and include each entry of Bananas' list.
 async fn tells_what_runs(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let gpu: RoutingKey = "gpu".parse()?;
@@ -200,7 +200,7 @@ async fn tells_what_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// But for the lists that all clients push to, and the routes of workers that are there.
+/// Only the lists to which all clients push, and the routes of registered workers, are shown.
 async fn is_empty_where_nothing_is(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.renew(&[], &["gpu".parse()?]).await?;
@@ -211,7 +211,7 @@ async fn is_empty_where_nothing_is(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor one that is said twice.
+/// A repeated report counts nothing either.
 async fn a_report_that_is_refused_counts_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
@@ -224,7 +224,7 @@ async fn a_report_that_is_refused_counts_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Jobs run and end all the same.
+/// Jobs still run and end.
 async fn counts_of_another_kind_hold_up_nobody(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.set(&side.keys().stats(), "x").await?;

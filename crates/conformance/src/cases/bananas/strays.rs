@@ -1,4 +1,4 @@
-//! strays: what workers of Bananas that went away left among the jobs that run.
+//! strays: jobs that dead workers of Bananas left in the list of running jobs.
 
 use meshwork_model::bananas::Peer;
 
@@ -16,7 +16,8 @@ cases![
     no_list_to_put_it_in_changes_nothing,
 ];
 
-/// Counted from when we first saw it, to where its record sends it, as the next one.
+/// The age counts from the first time that Meshwork saw the entry. The job goes to the list of its record, as the
+/// next one.
 async fn puts_back_what_has_stood_there_for_too_long(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let processing = side.keys().processing();
@@ -38,7 +39,7 @@ async fn puts_back_what_has_stood_there_for_too_long(world: &World) -> Outcome {
     Ok(())
 }
 
-/// They have leases.
+/// These jobs have leases.
 async fn leaves_what_ours_run(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.started("j1").await?;
@@ -50,7 +51,7 @@ async fn leaves_what_ours_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing tells which job of Bananas' cron it is, and whether one of ours runs it.
+/// An empty id does not tell which job of Bananas' cron it is, and whether a Meshwork worker runs it.
 async fn leaves_what_has_no_id(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let processing = side.keys().processing();
@@ -62,7 +63,7 @@ async fn leaves_what_has_no_id(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its worker was killed between two of its steps: the job has had all its runs.
+/// The worker was killed between two of its steps: the job has no runs left.
 async fn leaves_dead_letters(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let processing = side.keys().processing();
@@ -77,7 +78,7 @@ async fn leaves_dead_letters(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job that ended and runs again is not as old as it was.
+/// The age of a job that ended and runs again begins anew.
 async fn who_comes_back_begins_anew(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let processing = side.keys().processing();
@@ -88,13 +89,13 @@ async fn who_comes_back_begins_anew(world: &World) -> Outcome {
     side.adopt().await?;
     side.push(&processing, "j1").await?;
     check!(side.adopt().await?.is_empty());
-    // Nor is one as old as a clock that was ahead says.
+    // Nor does a clock that was ahead make an entry older.
     world.pass(400_000);
     side.adopt().await?;
     Ok(())
 }
 
-/// Two of ours that look at one moment; and what became of it between the two steps.
+/// Two Meshwork workers requeue it at the same time; and its state changes between the two steps.
 async fn two_put_it_back_once(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let processing = side.keys().processing();
@@ -120,7 +121,7 @@ async fn two_put_it_back_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It came back between the two steps, and is as young as it was then.
+/// The job returned between the two steps, and its age begins then.
 async fn what_came_back_meanwhile_is_young(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let processing = side.keys().processing();
@@ -137,7 +138,7 @@ async fn what_came_back_meanwhile_is_young(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever takes it makes it a dead letter.
+/// The worker that claims it makes it a dead letter.
 async fn what_is_no_job_goes_where_it_is_found(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.push(&side.keys().processing(), "ghost").await?;
@@ -148,7 +149,7 @@ async fn what_is_no_job_goes_where_it_is_found(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It stays where it is.
+/// The entry stays.
 async fn no_list_to_put_it_in_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.push(&side.keys().processing(), "j1").await?;

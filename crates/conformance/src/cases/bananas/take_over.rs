@@ -1,4 +1,4 @@
-//! take_over: jobs of Bananas become jobs of ours, each in one step; and peek, which finds them.
+//! take_over: imports jobs of Bananas, each in one step; and peek, which finds these jobs.
 
 use meshwork_broker::bananas::TakenOver;
 use meshwork_broker::{Enqueued, Failed};
@@ -36,7 +36,7 @@ cases![
     peek_tells_what_is_done,
 ];
 
-/// Its queue is that of its name, its route and its priority.
+/// Its queue follows from its name, its route and its priority.
 async fn a_job_that_waits_is_one_of_ours(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -54,7 +54,7 @@ async fn a_job_that_waits_is_one_of_ours(world: &World) -> Outcome {
     Ok(())
 }
 
-/// For clients that ask for it; and beside the job, for the way back.
+/// Clients may ask for the record, and the export needs it.
 async fn its_record_there_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -73,7 +73,7 @@ async fn its_record_there_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Across calls.
+/// The order holds across calls.
 async fn the_next_one_stays_the_next_one(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j2", "j3", "j4"]).await?;
@@ -86,7 +86,7 @@ async fn the_next_one_stays_the_next_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// To the millisecond, and not before it.
+/// The time is exact to the millisecond.
 async fn what_waits_for_its_time_waits_here(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000020.1235").await?;
@@ -102,7 +102,7 @@ async fn what_waits_for_its_time_waits_here(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It died when its record says so; never later than now.
+/// The time of its death is that of its record, but never later than now.
 async fn a_dead_letter_stays_one(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let failed = RECORD
@@ -145,7 +145,7 @@ async fn a_dead_letter_stays_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// `max_retries` runs in all, those there included.
+/// The job has `max_retries` runs in total, including those in Bananas.
 async fn its_failures_count(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let record = RECORD.replace("\"attempts\":0", "\"attempts\":1");
@@ -166,7 +166,7 @@ async fn its_failures_count(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also if somebody has pushed it once more.
+/// A second push does not matter.
 async fn what_a_worker_of_ours_has_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -175,7 +175,7 @@ async fn what_a_worker_of_ours_has_stays(world: &World) -> Outcome {
     both.stays(&list, TakenOver::Runs).await
 }
 
-/// It stands among those that run.
+/// The id is in the list of running jobs.
 async fn what_a_worker_of_theirs_has_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -183,7 +183,7 @@ async fn what_a_worker_of_theirs_has_stays(world: &World) -> Outcome {
     both.stays(&list, TakenOver::Runs).await
 }
 
-/// A worker was faster.
+/// A worker has claimed the job before.
 async fn what_is_gone_is_left_alone(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -203,7 +203,7 @@ async fn what_is_gone_is_left_alone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A call whose answer was lost.
+/// The call is repeated because its answer was lost.
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j2"]).await?;
@@ -218,7 +218,7 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody wrote it anew between the two steps.
+/// The record was replaced between the two steps.
 async fn what_has_changed_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -230,7 +230,7 @@ async fn what_has_changed_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Bananas' scheduler may have read it already, by a clock of its own.
+/// Bananas' scheduler may have read the job already, with its own clock.
 async fn what_comes_due_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000010.123").await?;
@@ -240,7 +240,7 @@ async fn what_comes_due_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It takes it off those that wait for their time a moment later.
+/// The scheduler removes the id from the delayed ones a moment later.
 async fn what_its_scheduler_has_pushed_just_now_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
@@ -248,7 +248,7 @@ async fn what_its_scheduler_has_pushed_just_now_stays(world: &World) -> Outcome 
     both.stays(&list, TakenOver::Due).await
 }
 
-/// It runs at once.
+/// The job runs at once.
 async fn what_is_overdue_goes_if_that_is_asked_for(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000000").await?;
@@ -260,7 +260,7 @@ async fn what_is_overdue_goes_if_that_is_asked_for(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever it is.
+/// The state of the existing job does not matter.
 async fn a_job_of_its_id_stays_as_it_is(world: &World) -> Outcome {
     let both = Both::of(world)?;
     world.put(&["j1", "j2"]).await?;
@@ -298,7 +298,7 @@ async fn of_a_job_that_has_ended_it_stays(world: &World) -> Outcome {
         .await
 }
 
-/// Here or there.
+/// The key is in either system.
 async fn a_key_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let other = RECORD.replace("\"count\"", "\"other\"");
@@ -311,7 +311,7 @@ async fn a_key_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     same!(both.there(&list).await?, ["j1"]);
     let there: u8 = world.raw(&["EXISTS", &world.key("j1")]).await?;
     same!(there, 0);
-    // Where it cannot be noted what came over, nothing does.
+    // If the import cannot be recorded, no job is imported.
     both.side.set(&world.keys().taken_over(), "x").await?;
     both.put(&["j3"]).await?;
     let before = both.all().await?;
@@ -320,7 +320,7 @@ async fn a_key_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The rest stays where it is.
+/// The other jobs stay in Bananas.
 async fn a_full_queue_takes_none(world: &World) -> Outcome {
     let both = Both::of(world)?;
     world
@@ -333,7 +333,7 @@ async fn a_full_queue_takes_none(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A walk through a long list would hold up the server.
+/// A walk through a long list would block the server.
 async fn one_looks_only_so_deep(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j2", "j3"]).await?;
@@ -347,7 +347,7 @@ async fn one_looks_only_so_deep(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The next one first, from behind so many on.
+/// The answer begins with the next job, after this many.
 async fn peek_tells_what_is_there(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j2", "j3"]).await?;
@@ -376,7 +376,7 @@ async fn peek_tells_what_is_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// No list, or none at all.
+/// The key is no list, or does not exist.
 async fn peek_passes_over_what_is_no_place(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let keys = both.side.keys();
@@ -387,7 +387,7 @@ async fn peek_passes_over_what_is_no_place(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By the rule by which a worker drops it.
+/// A worker drops a job by the same rule.
 async fn peek_tells_what_is_done(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j2"]).await?;

@@ -1,4 +1,4 @@
-//! commit and draw: all of it or nothing, and no number twice.
+//! commit and draw: a commit is atomic, and each number is drawn once.
 
 use meshwork_broker::context::{Commit, Committed, Database};
 
@@ -27,7 +27,7 @@ async fn done(world: &World, commit: Commit) -> Got<Committed> {
     Ok(world.contexts().commit(NODE, &commit).await?)
 }
 
-/// A commit that must be done.
+/// Runs a commit that must succeed.
 async fn put(world: &World, commit: Commit) -> Outcome {
     same!(done(world, commit).await?, Committed::Done);
     Ok(())
@@ -66,7 +66,7 @@ async fn a_condition_that_does_not_hold_changes_nothing(world: &World) -> Outcom
     let [hash, list] = [key(world, "h")?, key(world, "l")?];
     put(world, Commit::default().set(&hash, [("a", "1")])).await?;
     let before = world.all().await?;
-    // Also where the condition is said last.
+    // The position of the condition does not matter.
     let commit = Commit::default().push(&list, b"x").absent(&hash);
     same!(done(world, commit).await?, Committed::Unmet(1));
     same!(world.all().await?, before);

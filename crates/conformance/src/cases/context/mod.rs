@@ -1,5 +1,5 @@
-//! Records and messages of contexts: one file for what changes, reads and takes them. A case has names of its own, since
-//! those of a node are the same for all.
+//! Records and messages of contexts, with a file each for writes, reads and takes. A case has its own key names,
+//! since all cases share those of a node.
 
 pub(super) mod commit;
 pub(super) mod read;
@@ -8,7 +8,7 @@ pub(super) mod take;
 use super::world::Got;
 use super::{Failure, Outcome, World, cases, check, same};
 
-/// A key of the case.
+/// Returns a key of the case.
 fn key(world: &World, name: &str) -> Got<String> {
     Ok(format!("{}:{name}", world.keys().namespace()))
 }

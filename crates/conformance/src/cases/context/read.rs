@@ -1,4 +1,4 @@
-//! read and scan: several keys at one time, each in its way.
+//! read and scan: several keys at one time, each in its own form.
 
 use meshwork_broker::context::{Commit, Database, Read};
 

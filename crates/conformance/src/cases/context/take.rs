@@ -1,4 +1,4 @@
-//! take: messages that are to be sent are with one coordinator at a time.
+//! take: one coordinator at a time holds the messages to be sent.
 
 use std::time::Duration;
 
