@@ -16,6 +16,7 @@ mod common;
 mod connect;
 mod context_acl;
 mod context_jobs;
+mod context_kills;
 mod context_messages;
 mod contexts;
 mod dead;
