@@ -1,5 +1,5 @@
-//! A connection that breaks when a test wants it to, around one that does not: before a command is
-//! sent, or after it took effect and before its reply is read. It counts every command on the way.
+//! A connection that breaks at a chosen moment, around one that works: before a command is sent, or after its effect
+//! and before its reply. It counts all commands.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -8,34 +8,34 @@ use redis::Value;
 
 use crate::around::{Around, Fate, Fates, contains};
 
-/// When the connection breaks.
+/// Moment at which the connection breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// The command never reaches the server.
     Before,
-    /// The command takes effect, and nobody learns so.
+    /// The command takes effect, and its reply is lost.
     After,
 }
 
-/// Which commands meet a broken connection.
+/// Commands at which the connection breaks.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// The first one, counted from 0.
+    /// Number of the first one, counted from 0.
     pub first: usize,
-    /// How many in a row.
+    /// Number of consecutive ones.
     pub times: usize,
-    /// At which moment.
+    /// Moment at each of them.
     pub moment: Moment,
 }
 
-/// What clones of the connection share.
+/// State that clones of the connection share.
 #[derive(Debug, Clone, Default)]
 pub struct Faults(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     plan: Option<Plan>,
-    /// It breaks at this word, if it has not done so.
+    /// Word at which the connection still has to break.
     word: Option<(&'static str, Moment)>,
     commands: usize,
     broken: usize,
@@ -46,7 +46,7 @@ struct State {
 pub type Faulty = Around<Faults>;
 
 impl Faulty {
-    /// A connection over `inner` that breaks as planned, or only counts.
+    /// Returns a connection over `inner` that breaks as planned, or only counts.
     #[must_use]
     pub fn new(inner: Conn, plan: Option<Plan>) -> Self {
         let state = State {
@@ -56,8 +56,8 @@ impl Faulty {
         Self::of(inner, Faults(Arc::new(Mutex::new(state))))
     }
 
-    /// A connection over `inner` that breaks once: before the first command is sent that has this word in it, or after
-    /// the first one took effect that has it in its reply.
+    /// Returns a connection over `inner` that breaks once: before the first command with this word, or after the
+    /// first command with this word in its reply.
     #[must_use]
     pub fn at_word(inner: Conn, word: &'static str, moment: Moment) -> Self {
         let faulty = Self::new(inner, None);
@@ -65,19 +65,19 @@ impl Faulty {
         faulty
     }
 
-    /// How many commands were to be sent so far.
+    /// Returns the number of commands so far.
     #[must_use]
     pub fn commands(&self) -> usize {
         self.fates.state().commands
     }
 
-    /// How many of them met a broken connection.
+    /// Returns the number of commands at which the connection broke.
     #[must_use]
     pub fn broken(&self) -> usize {
         self.fates.state().broken
     }
 
-    /// The replies that were lost, of commands that took effect.
+    /// Returns the lost replies of commands that took effect.
     #[must_use]
     pub fn swallowed(&self) -> Vec<Value> {
         self.fates.state().swallowed.clone()
@@ -91,7 +91,7 @@ impl Faults {
 }
 
 impl State {
-    /// Whether the connection breaks at its word now, if that is there.
+    /// Returns true if the connection breaks at its word now.
     fn breaks(&mut self, at: Moment, has: impl FnOnce(&str) -> bool) -> bool {
         let meets = self
             .word
@@ -109,7 +109,7 @@ impl Fates for Faults {
         self.clone()
     }
 
-    /// Counts a command, and says what happens to it.
+    /// Counts a command, and returns its fate.
     fn next(&self, packed: impl FnOnce() -> Vec<u8>) -> Option<Fate> {
         let mut state = self.state();
         let number = state.commands;

@@ -1,5 +1,5 @@
-//! What ours leave on a server that other systems use too: the shape of its keyspace, what of two of them differs, and
-//! which differences may be. The table of these also stands in `docs/footprint.md`.
+//! Traces of Meshwork on a server that other systems share: the shape of a keyspace, the difference of two, and the
+//! allowed differences. docs/footprint.md has the table of the latter.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use redis::{RedisResult, Value};
 
 use crate::snapshot::keys_outside;
 
-/// A difference that may be between a server on which ours did something, and one on which a program of the other system
-/// did the same.
+/// An allowed difference between a server on which Meshwork did something, and one on which a program of the other
+/// system did the same.
 #[derive(Debug, Clone, Copy)]
 pub struct Exception {
-    /// The key; `*` stands for any text.
+    /// Key; `*` matches any text.
     pub key: &'static str,
-    /// What is there besides, or, after `lacks `, what is not; `*` stands for any text.
+    /// Trace that is added, or, after `lacks `, missing; `*` matches any text.
     pub trace: &'static str,
-    /// Why.
+    /// Reason for the difference.
     pub why: &'static str,
 }
 
@@ -24,7 +24,7 @@ const fn may(key: &'static str, trace: &'static str, why: &'static str) -> Excep
     Exception { key, trace, why }
 }
 
-/// All of them.
+/// All allowed differences.
 pub const EXCEPTIONS: &[Exception] = &[
     may(
         "hero:job:*",
@@ -78,14 +78,14 @@ pub const EXCEPTIONS: &[Exception] = &[
     ),
 ];
 
-/// A key and something that is so of it.
+/// A key and one of its properties.
 pub type Trace = (String, String);
 
-/// The shape of a keyspace: of each key its type, whether it has an end, its fields and members; of text that is an
-/// object in JSON, the names in it. Times and random ids in values are left out so.
+/// Returns the shape of a keyspace: the type of each key, whether it expires, its fields and members. For a text with
+/// a JSON object, it has the names only. So times and random ids in values are left out.
 ///
 /// # Errors
-/// When the server does not take a command.
+/// The server refuses a command.
 pub async fn footprint(conn: &Conn) -> RedisResult<BTreeSet<Trace>> {
     let mut traces = BTreeSet::new();
     for key in keys_outside(conn, &[]).await? {
@@ -108,7 +108,7 @@ pub async fn footprint(conn: &Conn) -> RedisResult<BTreeSet<Trace>> {
     Ok(traces)
 }
 
-/// Whether a key is one of ours alone: no other system reads or writes it.
+/// Returns true if no other system reads or writes this key.
 fn is_own(key: &str) -> bool {
     let of_hero = |key: &str| {
         let seeds = ["work:", "reply:", "ctl:"];
@@ -177,7 +177,7 @@ async fn parts(conn: &Conn, kind: &str, key: &[u8]) -> RedisResult<Vec<String>> 
     Ok(parts)
 }
 
-/// Text; of an object in JSON, its names.
+/// Returns a text; for a JSON object, its names.
 fn shown(text: &[u8]) -> String {
     match serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(text) {
         Ok(object) => {
@@ -189,8 +189,8 @@ fn shown(text: &[u8]) -> String {
     }
 }
 
-/// What of `ours` is not so of `theirs` and, after `lacks `, the other way round, without what [`EXCEPTIONS`] lists; and
-/// those of the exceptions that were met.
+/// Returns the traces of `ours` that `theirs` lacks and, after `lacks `, the reverse, without those in
+/// [`EXCEPTIONS`]. Also returns the exceptions that occurred.
 #[must_use]
 pub fn unexplained(
     ours: &BTreeSet<Trace>,
@@ -212,7 +212,7 @@ pub fn unexplained(
     (left, met)
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
+/// Returns true if a text matches a pattern in which `*` matches any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else {
         return pattern == text;

@@ -1,6 +1,6 @@
-//! A connection to the embedded engine that tries each command beforehand on a copy whose log takes
-//! nothing, as on a full disk: what was refused stays refused when it is repeated, and what is answered is
-//! there after a crash. The command itself then runs as if nothing had been.
+//! A connection to the embedded engine that first tries each command on a copy with a full disk. A refused command
+//! must be refused again when repeated, and the effect of an answered one must survive a crash. The command itself
+//! then runs normally.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Debug};
@@ -12,21 +12,21 @@ use meshwork_embedded::{Handle, Probe, Reply, decode_reply};
 
 use crate::around::{Around, Fate, Fates};
 
-/// The scripts that were refused so far, in this process.
+/// Scripts that were refused so far in this process.
 static REFUSED: Mutex<BTreeSet<Bytes>> = Mutex::new(BTreeSet::new());
 
-/// How many scripts were refused so far, in this process.
+/// Returns the number of scripts that were refused so far in this process.
 #[must_use]
 pub fn refused_scripts() -> usize {
     let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
     refused.len()
 }
 
-/// Commands that make what is copied, at most: what holds for so much data holds for more, and a case may
-/// have thousands of jobs.
+/// Greatest number of commands that create the copied data. The property does not depend on the amount, and a case
+/// may have thousands of jobs.
 const COPIED: usize = 400;
 
-/// A connection to `engine`. A command that breaks the promise panics.
+/// Returns a connection to `engine`. Panics if a command breaks the promise.
 #[must_use]
 pub fn probed(engine: &Handle) -> Conn {
     let probing = Probing {

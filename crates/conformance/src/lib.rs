@@ -1,7 +1,8 @@
-//! What the scripts of the broker have to do: the cases of the conformance suite, the mutations that break one rule
-//! each, and connections that fail where a test wants it.
+//! Requirements of the broker's scripts: the cases of the conformance suite, the mutations that break one rule each,
+//! and connections that fail at chosen moments.
 //!
-//! It knows the model and the broker, and not the library: a change of that builds nothing of this anew.
+//! This crate depends on the model and the broker, and not on the library, so a change of the library does not
+//! rebuild it.
 
 pub mod accept;
 pub mod agreeing;

@@ -1,5 +1,5 @@
-//! A connection around one that works, whose dedicated ones a test can break, or keep from answering some calls. It
-//! remembers what was called on each of these.
+//! A connection around one that works, whose dedicated connections a test can break, or keep from answering some
+//! calls. It records the calls of each of these.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -10,44 +10,44 @@ use tokio::sync::watch;
 use crate::around::{Around, Fate, Fates, contains};
 use meshwork_test_servers::eventually;
 
-/// How often they break, and how many of the first times do not count: by then a wait that doubles is as long as it gets.
+/// Number of breaks, and of the first ones that do not count: by then a doubling wait has reached its maximum.
 const ROUNDS: usize = 12;
 const FORGIVEN: usize = 7;
 
-/// What happens to a call that a mood is about.
+/// Fate of calls with a mood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mood {
-    /// It is never answered, and has no effect.
+    /// The call gets no answer, and has no effect.
     Silent,
-    /// It breaks its connection, and has no effect.
+    /// The connection breaks, and the call has no effect.
     Broken,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What was called on each dedicated connection, as it goes over the wire.
+    /// Calls of each dedicated connection, in their wire format.
     called: Vec<Vec<u8>>,
-    /// The connections before this one are broken.
+    /// Number of the first connection that is not broken.
     broken: usize,
 }
 
-/// What clones of the connection share.
+/// State that clones of the connection share.
 #[derive(Debug, Clone)]
 pub struct Moods {
     state: Arc<Mutex<State>>,
-    /// Calls with this word in them, and what happens to them.
+    /// Word of the affected calls, and their mood.
     mood: Option<(&'static str, Mood)>,
-    /// How many such calls were made.
+    /// Number of affected calls.
     met: watch::Sender<usize>,
-    /// Its number among the dedicated ones, if it is one.
+    /// Number of the dedicated connection; `None` for the shared one.
     number: Option<usize>,
 }
 
-/// The connection; clones share what they remember.
+/// The connection; clones share their record.
 pub type Moody = Around<Moods>;
 
 impl Moody {
-    /// A connection over `inner`; on dedicated ones, calls with this word in them are met by this mood.
+    /// Returns a connection over `inner`. On dedicated connections, calls with this word have this mood.
     #[must_use]
     pub fn new(inner: Conn, mood: Option<(&'static str, Mood)>) -> Self {
         let moods = Moods {
@@ -59,14 +59,14 @@ impl Moody {
         Self::of(inner, moods)
     }
 
-    /// Returns when so many calls were met by the mood.
+    /// Returns when this many calls were affected.
     pub async fn met(&self, calls: usize) {
-        // The sender is in `self`.
+        // The sender lives as long as `self`.
         let mut met = self.fates.met.subscribe();
         let _ = met.wait_for(|met| *met >= calls).await;
     }
 
-    /// On how many dedicated connections something was called with this word in it.
+    /// Returns the number of dedicated connections with a call that contains this word.
     #[must_use]
     pub fn carriers(&self, word: &str) -> usize {
         let state = self.fates.state();
@@ -74,17 +74,17 @@ impl Moody {
         state.called.iter().filter(carries).count()
     }
 
-    /// All dedicated connections that were made so far are broken.
+    /// Breaks all dedicated connections so far.
     pub fn break_all(&self) {
         let mut state = self.fates.state();
         state.broken = state.called.len();
     }
 
-    /// Breaks all dedicated connections again and again, and each time waits until `sign` shows that they are back. Gives
-    /// the shortest that this took, once a keeper that never forgets its failures would wait its longest.
+    /// Breaks all dedicated connections again and again, and each time waits until `sign` shows their return. Returns
+    /// the shortest time to return after the failures at which an ever-doubling wait would be at its maximum.
     ///
     /// # Panics
-    /// When they do not come back within `bound`.
+    /// The connections do not return within `bound`.
     pub async fn quickest_return<T: PartialEq>(
         &self,
         bound: Duration,
@@ -122,7 +122,7 @@ impl Fates for Moods {
         }
     }
 
-    /// Remembers a call, and says what happens to it.
+    /// Records a call, and returns its fate.
     fn next(&self, packed: impl FnOnce() -> Vec<u8>) -> Option<Fate> {
         let (number, packed) = (self.number?, packed());
         let mut state = self.state();

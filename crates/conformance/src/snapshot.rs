@@ -1,20 +1,19 @@
-//! All that a namespace holds, as text: what a test compares to see that nothing else changed. It
-//! decides nothing about what is right.
+//! All content of a namespace as text, which tests compare to see that nothing else changed. It judges nothing.
 
 use std::fmt::Write as _;
 
 use meshwork_broker::conn::Conn;
 use redis::{RedisResult, Value};
 
-/// Keys that one step of the scan looks at.
+/// Number of keys that one step of the scan reads.
 const SCAN_COUNT: usize = 1000;
 
-/// Every key of `namespace`, sorted, with its type, what is left of its life in minutes (rounded
-/// up), and its whole value. The namespace itself is written `~`, so that the texts of two
-/// namespaces can be compared; bytes that are not printable are escaped.
+/// Returns every key of `namespace`, sorted, with its type, its time to live in minutes (rounded up), and its whole
+/// value. The namespace itself is written as `~`, so that the texts of two namespaces can be compared. Bytes that are
+/// not printable are escaped.
 ///
 /// # Errors
-/// When the server does not take a command.
+/// The server refuses a command.
 pub async fn snapshot(conn: &Conn, namespace: &str) -> RedisResult<String> {
     let keys = keys(conn, namespace).await?;
     if keys.is_empty() {
@@ -45,18 +44,19 @@ pub async fn snapshot(conn: &Conn, namespace: &str) -> RedisResult<String> {
     Ok(text.replace(namespace, "~"))
 }
 
-/// The keys of `namespace`, sorted.
+/// Returns the keys of `namespace`, sorted.
 ///
 /// # Errors
-/// When the server does not take a command.
+/// The server refuses a command.
 pub async fn keys(conn: &Conn, namespace: &str) -> RedisResult<Vec<Vec<u8>>> {
     scan(conn, &format!("{namespace}:*")).await
 }
 
-/// The keys that are in none of `namespaces`, sorted. One look finds them: keys end by themselves between two.
+/// Returns the keys that are in none of `namespaces`, sorted. A single scan finds them, since keys may expire between
+/// two.
 ///
 /// # Errors
-/// When the server does not take a command.
+/// The server refuses a command.
 pub async fn keys_outside(conn: &Conn, namespaces: &[&str]) -> RedisResult<Vec<Vec<u8>>> {
     let inside: Vec<_> = namespaces.iter().map(|name| format!("{name}:")).collect();
     let mut keys = scan(conn, "*").await?;
@@ -83,7 +83,7 @@ async fn scan(conn: &Conn, pattern: &str) -> RedisResult<Vec<Vec<u8>>> {
         }
     }
     keys.sort();
-    // A scan may name a key twice.
+    // A scan may return a key twice.
     keys.dedup();
     Ok(keys)
 }
@@ -112,7 +112,7 @@ fn lines(kind: &str, value: Value) -> RedisResult<Vec<String>> {
         return Ok(lines);
     }
     if kind == "zset" {
-        // A number to a client that speaks RESP3, text to others.
+        // A score is a number for a client with RESP3, and text for others.
         let scores: Vec<(Vec<u8>, f64)> = redis::from_redis_value(value)?;
         let line = |(member, score): &(Vec<u8>, f64)| format!("{} = {score}", shown(member));
         return Ok(scores.iter().map(line).collect());
@@ -122,7 +122,7 @@ fn lines(kind: &str, value: Value) -> RedisResult<Vec<String>> {
         return Ok(vec![shown(&value)]);
     }
     if kind == "stream" {
-        // The ids are the server's time.
+        // The ids depend on the server's time.
         let entries: Vec<(Vec<u8>, Vec<Vec<u8>>)> = redis::from_redis_value(value)?;
         let line = |(_, words): &(Vec<u8>, Vec<Vec<u8>>)| {
             let words: Vec<_> = words.iter().map(|word| shown(word)).collect();

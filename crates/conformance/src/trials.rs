@@ -1,23 +1,23 @@
-//! What the programs share that run trials instead of tests: how many at once, and which of them took longest.
+//! Helpers of the programs that run trials instead of tests: the number of concurrent trials, and the slowest ones.
 
 use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// Trials at once for each processor where nothing else is said: most of them wait for a server.
+/// Default number of concurrent trials for each processor: most of them wait for a server.
 const AT_ONCE: usize = 4;
 
-/// Says how many run at once, as for other tests.
+/// Variable with the number of concurrent trials, as for other tests.
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Trials that are named as the slowest.
+/// Number of trials that are reported as the slowest.
 const SLOWEST: usize = 5;
 
-/// How many trials run at once.
+/// Returns the number of concurrent trials.
 ///
 /// # Panics
-/// When `RUST_TEST_THREADS` is set to something else than a number.
+/// `RUST_TEST_THREADS` is not a number.
 #[must_use]
 pub fn at_once() -> usize {
     match std::env::var(THREADS) {
@@ -26,12 +26,12 @@ pub fn at_once() -> usize {
     }
 }
 
-/// How long trials took, by name: the slowest first.
+/// Durations of trials by name, the slowest first.
 #[derive(Debug, Default)]
 pub struct Slowest(Mutex<Vec<(Duration, String)>>);
 
 impl Slowest {
-    /// Does the work of a trial, and notes how long it took.
+    /// Runs the work of a trial, and records its duration.
     pub fn timed<T>(&self, name: &str, work: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let done = work();
@@ -42,11 +42,11 @@ impl Slowest {
         done
     }
 
-    /// Writes a line for each to stdout, as `cargo xtask` reads them: `slow: 1.234s name`.
+    /// Writes a line for each of the slowest to stdout, as `cargo xtask` reads them: `slow: 1.234s name`.
     pub fn say(&self) {
         let mut out = std::io::stdout();
         for (took, name) in &*self.all() {
-            // Nobody may listen any more.
+            // The reader may have ended.
             let _ = writeln!(out, "slow: {:.3}s {name}", took.as_secs_f64());
         }
     }

@@ -1,5 +1,5 @@
-//! Ends of batches other than by a report of their last job: cancelled; abandoned by their client; with jobs that
-//! others end or delete; many at once; one batch within another.
+//! Ends of batches other than by a report of their last job: cancelled, or abandoned by their client; with jobs that
+//! others end or delete. Also many ends at once, and one batch within another.
 
 use std::time::Duration;
 

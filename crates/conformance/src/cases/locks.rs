@@ -1,4 +1,4 @@
-//! The migration lock: an id that stands on its old list too is run by the side that takes it off there.
+//! The migration lock: if an id is also on its old list, the side that removes it from there runs the job.
 
 use meshwork_broker::{Claim, Failed, Feeds, OldList, Taken};
 use meshwork_model::outcome::FailureKind;
@@ -33,7 +33,7 @@ cases![
     each_job_is_run_by_one_side,
 ];
 
-/// Claims from the queue and the old list of type `osis`, that one last.
+/// Claims from the queue and from the old list of type `osis`, the old list last.
 async fn claim_both(world: &World, want: usize, reverse: bool) -> Result<Taken, Failure> {
     let old = OldList {
         list: old(world),
@@ -52,7 +52,7 @@ async fn claim_both(world: &World, want: usize, reverse: bool) -> Result<Taken, 
     Ok(world.broker.claim(claim).await?)
 }
 
-/// Says where, and somebody will look after it.
+/// The record names the list, and the job is watched.
 async fn an_id_stands_on_both_lists(world: &World) -> Outcome {
     for phase in ["dual", "canonical"] {
         migrate(world, phase).await?;
@@ -85,7 +85,7 @@ async fn without_a_migration_on_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody else's key of that name: the job waits all the same.
+/// The key has another type: the job waits all the same.
 async fn a_watch_that_is_none_is_passed_over(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world
@@ -97,7 +97,7 @@ async fn a_watch_that_is_none_is_passed_over(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job for no worker in particular stands on none of them.
+/// A job without a target worker is on none of these lists.
 async fn each_worker_may_have_an_old_list_of_its_own(world: &World) -> Outcome {
     let pattern = world.key("{worker_id}");
     set(world, "osis", &format!("dual {pattern} {AGE}")).await?;
@@ -120,7 +120,7 @@ async fn each_worker_may_have_an_old_list_of_its_own(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever takes from the old list of the type may be none of those that it is for.
+/// Workers of the type's old list may not be among the targets.
 async fn a_job_for_some_workers_is_not_for_all_old_ones(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let mut jobs = [world.job("j1")?, world.job("j2")?, world.job("j3")?];
@@ -134,7 +134,7 @@ async fn a_job_for_some_workers_is_not_for_all_old_ones(world: &World) -> Outcom
     Ok(())
 }
 
-/// Whoever wrote it by hand stops nobody.
+/// An invalid setting, written by hand, blocks no job.
 async fn a_setting_that_is_none_is_passed_over(world: &World) -> Outcome {
     for (at, odd) in ["", "dual", "dual list", "dual list soon", "  "]
         .iter()
@@ -162,7 +162,7 @@ async fn an_old_list_that_is_no_list_is_passed_over(world: &World) -> Outcome {
     Ok(())
 }
 
-/// With all that marked it.
+/// All marks of the old list are removed too.
 async fn our_claim_takes_the_id_off_the_old_list(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1", "j2", "j3"]).await?;
@@ -175,7 +175,7 @@ async fn our_claim_takes_the_id_off_the_old_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its record stays as it is.
+/// Its record stays unchanged.
 async fn an_id_that_an_old_worker_took_is_left(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1", "j2"]).await?;
@@ -190,7 +190,7 @@ async fn an_id_that_an_old_worker_took_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// `started` with a lock is not `started` by one that is gone.
+/// A `started` job with a lock differs from one of a worker that died.
 async fn one_that_it_runs_is_left_too(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;
@@ -205,7 +205,7 @@ async fn one_that_it_runs_is_left_too(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What stands there alone is run, and its client is answered where it waits.
+/// A job on the old list only is run, and its client gets the reply where it waits.
 async fn the_old_list_serves_us_as_well(world: &World) -> Outcome {
     migrate(world, "canonical").await?;
     put_old(world, "j1", &[]).await?;
@@ -218,7 +218,7 @@ async fn the_old_list_serves_us_as_well(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It stood there all the while: no copy of the id runs it again, on either side.
+/// Its queue had the id all the while: no copy of the id runs the job again, on either side.
 async fn a_job_taken_from_the_old_list_goes_back_to_its_own_queue(world: &World) -> Outcome {
     migrate(world, "canonical").await?;
     let mut job = world.job("j1")?;
@@ -243,7 +243,7 @@ async fn a_job_taken_from_the_old_list_goes_back_to_its_own_queue(world: &World)
     Ok(())
 }
 
-/// The worker that failed it is one of ours.
+/// The worker of the failed run is one of Meshwork's.
 async fn a_retry_of_ours_stands_on_one_list(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let mut job = world.job("j1")?;
@@ -257,7 +257,7 @@ async fn a_retry_of_ours_stands_on_one_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// When it is ready, not before.
+/// The push comes when the job is ready, not before.
 async fn a_dependant_is_pushed_to_both(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     let claimed = world.take_one().await?;
@@ -273,7 +273,7 @@ async fn a_dependant_is_pushed_to_both(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Without the lock of its last run, which an old worker has.
+/// The lock of its last run, which an old worker had, is removed.
 async fn a_job_asked_for_again_is_pushed_to_both(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;
@@ -292,7 +292,7 @@ async fn a_job_asked_for_again_is_pushed_to_both(world: &World) -> Outcome {
     Ok(())
 }
 
-/// However long the old list is: an old worker runs whatever it pops.
+/// The length of the old list does not matter: an old worker runs whatever it pops.
 async fn a_stopped_job_is_on_neither(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;
@@ -306,7 +306,7 @@ async fn a_stopped_job_is_on_neither(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Likewise.
+/// The same holds for a deleted job.
 async fn a_deleted_job_is_on_neither(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;
@@ -317,7 +317,7 @@ async fn a_deleted_job_is_on_neither(world: &World) -> Outcome {
     Ok(())
 }
 
-/// At its old end, its new end, in between, or not at all; the others stay as they lie.
+/// The id is at the old end, at the new end, in between, or missing; the others stay in order.
 async fn wherever_the_id_stands_in_a_long_old_list(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     for (at, id) in ["tail", "middle", "head"].iter().enumerate() {
@@ -340,7 +340,7 @@ async fn wherever_the_id_stands_in_a_long_old_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What else was wanted goes back as it lay, and comes with the next call.
+/// The other ids return in order, and come with the next call.
 async fn a_walk_through_a_long_old_list_ends_the_call(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1", "j2", "j3"]).await?;
@@ -355,7 +355,7 @@ async fn a_walk_through_a_long_old_list_ends_the_call(world: &World) -> Outcome 
     Ok(())
 }
 
-/// Two of ours and an old worker at once, over 60 jobs.
+/// Two Meshwork workers and an old worker run 60 jobs at the same time.
 async fn each_job_is_run_by_one_side(world: &World) -> Outcome {
     migrate(world, "canonical").await?;
     let names: Vec<_> = (0..60).map(|n| format!("j{n}")).collect();

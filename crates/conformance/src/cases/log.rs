@@ -1,4 +1,4 @@
-//! log: what a run prints, while it runs.
+//! log: stores the output of a run while it runs.
 
 use meshwork_broker::{Error, Logged, MAX_ITEMS};
 use meshwork_model::name::JobId;
@@ -28,7 +28,7 @@ fn log(world: &World) -> String {
 
 type Entries = Vec<(String, Vec<Vec<u8>>)>;
 
-/// The lines, each with its stream.
+/// Returns the lines, each with its stream.
 async fn lines(world: &World) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let entries: Entries = world.raw(&["XRANGE", &log(world), "-", "+"]).await?;
     let line = |(_, words): (_, Vec<Vec<u8>>)| {
@@ -42,7 +42,7 @@ async fn lines(world: &World) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     Ok(entries.into_iter().map(line).collect())
 }
 
-/// Each with the stream it came from.
+/// Each line has the name of its stream.
 async fn lines_are_kept_in_order(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let first = [("stdout", &b"one"[..]), ("stderr", b"two")];
@@ -63,7 +63,7 @@ async fn lines_are_kept_in_order(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Empty ones, and what is no text.
+/// Lines may be empty, and need not be text.
 async fn bytes_are_kept_as_they_are(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let odd = [("stdout", &b""[..]), ("stdout", b"\xff\0\r\n"), ("ö", b"x")];
@@ -73,7 +73,7 @@ async fn bytes_are_kept_as_they_are(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each line makes it longer.
+/// Each line extends the time to live.
 async fn they_are_kept_for_7_days_after_the_last(world: &World) -> Outcome {
     const DAYS: u64 = 7 * 24 * 3600 * 1000;
     let claimed = world.started("j1").await?;
@@ -89,7 +89,7 @@ async fn they_are_kept_for_7_days_after_the_last(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The last one said.
+/// The last value counts.
 async fn progress_is_in_the_record(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.broker.log(&claimed, &[], Some("0.5 half")).await?;
@@ -110,7 +110,7 @@ async fn progress_is_in_the_record(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Not even a log.
+/// No empty log is created.
 async fn nothing_to_say_writes_nothing(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let before = world.all().await?;
@@ -118,7 +118,7 @@ async fn nothing_to_say_writes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Of a worker that lost the job, whoever has it now.
+/// A worker that lost the job writes nothing, whoever has it now.
 async fn another_token_writes_nothing(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.lose_all().await?;
@@ -133,7 +133,7 @@ async fn another_token_writes_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Well or not.
+/// The kind of the end does not matter.
 async fn a_job_that_has_ended_takes_no_lines(world: &World) -> Outcome {
     let one = world.started("j1").await?;
     world.finish(&one, "42").await?;
@@ -147,7 +147,7 @@ async fn a_job_that_has_ended_takes_no_lines(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Nor does a list of that name change.
+/// Nor does a list with that name change.
 async fn a_job_that_is_gone_does_not_appear(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     for list in [false, true] {
@@ -163,7 +163,7 @@ async fn a_job_that_is_gone_does_not_appear(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The newest thousand, more or less.
+/// About the newest thousand lines stay.
 async fn a_long_log_keeps_its_end(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let texts: Vec<_> = (0..MAX_ITEMS).map(|n| format!("line {n}")).collect();
@@ -183,7 +183,7 @@ async fn a_long_log_keeps_its_end(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing is written then.
+/// A refused call writes nothing.
 async fn more_than_1000_lines_are_refused(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let before = world.all().await?;
@@ -195,7 +195,7 @@ async fn more_than_1000_lines_are_refused(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// It is an error, and the run ends as it would.
+/// The call fails, and the run ends as it would.
 async fn a_log_of_another_kind_costs_no_run(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.raw::<()>(&["SET", &log(world), "x"]).await?;
@@ -211,7 +211,7 @@ async fn a_log_of_another_kind_costs_no_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// With an empty log.
+/// Its log is empty.
 async fn a_run_asked_for_again_begins_anew(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world

@@ -1,5 +1,5 @@
-//! 100,000 items wherever the scripts for duties and migrations walk: each call stays short, and repeated
-//! calls get the work done.
+//! 100,000 items wherever the scripts for maintenance and migrations walk: each call stays short, and repeated calls
+//! process all items.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ cases![
     claims_beside_a_long_old_list,
 ];
 
-/// As many as 100,000 entries are worth, and one more.
+/// The lists have 100,000 entries in total, and one more.
 async fn watch_walks_through_few_long_lists_in_one_call(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["t1", "t2", "t3"]).await?;
@@ -32,7 +32,7 @@ async fn watch_walks_through_few_long_lists_in_one_call(world: &World) -> Outcom
         same!(pop(world).await?.as_deref(), Some(id));
     }
     world.pass(AGE);
-    // Those at the old end are found at once; the others each take a walk.
+    // Ids at the old end are found at once; each of the others takes a walk.
     let watch = world.keys().watch();
     let cheap = (START + AGE - 1).to_string();
     world
@@ -51,7 +51,7 @@ async fn watch_walks_through_few_long_lists_in_one_call(world: &World) -> Outcom
     Ok(())
 }
 
-/// 200 at a time.
+/// Each call checks 200 jobs.
 async fn watch_looks_at_all(world: &World) -> Outcome {
     let watch = world.keys().watch();
     seed(world, &["ZADD", &watch], |n| {
@@ -81,7 +81,7 @@ fn controlled<'a>(queues: &'a [String], held: &'a [String]) -> Controlled<'a> {
     }
 }
 
-/// Requests for others' jobs do not keep a worker from its own, which stands last.
+/// Requests for jobs of other workers do not keep a worker from its own, which is last.
 async fn control_goes_round_a_long_queue(world: &World) -> Outcome {
     let queues = [world.keys().control_queue_type(&"osis".parse()?)];
     for id in ["j1", "other"] {
@@ -110,7 +110,7 @@ async fn control_goes_round_a_long_queue(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A thousand at a time.
+/// Each call drops a thousand ids.
 async fn control_empties_a_queue_of_ended_jobs(world: &World) -> Outcome {
     let queues = [world.keys().control_queue_type(&"osis".parse()?)];
     seed(world, &["LPUSH", &queues[0]], |n| vec![format!("g{n}")]).await?;
@@ -121,7 +121,7 @@ async fn control_empties_a_queue_of_ended_jobs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A hundred at a time, each of which may walk through its queue.
+/// Each call cancels a hundred jobs, each of which may need a walk through its queue.
 async fn control_stops_many_waiting_jobs(world: &World) -> Outcome {
     let queues = [world.keys().control_queue_type(&"osis".parse()?)];
     let names: Vec<_> = (0..950).map(|n| format!("j{n}")).collect();
@@ -139,7 +139,7 @@ async fn control_stops_many_waiting_jobs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A thousand at a time.
+/// Each call deletes a thousand jobs.
 async fn prune_forgets_all(world: &World) -> Outcome {
     for from in (0..MANY).step_by(1_000) {
         let mut pipe = redis::pipe();
@@ -182,7 +182,7 @@ async fn prune_forgets_all(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A thousand at a time.
+/// Each call removes a thousand entries.
 async fn present_clears_away_many(world: &World) -> Outcome {
     let actors = world.keys().actors();
     seed(world, &["ZADD", &actors], |n| {
@@ -204,7 +204,7 @@ async fn present_clears_away_many(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What the old workers run is dropped without a walk through their list.
+/// Jobs that old workers run are dropped without a walk through the old list.
 async fn claims_beside_a_long_old_list(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let names: Vec<_> = (0..500).map(|n| format!("j{n}")).collect();

@@ -1,4 +1,4 @@
-//! migrate: phase after phase, none left out, and no end while anything is left of the old ways.
+//! migrate: the phases come in order, and the migration does not end while state of the old system is left.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ cases![
 ];
 
 const AGE: Duration = Duration::from_secs(30);
-/// Looks until a client must have begun to wait.
+/// Number of polls until a client must have begun to wait.
 const LOOKS: usize = 1000;
 
 fn osis() -> ScriptType {
@@ -61,12 +61,12 @@ async fn phase(world: &World) -> Got<Option<Phase>> {
     Ok(migrations.get("osis").map(|set| set.phase))
 }
 
-/// Ends it, whoever waits: other cases may, on a cluster.
+/// Ends the migration in spite of waiting clients: on a cluster, other cases may have some.
 async fn finish(world: &World) -> Result<Ended, MigrateError> {
     world.broker.finish_migration(&osis(), true).await
 }
 
-/// What keeps it from ending; nothing is changed by asking.
+/// Returns the reason why the migration cannot end. The call changes nothing.
 async fn left(world: &World) -> Got<String> {
     let before = world.all().await?;
     let Err(error @ MigrateError::Left { .. }) = finish(world).await else {
@@ -268,11 +268,11 @@ async fn a_client_that_waits_is_seen_and_can_be_ignored(world: &World) -> Outcom
     });
     let mut seen = None;
     for _ in 0..LOOKS {
-        // An engine in this process answers without a pause in which the other task could begin.
+        // The embedded engine answers without a pause in which the other task could start.
         tokio::task::yield_now().await;
         let ended = world.broker.finish_migration(&osis(), false).await;
         match ended.err().map(|error| error.to_string()) {
-            // A user without the right to see it is told so.
+            // A user without the right to see the client gets that error.
             Some(said) if said.contains(&name) || said.contains("CLIENT LIST") => {
                 seen = Some(said);
                 break;
@@ -295,7 +295,7 @@ async fn given_up_marked_jobs_stay_locked(world: &World) -> Outcome {
     world.put(&["j3"]).await?;
     let list = old_list(world);
     same!(world.list(&list).await?, ["j1", "j2"]);
-    // An old worker takes the newest.
+    // An old worker takes the newest id.
     same!(world.raw::<String>(&["LPOP", &list]).await?, "j2");
     same!(ids(&world.take(5).await?), ["j1", "j3"]);
     same!(world.list(&list).await?, [""; 0]);

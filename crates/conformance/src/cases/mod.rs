@@ -1,7 +1,6 @@
-//! What every engine must do, told as cases over the real scripts: one file per verb, and files for
-//! what goes across verbs. A case gets an empty namespace and a clock that it sets, and says what it
-//! found wrong as a value. Which engines there are is in [`engine`]; how engines are started, in
-//! [`meshwork_test_servers::servers`].
+//! Requirements of every engine, as cases for the real scripts: one file per verb, and files for topics across verbs.
+//! A case gets an empty namespace and a clock that it sets, and returns each violation as a value. [`engine`] lists
+//! the engines; [`meshwork_test_servers::servers`] starts them.
 
 mod engine;
 mod failure;
@@ -100,25 +99,25 @@ pub use world::World;
 
 use failure::{cases, check, same};
 
-/// One thing that must hold.
+/// One requirement.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// What it is about, as the name of its function.
+    /// Name of its function.
     pub name: &'static str,
-    /// The case itself, over an empty namespace.
+    /// Function of the case, which needs an empty namespace.
     pub run: for<'a> fn(&'a World) -> BoxFuture<'a, Outcome>,
 }
 
-/// The cases of one file.
+/// Cases of one file.
 #[derive(Debug, Clone, Copy)]
 pub struct Group {
-    /// The file.
+    /// Name of the file.
     pub name: &'static str,
-    /// Its cases.
+    /// Cases of the file.
     pub cases: &'static [Case],
-    /// Whether they fill queues with 100,000 items.
+    /// True if they fill queues with 100,000 items.
     pub heavy: bool,
-    /// Whether they use keys and databases beside those of the case.
+    /// True if they use keys and databases beside those of the case.
     pub beside: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Limits beside a simple model: random steps on a real engine, while the model counts what runs. After each step
-//! nothing runs that may not; in the end every job has run. Where the steps come from is not decided here.
+//! Limits compared to a simple model: random steps on a real engine, while the model counts running jobs. After each
+//! step no job runs against a limit; in the end every job has run. The caller chooses the steps.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,63 +13,62 @@ use super::wishes::{self, LOOK_MS, set};
 use super::world::{LEASE_MS, START, WORKER};
 use super::{Failure, Outcome, Place, World, check, same};
 
-/// What may happen. Jobs and runs are named by any number: its remainder counts.
+/// A step. Any number names a job or a run: its remainder counts.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
-    /// A job of one of three keys (0: of none), which is to run after so many milliseconds.
+    /// Enqueues a job with one of three keys (0: none) and a delay in milliseconds.
     Enqueue(u8, u16),
-    /// A claim of so many.
+    /// Claims up to this many jobs.
     Claim(u8),
-    /// A run ends, and so many are claimed in the same call.
+    /// Ends a run, and claims up to this many jobs in the same call.
     Exchange(u8, u8),
-    /// A run ends.
+    /// Ends a run.
     Finish(u8),
-    /// A run fails and has a retry left, after so many milliseconds.
+    /// Fails a run that has a retry left, with a pause in milliseconds.
     Fail(u8, u16),
-    /// A run is handed back.
+    /// Releases a run.
     Release(u8),
-    /// The worker of a run dies: its lease is renewed no more.
+    /// Kills the worker of a run: its lease is no longer renewed.
     Kill(u8),
-    /// The record of a run is deleted by somebody.
+    /// Deletes the record of a run by hand.
     Vanish(u8),
-    /// A job is stopped, whether it runs or not.
+    /// Cancels a job, running or not.
     Cancel(u8),
-    /// A job that does not run is deleted.
+    /// Deletes a job that does not run.
     Delete(u8),
-    /// What dead workers held is taken back.
+    /// Reclaims the jobs of dead workers.
     Reclaim,
-    /// What is due is put into its queue.
+    /// Moves due jobs into their queue.
     Promote,
-    /// Time passes, while workers that live renew their leases.
+    /// Lets this many milliseconds pass, while live workers renew their leases.
     Pass(u32),
-    /// Other limits: at once, at once of a key (0: none); whether keys have turns; whether it is paused.
+    /// Sets other limits: concurrency, concurrency of a key (0: none), fairness, and pause.
     Limit(u8, u8, bool, bool),
 }
 
-/// A rate of one of the two kinds; in milliseconds.
+/// A rate limit of either kind, with times in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub enum Rate {
-    /// So many in each window.
+    /// Number of starts in each window, and its length.
     Window(u32, u32),
-    /// So many in a time on the average, and so many at once.
+    /// Number of starts in a time on average, that time, and the burst.
     Bucket(u32, u32, u32),
 }
 
-/// What happens to one queue.
+/// Steps for one queue.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// How many start.
+    /// Rate limit of the queue.
     pub rate: Option<Rate>,
-    /// How many start of each key.
+    /// Rate limit of each key.
     pub key_rate: Option<Rate>,
-    /// What happens.
+    /// Steps to run.
     pub steps: Vec<Step>,
 }
 
-/// How often a job is lost until it is a dead letter (`reclaim`).
+/// Number of losses after which a job is a dead letter (`reclaim`).
 const MOST_LOST: u32 = 5;
-/// Rounds in which each job must have its turn in the end, for each job: it may fail to pass a rate, and wait to
-/// be looked for.
+/// Rounds for each job in which all jobs must run in the end: a job may fail to pass a rate, and wait for a check.
 const ROUNDS: usize = 4;
 
 #[derive(Debug, PartialEq)]
@@ -100,15 +99,15 @@ struct Model<'a> {
     jobs: Vec<Job>,
     limit: (usize, usize, bool, bool),
     now: u64,
-    /// When jobs were started, with their key.
+    /// Times at which jobs were started, with their keys.
     starts: Vec<(u64, Option<String>)>,
 }
 
 impl Plan {
-    /// Plays it on an empty place.
+    /// Runs the plan on an empty place.
     ///
     /// # Errors
-    /// What did not hold, and after which step.
+    /// The violated property, and the step.
     pub async fn run_on(&self, place: &Place) -> Outcome {
         let world = World::new(place.ways().clone(), Scripts::default())?;
         let mut model = Model {
@@ -161,7 +160,7 @@ impl Model<'_> {
         }
     }
 
-    /// The settings as the scripts read them.
+    /// Writes the settings in the format of the scripts.
     async fn set(&self) -> Outcome {
         let (all, of_key, fair, paused) = self.limit;
         let number = |name: &str, n: usize| (n > 0).then(|| format!("{name}={n}"));
@@ -183,7 +182,7 @@ impl Model<'_> {
         set(self.world, &settings.join(" ")).await
     }
 
-    /// One of the runs that a worker still has.
+    /// Returns one of the runs that a worker still has.
     fn run(&self, n: u8) -> Option<(usize, Claimed)> {
         let runs = self.jobs.iter().enumerate();
         let runs: Vec<_> = runs
@@ -198,7 +197,7 @@ impl Model<'_> {
         runs.into_iter().nth(n)
     }
 
-    /// One of the jobs that are not over.
+    /// Returns one of the jobs that have not ended.
     fn open(&self, n: u8) -> Option<usize> {
         let open = |(at, job): (usize, &Job)| (job.is != Is::Over).then_some(at);
         let open: Vec<_> = self.jobs.iter().enumerate().filter_map(open).collect();
@@ -358,7 +357,7 @@ impl Model<'_> {
         Ok(())
     }
 
-    /// What a claim brought: each job once, in its time, and no more than may run.
+    /// Checks the jobs of a claim: each comes once, at its time, and within the limits.
     fn started(&mut self, runs: Vec<Claimed>, want: usize) -> Outcome {
         let (all, of_key, _, paused) = self.limit;
         check!(runs.len() <= want);
@@ -421,7 +420,7 @@ impl Model<'_> {
         Ok(())
     }
 
-    /// Nothing is lost, and no slot either: as workers come back and time passes, every job that waits is started.
+    /// Checks that no job and no slot is lost: while workers return and time passes, every waiting job starts.
     async fn all_run_in_the_end(&mut self) -> Outcome {
         let (all, of_key, fair, _) = self.limit;
         self.limit = (all, of_key, fair, false);
@@ -460,7 +459,7 @@ impl Model<'_> {
 }
 
 impl Rate {
-    /// Whether these starts, the earliest first, keep to it.
+    /// Checks that these starts, in order of time, keep the rate.
     fn holds(self, starts: &[u64]) -> Outcome {
         let within = match self {
             Self::Window(n, ms) => {
@@ -476,7 +475,7 @@ impl Rate {
             Self::Bucket(n, ms, burst) => starts.iter().enumerate().all(|(from, first)| {
                 starts[from..].iter().zip(1_u64..).all(|(last, count)| {
                     let more = (last - first) * u64::from(n) / u64::from(ms);
-                    // A part of one may be there at the beginning.
+                    // Part of a permit may exist at the beginning.
                     count <= u64::from(burst) + more + 1
                 })
             }),

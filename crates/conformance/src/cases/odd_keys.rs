@@ -1,5 +1,5 @@
-//! Keys of another kind where ours should be: what only helps keeps nobody from his work, and where it
-//! does not go without, nothing is lost.
+//! Keys of another type in place of Meshwork's: auxiliary keys block no job, and where a key is needed, nothing is
+//! lost.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ cases![
     counters_that_are_no_numbers_are_none,
 ];
 
-/// What the scripts can do without.
+/// Keys that the scripts can do without.
 const HELPERS: [&str; 8] = [
     "EVENTS", "ENDED", "DEAD", "WATCH", "DELAYED", "SETTLE", "CONFIG", "STOPS",
 ];
@@ -38,7 +38,7 @@ async fn spoilt(world: &World, key: &str) -> Outcome {
     Ok(())
 }
 
-/// One life over all verbs of a job.
+/// Runs a job through all its verbs.
 async fn live(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     (job.retries, job.reply) = (2, true);
@@ -75,7 +75,7 @@ async fn live(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A failure that was to be put off is retried at once, where it cannot be.
+/// A failure whose pause cannot be stored is retried at once.
 async fn jobs_live_and_end_without_what_only_helps(world: &World) -> Outcome {
     for name in HELPERS {
         let key = world.named(name)?;
@@ -104,7 +104,7 @@ async fn jobs_live_and_end_without_what_only_helps(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Those that the end itself tells.
+/// The call that ends the prerequisite notifies these.
 async fn dependants_are_told_without_what_only_helps(world: &World) -> Outcome {
     for name in HELPERS {
         let key = world.named(name)?;
@@ -139,7 +139,7 @@ async fn a_reply_that_cannot_be_given_is_no_hindrance(world: &World) -> Outcome 
     Ok(())
 }
 
-/// Then its time ends a job that waits; the other one ends as it should.
+/// The timeout then ends the waiting job; the other one ends as it should.
 async fn who_waits_for_whom_may_be_unknown(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     spoil(world, &format!("{}first", world.named("NEXT")?)).await?;
@@ -183,7 +183,7 @@ async fn no_id_is_taken_where_no_lease_can_be_given(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Its record was replaced by a list.
+/// The record of one job was replaced by a list.
 async fn one_job_does_not_keep_the_others_from_renewal(world: &World) -> Outcome {
     world.put(&["odd", "j1"]).await?;
     let held = world.take(2).await?;
@@ -197,7 +197,7 @@ async fn one_job_does_not_keep_the_others_from_renewal(world: &World) -> Outcome
     Ok(())
 }
 
-/// And says that something is wrong.
+/// The answer has the error.
 async fn a_renewal_without_listeners_keeps_the_leases(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let before = world.lease("j1").await?;
@@ -208,7 +208,7 @@ async fn a_renewal_without_listeners_keeps_the_leases(world: &World) -> Outcome 
     Ok(())
 }
 
-/// What came to a worker that has no room, from two queues, of which one is spoilt by now.
+/// Prefetches ids from two queues for a worker without room, then replaces one of the queues.
 async fn fed(world: &World) -> Result<[String; 2], Failure> {
     let queues = [world.queue_of("sal"), world.queue()];
     for (queue, id) in queues.iter().zip(["s", "o"]) {
@@ -219,7 +219,7 @@ async fn fed(world: &World) -> Result<[String; 2], Failure> {
     Ok(queues)
 }
 
-/// The other queue gets its own back.
+/// The ids of the other queue return to it.
 async fn surplus_of_a_queue_that_is_no_list_stays(world: &World) -> Outcome {
     let queues = fed(world).await?;
     let taken = world.claim(WORKER, &queues, 0).await?;
@@ -232,7 +232,7 @@ async fn surplus_of_a_queue_that_is_no_list_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And stays on the list for what it cannot hand back.
+/// The worker stays registered for the ids that it cannot return.
 async fn a_leaving_worker_hands_back_the_rest(world: &World) -> Outcome {
     let queues = fed(world).await?;
     world.renew(WORKER, &[]).await?;
@@ -250,7 +250,7 @@ async fn a_leaving_worker_hands_back_the_rest(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whichever comes first.
+/// The order of the queues does not matter.
 async fn a_dead_listeners_other_ids_go_back(world: &World) -> Outcome {
     let queues = fed(world).await?;
     let feeds = world.keys().feeds();
@@ -264,7 +264,7 @@ async fn a_dead_listeners_other_ids_go_back(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody wrote into the record of a job that runs.
+/// The record of a running job was changed by hand.
 async fn counters_that_are_no_numbers_are_none(world: &World) -> Outcome {
     for way in ["release", "lose"] {
         let claimed = world.started("j1").await?;

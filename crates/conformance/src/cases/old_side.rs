@@ -1,22 +1,22 @@
-//! The other side of a migration: an old list, and workers that do what Hero's protocol says, no more. They pop an id,
-//! write `started`, run the job, and write how it went; nothing of ours is known to them.
+//! The other side of a migration: an old list, and workers that follow Hero's protocol only. They pop an id, write
+//! `started`, run the job, and write its end; they use no key of Meshwork.
 
 use super::{Failure, Outcome, World};
 
-/// After how long a job that is gone from its old list counts as lost, in milliseconds.
+/// Time after which a job that is gone from its old list counts as lost, in milliseconds.
 pub(super) const AGE: u64 = 1_000;
 
-/// The old list of type `osis`.
+/// Returns the old list of type `osis`.
 pub(super) fn old(world: &World) -> String {
     world.key("actor_queue:osis")
 }
 
-/// Type `osis` migrates.
+/// Sets the phase of the migration of type `osis`.
 pub(super) async fn migrate(world: &World, phase: &str) -> Outcome {
     set(world, "osis", &format!("{phase} {} {AGE}", old(world))).await
 }
 
-/// What is set about the migration of a type.
+/// Sets the migration of a type.
 pub(super) async fn set(world: &World, script_type: &str, value: &str) -> Outcome {
     let name = format!("migration:{script_type}");
     world
@@ -24,18 +24,18 @@ pub(super) async fn set(world: &World, script_type: &str, value: &str) -> Outcom
         .await
 }
 
-/// An old worker takes the newest id.
+/// Pops the newest id as an old worker does.
 pub(super) async fn pop(world: &World) -> Result<Option<String>, Failure> {
     world.raw(&["LPOP", &old(world)]).await
 }
 
-/// An old worker takes the id and says that it runs the job.
+/// Takes the id as an old worker does, and writes that the job runs.
 pub(super) async fn start(world: &World, id: &str) -> Outcome {
     world.raw::<()>(&["LREM", &old(world), "0", id]).await?;
     write(world, id, &["status", "started"]).await
 }
 
-/// An old worker writes into the record.
+/// Writes into the record as an old worker does.
 pub(super) async fn write(world: &World, id: &str, fields: &[&str]) -> Outcome {
     let key = world.key(id);
     let words: Vec<_> = ["HSET", &key]
@@ -45,19 +45,19 @@ pub(super) async fn write(world: &World, id: &str, fields: &[&str]) -> Outcome {
     world.raw(&words).await
 }
 
-/// An id alone on the old list, with a record of Hero.
+/// Pushes an id to the old list only, with a record of Hero.
 pub(super) async fn put_old(world: &World, id: &str, fields: &[&str]) -> Outcome {
     let own = ["status", "dispatched", "script", "1", "script_type", "OSIS"];
     write(world, id, &[&own, fields].concat()).await?;
     world.raw(&["LPUSH", &old(world), id]).await
 }
 
-/// When a job under watch is looked at next.
+/// Returns the time of the next check of a watched job.
 pub(super) async fn looked_at(world: &World, id: &str) -> Result<Option<u64>, Failure> {
     world.raw(&["ZSCORE", &world.keys().watch(), id]).await
 }
 
-/// Lets `ms` pass and looks, with all lists known; the ids that were pushed again.
+/// Lets `ms` pass and checks the watched jobs, with all lists known. Returns the ids that were pushed again.
 pub(super) async fn look_after(world: &World, ms: u64) -> Result<Vec<String>, Failure> {
     world.pass(ms);
     let (walk, now) = (world.keys().walk(), world.now().to_string());
@@ -65,7 +65,7 @@ pub(super) async fn look_after(world: &World, ms: u64) -> Result<Vec<String>, Fa
     Ok(world.broker.watch().await?.pushed)
 }
 
-/// Fills a list in front of what it holds: `g0`, `g1` …, the last one newest.
+/// Fills a list in front of its entries: `g0`, `g1` …, the last one newest.
 pub(super) async fn fill(world: &World, list: &str, ids: std::ops::Range<usize>) -> Outcome {
     let ids: Vec<_> = ids.map(|n| format!("g{n}")).collect();
     for chunk in ids.chunks(1000) {

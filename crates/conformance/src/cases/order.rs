@@ -1,4 +1,4 @@
-//! In which order jobs run: oldest first within a queue, the most specific queue first.
+//! Order of jobs: oldest first within a queue, the most specific queue first.
 
 use meshwork_model::name::Group;
 use meshwork_model::outcome::FailureKind;
@@ -19,7 +19,7 @@ cases![
     what_was_lost_is_next,
 ];
 
-/// First in, first out: no job starves.
+/// Jobs run first in, first out, so that none starves.
 async fn oldest_first(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     for id in ["j1", "j2", "j3"] {
@@ -28,7 +28,7 @@ async fn oldest_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also when several are taken at once.
+/// The same order holds for several jobs in one claim.
 async fn oldest_first_in_one_call(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     world.put(&["j3"]).await?;
@@ -37,8 +37,8 @@ async fn oldest_first_in_one_call(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Puts `t` into the type's queue, then `g` into the group's, then `i` into the instance's, and
-/// names the queues as a worker listens to them.
+/// Pushes `t` to the queue of the type, then `g` to that of the group, then `i` to that of the instance. Returns the
+/// queues in the order of a worker.
 async fn three_levels(world: &World) -> Result<Vec<String>, super::Failure> {
     let mut jobs = [world.job("t")?, world.job("g")?, world.job("i")?];
     jobs[1].route.group = Some(Group::default());
@@ -53,7 +53,7 @@ async fn three_levels(world: &World) -> Result<Vec<String>, super::Failure> {
     Ok(listen.queues(world.keys()).concat())
 }
 
-/// Instance, then group, then type, whichever was pushed first.
+/// The order is instance, group, type, whichever was pushed first.
 async fn most_specific_queue_first(world: &World) -> Outcome {
     let queues = three_levels(world).await?;
     for id in ["i", "g", "t"] {
@@ -63,7 +63,7 @@ async fn most_specific_queue_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also when several are taken at once.
+/// The same order holds for several jobs in one claim.
 async fn most_specific_queue_first_in_one_call(world: &World) -> Outcome {
     let queues = three_levels(world).await?;
     let taken = world.claim(WORKER, &queues, 3).await?;
@@ -78,7 +78,7 @@ async fn most_specific_queue_first_in_one_call(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Slots that the first queues leave free are filled from the later ones.
+/// Later queues fill the slots that the first ones leave free.
 async fn a_full_queue_hides_none_after_it(world: &World) -> Outcome {
     let queues = three_levels(world).await?;
     world.put(&["t2", "t3"]).await?;
@@ -87,7 +87,7 @@ async fn a_full_queue_hides_none_after_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job that failed lets the others go first.
+/// A failed job comes after the others.
 async fn a_retry_goes_to_the_end(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = 1;
@@ -99,7 +99,7 @@ async fn a_retry_goes_to_the_end(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job that was handed back had its turn already: it is the next.
+/// A released job is the next one again.
 async fn what_is_handed_back_is_next(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     let claimed = world.take_one().await?;
@@ -108,7 +108,7 @@ async fn what_is_handed_back_is_next(world: &World) -> Outcome {
     Ok(())
 }
 
-/// So is a job whose worker went away.
+/// A lost job is the next one again.
 async fn what_was_lost_is_next(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     world.take_one().await?;
@@ -117,8 +117,8 @@ async fn what_was_lost_is_next(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Hero's protocol: high, normal and low, each for instance, group and type; a list without `:prio`
-/// comes before its like with `:prio:1`, where only others push.
+/// The order is that of Hero's protocol: high, normal and low, each for instance, group and type. A list without
+/// `:prio` comes before the same list with `:prio:1`, to which only others push.
 async fn level_by_level_and_within_each_the_most_specific(world: &World) -> Outcome {
     let mut expected = Vec::new();
     for priority in Priority::ALL {

@@ -1,4 +1,4 @@
-//! orphan: what dead workers held is taken back before their leases end.
+//! orphan: reclaims the jobs of dead workers before their leases expire.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ cases![
     nobody_changes_nothing,
 ];
 
-/// Another worker than [`WORKER`].
+/// A worker other than [`WORKER`].
 const OTHER: &str = "w2-b";
 
 async fn orphan(world: &World, workers: &[&str]) -> Result<usize, Failure> {
@@ -24,7 +24,7 @@ async fn orphan(world: &World, workers: &[&str]) -> Result<usize, Failure> {
     Ok(world.broker.orphan(&workers).await?)
 }
 
-/// A job for each of the two workers, which both listen.
+/// Starts a job on each of the two workers, which are both registered.
 async fn both(world: &World) -> Result<(), Failure> {
     world.put(&["j1", "j2"]).await?;
     for worker in [WORKER, OTHER] {
@@ -35,7 +35,7 @@ async fn both(world: &World) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Its job is taken back at once, and the other worker keeps its own.
+/// Its job is reclaimed at once, and the other worker keeps its own.
 async fn the_leases_of_a_dead_worker_end_now(world: &World) -> Outcome {
     both(world).await?;
     world.pass(1);
@@ -49,7 +49,7 @@ async fn the_leases_of_a_dead_worker_end_now(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nobody counts on it any more, and the ids that came to it go back. The other one listens on.
+/// Its registration no longer counts, and its prefetched ids return. The other registration stays.
 async fn its_listener_entries_end_now(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     world.renew(OTHER, &[]).await?;
@@ -68,7 +68,7 @@ async fn its_listener_entries_end_now(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each of them.
+/// Each worker's jobs are reclaimed.
 async fn several_workers_at_once(world: &World) -> Outcome {
     both(world).await?;
     same!(orphan(world, &[WORKER, OTHER, "w3-c"]).await?, 2);
@@ -78,7 +78,7 @@ async fn several_workers_at_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It was taken back before, and runs elsewhere by now.
+/// The job was reclaimed before, and runs elsewhere by now.
 async fn a_job_that_another_worker_has_is_left(world: &World) -> Outcome {
     world.started("j1").await?;
     world.lose_all().await?;
@@ -88,7 +88,7 @@ async fn a_job_that_another_worker_has_is_left(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// How long an id may still come to a dead listener counts from its end, and the longest overdue goes back first.
+/// The time for late ids of a dead listener counts from its end, and the longest overdue goes first.
 async fn what_ended_before_stays_as_it_was(world: &World) -> Outcome {
     both(world).await?;
     world.pass(10 * LEASE_MS);
@@ -97,7 +97,7 @@ async fn what_ended_before_stays_as_it_was(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// However many jobs run.
+/// The number of running jobs does not matter.
 async fn found_among_more_leases_than_one_call_handles(world: &World) -> Outcome {
     both(world).await?;
     let far = (world.now() + LEASE_MS).to_string();
@@ -111,7 +111,7 @@ async fn found_among_more_leases_than_one_call_handles(world: &World) -> Outcome
     Ok(())
 }
 
-/// A call repeated after a broken connection finds nothing to do.
+/// A call that is repeated after a broken connection changes nothing.
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     both(world).await?;
     orphan(world, &[WORKER]).await?;
@@ -121,7 +121,7 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Without a worker nothing is asked.
+/// A call without a worker does nothing.
 async fn nobody_changes_nothing(world: &World) -> Outcome {
     both(world).await?;
     let before = world.all().await?;

@@ -1,4 +1,4 @@
-//! tick, where the job of the last slot goes on: the next one is left out, runs beside it, or takes its place.
+//! tick, while the job of the last slot has not ended: the next one is skipped, runs beside it, or replaces it.
 
 use meshwork_broker::Finished;
 use meshwork_model::outcome::FailureKind;
@@ -18,7 +18,7 @@ cases![
     jobs_may_overlap,
 ];
 
-/// Whether it waits, runs or is to be tried again.
+/// The last job waits, runs, or waits for its retry.
 async fn a_slot_is_skipped_while_the_last_job_goes_on(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     let mut job = world.job("any")?;
@@ -55,7 +55,7 @@ async fn a_slot_is_skipped_while_the_last_job_goes_on(world: &World) -> Outcome 
     Ok(())
 }
 
-/// It ends at once.
+/// The replaced job ends at once.
 async fn a_job_that_waits_is_replaced(world: &World) -> Outcome {
     after_one(world, Overlap::Replace).await?;
     world.pass(10_000);
@@ -88,7 +88,7 @@ async fn a_job_that_runs_is_replaced_when_it_has_ended(world: &World) -> Outcome
     Ok(())
 }
 
-/// A third takes the place of the second, which still waits, and waits for the first as that did.
+/// A third job replaces the second, which still waits, and waits for the first in its place.
 async fn a_job_that_waits_for_a_replaced_one_is_replaced(world: &World) -> Outcome {
     after_one(world, Overlap::Replace).await?;
     let claimed = world.take_one().await?;
@@ -106,7 +106,7 @@ async fn a_job_that_waits_for_a_replaced_one_is_replaced(world: &World) -> Outco
     Ok(())
 }
 
-/// Somebody has stopped it, and it still runs.
+/// The job has a stop request already, and still runs.
 async fn a_job_that_is_to_stop_is_not_told_again(world: &World) -> Outcome {
     after_one(world, Overlap::Replace).await?;
     let claimed = world.take_one().await?;
@@ -121,7 +121,7 @@ async fn a_job_that_is_to_stop_is_not_told_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Side by side.
+/// Both jobs run.
 async fn jobs_may_overlap(world: &World) -> Outcome {
     after_one(world, Overlap::Allow).await?;
     world.pass(10_000);

@@ -1,4 +1,4 @@
-//! Queues from which nothing is taken, and those that take nothing in.
+//! Paused queues, from which no job is claimed, and draining ones, which accept no job.
 
 use meshwork_broker::{Enqueued, Finished, Released};
 use meshwork_model::outcome::FailureKind;
@@ -21,7 +21,7 @@ cases![
     what_is_no_setting_sets_nothing,
 ];
 
-/// And all of it as soon as it is not.
+/// All jobs start as soon as the pause ends.
 async fn nothing_starts_while_it_is_paused(world: &World) -> Outcome {
     world.put(&["a", "b"]).await?;
     set(world, "paused=1").await?;
@@ -51,7 +51,7 @@ async fn what_runs_goes_on_and_comes_back(world: &World) -> Outcome {
     Ok(())
 }
 
-/// In order, so that whoever may take from the queue has them.
+/// Prefetched ids return in order, so that other workers of the queue see them.
 async fn ids_on_their_way_go_back(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     world.put(&["a", "b", "c"]).await?;
@@ -67,7 +67,7 @@ async fn ids_on_their_way_go_back(world: &World) -> Outcome {
     Ok(())
 }
 
-/// They are one queue.
+/// All priorities are one queue.
 async fn it_holds_for_all_priorities(world: &World) -> Outcome {
     let queue = world.queue();
     let lists = [
@@ -94,7 +94,7 @@ async fn it_holds_for_all_priorities(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Before and behind it.
+/// Queues before and after it are not paused.
 async fn other_queues_go_on(world: &World) -> Outcome {
     let lists = [world.queue_of("sal"), world.queue(), world.queue_of("v")];
     for (id, script_type) in [("a", "sal"), ("b", "osis"), ("c", "v")] {
@@ -110,7 +110,7 @@ async fn other_queues_go_on(world: &World) -> Outcome {
     Ok(())
 }
 
-/// In the queue, as it should.
+/// The job waits in its queue.
 async fn what_becomes_due_waits(world: &World) -> Outcome {
     world.put_jobs(&[delayed(world, "a", 5)?]).await?;
     set(world, "paused=1").await?;
@@ -121,7 +121,7 @@ async fn what_becomes_due_waits(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing is written, and the job may be asked for later.
+/// Nothing is written, and the job may be submitted later.
 async fn a_draining_queue_takes_nothing_in(world: &World) -> Outcome {
     set(world, "draining=1").await?;
     let before = world.all().await?;
@@ -140,7 +140,7 @@ async fn a_draining_queue_takes_nothing_in(world: &World) -> Outcome {
     world.put_jobs(&jobs).await
 }
 
-/// Until it is empty.
+/// Jobs of the queue run and return until it is empty.
 async fn what_is_inside_runs_and_comes_back(world: &World) -> Outcome {
     put_keyed(world, "k", &["a", "b"]).await?;
     world.put_jobs(&[delayed(world, "c", 5)?]).await?;
@@ -156,7 +156,7 @@ async fn what_is_inside_runs_and_comes_back(world: &World) -> Outcome {
     Ok(())
 }
 
-/// All that its record takes, byte by byte, without the names of its fields.
+/// The size counts all bytes of the record's values, without the names of the fields.
 async fn a_payload_may_be_too_large(world: &World) -> Outcome {
     let mut job = world.job("a")?;
     job.env_vars.insert("A".to_owned(), "1".to_owned());
@@ -170,7 +170,7 @@ async fn a_payload_may_be_too_large(world: &World) -> Outcome {
     world.put_jobs(&[job]).await
 }
 
-/// Nobody is locked out, and nothing lost, because of a slip of the pen.
+/// A typing error blocks no queue and loses no job.
 async fn what_is_no_setting_sets_nothing(world: &World) -> Outcome {
     let slips = [
         "concurrency=many",

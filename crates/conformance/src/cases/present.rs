@@ -1,4 +1,4 @@
-//! present: a worker is there under its name, and no second one.
+//! present: registers a worker's presence under its name, and refuses a second worker with that name.
 
 use meshwork_broker::Presence;
 
@@ -28,7 +28,7 @@ fn key(world: &World) -> String {
     format!("{}osis:default:w1", world.keys().presence_prefix())
 }
 
-/// The presence of `value`, whose mark is the first one of its letters three times.
+/// Returns the presence of `value`, whose mark is its first letter three times.
 fn presence<'a>(key: &'a str, value: &'a str) -> Presence<'a> {
     Presence {
         key,
@@ -56,7 +56,7 @@ async fn known(world: &World) -> Result<Vec<String>, Failure> {
         .await
 }
 
-/// Under its key, and among those that are.
+/// The presence has its own key, and an entry in the set of all.
 async fn a_worker_is_there_for_15_seconds(world: &World) -> Outcome {
     same!(say(world, ONE).await?, None);
     same!(stands(world).await?.as_deref(), Some(ONE));
@@ -68,7 +68,7 @@ async fn a_worker_is_there_for_15_seconds(world: &World) -> Outcome {
     Ok(())
 }
 
-/// With what it says then.
+/// The value may change with each call.
 async fn said_again_it_is_there_longer(world: &World) -> Outcome {
     say(world, ONE).await?;
     world.raw::<()>(&["PEXPIRE", &key(world), "1000"]).await?;
@@ -83,7 +83,7 @@ async fn said_again_it_is_there_longer(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It learns who has it, and changes nothing.
+/// The second worker receives the value of the first, and changes nothing.
 async fn a_second_one_of_that_name_is_refused(world: &World) -> Outcome {
     say(world, ONE).await?;
     let before = world.all().await?;
@@ -95,7 +95,7 @@ async fn a_second_one_of_that_name_is_refused(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever knows that its process is gone says so; from then on the other one is refused.
+/// A worker that knows that the first process has ended says so; from then on the first one is refused.
 async fn the_value_of_one_that_is_gone_is_written_over(world: &World) -> Outcome {
     say(world, ONE).await?;
     let key = key(world);
@@ -109,7 +109,7 @@ async fn the_value_of_one_that_is_gone_is_written_over(world: &World) -> Outcome
     Ok(())
 }
 
-/// Meanwhile it said something else: it lives.
+/// The value has changed meanwhile, so the first worker lives.
 async fn only_if_it_still_stands_there(world: &World) -> Outcome {
     say(world, ONE).await?;
     let key = key(world);
@@ -122,7 +122,7 @@ async fn only_if_it_still_stands_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// When the key has ended.
+/// The key has expired.
 async fn a_name_that_is_free_again_is_taken(world: &World) -> Outcome {
     say(world, ONE).await?;
     world.raw::<()>(&["DEL", &key(world)]).await?;
@@ -132,7 +132,7 @@ async fn a_name_that_is_free_again_is_taken(world: &World) -> Outcome {
     Ok(())
 }
 
-/// At once, and said twice it changes nothing.
+/// The presence ends at once, and a second call changes nothing.
 async fn who_departs_is_gone(world: &World) -> Outcome {
     say(world, ONE).await?;
     let key = key(world);
@@ -142,7 +142,7 @@ async fn who_departs_is_gone(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// The one that was refused leaves nothing behind, and takes nothing away.
+/// The refused worker neither leaves nor removes a key.
 async fn only_the_owner_departs(world: &World) -> Outcome {
     say(world, ONE).await?;
     let before = world.all().await?;
@@ -150,7 +150,7 @@ async fn only_the_owner_departs(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// One is; the other learns of it.
+/// One of both succeeds; the other receives its value.
 async fn two_at_once_are_not_both_there(world: &World) -> Outcome {
     let (one, two) = tokio::try_join!(say(world, ONE), say(world, TWO))?;
     same!(usize::from(one.is_none()) + usize::from(two.is_none()), 1);
@@ -158,7 +158,7 @@ async fn two_at_once_are_not_both_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is an error, and nothing is written.
+/// The call fails, and nothing is written.
 async fn a_key_of_another_kind_is_left(world: &World) -> Outcome {
     world.raw::<()>(&["LPUSH", &key(world), "x"]).await?;
     let before = world.all().await?;
@@ -179,7 +179,7 @@ async fn a_key_of_another_kind_is_left(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Not by a pattern: every character of it counts.
+/// The mark is no pattern: every character counts.
 async fn values_of_others_are_told_apart_by_the_mark(world: &World) -> Outcome {
     say(world, ONE).await?;
     let key = key(world);
@@ -196,7 +196,7 @@ async fn values_of_others_are_told_apart_by_the_mark(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By whoever is there; those that live stay.
+/// Any worker removes them; entries of live workers stay.
 async fn those_that_ended_are_cleared_away(world: &World) -> Outcome {
     let actors = world.keys().actors();
     let (now, next) = ((START + 5_000).to_string(), (START + 5_001).to_string());
@@ -210,7 +210,7 @@ async fn those_that_ended_are_cleared_away(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Who lives says so again.
+/// A live worker registers again.
 async fn entries_of_a_clock_that_was_ahead_are_cleared_away(world: &World) -> Outcome {
     world.at(START + 1_000_000_000);
     say(world, ONE).await?;

@@ -1,4 +1,4 @@
-//! promote: a job whose retry was put off goes back into its queue when its pause is over.
+//! promote: a failed job returns to its queue after its pause.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ cases![
     far_away_times_are_whole_numbers,
 ];
 
-/// A job that failed and waits so long.
+/// Fails a job, which then waits for this long.
 pub(super) async fn put_off(world: &World, id: &str, ms: u64) -> Result<Claimed, Failure> {
     let mut job = world.job(id)?;
     job.retries = 5;
@@ -41,7 +41,7 @@ async fn promote(world: &World) -> Result<(usize, Option<u64>), Failure> {
     Ok((due, next.map(|next| next.as_millis() as u64)))
 }
 
-/// Not a millisecond before; then it is the last in its queue.
+/// The job returns at its time, exact to the millisecond, as the last one in its queue.
 async fn waits_for_its_time(world: &World) -> Outcome {
     put_off(world, "j1", 5_000).await?;
     same!(world.status("j1").await?, "dispatched");
@@ -68,7 +68,7 @@ async fn waits_for_its_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever failed first.
+/// The order of the failures does not matter.
 async fn what_is_due_first_goes_first(world: &World) -> Outcome {
     for (id, ms) in [
         ("late", 3_000),
@@ -84,7 +84,7 @@ async fn what_is_due_first_goes_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// No call may hold the server up. What is overdue is due in no time.
+/// A bound keeps calls from blocking the server. An overdue job is due in zero milliseconds.
 async fn takes_a_bounded_number(world: &World) -> Outcome {
     let delayed = world.keys().delayed();
     let ghosts: Vec<_> = (0..1500).map(|n| format!("g{n}")).collect();
@@ -102,7 +102,7 @@ async fn nothing_to_do_is_no_error(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// At once, as any job that waits.
+/// The job is cancelled at once, like any waiting job.
 async fn a_stopped_job_stays_stopped(world: &World) -> Outcome {
     put_off(world, "j1", 5_000).await?;
     let job = world.read("j1").await?;
@@ -115,7 +115,7 @@ async fn a_stopped_job_stays_stopped(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing of it is left.
+/// No key of it is left.
 async fn a_deleted_job_stays_deleted(world: &World) -> Outcome {
     let claimed = put_off(world, "j1", 5_000).await?;
     world.broker.delete(&claimed.job).await?;
@@ -124,7 +124,7 @@ async fn a_deleted_job_stays_deleted(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody pushed its id by hand.
+/// Its id was pushed by hand.
 async fn a_job_that_runs_already_is_left(world: &World) -> Outcome {
     put_off(world, "j1", 5_000).await?;
     world.push("j1").await?;
@@ -138,7 +138,7 @@ async fn a_job_that_runs_already_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Likewise, and it is over by now.
+/// Its id was pushed by hand, and the job has ended by now.
 async fn a_job_that_has_ended_is_left(world: &World) -> Outcome {
     put_off(world, "j1", 5_000).await?;
     world.push("j1").await?;
@@ -151,7 +151,7 @@ async fn a_job_that_has_ended_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A list called like a job, a record without a queue: neither holds up the others.
+/// A list with the name of a job, and a record without a queue, do not block others.
 async fn what_is_no_job_is_passed_over(world: &World) -> Outcome {
     let delayed = world.keys().delayed();
     put_off(world, "j1", 3).await?;
@@ -167,7 +167,7 @@ async fn what_is_no_job_is_passed_over(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A dead letter, since nobody asked for its end.
+/// The job is a dead letter, since it was not cancelled.
 async fn a_queue_that_is_no_list_ends_it(world: &World) -> Outcome {
     put_off(world, "j1", 3).await?;
     world.raw::<()>(&["SET", &world.queue(), "x"]).await?;
@@ -181,7 +181,7 @@ async fn a_queue_that_is_no_list_ends_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A call repeated after a broken connection pushes nothing a second time.
+/// A call that is repeated after a broken connection pushes no job twice.
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     put_off(world, "j1", 3).await?;
     world.pass(3);
@@ -192,7 +192,7 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Of 15 digits, each counts.
+/// The time has 15 digits, and each counts.
 async fn far_away_times_are_whole_numbers(world: &World) -> Outcome {
     world.at(253_402_300_000_006);
     put_off(world, "j1", 3).await?;

@@ -1,4 +1,4 @@
-//! prune: jobs that ended are kept for a while, and so many of them.
+//! prune: keeps ended jobs for a time, and up to a number.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn exists(world: &World, id: &str) -> Result<bool, Failure> {
     world.raw(&["EXISTS", &world.key(id)]).await
 }
 
-/// To the millisecond.
+/// The age is exact to the millisecond.
 async fn what_ended_long_ago_goes(world: &World) -> Outcome {
     ended(world, &["j1", "j2"]).await?;
     world.at(START + 9_999);
@@ -63,7 +63,7 @@ async fn what_ended_long_ago_goes(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Record, reply, log.
+/// Record, reply and log are deleted.
 async fn all_that_is_kept_of_it_goes(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.reply = true;
@@ -81,7 +81,7 @@ async fn all_that_is_kept_of_it_goes(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// And no others.
+/// No other jobs are deleted.
 async fn the_oldest_go_where_there_are_too_many(world: &World) -> Outcome {
     ended(world, &["j1", "j2", "j3", "j4"]).await?;
     same!(prune(world, 1_000_000, 4).await?, (0, false));
@@ -92,7 +92,7 @@ async fn the_oldest_go_where_there_are_too_many(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever they wait for.
+/// Jobs in any waiting state stay.
 async fn jobs_that_have_not_ended_stay(world: &World) -> Outcome {
     let mut job = world.job("j2")?;
     job.depends_on = vec!["j1".parse()?];
@@ -106,7 +106,7 @@ async fn jobs_that_have_not_ended_stay(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Until somebody deletes them.
+/// Dead letters stay until they are deleted by hand.
 async fn dead_letters_stay(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.fail(&claimed, FailureKind::Permanent).await?;
@@ -116,7 +116,7 @@ async fn dead_letters_stay(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Waiting, running, or with a status of another word.
+/// The job waits, runs, or has an unknown status.
 async fn a_job_set_going_again_by_hand_stays(world: &World) -> Outcome {
     for status in ["dispatched", "started", "paused"] {
         ended(world, &[status]).await?;
@@ -127,7 +127,7 @@ async fn a_job_set_going_again_by_hand_stays(world: &World) -> Outcome {
     same!(prune(world, 0, 0).await?, (0, false));
     check!(kept(world).await?.is_empty());
     same!(exists(world, "paused").await?, true);
-    // It ends, and is kept as long as others.
+    // After its end it is kept as long as others.
     world.push("dispatched").await?;
     let claimed = world.take_one().await?;
     world.finish(&claimed, "42").await?;
@@ -135,7 +135,7 @@ async fn a_job_set_going_again_by_hand_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It was set going again by hand, and failed.
+/// It was started again by hand, and failed.
 async fn a_dead_letter_that_ended_before_stays(world: &World) -> Outcome {
     ended(world, &["j1"]).await?;
     world
@@ -151,7 +151,7 @@ async fn a_dead_letter_that_ended_before_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And kept no more.
+/// Its entry is removed.
 async fn what_is_no_job_is_passed_over(world: &World) -> Outcome {
     world.raw::<()>(&["LPUSH", &world.key("list"), "x"]).await?;
     world.raw::<()>(&["SET", &world.key("string"), "x"]).await?;
@@ -164,7 +164,7 @@ async fn what_is_no_job_is_passed_over(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Although its record is gone when they are told.
+/// The record of the job is deleted before they are notified.
 async fn those_that_wait_for_it_learn_that_it_finished(world: &World) -> Outcome {
     let many: Result<Vec<_>, Failure> = (0..150)
         .map(|n| {
@@ -184,7 +184,7 @@ async fn those_that_wait_for_it_learn_that_it_finished(world: &World) -> Outcome
     Ok(())
 }
 
-/// What ended in its future is as new as it can be.
+/// A job that ended in the clock's future counts as new.
 async fn a_clock_that_is_set_back_costs_nothing(world: &World) -> Outcome {
     world.at(START + 1_000_000_000);
     ended(world, &["j1"]).await?;
@@ -196,7 +196,7 @@ async fn a_clock_that_is_set_back_costs_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As when a turn is given twice.
+/// Two workers may run the same maintenance.
 async fn two_at_once_forget_once(world: &World) -> Outcome {
     ended(world, &["j1", "j2", "j3"]).await?;
     let (one, two) = tokio::try_join!(prune(world, 0, 0), prune(world, 0, 0))?;

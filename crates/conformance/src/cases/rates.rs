@@ -1,4 +1,4 @@
-//! Rates: how many jobs of a queue, or of a key, start in a while.
+//! Rates: limits for the number of jobs of a queue, or of a key, that start in a time.
 
 use meshwork_model::route::Priority;
 
@@ -21,7 +21,7 @@ cases![
     a_keys_jobs_come_back_in_order,
 ];
 
-/// Long enough that nothing is forgotten while a test runs, for the server's own time counts there.
+/// Window that is long enough for nothing to expire during a test, because the server's own time counts there.
 const WINDOW: u64 = 600_000;
 
 async fn fill(world: &World, n: usize) -> Outcome {
@@ -33,7 +33,7 @@ async fn start(world: &World, want: usize) -> Result<usize, super::Failure> {
     Ok(taken(world, want).await?.len())
 }
 
-/// And no more before it is over, to the millisecond.
+/// No more jobs start until the window is over, exact to the millisecond.
 async fn a_window_lets_so_many_start(world: &World) -> Outcome {
     set(world, &format!("rate=window:2:{WINDOW}")).await?;
     fill(world, 9).await?;
@@ -48,7 +48,7 @@ async fn a_window_lets_so_many_start(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Not with the clock, nor with the last.
+/// It begins neither with the clock's units nor with the last start.
 async fn a_window_begins_with_its_first_start(world: &World) -> Outcome {
     set(world, &format!("rate=window:2:{WINDOW}")).await?;
     fill(world, 9).await?;
@@ -65,7 +65,7 @@ async fn a_window_begins_with_its_first_start(world: &World) -> Outcome {
     Ok(())
 }
 
-/// At once as many as it holds, then one in each part of the time.
+/// The burst starts at once, then one job in each part of the time.
 async fn a_bucket_fills_again_bit_by_bit(world: &World) -> Outcome {
     set(world, &format!("rate=bucket:2:{WINDOW}:3")).await?;
     fill(world, 9).await?;
@@ -83,7 +83,7 @@ async fn a_bucket_fills_again_bit_by_bit(world: &World) -> Outcome {
     Ok(())
 }
 
-/// However long it had nothing to do; where it does not say, as many as in its time.
+/// Idle time does not add to the burst. By default the burst is the number of starts in the time.
 async fn a_bucket_holds_no_more_than_it_holds(world: &World) -> Outcome {
     set(world, &format!("rate=bucket:2:{WINDOW}")).await?;
     fill(world, 9).await?;
@@ -94,7 +94,7 @@ async fn a_bucket_holds_no_more_than_it_holds(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A window begins anew, a bucket stays as full as it was.
+/// A window begins again, and a bucket keeps its permits.
 async fn a_clock_set_back_costs_little(world: &World) -> Outcome {
     fill(world, 9).await?;
     set(world, &format!("rate=window:2:{WINDOW}")).await?;
@@ -116,7 +116,7 @@ async fn a_clock_set_back_costs_little(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Ids without jobs, and claims that find nothing.
+/// Ids without jobs, and claims without jobs, do not count.
 async fn what_is_not_started_is_not_counted(world: &World) -> Outcome {
     set(world, &format!("rate=window:2:{WINDOW}")).await?;
     same!(start(world, 5).await?, 0);
@@ -129,7 +129,7 @@ async fn what_is_not_started_is_not_counted(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And the next wait.
+/// The next jobs wait.
 async fn results_are_taken_whatever_the_rate(world: &World) -> Outcome {
     set(world, &format!("rate=window:1:{WINDOW}")).await?;
     fill(world, 3).await?;
@@ -141,7 +141,7 @@ async fn results_are_taken_whatever_the_rate(world: &World) -> Outcome {
     Ok(())
 }
 
-/// They are one queue.
+/// All priorities are one queue.
 async fn all_priorities_share_it(world: &World) -> Outcome {
     set(world, &format!("rate=window:2:{WINDOW}")).await?;
     let lists = [format!("{}:prio:0", world.queue()), world.queue()];
@@ -157,7 +157,7 @@ async fn all_priorities_share_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The narrower one counts, and one that is free again is not asked for at once.
+/// The narrower limit counts, and a worker does not poll for a limit that is free again.
 async fn both_limits_hold(world: &World) -> Outcome {
     set(world, &format!("concurrency=1 rate=bucket:2:{WINDOW}")).await?;
     fill(world, 9).await?;
@@ -171,7 +171,7 @@ async fn both_limits_hold(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever the others do.
+/// Other keys do not matter.
 async fn each_key_has_its_own(world: &World) -> Outcome {
     set(world, &format!("key_rate=window:1:{WINDOW}")).await?;
     put_keyed(world, "k", &["a", "b"]).await?;
@@ -183,7 +183,7 @@ async fn each_key_has_its_own(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Behind it in the queue.
+/// Later jobs in the queue start.
 async fn what_is_over_a_keys_rate_lets_others_pass(world: &World) -> Outcome {
     set(world, &format!("key_rate=window:1:{WINDOW}")).await?;
     put_keyed(world, "k", &["a", "b", "c"]).await?;
@@ -194,7 +194,7 @@ async fn what_is_over_a_keys_rate_lets_others_pass(world: &World) -> Outcome {
     Ok(())
 }
 
-/// When the rate lets them, before what came later, and nobody looks in vain each millisecond.
+/// They return when the rate allows it, before later submissions, and no worker polls each millisecond.
 async fn a_keys_jobs_come_back_in_order(world: &World) -> Outcome {
     set(world, &format!("key_rate=bucket:2:{WINDOW}")).await?;
     put_keyed(world, "k", &["a", "b", "c", "d", "e"]).await?;

@@ -1,4 +1,4 @@
-//! reclaim: the jobs of workers that went away come back, and what kills workers is stopped.
+//! reclaim: requeues the jobs of dead workers, and stops jobs that kill workers.
 
 use meshwork_broker::Reclaimed;
 use meshwork_model::job::limits::MAX_LOST;
@@ -24,7 +24,7 @@ cases![
     said_twice_it_changes_nothing,
 ];
 
-/// A job whose worker lives is left alone.
+/// A job with a live worker stays.
 async fn leaves_what_is_leased(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     world.take(2).await?;
@@ -34,7 +34,7 @@ async fn leaves_what_is_leased(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// When the lease ends the job waits again, and anybody may take it.
+/// The job is queued again for any worker when its lease expires.
 async fn takes_back_within_one_lease(world: &World) -> Outcome {
     world.started("j1").await?;
     world.pass(LEASE_MS);
@@ -46,7 +46,7 @@ async fn takes_back_within_one_lease(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It has neither lease nor token while it waits.
+/// The queued job has neither lease nor token.
 async fn makes_the_job_nobodys(world: &World) -> Outcome {
     world.started("j1").await?;
     world.lose_all().await?;
@@ -70,7 +70,7 @@ async fn goes_back_to_the_queue_it_came_from(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A crash of the worker is no failure of the job: it is counted apart.
+/// A crash of the worker is no failure of the job, and has its own count.
 async fn counts_the_loss_and_not_the_attempt(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     for lost in 1..MAX_LOST {
@@ -83,7 +83,7 @@ async fn counts_the_loss_and_not_the_attempt(world: &World) -> Outcome {
     Ok(())
 }
 
-/// All retries are still there after losses, and the losses after failures.
+/// Losses use no retry, and failures use no loss.
 async fn a_loss_costs_no_retry(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = 1;
@@ -108,7 +108,7 @@ async fn a_loss_costs_no_retry(world: &World) -> Outcome {
     Ok(())
 }
 
-/// After its limit of losses a job counts as what kills workers: it ends, and says so.
+/// After its limit of losses a job ends with that reason.
 async fn ends_what_loses_too_many_workers(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = 100;
@@ -132,7 +132,7 @@ async fn ends_what_loses_too_many_workers(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever asks for such a job again gets all its chances.
+/// A retry by hand resets both counts.
 async fn a_retry_asked_for_forgives_the_losses(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     for _ in 0..MAX_LOST {
@@ -146,7 +146,7 @@ async fn a_retry_asked_for_forgives_the_losses(world: &World) -> Outcome {
     Ok(())
 }
 
-/// One call takes back 200; the next ones the rest.
+/// One call reclaims 200 jobs; the next calls the rest.
 async fn takes_back_a_bounded_number(world: &World) -> Outcome {
     let ids: Vec<_> = (0..450).map(|n| format!("j{n}")).collect();
     let ids: Vec<_> = ids.iter().map(String::as_str).collect();
@@ -163,7 +163,7 @@ async fn takes_back_a_bounded_number(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Only what has ended, and of that what ended first.
+/// Only expired leases are reclaimed, the earliest first.
 async fn the_longest_overdue_first(world: &World) -> Outcome {
     for id in ["j1", "j2", "j3"] {
         world.started(id).await?;
@@ -175,7 +175,7 @@ async fn the_longest_overdue_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job that was removed by hand leaves no lease, and does not come back as half a record.
+/// A job that was deleted by hand leaves no lease, and is not created again in part.
 async fn forgets_the_lease_of_a_job_that_is_gone(world: &World) -> Outcome {
     world.started("j1").await?;
     world.raw::<()>(&["DEL", &world.key("j1")]).await?;
@@ -185,8 +185,7 @@ async fn forgets_the_lease_of_a_job_that_is_gone(world: &World) -> Outcome {
         .await
 }
 
-/// A list that took the job's place by hand, and a job that does not say where it came from, hold up
-/// nobody else.
+/// A list in place of a job's record, and a job without a queue, do not block others.
 async fn passes_over_what_is_no_job(world: &World) -> Outcome {
     for id in ["list", "lost", "j1"] {
         world.started(id).await?;
@@ -205,7 +204,7 @@ async fn passes_over_what_is_no_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A lease without a run, such as one written by hand, is removed, and the job left as it is.
+/// A lease without a run, such as one written by hand, is removed, and the job stays unchanged.
 async fn leaves_a_job_that_does_not_run(world: &World) -> Outcome {
     let claimed = world.started("ended").await?;
     world.finish(&claimed, "42").await?;
@@ -220,7 +219,7 @@ async fn leaves_a_job_that_does_not_run(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A call repeated after a broken connection takes nothing back a second time.
+/// A call that is repeated after a broken connection reclaims no job twice.
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     world.started("j1").await?;
     world.lose_all().await?;

@@ -1,4 +1,4 @@
-//! All that is there after each verb, word by word: what other clients read, and what we add to it.
+//! All keys and values after each verb: data that other clients read, and Meshwork's additions.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ cases![
     after_leave,
 ];
 
-/// The fields that a plain job has from its beginning to its end.
+/// Fields that a plain job has during its whole life.
 const PLAIN: [&str; 9] = [
     "caller_id =",
     "concurrent = true",
@@ -41,7 +41,7 @@ const PLAIN: [&str; 9] = [
     "timeout = 1800",
 ];
 
-/// A hash `j1` of the plain fields, where `others` do not replace them, and of `others`.
+/// Returns a hash `j1` of the plain fields and of `others`, which replace plain ones.
 fn record(others: &[&str]) -> String {
     let name = |line: &str| line.split(' ').next().map(str::to_owned);
     let replaced = |line: &&&str| others.iter().any(|other| name(other) == name(line));
@@ -55,10 +55,10 @@ fn record(others: &[&str]) -> String {
 /// `j1` in its queue.
 const QUEUED: &str = "~:q:work:type:osis list\n  j1\n";
 
-/// Under a lease from the start on.
+/// Lease of `j1`, claimed at the start.
 const LEASED: &str = "~:q:lease zset\n  j1 = 1700000010123\n";
 
-/// What was told of `j1`.
+/// Returns the events of `j1`.
 fn events(events: &[&str]) -> String {
     let lines = events
         .iter()
@@ -66,13 +66,13 @@ fn events(events: &[&str]) -> String {
     format!("~:q:events stream\n{}", lines.collect::<String>())
 }
 
-/// The figures of its queue, as `created 1, started 1`; it was claimed at the start, if ever.
+/// Returns the counters of its queue for a text such as `created 1, started 1`. A claim was at the start.
 fn figures(figures: &str) -> String {
     let claimed_at = figures.contains("started").then_some(START);
     figures_since(claimed_at, figures)
 }
 
-/// The same of one that was claimed last at another time.
+/// Returns the same for a queue whose last claim was at another time.
 fn figures_since(claimed_at: Option<u64>, figures: &str) -> String {
     let lines = figures
         .split(", ")
@@ -86,7 +86,7 @@ fn figures_since(claimed_at: Option<u64>, figures: &str) -> String {
     )
 }
 
-/// What a plain job's way begins with.
+/// Events at the beginning of a plain job.
 const ENQUEUED: &str = "enqueue by  note osis";
 const CLAIMED: &str = "claim by w1-a note";
 
@@ -103,7 +103,7 @@ async fn running(world: &World, change: fn(&mut NewJob)) -> Result<Claimed, Fail
     Ok(claimed)
 }
 
-/// Hero's fields, the script's type, and whether we want a reply.
+/// The record has Hero's fields, the script's type, and whether a reply is wanted.
 async fn after_enqueue(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let record = record(&[
@@ -115,7 +115,7 @@ async fn after_enqueue(world: &World) -> Outcome {
     is(world, &[&record, &figures, &events(&[ENQUEUED]), QUEUED]).await
 }
 
-/// Each part of a job has its field; the environment is one JSON object.
+/// Each property of a job has its field; the environment is one JSON object.
 async fn after_enqueue_with_everything(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.script = "print(1)\n".to_owned();
@@ -160,7 +160,7 @@ async fn after_enqueue_with_everything(world: &World) -> Outcome {
     is(world, &[expected]).await
 }
 
-/// Started, by whom, from where, the how manieth run, and the token.
+/// The record has the start, the worker, the queue, the number of the run, and the token.
 async fn after_claim(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     world.pass(1_000);
@@ -184,7 +184,7 @@ async fn after_claim(world: &World) -> Outcome {
     .await
 }
 
-/// A lease and a listener, each one lease from now.
+/// A lease and a registration, which both expire one lease from now.
 async fn after_renew(world: &World) -> Outcome {
     let claimed = running(world, |_| {}).await?;
     same!(world.renew(WORKER, &[claimed]).await?.len(), 0);
@@ -214,7 +214,7 @@ async fn after_renew(world: &World) -> Outcome {
     .await
 }
 
-/// Status and output as Hero's protocol has them; the token stays, so that a repeated report is known.
+/// Status and output have Hero's format; the token stays to recognise a repeated report.
 async fn after_finish(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
     world.broker.finish(&claimed, b"42", b"out", b"err").await?;
@@ -238,7 +238,7 @@ async fn after_finish(world: &World) -> Outcome {
     is(world, &[&record, &figures, ended, &events, reply]).await
 }
 
-/// It waits again, with what went wrong, and without a token.
+/// The job waits again, with the error, and without a token.
 async fn after_fail_with_a_retry_left(world: &World) -> Outcome {
     let claimed = running(world, |job| job.retries = 1).await?;
     let mut failure = meshwork_model::outcome::Failure::new(FailureKind::Script, "boom");
@@ -266,7 +266,7 @@ async fn after_fail_with_a_retry_left(world: &World) -> Outcome {
     is(world, &[&record, &figures, &events, QUEUED]).await
 }
 
-/// Status and error as Hero's protocol has them, and the reply.
+/// Status and error have Hero's format, and the reply is sent.
 async fn after_fail_without(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
     world.fail(&claimed, FailureKind::Script).await?;
@@ -289,7 +289,7 @@ async fn after_fail_without(world: &World) -> Outcome {
     is(world, &[&record, &figures, dead, &events, reply]).await
 }
 
-/// As it was before the claim, but for who had it last.
+/// The record is as before the claim, except for the last worker.
 async fn after_release(world: &World) -> Outcome {
     let claimed = running(world, |_| {}).await?;
     world.broker.release(&claimed).await?;
@@ -307,7 +307,7 @@ async fn after_release(world: &World) -> Outcome {
     is(world, &[&record, &figures, &events, QUEUED]).await
 }
 
-/// Likewise, with the loss counted.
+/// The same, with a counted loss.
 async fn after_reclaim(world: &World) -> Outcome {
     running(world, |_| {}).await?;
     world.lose_all().await?;
@@ -326,7 +326,7 @@ async fn after_reclaim(world: &World) -> Outcome {
     is(world, &[&record, &figures, &events, QUEUED]).await
 }
 
-/// The job ends, and says why.
+/// The job ends with that reason.
 async fn after_the_last_reclaim(world: &World) -> Outcome {
     running(world, |job| job.reply = true).await?;
     for _ in 1..5 {
@@ -361,7 +361,7 @@ async fn after_the_last_reclaim(world: &World) -> Outcome {
     is(world, &[&record, &figures, dead, &events(&told), reply]).await
 }
 
-/// Nothing of a run that never was.
+/// No field of a run exists.
 async fn after_cancel_of_a_waiting_job(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     world.pass(1_000);
@@ -381,7 +381,7 @@ async fn after_cancel_of_a_waiting_job(world: &World) -> Outcome {
     is(world, &[&record, &figures, ended, &events]).await
 }
 
-/// No token, so that the run's report is refused.
+/// The token is gone, so that the run's report is refused.
 async fn after_cancel_of_a_running_job(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
     world.broker.cancel(&claimed.job, "stopped", true).await?;
@@ -402,7 +402,7 @@ async fn after_cancel_of_a_running_job(world: &World) -> Outcome {
     is(world, &[&record, &figures, ended, &events, reply]).await
 }
 
-/// As when it was new, but for who had it last.
+/// The record is as at the beginning, except for the last worker.
 async fn after_retry(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
     world.broker.finish(&claimed, b"42", b"out", b"err").await?;
@@ -425,7 +425,7 @@ async fn after_retry(world: &World) -> Outcome {
     is(world, &[&record, &figures, &events, QUEUED]).await
 }
 
-/// Nothing but what was told of it.
+/// Only its events are left.
 async fn after_delete(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
     same!(world.all().await?.contains(LEASED), true);
@@ -442,7 +442,7 @@ async fn after_delete(world: &World) -> Outcome {
     is(world, &[&figures, &events]).await
 }
 
-/// The queue, and nothing that names the worker.
+/// Only the queue is left, and no key of the worker.
 async fn after_leave(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     let feed = world.feed(WORKER);

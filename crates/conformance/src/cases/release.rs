@@ -1,4 +1,4 @@
-//! release: a worker that stops hands back what it has not finished, at no cost.
+//! release: a worker that shuts down returns its unfinished jobs, without a counted attempt.
 
 use meshwork_broker::Released;
 use meshwork_model::outcome::FailureKind;
@@ -29,7 +29,7 @@ async fn costs_no_attempt(world: &World) -> Outcome {
     Ok(())
 }
 
-/// All retries are still there afterwards.
+/// All retries are left afterwards.
 async fn costs_no_retry(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.retries = 1;
@@ -46,7 +46,7 @@ async fn costs_no_retry(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor does it count as a worker lost: a job may be handed back without end.
+/// Nor does it count as a loss: a job may be released any number of times.
 async fn counts_no_loss(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     for _ in 0..10 {
@@ -58,7 +58,7 @@ async fn counts_no_loss(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It has neither lease nor token while it waits.
+/// The queued job has neither lease nor token.
 async fn makes_the_job_nobodys(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.broker.release(&claimed).await?;
@@ -85,7 +85,7 @@ async fn goes_back_to_the_queue_it_came_from(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever claims it next runs it, and the one before has no say any more.
+/// The next worker that claims it runs it, and reports of the earlier one are refused.
 async fn another_worker_takes_it(world: &World) -> Outcome {
     let before = world.started("j1").await?;
     world.broker.release(&before).await?;
@@ -96,7 +96,7 @@ async fn another_worker_takes_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Without the token that is in force nothing is written.
+/// Without the current token nothing is written.
 async fn refuses_another_token(world: &World) -> Outcome {
     let mut claimed = world.started("j1").await?;
     claimed.token = "t0".to_owned();
@@ -106,7 +106,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A call repeated after a broken connection does not queue the job twice.
+/// A call that is repeated after a broken connection does not queue the job twice.
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.broker.release(&claimed).await?;

@@ -1,4 +1,4 @@
-//! renew: a worker that lives keeps what is its own, and learns what is not.
+//! renew: a live worker keeps its jobs, and learns which it has lost.
 
 use meshwork_broker::{Error, MAX_ITEMS};
 
@@ -22,7 +22,7 @@ cases![
     refuses_more_than_a_thousand,
 ];
 
-/// Each job's lease ends one lease from now.
+/// The lease of each job expires one lease from now.
 async fn extends_the_leases(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     let held = world.take(2).await?;
@@ -34,7 +34,7 @@ async fn extends_the_leases(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job that is renewed in time is never taken back.
+/// A job that is renewed in time is never reclaimed.
 async fn keeps_a_long_job_for_as_long_as_it_lasts(world: &World) -> Outcome {
     let held = [world.started("j1").await?];
     for _ in 0..10 {
@@ -48,7 +48,7 @@ async fn keeps_a_long_job_for_as_long_as_it_lasts(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A lease that ended unnoticed is still the worker's to renew.
+/// The worker can still renew an expired lease that was not reclaimed.
 async fn saves_a_lease_that_ended_untaken(world: &World) -> Outcome {
     let held = [world.started("j1").await?];
     world.pass(LEASE_MS + 1);
@@ -57,7 +57,7 @@ async fn saves_a_lease_that_ended_untaken(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody stopped the job: its worker learns so here.
+/// The worker learns here that the job was cancelled.
 async fn tells_what_was_stopped(world: &World) -> Outcome {
     let held = [world.started("j1").await?];
     world.broker.cancel(&held[0].job, "stopped", true).await?;
@@ -66,7 +66,7 @@ async fn tells_what_was_stopped(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job that went back to its queue is not the old worker's, not even while nobody else has it.
+/// A requeued job does not belong to the old worker, even while no other worker has it.
 async fn tells_what_was_taken_back(world: &World) -> Outcome {
     let held = [world.started("j1").await?];
     world.lose_all().await?;
@@ -76,7 +76,7 @@ async fn tells_what_was_taken_back(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A stale worker does not extend the lease of the one that has the job now.
+/// A stale worker does not extend the lease of the current one.
 async fn tells_what_another_worker_has(world: &World) -> Outcome {
     let stale = [world.started("j1").await?];
     world.lose_all().await?;
@@ -88,7 +88,7 @@ async fn tells_what_another_worker_has(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job that has ended gets no lease again.
+/// An ended job gets no new lease.
 async fn tells_what_has_ended(world: &World) -> Outcome {
     let held = [world.started("j1").await?];
     world.finish(&held[0], "42").await?;
@@ -97,7 +97,7 @@ async fn tells_what_has_ended(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job that is gone does not come back as half a record.
+/// A deleted job is not created again in part.
 async fn tells_what_was_deleted(world: &World) -> Outcome {
     let held = [world.started("j1").await?];
     world.raw::<()>(&["DEL", &world.key("j1")]).await?;
@@ -117,7 +117,7 @@ async fn gives_no_lease_to_what_has_none(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Not even if one is left by mistake.
+/// This holds even if a lease is left by mistake.
 async fn extends_no_lease_of_what_has_ended(world: &World) -> Outcome {
     let held = [world.started("j1").await?];
     world.finish(&held[0], "42").await?;
@@ -128,7 +128,7 @@ async fn extends_no_lease_of_what_has_ended(world: &World) -> Outcome {
     Ok(())
 }
 
-/// One job that is gone costs the others nothing.
+/// A lost job does not affect the others.
 async fn keeps_the_rest(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     let held = world.take(3).await?;
@@ -141,7 +141,7 @@ async fn keeps_the_rest(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The record is not written: renewals are many.
+/// The record is not written, because renewals are frequent.
 async fn changes_nothing_but_the_lease(world: &World) -> Outcome {
     let held = [world.started("j1").await?];
     let before = world.record("j1").await?;
@@ -151,7 +151,7 @@ async fn changes_nothing_but_the_lease(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker that runs nothing says that it is there all the same.
+/// An idle worker still renews its registration.
 async fn registers_the_listener_without_jobs(world: &World) -> Outcome {
     check!(world.renew(WORKER, &[]).await?.is_empty());
     same!(world.listener(WORKER).await?, Some(START + ALIVE_MS));
@@ -164,7 +164,7 @@ async fn registers_the_listener_without_jobs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// No call may hold the server up.
+/// A bound keeps calls from blocking the server.
 async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
     let held = vec![world.started("j1").await?; MAX_ITEMS + 1];
     let refused = world.try_renew(WORKER, &held).await;

@@ -1,4 +1,4 @@
-//! Replies: who waits for the end of a job is told, and nothing is left behind for ever.
+//! Replies: clients that wait for the end of a job receive one, and no reply stays for ever.
 
 use meshwork_broker::{Claim, Claimed, Feeds, OldList};
 use meshwork_model::job::limits::MAX_LOST;
@@ -22,11 +22,11 @@ cases![
     what_another_worker_replies_to_ours_has_an_end,
 ];
 
-/// The ways in which a job ends.
+/// Kind of the end of a job.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Finished,
-    /// With something said.
+    /// Finished with an output.
     Spoke,
     Failed,
     StoppedWaiting,
@@ -43,7 +43,7 @@ const ENDS: [End; 6] = [
     End::Lost,
 ];
 
-/// Ends a job that waits, and says what it should tell.
+/// Ends a waiting job, and returns the expected payload of the reply.
 async fn end(world: &World, id: &str, end: End) -> Result<&'static str, Failure> {
     match end {
         End::Finished => {
@@ -81,7 +81,7 @@ async fn end(world: &World, id: &str, end: End) -> Result<&'static str, Failure>
     }
 }
 
-/// One payload, which is what the record says, for an hour.
+/// Checks the reply list: one payload, which equals the record's value, for an hour.
 async fn told(world: &World, id: &str, payload: &str) -> Outcome {
     same!(world.list(&world.reply(id)).await?, [payload]);
     let ttl: i64 = world.raw(&["PTTL", &world.reply(id)]).await?;
@@ -94,7 +94,7 @@ async fn silent(world: &World, id: &str) -> Outcome {
     Ok(())
 }
 
-/// However the job ends: result or reason, with a time to live.
+/// Each end of the job sends the result or the reason, with a time to live.
 async fn our_jobs_get_one_if_asked_for(world: &World) -> Outcome {
     for (n, how) in ENDS.into_iter().enumerate() {
         let id = format!("j{n}");
@@ -107,7 +107,7 @@ async fn our_jobs_get_one_if_asked_for(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nobody waits: nothing is left to be fetched.
+/// Without a waiting client no reply is left.
 async fn our_jobs_get_none_otherwise(world: &World) -> Outcome {
     for (n, how) in ENDS.into_iter().enumerate() {
         let id = format!("j{n}");
@@ -118,7 +118,7 @@ async fn our_jobs_get_none_otherwise(world: &World) -> Outcome {
     Ok(())
 }
 
-/// No field of theirs asks for a reply, and somebody may wait.
+/// Their records cannot request a reply, and a client may wait.
 async fn jobs_of_others_always_get_one(world: &World) -> Outcome {
     for (n, how) in ENDS.into_iter().enumerate() {
         let id = format!("j{n}");
@@ -147,7 +147,7 @@ async fn a_run_that_is_repeated_sends_none(world: &World) -> Outcome {
     told(world, "j1", "boom").await
 }
 
-/// Nor here.
+/// The job has not ended yet.
 async fn a_job_handed_or_taken_back_sends_none(world: &World) -> Outcome {
     let claimed = wanted(world, 0).await?;
     world.broker.release(&claimed).await?;
@@ -157,7 +157,7 @@ async fn a_job_handed_or_taken_back_sends_none(world: &World) -> Outcome {
     silent(world, "j1").await
 }
 
-/// A client that fetched its reply does not find a second one.
+/// A client that fetched its reply finds no second one.
 async fn a_repeated_report_sends_none(world: &World) -> Outcome {
     let claimed = wanted(world, 0).await?;
     for _ in 0..2 {
@@ -169,7 +169,7 @@ async fn a_repeated_report_sends_none(world: &World) -> Outcome {
     silent(world, "j1").await
 }
 
-/// A report that is thrown away tells nobody anything.
+/// A refused report sends no reply.
 async fn a_stale_report_sends_none(world: &World) -> Outcome {
     let claimed = wanted(world, 0).await?;
     world.lose_all().await?;
@@ -178,7 +178,7 @@ async fn a_stale_report_sends_none(world: &World) -> Outcome {
     silent(world, "j1").await
 }
 
-/// Whoever waits for the new end is not told of the old one.
+/// A client that waits for the new end does not receive the old reply.
 async fn a_retry_takes_the_old_one_away(world: &World) -> Outcome {
     let claimed = wanted(world, 0).await?;
     world.finish(&claimed, "42").await?;
@@ -210,7 +210,7 @@ async fn claim_old(world: &World, old: &str) -> Result<Vec<Claimed>, Failure> {
     Ok(world.broker.claim(claim).await?.jobs)
 }
 
-/// `hero:reply:{id}` of Hero, however the job ends; and gone with the retry.
+/// Each end of the job sends a reply to `hero:reply:{id}` of Hero; a retry removes it.
 async fn clients_of_old_lists_wait_on_the_old_reply_list(world: &World) -> Outcome {
     let old = format!("{}actor_queue:osis", world.keys().job_prefix());
     let old_reply = |id: &str| format!("{}{id}", world.keys().legacy_reply_prefix());
@@ -240,7 +240,7 @@ async fn clients_of_old_lists_wait_on_the_old_reply_list(world: &World) -> Outco
         world.broker.retry(&world.read(id).await?).await?;
         same!(world.list(&old_reply(id)).await?.len(), 0);
     }
-    // Whatever ends it later: it came from there.
+    // The list from which it came counts, whatever ends it later.
     for id in ["old", "failed"] {
         world
             .broker
@@ -253,7 +253,7 @@ async fn clients_of_old_lists_wait_on_the_old_reply_list(world: &World) -> Outco
     Ok(())
 }
 
-/// Wherever the job was taken from.
+/// The list from which the job was taken does not matter.
 async fn our_jobs_reply_where_we_wait(world: &World) -> Outcome {
     let old = format!("{}actor_queue:osis", world.keys().job_prefix());
     for (id, said) in [("j1", ""), ("j2", "said")] {
@@ -270,8 +270,8 @@ async fn our_jobs_reply_where_we_wait(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A walk gives it one, as long as ours have. A reply to a job of another client is that client's, and one that ends anyway
-/// is left alone.
+/// A walk sets the same time to live as on Meshwork's replies. A reply to a foreign job, and one with a time to live,
+/// stay unchanged.
 async fn what_another_worker_replies_to_ours_has_an_end(world: &World) -> Outcome {
     let keys = world.keys();
     world.put(&["j1", "j2"]).await?;

@@ -1,5 +1,5 @@
-//! Rescue: open jobs that stand on no list, or that a worker without leases started and left. Workers here do what
-//! Hero's protocol says, no more.
+//! Rescue: open jobs that are on no list, or that a worker without leases started and abandoned. The workers here
+//! follow Hero's protocol only.
 
 use std::time::Duration;
 
@@ -32,30 +32,30 @@ cases![
     what_is_known_only_helps,
 ];
 
-/// The age where nothing is said, in milliseconds.
+/// Default age, in milliseconds.
 pub(super) const AGE: u64 = 30_000;
-/// Between the beginnings of two walks, in milliseconds.
+/// Interval between two walks, in milliseconds.
 pub(super) const WALK: u64 = 60_000;
 
-/// A worker of another make takes the newest id off a canonical queue.
+/// Pops the newest id of a canonical queue, as a foreign worker does.
 async fn pop(world: &World) -> Got<Option<String>> {
     world.raw(&["LPOP", &world.queue()]).await
 }
 
-/// The same verbs, which rescue jobs of others.
+/// Returns the same verbs with the rescue of foreign jobs.
 pub(super) fn rescuing(world: &World, seconds: u64) -> Broker {
     let (after, foreign) = (Duration::from_secs(seconds), true);
     world.broker.clone().with_rescue(Rescue { after, foreign })
 }
 
-/// Lets `ms` pass, and a walk be made if one is due, and looks; the ids that were pushed again.
+/// Lets `ms` pass, runs a walk if one is due, and checks. Returns the ids that were pushed again.
 pub(super) async fn walk_and_look(world: &World, ms: u64) -> Got<Vec<String>> {
     world.pass(ms);
     sweep(world).await?;
     Ok(world.broker.watch().await?.pushed)
 }
 
-/// The ids of stale jobs.
+/// Returns the ids of stale jobs.
 pub(super) async fn stale(world: &World) -> Got<Vec<String>> {
     let stale = world.broker.stale(0, 100).await?;
     let total: usize = world.raw(&["ZCARD", &world.keys().stale()]).await?;
@@ -73,7 +73,7 @@ pub(super) async fn foreign(world: &World, id: &str, more: &[(&str, &str)]) -> O
     world.put_foreign(id, &[&all[..], more].concat()).await
 }
 
-/// Once, and run once.
+/// The job is pushed once, and runs once.
 async fn a_job_of_ours_that_was_popped_and_lost_is_pushed_again(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     same!(pop(world).await?.as_deref(), Some("j1"));
@@ -95,7 +95,7 @@ async fn a_job_of_ours_that_was_popped_and_lost_is_pushed_again(world: &World) -
     Ok(())
 }
 
-/// Its group, its instance, its priority.
+/// The queue is that of its group, its instance, or its priority.
 async fn in_the_queue_where_it_belongs(world: &World) -> Outcome {
     let mut jobs = [world.job("j1")?, world.job("j2")?, world.job("j3")?];
     jobs[0].route.group = Some("io".parse()?);
@@ -116,7 +116,7 @@ async fn in_the_queue_where_it_belongs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Twice: from the walk to the first look, and from there.
+/// The age counts twice: from the walk to the first check, and from that check.
 async fn after_the_age_that_is_set(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     pop(world).await?;
@@ -129,7 +129,7 @@ async fn after_the_age_that_is_set(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And an age.
+/// The age counts after the timeout.
 async fn one_that_was_started_and_lost_has_its_timeout_first(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.timeout = 100;
@@ -150,7 +150,7 @@ async fn one_that_was_started_and_lost_has_its_timeout_first(world: &World) -> O
     Ok(())
 }
 
-/// It ends, and is named no longer.
+/// The job ends, and is no longer listed.
 async fn one_that_keeps_losing_its_workers_is_poison(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.timeout = 1;
@@ -168,13 +168,13 @@ async fn one_that_keeps_losing_its_workers_is_poison(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also what is older than the job that is next, as after a retry.
+/// This includes a job that is older than the next one, as after a retry.
 async fn what_stands_in_its_queue_is_left(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     same!(sweep(world).await?.adopted, 0);
     world.pass(WALK);
     world.put(&["j3"]).await?;
-    // The oldest two come to stand behind the newest.
+    // The oldest two move behind the newest.
     let queue = world.queue();
     for _ in 0..2 {
         world
@@ -192,7 +192,7 @@ async fn what_stands_in_its_queue_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// In its feed list.
+/// The id is in a prefetch list.
 async fn what_is_on_its_way_to_a_worker_is_left(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let member = format!("w1 {}", world.queue());
@@ -210,7 +210,7 @@ async fn what_is_on_its_way_to_a_worker_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// For others, its time, its next run, the turn of its key, a worker; or is run.
+/// The job waits for prerequisites, its due time, its retry, the turn of its key, or a worker; or it runs.
 async fn what_waits_for_something_is_left(world: &World) -> Outcome {
     world.put(&["runs"]).await?;
     world.take_one().await?;
@@ -238,7 +238,7 @@ async fn what_waits_for_something_is_left(world: &World) -> Outcome {
         same!(walk_and_look(world, AGE).await?.len(), 0);
     }
     same!(stale(world).await?.len(), 0);
-    // Also where it came to wait after it was suspected.
+    // This includes a job that began to wait after it was suspected.
     same!(adopt(world, &["turn2"]).await?, 0);
     let watch = world.keys().watch();
     world.raw::<()>(&["ZADD", &watch, "1", "turn2"]).await?;
@@ -252,7 +252,7 @@ async fn what_waits_for_something_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever makes it.
+/// Any worker may start it.
 async fn a_walk_begins_once_a_minute(world: &World) -> Outcome {
     same!(sweep(world).await?.adopted, 0);
     world.put(&["j1"]).await?;
@@ -268,7 +268,7 @@ async fn a_walk_begins_once_a_minute(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Of this worker or another one. 500 keys are a page, eight pages a call.
+/// The next call may come from another worker. A page has 500 keys, a call eight pages.
 async fn a_walk_goes_on_where_the_last_call_ended(world: &World) -> Outcome {
     let all: Vec<_> = (0..6_000).map(|n| format!("j{n}")).collect();
     for chunk in all.chunks(1_000) {
@@ -290,7 +290,7 @@ async fn a_walk_goes_on_where_the_last_call_ended(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And no other: the walk would take as long as the queue is.
+/// Other jobs are not searched, because the walk would be as long as the queue.
 async fn what_should_have_been_taken_before_others_is_looked_for(world: &World) -> Outcome {
     world.put(&["lost"]).await?;
     pop(world).await?;
@@ -303,7 +303,7 @@ async fn what_should_have_been_taken_before_others_is_looked_for(world: &World) 
     Ok(())
 }
 
-/// Nor is one that somebody deletes, or pushes again.
+/// A job that is deleted, or pushed again, is no longer listed either.
 async fn one_that_is_stopped_is_no_longer_named(world: &World) -> Outcome {
     for id in ["j1", "j2", "j3"] {
         foreign(world, id, &[]).await?;
@@ -323,11 +323,11 @@ async fn one_that_is_stopped_is_no_longer_named(world: &World) -> Outcome {
     let jobs = [world.read("j1").await?, world.read("j2").await?];
     world.broker.cancel(&jobs[0], "enough", false).await?;
     world.broker.delete(&jobs[1]).await?;
-    // Its client pushes it again, and ours runs it.
+    // Its client pushes it again, and a Meshwork worker runs it.
     world.push("j3").await?;
     let claimed = world.take_one().await?;
     world.finish(&claimed, "42").await?;
-    // Nor one that waits for others, or for a worker.
+    // Nor is a job listed that waits for prerequisites, or for a worker.
     world.push("waits").await?;
     check!(world.take(5).await?.is_empty());
     same!(stale(world).await?, ["first"]);
@@ -337,7 +337,7 @@ async fn one_that_is_stopped_is_no_longer_named(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It runs at once, as if it had never run.
+/// The job runs at once, as for the first time.
 async fn people_may_repeat_a_stale_job(world: &World) -> Outcome {
     foreign(world, "away", &[]).await?;
     foreign(world, "runs", &[("status", "started")]).await?;
@@ -360,7 +360,7 @@ async fn people_may_repeat_a_stale_job(world: &World) -> Outcome {
     same!(stale(world).await?.len(), 0);
     let taken = world.take(5).await?;
     same!(ids(&taken), ["away", "ours", "runs"]);
-    // Nobody knows where its client waits.
+    // The list at which its client waits is unknown.
     world.finish(&taken[0], "42").await?;
     let reply = format!("{}away", world.keys().legacy_reply_prefix());
     same!(world.list(&world.reply("away")).await?, ["42"]);
@@ -368,7 +368,7 @@ async fn people_may_repeat_a_stale_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever is named.
+/// An entry in the list of stale jobs does not change this.
 async fn a_waiting_or_running_job_is_not_repeated(world: &World) -> Outcome {
     world.put(&["runs", "stands"]).await?;
     let mut late = world.job("late")?;
@@ -389,7 +389,7 @@ async fn a_waiting_or_running_job_is_not_repeated(world: &World) -> Outcome {
         let job = world.read(id).await?;
         same!(world.broker.retry(&job).await?, Retried::Unfinished);
     }
-    // And one that will count as stale is none yet.
+    // A job that will be stale later is not stale yet.
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     let member = "started stands";
     world.raw::<()>(&["DEL", &world.keys().stale()]).await?;
@@ -402,7 +402,7 @@ async fn a_waiting_or_running_job_is_not_repeated(world: &World) -> Outcome {
     Ok(())
 }
 
-/// 10,000 in all, of which half are jobs of others. Jobs that wait for something are none of them.
+/// There are 10,000 in total, of which half may be foreign. Waiting jobs do not count.
 async fn suspects_are_bounded_and_ours_come_first(world: &World) -> Outcome {
     let (watch, stale) = (world.keys().watch(), world.keys().stale());
     let (mut waits, mut suspects) = (redis::cmd("ZADD"), redis::cmd("ZADD"));
@@ -421,7 +421,7 @@ async fn suspects_are_bounded_and_ours_come_first(world: &World) -> Outcome {
     foreign(world, "f2", &[]).await?;
     world.put(&["j1", "j2"]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
-    // One of others, and both of ours.
+    // One foreign job, and both of Meshwork's.
     same!(sweep(world).await?.adopted, 3);
     let count: usize = world.raw(&["ZCARD", &stale]).await?;
     same!(count, 5_002);
@@ -438,7 +438,7 @@ async fn suspects_are_bounded_and_ours_come_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Keys of another kind in their place end no look; nothing is pushed blindly then.
+/// Keys of another type in their place do not end a check; no job is pushed blindly then.
 async fn what_is_known_only_helps(world: &World) -> Outcome {
     foreign(world, "theirs", &[]).await?;
     world.put(&["ours"]).await?;

@@ -1,4 +1,4 @@
-//! Rescue among the jobs of other clients: named, and pushed again only where it is said.
+//! Rescue of foreign jobs: they are listed, and pushed again only if that is configured.
 
 use meshwork_broker::Retried;
 
@@ -23,7 +23,7 @@ async fn jobs_of_others_are_named_and_left(world: &World) -> Outcome {
     foreign(world, "away", &[]).await?;
     foreign(world, "runs", &[("status", "started")]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
-    // One that waits for an old worker.
+    // A job that waits for an old worker.
     foreign(world, "old", &[]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     world.raw::<()>(&["LPUSH", &old(world), "old"]).await?;
@@ -50,7 +50,7 @@ async fn jobs_of_others_are_named_and_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Their clients are answered where they may wait: on either list.
+/// The reply goes to both lists at which their clients may wait.
 async fn jobs_of_others_are_rescued_where_it_is_said(world: &World) -> Outcome {
     foreign(world, "away", &[]).await?;
     foreign(world, "runs", &[("status", "started")]).await?;
@@ -65,7 +65,7 @@ async fn jobs_of_others_are_rescued_where_it_is_said(world: &World) -> Outcome {
     }
     pushed.sort();
     same!(pushed, ["away", "runs"]);
-    // The second walk has to be over for the first of them: a minute, and a little.
+    // The second walk must be over for the first of them: a little more than a minute.
     check!((12..16).contains(&rounds));
     for claimed in world.take(5).await? {
         world.finish(&claimed, "42").await?;
@@ -78,7 +78,7 @@ async fn jobs_of_others_are_rescued_where_it_is_said(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A client may have chosen one that did not exist before.
+/// A client may have chosen a queue that did not exist before.
 async fn not_before_all_queues_have_been_met(world: &World) -> Outcome {
     let broker = rescuing(world, 5);
     while broker.sweep().await?.next != 0 {}
@@ -86,7 +86,7 @@ async fn not_before_all_queues_have_been_met(world: &World) -> Outcome {
     foreign(world, "j1", &[]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     while broker.sweep().await?.next != 0 {}
-    // After the walk came by.
+    // After the walk read that list.
     let list = world.queue_of("osis:group:io");
     world.raw::<()>(&["LPUSH", &list, "j1"]).await?;
     for _ in 0..10 {
@@ -104,7 +104,7 @@ async fn not_before_all_queues_have_been_met(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A group, an instance, a priority, another type's queue, an old list.
+/// The list is that of a group, an instance, a priority, another type, or an old list.
 async fn wherever_they_stand_they_are_left(world: &World) -> Outcome {
     let broker = rescuing(world, 5);
     let lists = [
@@ -131,7 +131,7 @@ async fn wherever_they_stand_they_are_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nobody knows in which queue it belongs.
+/// The queue of such a job is unknown.
 async fn a_type_that_nobody_can_tell_is_named(world: &World) -> Outcome {
     write(world, "j1", &["status", "dispatched", "script", "1"]).await?;
     let broker = rescuing(world, 5);
@@ -146,7 +146,7 @@ async fn a_type_that_nobody_can_tell_is_named(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And retention is not ours to decide; but who waits for it learns so.
+/// Retention of foreign jobs is not Meshwork's decision, but their dependents are notified.
 async fn what_others_ended_is_no_longer_named(world: &World) -> Outcome {
     foreign(world, "j1", &[("status", "started")]).await?;
     let mut next = world.job("j2")?;
@@ -171,7 +171,7 @@ async fn what_others_ended_is_no_longer_named(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor stale before its timeout.
+/// Nor is it stale before its timeout.
 async fn what_somebody_started_is_no_longer_away(world: &World) -> Outcome {
     foreign(world, "j1", &[("timeout", "300")]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
@@ -189,7 +189,7 @@ async fn what_somebody_started_is_no_longer_away(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By the worker that has the turn now.
+/// The worker that runs the current maintenance decides.
 async fn where_it_is_no_longer_said_they_are_left(world: &World) -> Outcome {
     foreign(world, "j1", &[]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
@@ -202,7 +202,7 @@ async fn where_it_is_no_longer_said_they_are_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Since its type migrates now, or since it is said now.
+/// Its type migrates now, or the rescue is configured now.
 async fn what_was_noted_before_is_rescued_too(world: &World) -> Outcome {
     for id in ["j1", "j2"] {
         foreign(world, id, &[("status", "started")]).await?;

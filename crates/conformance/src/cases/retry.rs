@@ -1,4 +1,4 @@
-//! retry: somebody asks for an ended job to run again.
+//! retry: an ended job runs again by hand.
 
 use meshwork_broker::Retried;
 use meshwork_model::outcome::FailureKind;
@@ -31,7 +31,7 @@ async fn ended(world: &World, kind: Option<FailureKind>) -> Outcome {
     Ok(())
 }
 
-/// It waits again, runs, and may end otherwise.
+/// The job waits again, runs, and may have another end.
 async fn runs_a_failed_job_again(world: &World) -> Outcome {
     ended(world, Some(FailureKind::Permanent)).await?;
     same!(
@@ -45,7 +45,7 @@ async fn runs_a_failed_job_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also after a success.
+/// A job can also be retried after a success.
 async fn runs_a_finished_job_again(world: &World) -> Outcome {
     ended(world, None).await?;
     same!(
@@ -56,7 +56,7 @@ async fn runs_a_finished_job_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nothing of the last end is left, neither in the record nor on the reply list.
+/// Neither the record nor the reply list keeps a trace of the last end.
 async fn begins_from_nothing(world: &World) -> Outcome {
     ended(world, None).await?;
     world
@@ -97,7 +97,7 @@ async fn has_all_its_runs_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It lets go first what waits already.
+/// Jobs that already wait run before it.
 async fn goes_to_the_end_of_its_queue(world: &World) -> Outcome {
     ended(world, None).await?;
     world.put(&["j2", "j3"]).await?;
@@ -106,7 +106,7 @@ async fn goes_to_the_end_of_its_queue(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What has not ended is not queued twice; so a repeated call does no harm.
+/// A job that has not ended is not queued twice, so a repeated call is safe.
 async fn leaves_a_job_that_waits_or_runs(world: &World) -> Outcome {
     world.put(&["j1", "j2"]).await?;
     world.take_one().await?;
@@ -138,7 +138,7 @@ async fn a_job_that_is_not_there_does_not_appear(world: &World) -> Outcome {
         .await
 }
 
-/// A record from elsewhere that never said where it belongs cannot be queued.
+/// A foreign record without a queue cannot be queued.
 async fn a_job_that_says_no_queue_stays(world: &World) -> Outcome {
     world
         .put_foreign("j1", &[("script", "1"), ("status", "error")])
@@ -149,7 +149,7 @@ async fn a_job_that_says_no_queue_stays(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// A list of an older client may be called like a job.
+/// A list of an older client may have the name of a job.
 async fn leaves_what_is_no_job(world: &World) -> Outcome {
     ended(world, None).await?;
     let job = world.read("j1").await?;
@@ -160,7 +160,7 @@ async fn leaves_what_is_no_job(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// An old worker took the id and ended the job; by the next run there is no migration any more.
+/// An old worker took the id and ended the job; the migration is over before the next run.
 async fn a_lock_of_the_run_before_locks_nothing(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;

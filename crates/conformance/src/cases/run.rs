@@ -1,4 +1,4 @@
-//! One case on one place: its namespace, its bounds, and what must hold after every case.
+//! A run of one case on one place: its namespace, its limits, and the checks after every case.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,36 +14,36 @@ use super::world::BESIDE;
 use super::{Case, Engine, Failure, Outcome, Place, World};
 use crate::snapshot::keys_outside;
 
-/// How much a case may take.
+/// Limits of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// From its beginning to its end.
+    /// Greatest duration.
     pub time: Duration,
-    /// Processor time of its own, where the embedded engine runs too: what runs beside it does not count.
+    /// Greatest processor time of its own, which includes the embedded engine but no other case.
     pub work: Duration,
 }
 
 impl Bounds {
-    /// A case that is not heavy. Most take some milliseconds. Its work is bounded tightly, since a busy machine does not
-    /// make more of it; its time loosely, since it does of that.
+    /// Limits of a case that is not heavy; most take some milliseconds. The limit of processor time is tight, since a
+    /// busy machine does not increase it; that of the duration is not.
     const LIGHT: Self = Self {
         time: Duration::from_secs(120),
         work: Duration::from_secs(2),
     };
 
-    /// The same on [`Engine::FullLog`], which tries each command three times more, on a copy.
+    /// The same on [`Engine::FullLog`], which tries each command three more times on a copy.
     const LIGHT_TRIED_OUT: Self = Self {
         time: Duration::from_secs(300),
         work: Duration::from_secs(30),
     };
 
-    /// A case with 100,000 items: only one that hangs meets them.
+    /// Limits of a case with 100,000 items: only one that hangs exceeds them.
     const HEAVY: Self = Self {
         time: Duration::from_secs(600),
         work: Duration::from_secs(600),
     };
 
-    /// Those of a case.
+    /// Returns the limits of a case.
     #[must_use]
     pub const fn of(heavy: bool, engine: Engine) -> Self {
         match (heavy, engine) {
@@ -55,10 +55,10 @@ impl Bounds {
 }
 
 impl Case {
-    /// Runs the case with `scripts`. A panic and a case that takes more than `bounds` are failures too.
+    /// Runs the case with `scripts`. A panic, and a case that exceeds `bounds`, are failures too.
     ///
     /// # Errors
-    /// What the case found wrong.
+    /// The violation that the case found.
     pub async fn run_on(&'static self, place: &Place, scripts: Scripts, bounds: Bounds) -> Outcome {
         let world = World::new(place.ways().clone(), scripts)?;
         let worked = Arc::new(AtomicU64::new(0));
@@ -89,7 +89,7 @@ impl Case {
     }
 }
 
-/// A case whose processor time is added up, in nanoseconds. What it spawns counts for nothing.
+/// A case whose processor time is added up, in nanoseconds. Tasks that it spawns do not count.
 struct Metered<'a> {
     case: BoxFuture<'a, Outcome>,
     metered: Arc<AtomicU64>,
@@ -108,13 +108,13 @@ impl Future for Metered<'_> {
     }
 }
 
-/// The processor time that this thread has had.
+/// Returns the processor time of this thread.
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// Nothing is ever written outside of the namespace.
+/// Checks that no key exists outside of the namespace.
 async fn alone(place: &Place) -> Outcome {
     let namespace = &place.ways().namespace;
     let beside = format!("{namespace}{BESIDE}");

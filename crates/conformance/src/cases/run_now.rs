@@ -1,4 +1,4 @@
-//! run_now: a job that waits for its time, or for its next run, runs at once.
+//! run_now: a job that waits for its due time, or for its retry, runs at once.
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ cases![
     a_record_without_its_queue_goes_where_its_route_says,
 ];
 
-/// As `somebody` says.
+/// Calls the verb as the actor `somebody`.
 async fn run_now(world: &World, id: &str) -> Got<RunNow> {
     let broker = world.broker.clone().acting_as("somebody");
     Ok(broker.run_now(&world.read(id).await?).await?)
 }
 
-/// To the end of it, once.
+/// The job goes to the end of its queue, once.
 async fn a_delayed_job_comes_to_its_queue(world: &World) -> Outcome {
     world.put_jobs(&[delayed(world, "a", 5_000)?]).await?;
     world.put(&["b"]).await?;
@@ -51,7 +51,7 @@ async fn a_delayed_job_comes_to_its_queue(world: &World) -> Outcome {
     Ok(())
 }
 
-/// After a failure.
+/// The job waits for its retry after a failure.
 async fn so_does_one_that_waits_for_its_next_run(world: &World) -> Outcome {
     let mut job = world.job("a")?;
     job.retries = 1;
@@ -70,7 +70,7 @@ async fn so_does_one_that_waits_for_its_next_run(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Only for them.
+/// It still waits for its prerequisites.
 async fn one_that_waits_for_others_waits_for_no_time(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     let mut job = after(world, "a", &["first"])?;
@@ -85,7 +85,7 @@ async fn one_that_waits_for_others_waits_for_no_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It says why.
+/// The answer has the reason.
 async fn what_waits_for_no_time_is_left_alone(world: &World) -> Outcome {
     let ended = world.started("ended").await?;
     world.finish(&ended, "42").await?;
@@ -99,13 +99,13 @@ async fn what_waits_for_no_time_is_left_alone(world: &World) -> Outcome {
     same!(run_now(world, "ready").await?, RunNow::Ready);
     same!(world.broker.run_now(&gone).await?, RunNow::Missing);
     world.unchanged(&before).await?;
-    // What an old client left under that name is no job.
+    // A key that an old client left under that name is no job.
     world.raw::<()>(&["LPUSH", &world.key("gone"), "x"]).await?;
     same!(world.broker.run_now(&gone).await?, RunNow::Missing);
     Ok(())
 }
 
-/// As any that comes to a fair queue.
+/// The same holds for each job that comes to a fair queue.
 async fn its_key_may_have_to_wait_for_its_turn(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "k", &["a"]).await?;
@@ -120,7 +120,7 @@ async fn its_key_may_have_to_wait_for_its_turn(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its time stays what it was.
+/// Its due time stays unchanged.
 async fn one_that_is_due_is_not_put_off(world: &World) -> Outcome {
     world.put_jobs(&[delayed(world, "a", 5_000)?]).await?;
     world.pass(9_000);
@@ -131,7 +131,7 @@ async fn one_that_is_due_is_not_put_off(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Another client's.
+/// The record is that of a foreign client.
 async fn a_record_without_its_queue_goes_where_its_route_says(world: &World) -> Outcome {
     let fields = [
         "HSET",

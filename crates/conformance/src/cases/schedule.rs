@@ -1,5 +1,4 @@
-//! schedule: schedules are kept, changed and forgotten, and nothing that somebody else decided meanwhile is
-//! undone.
+//! schedule: schedules are stored, changed and deleted, without undoing concurrent decisions.
 
 use meshwork_broker::{Clock, Error, Put, Ran, Scheduled};
 use meshwork_model::schedule::Schedule;
@@ -30,10 +29,10 @@ cases![
     far_away_times_are_whole_numbers,
 ];
 
-/// The first slot of schedules that come every ten seconds.
+/// First slot of schedules with an interval of ten seconds.
 pub(super) const SLOT: u64 = START - 123 + 10_000;
 
-/// A schedule named `s`, whose job is for any worker of type `osis`.
+/// Returns a schedule named `s`, whose job is for any worker of type `osis`.
 pub(super) fn every(world: &World, rhythm: &str) -> Result<Schedule, Failure> {
     named(world, "s", rhythm)
 }
@@ -43,7 +42,7 @@ pub(super) fn named(world: &World, name: &str, rhythm: &str) -> Result<Schedule,
     Ok(Schedule::new(name.parse()?, timing, world.job("any")?))
 }
 
-/// Stores it; it is new.
+/// Stores a new schedule.
 pub(super) async fn put(world: &World, schedule: &Schedule) -> Outcome {
     same!(
         world.broker.put_schedule(schedule, false).await?,
@@ -57,12 +56,12 @@ pub(super) async fn read(world: &World) -> Result<Scheduled, Failure> {
     read.ok_or_else(|| Failure::new("the schedule is not there"))
 }
 
-/// How many jobs a tick stored.
+/// Runs a tick, and returns the number of stored jobs.
 async fn stored(world: &World) -> Result<usize, Failure> {
     Ok(world.broker.tick().await?.stored)
 }
 
-/// Each part, and what is known of it so far.
+/// Each property is stored, and the state so far.
 async fn is_kept_as_it_is(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     schedule.timing.end = Some(SLOT + 1_000_000);
@@ -85,7 +84,7 @@ async fn is_kept_as_it_is(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever adds it again is told.
+/// A second call that adds it gets an error.
 async fn is_not_overwritten(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
     let before = world.all().await?;
@@ -107,7 +106,7 @@ async fn what_cannot_be_meant_is_not_kept(world: &World) -> Outcome {
     world.unchanged("").await
 }
 
-/// A slot that is due runs as it was; those that follow, as it is.
+/// A due slot follows the old version; later slots the new one.
 async fn another_takes_its_place_without_a_gap(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
     world.at(SLOT + 5);
@@ -123,7 +122,7 @@ async fn another_takes_its_place_without_a_gap(world: &World) -> Outcome {
     same!(read.position, Some(SLOT + 5));
     same!(read.created_at, "2023-11-14T22:13:20.123Z");
     same!(read.updated_at, "2023-11-14T22:13:30.005Z");
-    // 1,700,000,010 is no multiple of seven; the next one is the slot.
+    // 1,700,000,010 is no multiple of seven; the slot is the next one.
     let next = SLOT.div_ceil(7_000) * 7_000;
     same!(read.next, Some(next));
     world.at(next);
@@ -146,7 +145,7 @@ async fn a_due_slot_that_cannot_be_decided_keeps_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Neither when it is replaced nor when it goes on.
+/// Neither a replacement nor a resumption repeats a slot.
 async fn a_clock_that_went_back_brings_no_slot_again(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     schedule.overlap = Overlap::Allow;
@@ -165,7 +164,7 @@ async fn a_clock_that_went_back_brings_no_slot_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What comes meanwhile does not run.
+/// Slots during the pause do not run.
 async fn rests_and_goes_on(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     (schedule.catch_up, schedule.overlap) = (CatchUp::All(9), Overlap::Allow);
@@ -190,7 +189,7 @@ async fn rests_and_goes_on(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A new release of its owner does not wake it.
+/// A new release of its owner does not resume it.
 async fn rests_on_when_it_is_replaced(world: &World) -> Outcome {
     let schedule = every(world, "@every 10s")?;
     put(world, &schedule).await?;
@@ -206,7 +205,7 @@ async fn rests_on_when_it_is_replaced(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its jobs stay; added again, it begins anew.
+/// Its jobs stay; if it is added again, it starts from the beginning.
 async fn is_forgotten(world: &World) -> Outcome {
     let schedule = every(world, "@every 10s")?;
     put(world, &schedule).await?;
@@ -231,7 +230,7 @@ async fn what_is_not_there_is_not_changed(world: &World) -> Outcome {
     check!(!world.broker.resume_schedule(&name).await?);
     check!(!world.broker.remove_schedule(&name).await?);
     check!(world.broker.read_schedule(&name).await?.is_none());
-    // A key of somebody else's.
+    // A key of another program.
     let key = world.keys().schedule(&name);
     world.raw::<()>(&["SET", &key, "x"]).await?;
     let before = world.all().await?;
@@ -239,7 +238,7 @@ async fn what_is_not_there_is_not_changed(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Names that are none of ours are passed over.
+/// Foreign names are skipped.
 async fn a_page_has_all(world: &World) -> Outcome {
     for n in 0..30 {
         put(world, &named(world, &format!("s{n}"), "@hourly")?).await?;
@@ -267,7 +266,7 @@ async fn a_page_has_all(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Beside its slots, also while it rests.
+/// The run is in addition to its slots, also during a pause.
 async fn runs_by_hand(world: &World) -> Outcome {
     let schedule = every(world, "@every 10s")?;
     put(world, &schedule).await?;
@@ -287,7 +286,7 @@ async fn runs_by_hand(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The policy holds for it too, and a full queue is told and not tried again.
+/// The policy applies to it too, and a full queue is reported and not tried again.
 async fn does_not_run_by_hand_beside_itself(world: &World) -> Outcome {
     let schedule = every(world, "@every 10s")?;
     put(world, &schedule).await?;
@@ -305,7 +304,7 @@ async fn does_not_run_by_hand_beside_itself(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Neither before a slot was decided, nor before it became another.
+/// A version from before a decision of a slot, or before a change, decides nothing.
 async fn what_was_read_before_a_change_decides_nothing(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     schedule.overlap = Overlap::Allow;
@@ -323,7 +322,7 @@ async fn what_was_read_before_a_change_decides_nothing(world: &World) -> Outcome
     world.unchanged(&before).await
 }
 
-/// The others are told.
+/// The other calls get an error.
 async fn of_many_who_add_it_at_once_one_does(world: &World) -> Outcome {
     let schedule = every(world, "@every 10s")?;
     let all = (0..8).map(|_| world.broker.put_schedule(&schedule, false));
@@ -333,13 +332,13 @@ async fn of_many_who_add_it_at_once_one_does(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever changes it has a clock that is late: what was decided since it was read stays decided.
+/// The caller's clock is late: slots that were decided meanwhile stay decided.
 async fn a_change_beside_a_slot_takes_nothing_back(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
     let (clock, _) = Clock::manual(SLOT);
     let ahead = world.broker.clone().with_clock(clock);
     let changed = every(world, "@every 7s")?;
-    // The two go step by step, with no step more for a script that the server does not know yet.
+    // Both calls advance step by step, without an additional step for a script that the server does not have yet.
     world.broker.load().await?;
     let (ticked, changed) =
         futures_util::future::try_join(ahead.tick(), world.broker.put_schedule(&changed, true))
@@ -349,7 +348,7 @@ async fn a_change_beside_a_slot_takes_nothing_back(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Only what is due first.
+/// Only the earliest due time sends a wake-up.
 async fn wakes_whoever_waits_for_what_is_due(world: &World) -> Outcome {
     let due = world.named("DUE")?;
     put(world, &named(world, "a", "@hourly")?).await?;
@@ -362,7 +361,7 @@ async fn wakes_whoever_waits_for_what_is_due(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A sorted set holds them exactly.
+/// A sorted set stores them exactly.
 async fn far_away_times_are_whole_numbers(world: &World) -> Outcome {
     put(world, &every(world, "0 0 29 2 *")?).await?;
     let next: String = world

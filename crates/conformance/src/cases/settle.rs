@@ -1,4 +1,4 @@
-//! settle: more jobs may wait for one than the call that ends it tells.
+//! settle: notifies dependents beyond the number that the end of a job notifies.
 
 use meshwork_broker::Retried;
 
@@ -21,7 +21,7 @@ cases![
     goes_on_after_a_list_that_is_none,
 ];
 
-/// Stores `first` and so many jobs that wait for it: `j0`, `j1` …
+/// Stores `first` and this many dependents: `j0`, `j1` …
 pub(super) async fn put_dependants(world: &World, many: usize) -> Outcome {
     world.put(&["first"]).await?;
     for from in (0..many).step_by(1000) {
@@ -38,7 +38,7 @@ async fn ready(world: &World) -> Result<usize, Failure> {
     Ok(world.waiting().await?.len())
 }
 
-/// In the order in which they came.
+/// The order is that of their submission.
 async fn tells_what_was_left_over(world: &World) -> Outcome {
     put_dependants(world, 150).await?;
     run(world, "first", true).await?;
@@ -57,7 +57,8 @@ async fn tells_what_was_left_over(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Who waits for others too waits on; the rest is ready, dated, watched no more, and on its old list.
+/// A dependent with other prerequisites goes on waiting. The others are ready, with a time, without a watch, and on
+/// their old list.
 async fn tells_as_the_end_itself_does(world: &World) -> Outcome {
     put_dependants(world, 100).await?;
     migrate(world, "dual").await?;
@@ -72,7 +73,7 @@ async fn tells_as_the_end_itself_does(world: &World) -> Outcome {
         job.route.script_type = "python".parse()?;
     }
     world.put_jobs(&jobs).await?;
-    // A list of those who wait may name one that does not.
+    // A list of dependents may name a job that does not wait.
     let next = format!("{}first", world.named("NEXT")?);
     world.raw::<()>(&["RPUSH", &next, "stranger"]).await?;
     run(world, "first", true).await?;
@@ -101,7 +102,7 @@ async fn tells_as_the_end_itself_does(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Who is left over then hears of it by the watch.
+/// The watch notifies the remaining dependents then.
 async fn a_list_that_is_none_lets_the_job_end(world: &World) -> Outcome {
     put_dependants(world, 101).await?;
     world
@@ -113,7 +114,7 @@ async fn a_list_that_is_none_lets_the_job_end(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And says whether there are more.
+/// The answer says whether there are more.
 async fn tells_a_bounded_number(world: &World) -> Outcome {
     put_dependants(world, 2500).await?;
     run(world, "first", true).await?;
@@ -124,7 +125,7 @@ async fn tells_a_bounded_number(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each of them, with the reason.
+/// Each dependent fails, with the reason.
 async fn fails_those_of_a_failed_job(world: &World) -> Outcome {
     put_dependants(world, 150).await?;
     run(world, "first", false).await?;
@@ -138,13 +139,13 @@ async fn fails_those_of_a_failed_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor is it written down.
+/// No entry is written either.
 async fn nobody_to_tell_is_no_error(world: &World) -> Outcome {
     check!(!world.broker.settle().await?);
     world.unchanged("").await
 }
 
-/// Also for the many that were noted by nobody in particular.
+/// The end is noted 2,000 more times.
 async fn an_end_noted_twice_is_one(world: &World) -> Outcome {
     put_dependants(world, 110).await?;
     run(world, "first", true).await?;
@@ -159,7 +160,7 @@ async fn an_end_noted_twice_is_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It has not ended: whoever was not told yet is told of its next end.
+/// The job has not ended: remaining dependents wait for its next end.
 async fn those_of_a_job_that_runs_again_wait_on(world: &World) -> Outcome {
     put_dependants(world, 150).await?;
     run(world, "first", true).await?;
@@ -179,7 +180,7 @@ async fn those_of_a_job_that_runs_again_wait_on(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its record was deleted before all knew.
+/// Its record was deleted before all were notified.
 async fn a_finished_job_that_is_gone_had_finished(world: &World) -> Outcome {
     for (well, left) in [(true, 2500), (false, 0)] {
         put_dependants(world, 2500).await?;
@@ -192,7 +193,7 @@ async fn a_finished_job_that_is_gone_had_finished(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Who waits for an id waits for the job that has it.
+/// A dependent waits for the job that has the id now.
 async fn a_deleted_job_that_is_there_again_is_waited_for(world: &World) -> Outcome {
     put_dependants(world, 3).await?;
     world.broker.delete(&world.read("first").await?).await?;
@@ -204,7 +205,7 @@ async fn a_deleted_job_that_is_there_again_is_waited_for(world: &World) -> Outco
     Ok(())
 }
 
-/// Somebody may have put something else there.
+/// The key may have another type.
 async fn goes_on_after_a_list_that_is_none(world: &World) -> Outcome {
     put_dependants(world, 110).await?;
     run(world, "first", true).await?;

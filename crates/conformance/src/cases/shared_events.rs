@@ -1,4 +1,4 @@
-//! Events that happened to several jobs alike: one entry for up to 32 of them, and everything of it told.
+//! Events of several jobs with the same change: one entry for up to 32 jobs, without loss of information.
 
 use super::wishes::exchange;
 use super::{Outcome, World, cases, check, same};
@@ -11,7 +11,7 @@ cases![
     each_job_is_told_to_those_who_ask,
 ];
 
-/// The entries as they lie there: what names the jobs, these, and what happened.
+/// Returns the stored entries: the field that names the jobs, their number, and the change.
 async fn entries(world: &World) -> Result<Vec<(String, usize, String)>, super::Failure> {
     let events = world.keys().events();
     let entries: Vec<(String, Vec<String>)> = world.raw(&["XRANGE", &events, "-", "+"]).await?;
@@ -26,7 +26,7 @@ fn entry(name: &str, jobs: usize, what: &str) -> (String, usize, String) {
     (name.to_owned(), jobs, what.to_owned())
 }
 
-/// Of 70 jobs, 32, 32 and 6; likewise when they start, and when they end.
+/// 70 jobs have entries of 32, 32 and 6; also when they start, and when they end.
 async fn jobs_of_one_call_share_entries(world: &World) -> Outcome {
     let jobs: Result<Vec<_>, _> = (0..70).map(|n| world.job(&format!("j{n}"))).collect();
     world.put_jobs(&jobs?).await?;
@@ -44,7 +44,7 @@ async fn jobs_of_one_call_share_entries(world: &World) -> Outcome {
     Ok(())
 }
 
-/// In its note, its doer, or what happened.
+/// They differ in the note, the actor, or the change.
 async fn what_differs_stands_apart(world: &World) -> Outcome {
     let mut other = world.job("c")?;
     other.route.script_type = "sal".parse()?;
@@ -77,7 +77,7 @@ async fn what_differs_stands_apart(world: &World) -> Outcome {
     Ok(())
 }
 
-/// For whoever reads only that.
+/// The entry has the earlier format, for readers that know only that.
 async fn one_alone_is_told_as_ever(world: &World) -> Outcome {
     let job = world.started("a").await?;
     world.finish(&job, "42").await?;
@@ -90,7 +90,7 @@ async fn one_alone_is_told_as_ever(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Others may call their jobs as they like.
+/// Foreign clients may choose any id.
 async fn an_id_with_a_blank_stands_alone(world: &World) -> Outcome {
     for id in ["a", "b c", "d", "e"] {
         world.put_foreign(id, &[("script", "1")]).await?;
@@ -102,7 +102,7 @@ async fn an_id_with_a_blank_stands_alone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// By the verb that reads them.
+/// The verb that reads events returns one for each job.
 async fn each_job_is_told_to_those_who_ask(world: &World) -> Outcome {
     world.put(&["a"]).await?;
     world.put_jobs(&[world.job("b")?, world.job("c")?]).await?;

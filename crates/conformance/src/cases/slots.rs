@@ -1,4 +1,4 @@
-//! Slots: how many jobs of a queue, or of a key, run at once. However a run ends, its slot is free again.
+//! Slots: the number of running jobs of a queue, or of a key. Each end of a run frees its slot.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn one(world: &World) -> Result<Claimed, Failure> {
     world.take_one().await
 }
 
-/// And the queue is held as long as it is worth.
+/// The answer has the time for which the queue is full.
 async fn so_many_run_at_once(world: &World) -> Outcome {
     set(world, "concurrency=2").await?;
     world.put(&["a", "b", "c", "d"]).await?;
@@ -101,7 +101,7 @@ async fn end(world: &World, run: &Claimed, way: &str) -> Outcome {
     Ok(())
 }
 
-/// Whether it ended well or not, or its record was deleted by somebody.
+/// The run succeeds or fails, or its record is deleted.
 async fn however_a_run_ends_its_slot_is_free(world: &World) -> Outcome {
     for way in WAYS {
         set(world, "concurrency=1").await?;
@@ -121,7 +121,7 @@ async fn however_a_run_ends_its_slot_is_free(world: &World) -> Outcome {
     Ok(())
 }
 
-/// First in its queue, before jobs of others. Only of a record that somebody deleted it is learnt later.
+/// The next job is first in its queue, before jobs of other keys. Only the deletion of a record is noticed later.
 async fn however_a_run_of_a_key_ends_the_next_one_is_there(world: &World) -> Outcome {
     for way in WAYS {
         set(world, "key_concurrency=1").await?;
@@ -149,7 +149,7 @@ async fn however_a_run_of_a_key_ends_the_next_one_is_there(world: &World) -> Out
     Ok(())
 }
 
-/// Not sooner: it may run still.
+/// It is not free earlier: the run may go on.
 async fn a_slot_of_a_dead_worker_is_taken_until_its_lease_ends(world: &World) -> Outcome {
     set(world, "concurrency=1").await?;
     world.put(&["a", "b"]).await?;
@@ -164,7 +164,7 @@ async fn a_slot_of_a_dead_worker_is_taken_until_its_lease_ends(world: &World) ->
     Ok(())
 }
 
-/// By whoever wants one, for none with a lease is taken from its job.
+/// Any worker that needs a slot frees it; slots with a lease stay.
 async fn a_slot_that_was_left_behind_is_found(world: &World) -> Outcome {
     set(world, "concurrency=2").await?;
     world.put(&["a", "b", "c"]).await?;
@@ -177,7 +177,7 @@ async fn a_slot_that_was_left_behind_is_found(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever looks finds nothing to do, and does not look each millisecond, whatever the rate leaves.
+/// A check finds nothing to do, and does not repeat each millisecond, whatever the rate allows.
 async fn who_is_set_aside_stays_so_without_a_slot(world: &World) -> Outcome {
     set(world, "key_concurrency=1 key_rate=bucket:5:600000").await?;
     put_keyed(world, "k", &["a", "b", "c"]).await?;
@@ -189,7 +189,7 @@ async fn who_is_set_aside_stays_so_without_a_slot(world: &World) -> Outcome {
     Ok(())
 }
 
-/// For what starts from then on.
+/// The new limit applies to later starts.
 async fn a_limit_that_changes_holds_at_once(world: &World) -> Outcome {
     set(world, "concurrency=3").await?;
     world.put(&["a", "b", "c", "d", "e"]).await?;
@@ -205,7 +205,7 @@ async fn a_limit_that_changes_holds_at_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// No slot, and nobody set aside.
+/// Neither slots nor jobs that are set aside are left.
 async fn a_limit_that_is_taken_away_leaves_nothing(world: &World) -> Outcome {
     set(world, "concurrency=9 key_concurrency=1").await?;
     put_keyed(world, "k", &["a", "b", "c", "d"]).await?;
@@ -224,7 +224,7 @@ async fn a_limit_that_is_taken_away_leaves_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// They are one queue.
+/// All priorities are one queue.
 async fn all_priorities_share_them(world: &World) -> Outcome {
     set(world, "concurrency=2 key_concurrency=1").await?;
     let queue = world.queue();
@@ -247,7 +247,7 @@ async fn all_priorities_share_them(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And no part in those of others.
+/// A key does not share the slots of others.
 async fn each_key_has_its_own(world: &World) -> Outcome {
     set(world, "key_concurrency=2").await?;
     put_keyed(world, "k", &["a", "b", "c"]).await?;
@@ -259,7 +259,7 @@ async fn each_key_has_its_own(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As many run as there are.
+/// Their number is not limited.
 async fn jobs_without_a_key_need_none_of_a_key(world: &World) -> Outcome {
     set(world, "key_concurrency=1").await?;
     world.put(&["a", "b"]).await?;
@@ -268,7 +268,7 @@ async fn jobs_without_a_key_need_none_of_a_key(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The queue's and the key's.
+/// Both limits apply: that of the queue and that of the key.
 async fn both_limits_hold(world: &World) -> Outcome {
     set(world, "concurrency=2 key_concurrency=1").await?;
     put_keyed(world, "k", &["a", "b"]).await?;
@@ -282,7 +282,7 @@ async fn both_limits_hold(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Of which we know nothing before they start.
+/// Their records are unknown before they start.
 async fn jobs_of_other_clients_need_one_too(world: &World) -> Outcome {
     set(world, "concurrency=1").await?;
     for id in ["a", "b"] {
@@ -297,7 +297,7 @@ async fn jobs_of_other_clients_need_one_too(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Of the queue that they go back to.
+/// The slot is of the queue to which they return.
 async fn jobs_from_old_lists_need_one_too(world: &World) -> Outcome {
     set(world, "concurrency=1").await?;
     let list = format!("{}old", world.named("OLD_TYPE")?);
@@ -341,7 +341,7 @@ async fn jobs_from_old_lists_need_one_too(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It belongs to the run of today.
+/// The slot belongs to the current run.
 async fn a_stale_report_frees_no_slot(world: &World) -> Outcome {
     set(world, "concurrency=1 key_concurrency=1").await?;
     put_keyed(world, "k", &["a", "b"]).await?;
@@ -358,7 +358,7 @@ async fn a_stale_report_frees_no_slot(world: &World) -> Outcome {
     Ok(())
 }
 
-/// No limit can be kept there; nothing is lost because of it.
+/// The limit cannot be kept then, and no job is lost because of it.
 async fn a_key_like_slots_holds_nobody_up(world: &World) -> Outcome {
     set(world, "concurrency=1").await?;
     let slots = format!("{}{}", world.named("SLOTS")?, world.queue());

@@ -1,5 +1,4 @@
-//! Fencing: whoever does not hold the job any more, in whichever way it was lost, can say what it
-//! likes; nothing changes.
+//! Fencing: a worker that has lost a job in any way can send any report; nothing changes.
 
 use meshwork_broker::{Claimed, Failed, Finished, Released};
 use meshwork_model::outcome::FailureKind;
@@ -20,7 +19,7 @@ cases![
     while_the_same_worker_has_it_again,
 ];
 
-/// Every report with an old claim: the answers, and that nothing changed.
+/// Sends every report with an old claim; checks the answers, and that nothing changed.
 async fn refused(world: &World, old: &Claimed) -> Outcome {
     let before = world.all().await?;
     let lease = world.lease(&old.job.id).await?;
@@ -38,12 +37,12 @@ async fn refused(world: &World, old: &Claimed) -> Outcome {
     let gone = world.renew(WORKER, std::slice::from_ref(old)).await?;
     same!(gone, [old.job.id.as_str()]);
     same!(world.lease(&old.job.id).await?, lease);
-    // The renewal itself registers the listener, and nothing else.
+    // The renewal itself writes the registration, and nothing else.
     world.raw::<()>(&["DEL", &world.keys().feeds()]).await?;
     world.unchanged(&before).await
 }
 
-/// A running job with retries, asked to reply.
+/// Starts a job with retries and a reply.
 async fn running(world: &World) -> Result<Claimed, Failure> {
     let mut job = world.job("j1")?;
     (job.retries, job.reply) = (3, true);
@@ -60,14 +59,14 @@ async fn taken_over(world: &World) -> Result<(Claimed, Claimed), Failure> {
     Ok((old, new))
 }
 
-/// The lease ended, and the job waits.
+/// The lease expired, and the job waits.
 async fn after_the_job_was_taken_back(world: &World) -> Outcome {
     let old = running(world).await?;
     world.lose_all().await?;
     refused(world, &old).await
 }
 
-/// And runs again elsewhere.
+/// The job runs again elsewhere.
 async fn while_another_worker_has_it(world: &World) -> Outcome {
     let (old, new) = taken_over(world).await?;
     refused(world, &old).await?;
@@ -75,7 +74,7 @@ async fn while_another_worker_has_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And has ended there, one way or the other.
+/// The job has ended there, with a success or a failure.
 async fn after_another_worker_ended_it(world: &World) -> Outcome {
     let (old, new) = taken_over(world).await?;
     world.finish(&new, "42").await?;
@@ -86,14 +85,14 @@ async fn after_another_worker_ended_it(world: &World) -> Outcome {
     refused(world, &old).await
 }
 
-/// Somebody stopped it.
+/// The job was cancelled.
 async fn after_the_job_was_stopped(world: &World) -> Outcome {
     let old = running(world).await?;
     world.broker.cancel(&old.job, "stopped", true).await?;
     refused(world, &old).await
 }
 
-/// It is not there any more.
+/// The job no longer exists.
 async fn after_the_job_was_deleted(world: &World) -> Outcome {
     let old = running(world).await?;
     world.broker.cancel(&old.job, "stopped", true).await?;
@@ -117,7 +116,7 @@ async fn after_its_id_was_used_again(world: &World) -> Outcome {
     refused(world, &old).await
 }
 
-/// It had ended, and somebody wants it to run again.
+/// The job had ended, and was retried by hand.
 async fn after_it_was_asked_for_again(world: &World) -> Outcome {
     let old = running(world).await?;
     world.finish(&old, "42").await?;
@@ -129,7 +128,7 @@ async fn after_it_was_asked_for_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The worker itself gave it away.
+/// The worker itself released the job.
 async fn after_it_was_handed_back(world: &World) -> Outcome {
     let old = running(world).await?;
     world.broker.release(&old).await?;

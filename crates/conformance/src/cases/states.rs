@@ -1,4 +1,4 @@
-//! Every status met with every event, on the real scripts, against the one table of changes.
+//! Every status with every event, on the real scripts, compared to the table of changes.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::{Failure, Outcome, World, cases, check, same};
 
 cases![the_scripts_keep_to_the_table];
 
-/// The job that the others wait for, or could wait for.
+/// The prerequisite of the other jobs, in fact or possibly.
 const FIRST: &str = "first";
 
-/// Brings a new job into `status`, with the claim that brought it there, or the last one before.
+/// Brings a new job into `status`. Returns the claim that led there, or the last one before.
 async fn job_in(world: &World, id: &str, status: Status, retries: u32) -> Result<Claimed, Failure> {
     let mut first = world.job(FIRST)?;
     first.route = Route::to("sal".parse()?);
@@ -59,7 +59,7 @@ async fn first_ends(world: &World, well: bool) -> Outcome {
     Ok(())
 }
 
-/// The first job ends; to a job that does not wait for it, somebody says so all the same.
+/// Ends the first job. A job that does not wait for it is notified all the same.
 async fn told_of_first(world: &World, id: &str, well: bool) -> Outcome {
     if world.read(id).await?.waiting > 0 {
         return first_ends(world, well).await;
@@ -80,12 +80,12 @@ async fn told_of_first(world: &World, id: &str, well: bool) -> Outcome {
         .await
 }
 
-/// Makes the event happen, as far as the scripts let it.
+/// Causes the event, as far as the scripts allow it.
 async fn happens(world: &World, claimed: &Claimed, event: Event) -> Outcome {
     let id = claimed.job.id.as_str();
     match event {
         Event::Claim => {
-            // The id is in the queue whatever the job's status is.
+            // The id is in the queue, whatever the job's status is.
             world.raw::<()>(&["LREM", &world.queue(), "0", id]).await?;
             world.push(id).await?;
             world.take(5).await?;
@@ -108,7 +108,7 @@ async fn happens(world: &World, claimed: &Claimed, event: Event) -> Outcome {
     Ok(())
 }
 
-/// A change that the table has happens; one that it has not changes nothing at all.
+/// A change in the table happens; any other event changes nothing.
 async fn the_scripts_keep_to_the_table(world: &World) -> Outcome {
     for status in Status::ALL {
         for event in Event::ALL {
@@ -123,7 +123,7 @@ async fn the_scripts_keep_to_the_table(world: &World) -> Outcome {
                     Failure::new(format!("{status} met with {event:?}: {failure}"))
                 })?,
             }
-            // The next one finds nothing of this one.
+            // The next case finds no state of this one.
             world.raw::<()>(&["FLUSHDB"]).await?;
             world.pass(LEASE_MS);
         }

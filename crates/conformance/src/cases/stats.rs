@@ -1,4 +1,4 @@
-//! stats: the figures of all queues, as one call tells them. Looking changes nothing.
+//! stats: the figures of all queues in one call, which changes nothing.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ cases![
     looking_changes_nothing,
 ];
 
-/// After a whole search.
+/// Returns the figures after a complete search.
 async fn look(world: &World) -> Got<Stats> {
     let mut known = KnownQueues::default();
     Ok(world.broker.stats(&mut known, true).await?)
@@ -41,7 +41,7 @@ fn names(stats: &Stats) -> Vec<&str> {
     queues.map(|figures| figures.queue.as_str()).collect()
 }
 
-/// Each priority its own, and an empty queue its counts.
+/// Each priority has its own, and an empty queue has its counters.
 async fn each_list_has_its_depth_and_its_figures(world: &World) -> Outcome {
     let high = format!("{}:prio:0", world.queue());
     let mut job = world.job("high")?;
@@ -72,7 +72,7 @@ async fn each_list_has_its_depth_and_its_figures(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Since when it has been ready: it may have waited for something else before.
+/// The time is that since which the job has been ready; it may have waited for something else before.
 async fn the_oldest_job_is_told_by_its_record(world: &World) -> Outcome {
     world.put_jobs(&[delayed(world, "late", 1_000)?]).await?;
     world.pass(1_000);
@@ -85,7 +85,7 @@ async fn the_oldest_job_is_told_by_its_record(world: &World) -> Outcome {
     taken(world, 1).await?;
     let stats = look(world).await?;
     same!(of(&stats, &world.queue())?.oldest_ms, Some(7));
-    // An id without a record has been ready since nobody knows when.
+    // The time of an id without a record is unknown.
     world
         .raw::<()>(&["RPUSH", &world.queue(), "nobody"])
         .await?;
@@ -93,7 +93,8 @@ async fn the_oldest_job_is_told_by_its_record(world: &World) -> Outcome {
     Ok(())
 }
 
-/// How many there are, and when the next slot is due, decided or not; one that rests never is.
+/// The figures have the number of schedules and the time of the next slot, decided or not. A paused schedule has
+/// none.
 async fn schedules_and_the_next_slot(world: &World) -> Outcome {
     let stats = look(world).await?;
     same!((stats.schedules, stats.next_slot_ms), (0, None));
@@ -114,7 +115,7 @@ async fn schedules_and_the_next_slot(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What runs, waits, is overdue, has ended, and is set aside.
+/// The figures have the jobs that run, wait, are overdue, have ended, and are set aside.
 async fn what_is_told_of_the_whole(world: &World) -> Outcome {
     set(world, "key_concurrency=1").await?;
     put_keyed(world, "k", &["a", "b", "c"]).await?;
@@ -144,7 +145,7 @@ async fn what_is_told_of_the_whole(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Those that are alive.
+/// Only live workers count.
 async fn who_is_there_and_who_listens(world: &World) -> Outcome {
     world.renew("w1-a", &[]).await?;
     world.renew("w2-b", &[]).await?;
@@ -166,7 +167,7 @@ async fn who_is_there_and_who_listens(world: &World) -> Outcome {
     Ok(())
 }
 
-/// When neither ids nor figures nor listeners are left.
+/// Neither ids nor counters nor registrations are left.
 async fn a_queue_that_is_gone_is_told_no_more(world: &World) -> Outcome {
     world.put(&["a"]).await?;
     let mut known = KnownQueues::default();
@@ -182,7 +183,7 @@ async fn a_queue_that_is_gone_is_told_no_more(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Among more keys than one look passes.
+/// There are more keys than one call reads.
 async fn the_search_for_queues_goes_on(world: &World) -> Outcome {
     let mut pipe = redis::pipe();
     for n in 0..25_000 {
@@ -200,7 +201,7 @@ async fn the_search_for_queues_goes_on(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each by itself.
+/// Each is skipped separately.
 async fn odd_keys_are_passed_over(world: &World) -> Outcome {
     let (text, odd) = (world.queue_of("text"), world.queue_of("odd"));
     world.raw::<()>(&["SET", &text, "x"]).await?;
@@ -220,7 +221,7 @@ async fn odd_keys_are_passed_over(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Not even what it finds gone.
+/// This holds even for keys that have expired.
 async fn looking_changes_nothing(world: &World) -> Outcome {
     world.started("a").await?;
     world.put_jobs(&[delayed(world, "x", 50)?]).await?;

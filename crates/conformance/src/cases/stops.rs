@@ -1,5 +1,5 @@
-//! Stopping a job that runs: its worker is asked, through the control queue of its type and with each
-//! renewal, and whatever becomes of the run, the job does not run again.
+//! Stop requests for running jobs: the worker receives the request through the control queue of its type and with
+//! each renewal. The job does not run again, whatever the end of the run.
 
 use meshwork_broker::{Cancelled, Claimed, Failed, Finished, Released};
 use meshwork_model::job::Job;
@@ -35,7 +35,7 @@ fn control(world: &World) -> Result<String, Failure> {
     Ok(world.keys().control_queue_type(&"osis".parse()?))
 }
 
-/// A job with retries that runs and is to stop.
+/// Starts a job with retries, and requests its stop.
 async fn asked(world: &World) -> Result<Claimed, Failure> {
     let mut job = world.job("j1")?;
     (job.retries, job.reply) = (5, true);
@@ -46,7 +46,7 @@ async fn asked(world: &World) -> Result<Claimed, Failure> {
     Ok(claimed)
 }
 
-/// It ended in error for the reason that was given, once and for all, and is no dead letter.
+/// Checks that it ended in error with the given reason, for good, and is no dead letter.
 async fn ended(world: &World, why: &str) -> Outcome {
     let record = world.record("j1").await?;
     let of = |name: &str| record.get(name).map(String::as_str);
@@ -58,7 +58,7 @@ async fn ended(world: &World, why: &str) -> Outcome {
     Ok(())
 }
 
-/// It runs on until then.
+/// The job runs until its worker stops it.
 async fn the_worker_is_asked(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let (record, lease) = (world.record("j1").await?, world.lease("j1").await?);
@@ -96,7 +96,7 @@ async fn force_ends_it_all_the_same(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A request that was lost on its way is not lost.
+/// A lost request reaches the worker with the renewal.
 async fn the_renewal_says_it_too(world: &World) -> Outcome {
     world.put(&["j0"]).await?;
     let other = world.take_one().await?;
@@ -111,7 +111,7 @@ async fn the_renewal_says_it_too(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Hero's.
+/// The run is one of Hero.
 async fn a_run_without_a_lease_is_stopped_by_its_old_queue(world: &World) -> Outcome {
     let fields = [
         ("status", "started"),
@@ -126,26 +126,26 @@ async fn a_run_without_a_lease_is_stopped_by_its_old_queue(world: &World) -> Out
     );
     let queue = world.keys().legacy_stop_queue(&"old-1".parse()?);
     same!(world.list(&queue).await?, ["j1"]);
-    // Hero's may have a name of an old one.
+    // Hero's worker may have the name of an old one.
     same!(world.list(&control(world)?).await?, ["j1"]);
     Ok(())
 }
 
-/// A run of a worker without leases, which names nobody.
+/// Creates a run of a worker without leases, which the record does not name.
 async fn foreign(world: &World, id: &str, more: &[(&str, &str)]) -> Result<Job, Failure> {
     let fields = [("status", "started"), ("script_type", "osis")];
     world.put_foreign(id, &[&fields[..], more].concat()).await?;
     world.read(id).await
 }
 
-/// The control queue of an instance.
+/// Returns the control queue of an instance.
 fn of_instance(world: &World, instance: &str) -> Result<String, Failure> {
     let (group, instance) = ("default".parse()?, instance.parse()?);
     let keys = world.keys();
     Ok(keys.control_queue_instance(&"osis".parse()?, &group, &instance))
 }
 
-/// Those whose presence is told, of that type alone; no stop queue is called by no name.
+/// Instances of that type with a registered presence receive the request; no stop queue has an empty name.
 async fn instances_without_a_lease_are_asked(world: &World) -> Outcome {
     for name in ["osis:default:1", "osis:default:2", "v:default:1"] {
         let key = format!("{}{name}", world.keys().presence_prefix());
@@ -171,7 +171,7 @@ async fn instances_without_a_lease_are_asked(world: &World) -> Outcome {
         .iter()
         .filter(|key| key.contains(":ctl:") || key.contains(":stop_queue"));
     same!(asked.count(), queues.len());
-    // One that holds a lease is one of ours, which hears the queue of its type.
+    // A worker with a lease is one of Meshwork's, which reads the queue of its type.
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     let claimed = world.started("j2").await?;
     let said = world
@@ -185,7 +185,7 @@ async fn instances_without_a_lease_are_asked(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whether its presence is told or not, and once.
+/// The instance receives the request once, with or without a registered presence.
 async fn the_instance_that_it_was_sent_to_is_asked(world: &World) -> Outcome {
     let queue = format!("{}:group:default:inst:3", world.queue());
     let third = of_instance(world, "3")?;
@@ -207,7 +207,7 @@ async fn the_instance_that_it_was_sent_to_is_asked(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It hears the queue of its type, whatever name its job's client gave.
+/// It reads the queue of its type, whatever name the job's client gave.
 async fn a_worker_with_a_lease_has_no_stop_queue(world: &World) -> Outcome {
     let fields = [
         ("script_type", "osis"),
@@ -229,7 +229,7 @@ async fn a_request_that_nobody_takes_ends(world: &World) -> Outcome {
     let job = foreign(world, "j1", &[]).await?;
     world.broker.cancel(&job, "enough", false).await?;
     check!((50_000..=60_000).contains(&left().await?));
-    // The later one waits as long.
+    // The later request waits as long.
     world
         .raw::<()>(&["PEXPIRE", &control(world)?, "20000"])
         .await?;
@@ -250,7 +250,7 @@ async fn what_others_asked_does_not_end(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nobody has to be asked.
+/// No worker needs the request.
 async fn a_job_that_waits_ends_at_once(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.reply = true;
@@ -263,7 +263,7 @@ async fn a_job_that_waits_ends_at_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is there.
+/// The result exists.
 async fn a_result_that_was_quicker_counts(world: &World) -> Outcome {
     let claimed = asked(world).await?;
     same!(world.finish(&claimed, "42").await?, Finished::Finished);
@@ -272,7 +272,7 @@ async fn a_result_that_was_quicker_counts(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whatever kind it is, and whatever it says.
+/// The kind of the failure and its message do not matter.
 async fn a_failure_is_not_retried(world: &World) -> Outcome {
     for kind in [FailureKind::Script, FailureKind::Stopped] {
         let claimed = asked(world).await?;
@@ -283,7 +283,7 @@ async fn a_failure_is_not_retried(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its worker stopped before it could.
+/// Its worker shut down before it could stop the job.
 async fn a_job_handed_back_ends(world: &World) -> Outcome {
     let claimed = asked(world).await?;
     same!(world.broker.release(&claimed).await?, Released::Released);
@@ -291,7 +291,7 @@ async fn a_job_handed_back_ends(world: &World) -> Outcome {
     ended(world, "enough").await
 }
 
-/// Nobody else takes it.
+/// No other worker takes it.
 async fn a_job_whose_worker_is_gone_ends(world: &World) -> Outcome {
     asked(world).await?;
     let back = world.lose_all().await?;
@@ -302,7 +302,7 @@ async fn a_job_whose_worker_is_gone_ends(world: &World) -> Outcome {
     ended(world, "enough").await
 }
 
-/// The request was for the run before.
+/// The request was for the earlier run.
 async fn whoever_asks_for_it_again_is_not_stopped(world: &World) -> Outcome {
     let claimed = asked(world).await?;
     world
@@ -322,7 +322,7 @@ async fn whoever_asks_for_it_again_is_not_stopped(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The renewal is there.
+/// The renewal has the request.
 async fn a_control_queue_that_is_no_list_is_no_hindrance(world: &World) -> Outcome {
     world.raw::<()>(&["SET", &control(world)?, "x"]).await?;
     let claimed = asked(world).await?;
@@ -330,9 +330,8 @@ async fn a_control_queue_that_is_no_list_is_no_hindrance(world: &World) -> Outco
     Ok(())
 }
 
-/// A job that stands on an old list alone is taken off it, since old workers look at no status; and its
-/// client learns of it where it waits. The worker is told in either spelling, and each of the old patterns
-/// may be its list.
+/// A job on an old list only is removed from it, since old workers read no status. Its client gets the reply where it
+/// waits. The worker may be in either spelling, and each of the old patterns may be its list.
 async fn no_old_worker_runs_what_was_stopped(world: &World) -> Outcome {
     for (k, list) in ["actor_queue:osis", "w1"]
         .into_iter()
@@ -406,7 +405,7 @@ async fn an_old_list_that_is_no_list_is_no_hindrance(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job of ours, and one that ran with us, wait in the queue that their records name.
+/// A Meshwork job, and one that ran on Meshwork, wait in the queue of their records.
 async fn old_lists_of_jobs_that_we_know_are_not_walked(world: &World) -> Outcome {
     for (id, field, value) in [("j1", "mw_queue", &*world.queue()), ("j2", "mw_reply", "1")] {
         old_side::put_old(world, id, &[field, value]).await?;

@@ -1,4 +1,4 @@
-//! submit: a running job gets children, each once, however often it runs.
+//! submit: a running job gets children, each once, however often the job runs.
 
 use meshwork_broker::{Claimed, Enqueued, Error, Submitted};
 use meshwork_model::job::NewChild;
@@ -29,7 +29,7 @@ cases![
     writes_nothing_if_the_queue_is_no_list,
 ];
 
-/// A child of the type of the cases, as a run asks for it.
+/// Returns a child of the cases' type, as a run requests it.
 fn child(script: &str) -> NewChild {
     NewChild::new(script)
 }
@@ -49,7 +49,7 @@ async fn submit(
     Ok(broker.submit(claimed, number, &job, &digest).await?)
 }
 
-/// That a call is refused, and changes nothing at all.
+/// Checks that a call is refused, and changes nothing.
 async fn refused(world: &World, claimed: &Claimed, number: u32, with: Submitted) -> Outcome {
     let before = world.all().await?;
     world.pass(1);
@@ -57,7 +57,7 @@ async fn refused(world: &World, claimed: &Claimed, number: u32, with: Submitted)
     world.unchanged(&before).await
 }
 
-/// It is an ordinary job that names its parent, and the parent knows how many it has.
+/// The child is an ordinary job that names its parent, and the parent has the number of its children.
 async fn a_child_is_stored_and_queued(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     let before = world.all().await?;
@@ -87,14 +87,14 @@ async fn a_child_is_stored_and_queued(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As after a broken connection.
+/// The call is repeated, as after a broken connection.
 async fn the_same_call_again_changes_nothing(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     submit(world, &claimed, 1, &child("x")).await?;
     refused(world, &claimed, 1, Submitted::Enqueued(Exists)).await
 }
 
-/// Whatever has become of them by then.
+/// The states of the children do not matter.
 async fn a_later_run_finds_the_children_of_the_first(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     for number in 1..=3 {
@@ -117,7 +117,7 @@ async fn a_later_run_finds_the_children_of_the_first(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As it does when somebody runs it again by hand.
+/// The same holds for a retry by hand.
 async fn a_replayed_dead_letter_finds_them_too(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     submit(world, &claimed, 1, &child("x")).await?;
@@ -131,7 +131,7 @@ async fn a_replayed_dead_letter_finds_them_too(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The parent knows that it was there.
+/// The parent's record still counts the child.
 async fn a_child_that_was_forgotten_is_not_added_again(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     submit(world, &claimed, 1, &child("x")).await?;
@@ -141,7 +141,7 @@ async fn a_child_that_was_forgotten_is_not_added_again(world: &World) -> Outcome
     refused(world, &again, 1, Submitted::Enqueued(Exists)).await
 }
 
-/// The answer says what was submitted, and that stays.
+/// The answer has the earlier child, which stays unchanged.
 async fn a_child_that_differs_is_refused(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     let before = child("y");
@@ -150,7 +150,7 @@ async fn a_child_that_differs_is_refused(world: &World) -> Outcome {
     refused(world, &claimed, 1, Submitted::Differs(digest)).await
 }
 
-/// It was never this job's, and is not taken for a child by a later run either.
+/// The job never belonged to this parent, and a later run does not take it for a child either.
 async fn another_job_of_that_id_is_left(world: &World) -> Outcome {
     world.put(&["p.1"]).await?;
     let other = world.take_one().await?;
@@ -160,7 +160,7 @@ async fn another_job_of_that_id_is_left(world: &World) -> Outcome {
     refused(world, &claimed, 1, Submitted::Taken).await
 }
 
-/// Not between the two runs, nor beside the second.
+/// The call fails between the two runs, and during the second.
 async fn a_run_that_lost_its_job_submits_nothing(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     submit(world, &claimed, 1, &child("x")).await?;
@@ -173,7 +173,7 @@ async fn a_run_that_lost_its_job_submits_nothing(world: &World) -> Outcome {
     refused(world, &claimed, 2, Submitted::Stale).await
 }
 
-/// However it ended; a record that has finished keeps its token.
+/// The kind of the end does not matter; a finished record keeps its token.
 async fn a_job_that_has_ended_submits_nothing(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     world.finish(&claimed, "42").await?;
@@ -186,7 +186,7 @@ async fn a_job_that_has_ended_submits_nothing(world: &World) -> Outcome {
     refused(world, &claimed, 1, Submitted::Stale).await
 }
 
-/// So who stops it may go on with its children: there come no more.
+/// So a client that cancels the job can go on with its children: no new ones come.
 async fn a_job_that_is_to_stop_submits_nothing(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     submit(world, &claimed, 1, &child("x")).await?;
@@ -195,14 +195,14 @@ async fn a_job_that_is_to_stop_submits_nothing(world: &World) -> Outcome {
     refused(world, &claimed, 1, Submitted::Stopping).await
 }
 
-/// And does not come back.
+/// The job is not created again.
 async fn a_job_that_is_gone_submits_nothing(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     world.raw::<()>(&["DEL", &world.key("p")]).await?;
     refused(world, &claimed, 1, Submitted::Stale).await
 }
 
-/// The next run asks for it again.
+/// The next run requests the child again.
 async fn a_full_queue_takes_none_and_its_number_stays_free(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     let limit = |most| {
@@ -231,7 +231,7 @@ async fn a_full_queue_takes_none_and_its_number_stays_free(world: &World) -> Out
     Ok(())
 }
 
-/// The highest is known, whichever came last.
+/// The record has the highest number, in any order of calls.
 async fn numbers_may_come_in_any_order(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     for (number, children) in [(2, 1), (1, 2)] {
@@ -246,7 +246,7 @@ async fn numbers_may_come_in_any_order(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As any job may.
+/// A child may have a delay, like any job.
 async fn a_child_may_wait_for_its_time(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     let late = NewChild {
@@ -269,7 +269,7 @@ async fn a_child_may_wait_for_its_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The depth stands in the record, so it is the same for whoever runs it.
+/// The record has the depth, so it does not depend on the worker.
 async fn a_child_of_a_child_is_deeper(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     submit(world, &claimed, 1, &child("x")).await?;
@@ -280,7 +280,7 @@ async fn a_child_of_a_child_is_deeper(world: &World) -> Outcome {
     Ok(())
 }
 
-/// If the id cannot be pushed the child is not stored, and its number is free.
+/// If the id cannot be pushed, the child is not stored, and its number stays free.
 async fn writes_nothing_if_the_queue_is_no_list(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;

@@ -1,4 +1,4 @@
-//! sweep: jobs of other clients that no script of ours knows of are found, while their type migrates.
+//! sweep: finds foreign jobs that no Meshwork script has met, while their type migrates.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn start(world: &World, script_type: &str, canonical: bool) -> Outcome {
     Ok(())
 }
 
-/// A job that a client stored, and then died.
+/// Stores a job of a client that then died.
 async fn store(world: &World, id: &str, fields: &[&str]) -> Outcome {
     let key = world.key(id);
     let words = [
@@ -51,7 +51,7 @@ async fn store(world: &World, id: &str, fields: &[&str]) -> Outcome {
     world.raw::<()>(&words).await
 }
 
-/// All of it.
+/// Runs the whole sweep.
 pub(super) async fn sweep(world: &World) -> Got<Swept> {
     let mut all = Swept::default();
     loop {
@@ -80,7 +80,7 @@ async fn a_job_on_no_list_is_pushed_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is seen twice before it is pushed again: between BLPOP and HSET it stands nowhere.
+/// A job is seen twice before it is pushed again: between BLPOP and HSET it is on no list.
 async fn an_old_worker_that_only_just_took_it_keeps_it(world: &World) -> Outcome {
     start(world, "osis", false).await?;
     store(world, "j1", &["script", "1"]).await?;
@@ -166,7 +166,7 @@ async fn a_thousand_jobs_are_found_in_steps(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Of the type that migrates: each canonical list that there is.
+/// Returns each existing canonical list of the migrating type.
 fn targeted(world: &World) -> [(&'static str, String); 4] {
     let queue = |name: &str| world.queue_of(name);
     [
@@ -177,7 +177,7 @@ fn targeted(world: &World) -> [(&'static str, String); 4] {
     ]
 }
 
-/// Looks for a while, walks on the way; the ids that were pushed again.
+/// Checks for a while, with walks in between. Returns the ids that were pushed again.
 async fn look(world: &World) -> Got<Vec<String>> {
     let mut pushed = Vec::new();
     for _ in 0..5 {
@@ -188,7 +188,7 @@ async fn look(world: &World) -> Got<Vec<String>> {
     Ok(pushed)
 }
 
-/// Its worker takes it from there, and nobody else; the migration may end.
+/// Only its worker takes it from there; the migration may end.
 async fn a_job_on_a_targeted_queue_is_left_there(world: &World) -> Outcome {
     start(world, "osis", true).await?;
     for (id, list) in targeted(world) {
@@ -208,7 +208,7 @@ async fn a_job_on_a_targeted_queue_is_left_there(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is never pushed to another type's, and nothing is written into it.
+/// The job is never pushed to a queue of another type, and nothing is written into it.
 async fn a_job_without_a_type_is_known_by_its_list(world: &World) -> Outcome {
     start(world, "osis", true).await?;
     let lists = [
@@ -231,7 +231,7 @@ async fn a_job_without_a_type_is_known_by_its_list(world: &World) -> Outcome {
     same!(look(world).await?, [""; 0]);
     same!(world.field("j3", "mw_queue").await?, Some(list.clone()));
     same!(world.field("j3", "script_type").await?, None);
-    // Its worker pops it and dies: it goes back to where it was.
+    // Its worker pops it and dies: the job returns to its list.
     world.raw::<()>(&["LPOP", &list]).await?;
     same!(look(world).await?, ["j3"]);
     same!(world.list(&list).await?, ["j3"]);
@@ -246,7 +246,7 @@ async fn a_job_without_a_type_is_known_by_its_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nobody pushes it to the only type that migrates.
+/// The job is not pushed to the only type that migrates.
 async fn a_worker_of_another_type_tells_it(world: &World) -> Outcome {
     start(world, "osis", true).await?;
     store(world, "j1", &["script", "1", "worker_id", "sal_runner_1"]).await?;
@@ -259,7 +259,7 @@ async fn a_worker_of_another_type_tells_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also when it was lost after somebody had seen it there.
+/// This includes a job that was lost after it had been seen there.
 async fn its_reply_goes_where_its_list_says(world: &World) -> Outcome {
     start(world, "osis", true).await?;
     let legacy = |id: &str| format!("{}{id}", world.keys().legacy_reply_prefix());
@@ -296,7 +296,7 @@ async fn its_reply_goes_where_its_list_says(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It was on no list when it was first seen.
+/// The job was on no list when it was first seen.
 async fn what_came_to_a_list_later_goes_back_there(world: &World) -> Outcome {
     start(world, "osis", true).await?;
     store(world, "j1", &["script", "1", "script_type", "OSIS"]).await?;

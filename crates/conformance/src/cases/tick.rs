@@ -1,4 +1,4 @@
-//! tick: each slot of a schedule is decided once, whoever looks after it and however often.
+//! tick: each slot of a schedule is decided once, by any worker and in any number of calls.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(super) async fn tick(world: &World) -> Result<(usize, usize, usize), Failure
     Ok((due, stored, skipped))
 }
 
-/// A schedule that comes every ten seconds, with a policy, after its first slot.
+/// Stores a schedule with an interval of ten seconds and a policy, and runs its first slot.
 pub(super) async fn after_one(world: &World, overlap: Overlap) -> Result<Schedule, Failure> {
     let mut schedule = every(world, "@every 10s")?;
     schedule.overlap = overlap;
@@ -54,7 +54,7 @@ pub(super) async fn after_one(world: &World, overlap: Overlap) -> Result<Schedul
     Ok(schedule)
 }
 
-/// Not a millisecond before, and never again.
+/// The slot runs at its time, exact to the millisecond, and never again.
 async fn a_slot_runs_at_its_moment_and_once(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
     let none = world.broker.tick().await?;
@@ -87,7 +87,7 @@ async fn a_slot_runs_at_its_moment_and_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// All at once.
+/// All workers call at once.
 async fn many_may_look_after_it(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     (schedule.overlap, schedule.catch_up) = (Overlap::Allow, CatchUp::All(100));
@@ -103,7 +103,7 @@ async fn many_may_look_after_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The id of the job is there.
+/// The id of the job exists.
 async fn a_position_that_went_back_runs_nothing_again(world: &World) -> Outcome {
     after_one(world, Overlap::Allow).await?;
     let key = world.keys().schedule(&"s".parse()?);
@@ -119,7 +119,7 @@ async fn a_position_that_went_back_runs_nothing_again(world: &World) -> Outcome 
     Ok(())
 }
 
-/// It goes on from now.
+/// The schedule goes on from now.
 async fn a_position_that_is_gone_runs_nothing_of_the_past(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
     let key = world.keys().schedule(&"s".parse()?);
@@ -132,7 +132,7 @@ async fn a_position_that_is_gone_runs_nothing_of_the_past(world: &World) -> Outc
     Ok(())
 }
 
-/// Its slots come when the clock is there again.
+/// Its slots come when the clock reaches their times again.
 async fn a_clock_that_went_back_runs_nothing_again(world: &World) -> Outcome {
     after_one(world, Overlap::Allow).await?;
     for ms in [START, SLOT - 1, SLOT, SLOT + 9_999] {
@@ -145,7 +145,7 @@ async fn a_clock_that_went_back_runs_nothing_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// However late it is.
+/// The delay does not matter.
 async fn the_latest_missed_slot_runs(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
     world.at(SLOT + 86_400_000 + 1);
@@ -155,7 +155,7 @@ async fn the_latest_missed_slot_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And the next one that is not missed runs.
+/// The next slot that is not missed runs.
 async fn missed_slots_are_skipped(world: &World) -> Outcome {
     let mut schedule = every(world, "@hourly")?;
     schedule.catch_up = CatchUp::Skip;
@@ -169,7 +169,7 @@ async fn missed_slots_are_skipped(world: &World) -> Outcome {
     Ok(())
 }
 
-/// In parts, where they are many.
+/// Several calls run them if there are many.
 async fn all_missed_slots_run_in_order(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     (schedule.overlap, schedule.catch_up) = (Overlap::Allow, CatchUp::All(150));
@@ -231,7 +231,7 @@ async fn a_full_queue_is_tried_again(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also a slot whose job is there: the one before it would never come.
+/// This includes a slot whose job exists: the one before it would never come.
 async fn what_is_undecided_holds_up_what_follows(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     (schedule.overlap, schedule.catch_up) = (Overlap::Allow, CatchUp::All(10));
@@ -254,7 +254,7 @@ async fn what_is_undecided_holds_up_what_follows(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is told, and the next slot comes.
+/// The slot is reported, and the next slot comes.
 async fn what_a_queue_never_takes_is_given_up(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
     let field = format!("queue:{}", world.queue());
@@ -271,7 +271,7 @@ async fn what_a_queue_never_takes_is_given_up(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The others run.
+/// The other schedules run.
 async fn a_queue_that_is_no_list_holds_up_nobody(world: &World) -> Outcome {
     let mut python = world.job("any")?;
     python.route.script_type = "python".parse()?;
@@ -295,7 +295,7 @@ async fn a_queue_that_is_no_list_holds_up_nobody(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The others run, and it is looked at again.
+/// The other schedules run, and this one is read again.
 async fn what_cannot_be_read_holds_up_nobody(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
     put(world, &named(world, "t", "@every 10s")?).await?;
@@ -319,7 +319,7 @@ async fn what_cannot_be_read_holds_up_nobody(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Somebody took the schedule away by hand.
+/// The schedule was deleted by hand.
 async fn a_name_without_a_schedule_is_dropped(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
     let key = world.keys().schedule(&"s".parse()?);
@@ -333,7 +333,7 @@ async fn a_name_without_a_schedule_is_dropped(world: &World) -> Outcome {
     Ok(())
 }
 
-/// No call may hold the server up.
+/// A bound keeps calls from blocking the server.
 async fn takes_a_bounded_number(world: &World) -> Outcome {
     for n in 0..300 {
         put(world, &named(world, &format!("s{n}"), "@every 10s")?).await?;
@@ -352,11 +352,11 @@ async fn takes_a_bounded_number(world: &World) -> Outcome {
     Ok(())
 }
 
-/// One at least.
+/// At least one schedule is read.
 async fn reads_a_bounded_number_of_bytes(world: &World) -> Outcome {
     for name in ["a", "b", "c"] {
         let mut job = world.job("any")?;
-        // More than one call reads of all.
+        // The total is more than one call reads.
         job.input = Some(vec![b'x'; 1_200_000]);
         let timing = every(world, "@every 10s")?.timing;
         put(world, &Schedule::new(name.parse()?, timing, job)).await?;

@@ -1,4 +1,4 @@
-//! control: whose turn it is, and what else a worker has to know.
+//! control: the choice of the worker that runs the maintenance, and other information for workers.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ cases![
     migrations_are_told_by_type,
 ];
 
-/// Whoever of ten asks first.
+/// The first of ten workers that asks runs it.
 async fn each_period_has_one_turn(world: &World) -> Outcome {
     let workers: Vec<_> = (0..10).map(|n| format!("w{n}")).collect();
     for _ in 0..5 {
@@ -32,7 +32,7 @@ async fn each_period_has_one_turn(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Ahead it is over; back by years it does not last for years.
+/// A jump ahead ends the period; a jump back by years does not extend it by years.
 async fn a_turn_survives_jumps_of_the_clock(world: &World) -> Outcome {
     check!(ask(world, "w1", &[]).await?.turn);
     world.at(START + 1_000_000_000);
@@ -48,7 +48,7 @@ async fn a_turn_survives_jumps_of_the_clock(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever wrote it.
+/// The writer of the value does not matter.
 async fn a_turn_that_is_no_number_is_given_anew(world: &World) -> Outcome {
     for odd in ["", "soon", "nan", "-1"] {
         world
@@ -60,7 +60,7 @@ async fn a_turn_that_is_no_number_is_given_anew(world: &World) -> Outcome {
     Ok(())
 }
 
-/// If there is one.
+/// The time is given if there is a delayed job.
 async fn the_next_delayed_job_is_told(world: &World) -> Outcome {
     same!(ask(world, "w1", &[]).await?.due, None);
     let delayed = world.keys().delayed();
@@ -78,7 +78,7 @@ async fn the_next_delayed_job_is_told(world: &World) -> Outcome {
     Ok(())
 }
 
-/// In the order of the types.
+/// They are in the order of the types.
 async fn migrations_are_told_by_type(world: &World) -> Outcome {
     let told = async || {
         let migrations = ask(world, "w1", &[]).await?.migrations.into_iter();

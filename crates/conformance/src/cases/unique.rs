@@ -1,4 +1,4 @@
-//! Unique names: of which one job is accepted at a time.
+//! Unique names: one job with a name is accepted at a time.
 
 use meshwork_broker::Enqueued;
 use meshwork_model::job::{NewJob, OnDuplicate, Unique, Until, When};
@@ -49,7 +49,7 @@ async fn put(world: &World, id: &str, until: Until, policy: OnDuplicate) -> Got<
     said.pop().ok_or_else(|| super::Failure::new("no answer"))
 }
 
-/// The key of the name.
+/// Returns the key of the name.
 fn name(world: &World) -> Got<String> {
     Ok(format!("{}osis:the one", world.named("UNIQUE")?))
 }
@@ -60,7 +60,7 @@ async fn holder(world: &World) -> Got<Option<String>> {
 
 const HOLDERS: [&str; 5] = ["waiting", "delayed", "running", "ended", "deleted"];
 
-/// Brings a job that has the name into a state.
+/// Brings a job that holds the name into a state.
 async fn hold(world: &World, until: Until, state: &str) -> Outcome {
     let mut first = job(world, "first", until, OnDuplicate::Keep)?;
     if state == "delayed" {
@@ -79,7 +79,7 @@ async fn hold(world: &World, until: Until, state: &str) -> Outcome {
     Ok(())
 }
 
-/// Every policy, for as long as each lasts, whatever the other job does.
+/// Tests every policy with each duration and each state of the other job.
 async fn whose_name_it_is_and_what_becomes_of_a_later_one(world: &World) -> Outcome {
     for until in [Until::Done, Until::Started, Until::For(WINDOW)] {
         for state in HOLDERS {
@@ -114,12 +114,12 @@ async fn whose_name_it_is_and_what_becomes_of_a_later_one(world: &World) -> Outc
     Ok(())
 }
 
-/// On the server's clock, whatever becomes of the job.
+/// The window ends by the server's clock, whatever the state of the job.
 async fn a_window_ends_with_its_time(world: &World) -> Outcome {
     put(world, "a", Until::For(WINDOW), OnDuplicate::Keep).await?;
     let left: u64 = world.raw(&["PTTL", &name(world)?]).await?;
     check!(left > WINDOW / 2 && left <= WINDOW);
-    // As the server does when the time has come.
+    // The server deletes the key at that time.
     world.raw::<()>(&["DEL", &name(world)?]).await?;
     same!(
         put(world, "b", Until::For(WINDOW), OnDuplicate::Keep).await?,
@@ -133,7 +133,7 @@ async fn a_window_ends_with_its_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// In error, stopped, or deleted.
+/// The job fails, is cancelled, or is deleted.
 async fn a_name_is_free_however_its_job_ends(world: &World) -> Outcome {
     for way in ["finish", "fail", "cancel", "force", "delete", "poison"] {
         put(world, "a", Until::Done, OnDuplicate::Keep).await?;
@@ -169,7 +169,7 @@ async fn a_name_is_free_however_its_job_ends(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is not done yet.
+/// The job is not done yet.
 async fn a_name_is_kept_through_retries_and_losses(world: &World) -> Outcome {
     put(world, "a", Until::Done, OnDuplicate::Keep).await?;
     let run = world.take_one().await?;
@@ -185,7 +185,7 @@ async fn a_name_is_kept_through_retries_and_losses(world: &World) -> Outcome {
     Ok(())
 }
 
-/// And stands nowhere any more.
+/// The replaced job is in no queue any more.
 async fn a_replaced_job_says_by_whom(world: &World) -> Outcome {
     put(world, "a", Until::Done, OnDuplicate::Replace).await?;
     put(world, "b", Until::Done, OnDuplicate::Replace).await?;
@@ -197,7 +197,7 @@ async fn a_replaced_job_says_by_whom(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It ends as it would.
+/// The run ends as it would.
 async fn a_replaced_run_does_not_free_the_name_of_its_successor(world: &World) -> Outcome {
     put(world, "a", Until::Done, OnDuplicate::Replace).await?;
     let run = world.take_one().await?;
@@ -215,7 +215,7 @@ async fn a_replaced_run_does_not_free_the_name_of_its_successor(world: &World) -
     Ok(())
 }
 
-/// When nothing new has come for the pause.
+/// The job runs when no new one has come for the pause.
 async fn only_the_last_of_a_burst_runs(world: &World) -> Outcome {
     for id in ["a", "b", "c"] {
         let mut job = delayed(world, id, 1_000)?;
@@ -235,7 +235,7 @@ async fn only_the_last_of_a_burst_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Though it has ended.
+/// The first job may have ended already.
 async fn only_the_first_of_a_window_runs(world: &World) -> Outcome {
     for (id, should) in [("a", Stored), ("b", Kept("a".parse()?))] {
         let mut job = world.job(id)?;
@@ -249,7 +249,7 @@ async fn only_the_first_of_a_window_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// They do not know each other.
+/// Types do not share names.
 async fn each_type_has_names_of_its_own(world: &World) -> Outcome {
     put(world, "a", Until::Done, OnDuplicate::Refuse).await?;
     let mut other = job(world, "b", Until::Done, OnDuplicate::Refuse)?;
@@ -264,7 +264,7 @@ async fn each_type_has_names_of_its_own(world: &World) -> Outcome {
     Ok(())
 }
 
-/// After a broken connection.
+/// The call is repeated after a broken connection.
 async fn the_same_id_is_the_same_job(world: &World) -> Outcome {
     for policy in [OnDuplicate::Refuse, OnDuplicate::Replace] {
         put(world, "a", Until::Done, policy).await?;
@@ -275,7 +275,7 @@ async fn the_same_id_is_the_same_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor does it stop the other.
+/// Nor does it replace the other job.
 async fn what_is_not_stored_takes_no_name(world: &World) -> Outcome {
     put(world, "a", Until::Done, OnDuplicate::Keep).await?;
     let limit = ["HSET", &world.keys().config(), "limit", "1"];
@@ -289,7 +289,7 @@ async fn what_is_not_stored_takes_no_name(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Unless another has it by now.
+/// The name stays with another job that has it by now.
 async fn an_ended_job_that_runs_again_has_its_name_again(world: &World) -> Outcome {
     put(world, "a", Until::Done, OnDuplicate::Keep).await?;
     let run = world.take_one().await?;
@@ -310,7 +310,7 @@ async fn an_ended_job_that_runs_again_has_its_name_again(world: &World) -> Outco
     Ok(())
 }
 
-/// They wrote its end, or took its record away.
+/// Foreign clients wrote its end, or deleted its record.
 async fn a_holder_that_others_ended_holds_nothing(world: &World) -> Outcome {
     put(world, "a", Until::Done, OnDuplicate::Keep).await?;
     let end = ["HSET", &world.key("a"), "status", "finished"];
@@ -327,7 +327,7 @@ async fn a_holder_that_others_ended_holds_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The first of them, or the last.
+/// The first of them is accepted, or the last, depending on the policy.
 async fn several_of_one_call(world: &World) -> Outcome {
     let jobs = |policy| -> Got<Vec<NewJob>> {
         let job = |id: &&str| job(world, id, Until::Done, policy);

@@ -1,4 +1,4 @@
-//! Prerequisites: a job that waits for others is in no queue, and what happens when one of them ends.
+//! Prerequisites: a waiting job is in no queue; and the effects of the end of a prerequisite.
 
 use meshwork_broker::{Deleted, Enqueued, Retried};
 use meshwork_model::job::{NewJob, OnFailure};
@@ -34,7 +34,7 @@ cases![
     a_queue_that_is_no_list_ends_it,
 ];
 
-/// A job that waits for others.
+/// Returns a job with prerequisites.
 pub(super) fn after(world: &World, id: &str, others: &[&str]) -> Result<NewJob, Failure> {
     let mut job = world.job(id)?;
     for other in others {
@@ -43,18 +43,18 @@ pub(super) fn after(world: &World, id: &str, others: &[&str]) -> Result<NewJob, 
     Ok(job)
 }
 
-/// Stores a job that waits for others.
+/// Stores a job with prerequisites.
 pub(super) async fn put_after(world: &World, id: &str, others: &[&str]) -> Outcome {
     world.put_jobs(&[after(world, id, others)?]).await
 }
 
-/// Whether a job waits for others.
+/// Returns true if a job waits for prerequisites.
 pub(super) async fn waits(world: &World, id: &str) -> Result<bool, Failure> {
     let status = world.read(id).await?.status();
     Ok(status == Some(Status::WaitingForPrerequisites))
 }
 
-/// Claims the next job, which is `id`, and ends it.
+/// Claims the next job, which must be `id`, and ends it.
 pub(super) async fn run(world: &World, id: &str, well: bool) -> Outcome {
     let claimed = world.take_one().await?;
     same!(claimed.job.id, id);
@@ -66,7 +66,7 @@ pub(super) async fn run(world: &World, id: &str, well: bool) -> Outcome {
     Ok(())
 }
 
-/// It stands in no queue; what it waits for and until when is written, and the other knows of it.
+/// The job is in no queue. Its record has the prerequisites and the deadline, and the prerequisite has the dependent.
 async fn what_is_written_of_a_job_that_waits(world: &World) -> Outcome {
     world.put(&["a", "b"]).await?;
     let mut job = after(world, "c", &["a", "b"])?;
@@ -88,7 +88,7 @@ async fn what_is_written_of_a_job_that_waits(world: &World) -> Outcome {
     check!(all.contains("  dependents = [\\\"c\\\"]\n"));
     same!(world.waiting().await?, ["a", "b"]);
     same!(world.field("c", "mw_queue").await?, Some(world.queue()));
-    // A job with all the time in the world is looked at before, and none is written of it.
+    // A job without a deadline is still checked, and its record has no deadline.
     put_after(world, "d", &["a"]).await?;
     same!(world.field("d", "mw_expires").await?, None);
     let watch = world.keys().watch();
@@ -97,7 +97,7 @@ async fn what_is_written_of_a_job_that_waits(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It goes to the end of its queue then, and nothing says any more that it waited.
+/// The job goes to the end of its queue then, and has no trace of the wait.
 async fn runs_when_the_other_has_finished(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     put_after(world, "child", &["first"]).await?;
@@ -120,7 +120,7 @@ async fn runs_when_the_other_has_finished(world: &World) -> Outcome {
     run(world, "child", true).await
 }
 
-/// It could never run. A list that is called like a job is none.
+/// The job could never run. A list with the name of a job is no prerequisite.
 async fn an_unknown_prerequisite_refuses_the_job(world: &World) -> Outcome {
     world.raw::<()>(&["LPUSH", &world.key("list"), "x"]).await?;
     world.put(&["there"]).await?;
@@ -133,7 +133,7 @@ async fn an_unknown_prerequisite_refuses_the_job(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// If that one comes before it.
+/// The prerequisite must come before it.
 async fn a_job_may_wait_for_one_of_the_same_call(world: &World) -> Outcome {
     let jobs = [
         after(world, "early", &["first"])?,
@@ -147,7 +147,7 @@ async fn a_job_may_wait_for_one_of_the_same_call(world: &World) -> Outcome {
     Ok(())
 }
 
-/// There is nothing to wait for.
+/// The job does not wait.
 async fn a_finished_prerequisite_is_none(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     run(world, "first", true).await?;
@@ -160,7 +160,7 @@ async fn a_finished_prerequisite_is_none(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is stored as what it is, says why, and whoever waits for it is told.
+/// The job is stored with its end and the reason, and its dependents are notified.
 async fn a_failed_prerequisite_ends_it_at_once(world: &World) -> Outcome {
     world.put(&["first", "open"]).await?;
     run(world, "first", false).await?;
@@ -177,7 +177,7 @@ async fn a_failed_prerequisite_ends_it_at_once(world: &World) -> Outcome {
         .raw(&["ZSCORE", &world.keys().ended(), "child"])
         .await?;
     same!(ended, Some(START));
-    // Nobody waits for anybody, and the child stands in no queue.
+    // No job waits for another, and the child is in no queue.
     world.broker.delete(&child).await?;
     let told = [
         "child enqueue by  note osis",
@@ -187,7 +187,7 @@ async fn a_failed_prerequisite_ends_it_at_once(world: &World) -> Outcome {
     world.told(&before, &told).await
 }
 
-/// If the job says so.
+/// The job's policy allows it.
 async fn a_failed_prerequisite_may_not_matter(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     run(world, "first", false).await?;
@@ -198,7 +198,7 @@ async fn a_failed_prerequisite_may_not_matter(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It fails with it: at once, with a reply, and no dead letter.
+/// The job fails at once, with a reply, and is no dead letter.
 async fn ends_when_the_other_fails(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     let mut job = after(world, "child", &["first"])?;
@@ -227,7 +227,7 @@ async fn ends_when_the_other_fails(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Ready is ready, however it came about.
+/// The job is ready after any end of the other.
 async fn runs_all_the_same_if_it_is_to(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     let mut job = after(world, "child", &["first"])?;
@@ -242,7 +242,7 @@ async fn runs_all_the_same_if_it_is_to(world: &World) -> Outcome {
     run(world, "child", true).await
 }
 
-/// The last one counts, in whichever order they end.
+/// The last end counts, in any order.
 async fn waits_for_each_of_several(world: &World) -> Outcome {
     world.put(&["a", "b", "c"]).await?;
     put_after(world, "child", &["c", "a", "b"]).await?;
@@ -260,7 +260,7 @@ async fn waits_for_each_of_several(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Told once, it runs once.
+/// A prerequisite that is named twice counts once.
 async fn the_same_twice_is_one(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     put_after(world, "child", &["first", "first"]).await?;
@@ -269,7 +269,7 @@ async fn the_same_twice_is_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Stopped while it waits or runs, lost for good: each is an end without a result.
+/// A job that is cancelled while it waits or runs, or lost for good, ends without a result.
 async fn however_the_other_ends_it_is_told(world: &World) -> Outcome {
     for how in ["waiting", "running", "lost", "released", "reclaimed"] {
         let first = format!("first-{how}");
@@ -325,7 +325,7 @@ async fn put_chain(world: &World) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// Each makes the next one ready.
+/// Each end makes the next job ready.
 async fn a_chain_of_fifty_runs_in_order(world: &World) -> Outcome {
     for id in put_chain(world).await? {
         same!(world.waiting().await?, [id.as_str()]);
@@ -335,7 +335,7 @@ async fn a_chain_of_fifty_runs_in_order(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The first one's failure is everybody's, each for the one before it.
+/// The first failure fails each job, with its own prerequisite as the reason.
 async fn a_chain_of_fifty_fails_as_one(world: &World) -> Outcome {
     let names = put_chain(world).await?;
     run(world, "j0", false).await?;
@@ -347,7 +347,7 @@ async fn a_chain_of_fifty_fails_as_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Two ways lead to it.
+/// Two paths lead to the last job.
 async fn a_diamond_runs_its_end_once(world: &World) -> Outcome {
     world.put(&["a"]).await?;
     put_after(world, "b", &["a"]).await?;
@@ -361,7 +361,7 @@ async fn a_diamond_runs_its_end_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It has ended already.
+/// The job has ended already.
 async fn a_job_that_was_stopped_is_not_told(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     put_after(world, "child", &["first"]).await?;
@@ -371,7 +371,7 @@ async fn a_job_that_was_stopped_is_not_told(world: &World) -> Outcome {
     same!(before.get("error").map(String::as_str), Some("stopped"));
     run(world, "first", true).await?;
     same!(world.record("child").await?, before);
-    // And if it is asked for, it runs, whatever it once waited for.
+    // After a retry the job runs, whatever its prerequisites were.
     same!(
         world.broker.retry(&world.read("child").await?).await?,
         Retried::Queued
@@ -379,7 +379,7 @@ async fn a_job_that_was_stopped_is_not_told(world: &World) -> Outcome {
     run(world, "child", true).await
 }
 
-/// It waits for somebody else.
+/// The new job waits for another prerequisite.
 async fn another_job_of_its_id_is_not_told(world: &World) -> Outcome {
     world.put(&["first", "second"]).await?;
     put_after(world, "child", &["first"]).await?;
@@ -392,7 +392,7 @@ async fn another_job_of_its_id_is_not_told(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It stands among those who wait, and waits for another by now.
+/// The job is still in the list of dependents, and waits for another prerequisite by now.
 async fn the_failure_of_another_is_not_its_own(world: &World) -> Outcome {
     world.put(&["first", "second"]).await?;
     put_after(world, "child", &["second"]).await?;
@@ -404,7 +404,7 @@ async fn the_failure_of_another_is_not_its_own(world: &World) -> Outcome {
     run(world, "child", true).await
 }
 
-/// The note of the job before it is not another prerequisite.
+/// The entry of the earlier job is not another prerequisite.
 async fn a_job_deleted_and_stored_again_counts_each_once(world: &World) -> Outcome {
     world.put(&["a", "b"]).await?;
     put_after(world, "child", &["a", "b"]).await?;
@@ -420,7 +420,7 @@ async fn a_job_deleted_and_stored_again_counts_each_once(world: &World) -> Outco
     Ok(())
 }
 
-/// Nobody knows what it would have been.
+/// The end that it would have had is unknown.
 async fn a_deleted_prerequisite_did_not_finish(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     put_after(world, "child", &["first"]).await?;
@@ -432,7 +432,7 @@ async fn a_deleted_prerequisite_did_not_finish(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever notes an end twice makes nobody ready who waits for another one.
+/// An end that is noted twice does not make a job ready that waits for another one.
 async fn a_note_told_twice_changes_nothing(world: &World) -> Outcome {
     world.put(&["a", "b"]).await?;
     put_after(world, "child", &["a", "b"]).await?;
@@ -445,7 +445,7 @@ async fn a_note_told_twice_changes_nothing(world: &World) -> Outcome {
     same_text(&world.all().await?, &before)
 }
 
-/// Instead of waiting where nobody looks.
+/// Otherwise it would wait where no worker reads.
 async fn a_queue_that_is_no_list_ends_it(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     let mut job = after(world, "child", &["first"])?;

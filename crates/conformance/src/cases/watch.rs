@@ -1,4 +1,4 @@
-//! watch: jobs to which no other script comes back.
+//! watch: open jobs to which no other script returns.
 
 use meshwork_broker::Presence;
 use meshwork_model::job::limits::MAX_LOST;
@@ -31,7 +31,7 @@ cases![
     a_job_that_waits_for_its_retry_is_left,
 ];
 
-/// However often one looks.
+/// The number of checks does not matter.
 async fn what_stands_on_its_old_list_is_left(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;
@@ -47,7 +47,7 @@ async fn what_stands_on_its_old_list_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The worker has yet to say that it runs.
+/// The worker has yet to write `started`.
 async fn an_id_that_was_just_popped_is_given_time(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;
@@ -62,7 +62,7 @@ async fn an_id_that_was_just_popped_is_given_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It is dispatched as when it was new, and run once.
+/// The job is dispatched like a new one, and runs once.
 async fn one_that_stays_away_is_pushed_again(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;
@@ -96,7 +96,7 @@ async fn no_list_gets_it_twice(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What was seen before does not count.
+/// The time of the earlier check does not count.
 async fn put_back_by_hand_it_is_given_time_anew(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1"]).await?;
@@ -110,7 +110,7 @@ async fn put_back_by_hand_it_is_given_time_anew(world: &World) -> Outcome {
     Ok(())
 }
 
-/// From when it was first seen, and the migration's age besides.
+/// The timeout counts from the first check, plus the migration's age.
 async fn a_run_is_given_its_timeout(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let mut job = world.job("j1")?;
@@ -131,7 +131,7 @@ async fn a_run_is_given_its_timeout(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Each date begins its time anew.
+/// Each new time in the record starts the timeout again.
 async fn a_worker_that_writes_dates_is_alive(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let mut job = world.job("j1")?;
@@ -149,7 +149,7 @@ async fn a_worker_that_writes_dates_is_alive(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As when leases end.
+/// The same limit holds for expired leases.
 async fn a_job_that_loses_too_many_workers_is_poison(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let mut job = world.job("j1")?;
@@ -180,7 +180,7 @@ async fn a_job_that_loses_too_many_workers_is_poison(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The job does not begin anew because the worker that was to stop it is gone.
+/// The job does not start again because the worker that should stop it is dead.
 async fn a_stop_that_was_asked_for_holds(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let mut job = world.job("j1")?;
@@ -199,7 +199,7 @@ async fn a_stop_that_was_asked_for_holds(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Those that wait for it run, retention knows it, nobody is told twice.
+/// Its dependents run, retention has it, and no job is notified twice.
 async fn finished_by_the_record_alone(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let mut job = world.job("j1")?;
@@ -236,7 +236,7 @@ async fn finished_by_the_record_alone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Those that wait for it fail with it.
+/// Its dependents fail.
 async fn failed_by_the_record_alone(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     let mut next = world.job("j2")?;
@@ -251,7 +251,7 @@ async fn failed_by_the_record_alone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Not before; and those that wait for it end too.
+/// The job ends at its deadline, not before; its dependents end too.
 async fn a_waiting_job_ends_with_its_time(world: &World) -> Outcome {
     let mut jobs = vec![world.job("j1")?, world.job("j2")?, world.job("j3")?];
     for (job, first) in jobs[1..].iter_mut().zip(["j1", "j2"]) {
@@ -271,7 +271,7 @@ async fn a_waiting_job_ends_with_its_time(world: &World) -> Outcome {
     );
     check!(!world.broker.settle().await?);
     same!(world.status("j3").await?, "error");
-    // What it waited for ends after all.
+    // Its prerequisite ends after all.
     let claimed = world.take_one().await?;
     let before = world.record("j2").await?;
     world.finish(&claimed, "1").await?;
@@ -293,7 +293,7 @@ async fn a_waiting_job_has_time(world: &World) -> Outcome {
     let first = world.take_one().await?;
     world.finish(&first, "1").await?;
     same!(world.take_one().await?.job.timeout, 2);
-    // One that is gone for good ends it all the same.
+    // A prerequisite that was deleted ends it all the same.
     super::waits::put_after(world, "j3", &["j2"]).await?;
     world.raw::<()>(&["DEL", &world.key("j2")]).await?;
     look_after(world, 5_000).await?;
@@ -302,7 +302,7 @@ async fn a_waiting_job_has_time(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Whoever ended it knew nothing of those that wait.
+/// The client that ended the prerequisite did not notify its dependents.
 async fn a_waiting_job_learns_what_no_script_told(world: &World) -> Outcome {
     let mut job = world.job("j2")?;
     job.depends_on = vec!["j1".parse()?];
@@ -318,7 +318,8 @@ async fn a_waiting_job_learns_what_no_script_told(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A job for `runner_1` that may fall back to the type, with that worker present; its presence.
+/// Creates a job for `runner_1` that may fall back to the type, with that worker present. Returns the key of the
+/// presence, and the queue.
 async fn fallen(world: &World) -> Result<(String, String), Failure> {
     let mut job = world.job("j1")?;
     job.route.instance = Some("runner_1".parse()?);
@@ -339,7 +340,7 @@ async fn fallen(world: &World) -> Result<(String, String), Failure> {
     Ok((key, queue))
 }
 
-/// Not before; then any worker of the type runs it.
+/// The fallback is not used before; then any worker of the type runs the job.
 async fn a_fallback_is_taken_when_the_worker_is_gone(world: &World) -> Outcome {
     let (presence, queue) = fallen(world).await?;
     for _ in 0..3 {
@@ -354,7 +355,7 @@ async fn a_fallback_is_taken_when_the_worker_is_gone(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It stands there once, and is still the lock.
+/// The old list has the id once, as the lock.
 async fn a_fallback_leaves_the_old_list_as_it_is(world: &World) -> Outcome {
     let prefix = world.keys().legacy_work_prefix();
     let old = format!("{prefix}runner_1");
@@ -371,7 +372,7 @@ async fn a_fallback_leaves_the_old_list_as_it_is(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Reclaim looks after those.
+/// Reclaim handles these jobs.
 async fn a_job_under_a_lease_is_left_to_it(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     put_old(world, "j1", &["timeout", "1"]).await?;
@@ -388,7 +389,7 @@ async fn a_job_under_a_lease_is_left_to_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// It stands on no list, and is to stand on none.
+/// The job is on no list, and must be on none.
 async fn a_job_that_waits_for_its_retry_is_left(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     put_old(world, "j1", &[]).await?;

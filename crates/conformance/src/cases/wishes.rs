@@ -1,5 +1,5 @@
-//! What the cases about delays, limits, keys and unique names share: settings of queues, and jobs that wish for
-//! more than a place in a queue.
+//! Helpers of the cases about delays, limits, keys and unique names: settings of queues, and jobs with such
+//! properties.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use meshwork_model::job::{NewJob, When};
 use super::World;
 use super::world::{Got, LEASE, WORKER};
 
-/// Between two looks after what was set aside, in milliseconds (`LOOK_EVERY` of the scripts).
+/// Interval between two checks of jobs that are set aside, in milliseconds (`LOOK_EVERY` of the scripts).
 pub(super) const LOOK_MS: u64 = 5_000;
 
-/// Sets the queue of [`World::job`], as `concurrency=1 fair=1`.
+/// Configures the queue of [`World::job`], with a text such as `concurrency=1 fair=1`.
 pub(super) async fn set(world: &World, settings: &str) -> Got<()> {
     let field = format!("queue:{}", world.queue());
     world
@@ -21,7 +21,7 @@ pub(super) async fn set(world: &World, settings: &str) -> Got<()> {
         .await
 }
 
-/// Sets how many turns a key of that queue has in each round.
+/// Sets the weight of a key of that queue.
 pub(super) async fn weigh(world: &World, key: &str, weight: &str) -> Got<()> {
     let field = format!("weight:{} {key}", world.queue());
     world
@@ -29,7 +29,7 @@ pub(super) async fn weigh(world: &World, key: &str, weight: &str) -> Got<()> {
         .await
 }
 
-/// Jobs of one key.
+/// Returns jobs of one key.
 pub(super) fn keyed(world: &World, key: &str, ids: &[&str]) -> Got<Vec<NewJob>> {
     let job = |id: &&str| {
         let mut job = world.job(id)?;
@@ -45,14 +45,14 @@ pub(super) async fn put_keyed(world: &World, key: &str, ids: &[&str]) -> Got<()>
     world.put_jobs(&keyed(world, key, ids)?).await
 }
 
-/// A job that is to run after a while.
+/// Returns a delayed job.
 pub(super) fn delayed(world: &World, id: &str, ms: u64) -> Got<NewJob> {
     let mut job = world.job(id)?;
     job.when = Some(When::In(ms));
     Ok(job)
 }
 
-/// What promote says: how many it had to do with, and in how many milliseconds the next is due.
+/// Runs promote. Returns the number of handled jobs, and the milliseconds until the next is due.
 pub(super) async fn promote(world: &World) -> Got<(usize, Option<u64>)> {
     let promoted = world.broker.promote().await?;
     Ok((
@@ -61,12 +61,12 @@ pub(super) async fn promote(world: &World) -> Got<(usize, Option<u64>)> {
     ))
 }
 
-/// Claims from the queue of [`World::job`], with all that the claim says.
+/// Claims from the queue of [`World::job`], and returns the whole answer.
 pub(super) async fn claim(world: &World, want: usize) -> Got<Taken> {
     world.claim(WORKER, &[world.queue()], want).await
 }
 
-/// The ids that a claim brings.
+/// Returns the ids of a claim.
 pub(super) async fn taken(world: &World, want: usize) -> Got<Vec<String>> {
     let jobs = world.take(want).await?;
     Ok(jobs
@@ -75,7 +75,7 @@ pub(super) async fn taken(world: &World, want: usize) -> Got<Vec<String>> {
         .collect())
 }
 
-/// For how many milliseconds the queue is held, as a claim that wants `want` jobs says.
+/// Returns the time for which a claim of `want` jobs reports the queue as full, in milliseconds.
 pub(super) async fn held(world: &World, want: usize) -> Got<Option<u64>> {
     let held = claim(world, want).await?.held;
     let ms =
@@ -83,7 +83,7 @@ pub(super) async fn held(world: &World, want: usize) -> Got<Option<u64>> {
     Ok(held.iter().find_map(ms))
 }
 
-/// Finishes these with `42` and claims `want` more in one call.
+/// Finishes these jobs with `42` and claims up to `want` more in one call.
 pub(super) async fn exchange(world: &World, ended: &[&Claimed], want: usize) -> Got<Exchanged> {
     let results: Vec<_> = ended
         .iter()
@@ -107,7 +107,7 @@ pub(super) async fn exchange(world: &World, ended: &[&Claimed], want: usize) -> 
     Ok(world.broker.exchange(&results, claim).await?)
 }
 
-/// The members of one of the sorted sets that are kept per queue, or per queue and key: `SLOTS`, `BACKLOG` …
+/// Returns the members of a sorted set of the queue, or of the queue and a key: `SLOTS`, `BACKLOG` …
 pub(super) async fn members(world: &World, set: &str, key: Option<&str>) -> Got<Vec<String>> {
     let key = key.map(|key| format!(" {key}")).unwrap_or_default();
     let set = format!("{}{}{key}", world.named(set)?, world.queue());

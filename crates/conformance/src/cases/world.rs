@@ -1,4 +1,4 @@
-//! What a case has to hand: the verbs with a clock that it sets, and the data as it lies there.
+//! Environment of a case: the verbs with a clock that it sets, and direct access to the data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,30 +30,30 @@ use super::engine::Ways;
 use super::failure::same_text;
 use crate::snapshot::snapshot;
 
-/// Where the clock stands at first: 2023-11-14T22:13:20.123Z, in milliseconds.
+/// First time of the clock: 2023-11-14T22:13:20.123Z, in milliseconds.
 pub(super) const START: u64 = 1_700_000_000_123;
-/// The lease that cases claim with.
+/// Lease of the claims of cases.
 pub(super) const LEASE: Duration = Duration::from_secs(10);
-/// The same in milliseconds, for sums with the clock.
+/// The same lease in milliseconds.
 pub(super) const LEASE_MS: u64 = 10_000;
-/// For how long a listener of theirs counts as alive, in milliseconds.
+/// Time for which a registration of a foreign listener counts, in milliseconds.
 pub(super) const ALIVE_MS: u64 = 15_000;
-/// The worker that claims where a case does not say who.
+/// Worker that claims by default.
 pub(super) const WORKER: &str = "w1-a";
-/// What the names of another system end with, behind the namespace, where a case has both.
+/// Suffix of the namespace for the names of another system, in cases with both.
 pub(super) const BESIDE: &str = "b";
-/// Databases for a context of the case that has the first one: the last of a server that all cases share, and the last
-/// of an embedded engine, which is the case's own.
+/// Databases for a context of a case that uses the first one: the last database of a shared server, and the last one
+/// of an embedded engine.
 const OF_NO_CASE: [u32; 2] = [4095, 15];
-/// How long cases wait for what does come.
+/// Timeout of waits for an event that must come.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One case's namespace, clock and verbs.
+/// Namespace, clock and verbs of one case.
 #[derive(Debug)]
 pub struct World {
     /// The verbs.
     pub(super) broker: Broker,
-    /// For looking at the data and changing it by hand.
+    /// Connection for direct access to the data.
     raw: Conn,
     namespace: String,
     hand: Arc<AtomicU64>,
@@ -64,7 +64,7 @@ pub struct World {
 pub(super) type Got<T> = Result<T, Failure>;
 
 impl World {
-    /// An empty namespace over `ways`, with the clock at [`START`].
+    /// Creates an empty namespace over `ways`, with the clock at [`START`].
     pub(super) fn new(ways: Ways, scripts: Scripts) -> Got<Self> {
         let (clock, hand) = Clock::manual(START);
         let broker = Broker::new(ways.verbs, Hero::new(ways.namespace.parse()?))
@@ -80,14 +80,14 @@ impl World {
         })
     }
 
-    /// The verbs over another connection.
+    /// Returns the verbs over another connection.
     pub(super) fn broker_over(&self, conn: Conn) -> Broker {
         Broker::new(conn, self.keys().clone())
             .with_clock(Clock::Manual(Arc::clone(&self.hand)))
             .with_scripts(&self.scripts)
     }
 
-    /// Another namespace beside this one, within it as far as key names go.
+    /// Returns another namespace, whose key names are inside of this one.
     pub(super) fn neighbour(&self) -> Got<Self> {
         let scripts = Scripts::default();
         let ways = Ways {
@@ -98,8 +98,8 @@ impl World {
         Self::new(ways, scripts)
     }
 
-    /// A context beside it, with the same clock and scripts: in a database of its own, or after its prefix in this one.
-    /// None where there is one database alone: on a cluster.
+    /// Returns a context with the same clock and scripts, in a database of its own, or with its prefix in this one.
+    /// `None` on a cluster, which has only one database.
     pub(super) async fn context(&self, layout: ContextLayout) -> Got<Option<Self>> {
         let database = self.raw.get_db() as u32;
         let id = match database {
@@ -132,8 +132,7 @@ impl World {
         }))
     }
 
-    /// The same namespace and clock with scripts that no server has seen: each begins with a name that no
-    /// other script has.
+    /// Returns the same namespace and clock with scripts that no server has seen: each begins with a unique name.
     pub(super) fn with_unknown_scripts(&self) -> Self {
         static MARKS: AtomicU64 = AtomicU64::new(0);
         let number = MARKS.fetch_add(1, Ordering::Relaxed);
@@ -149,12 +148,12 @@ impl World {
         }
     }
 
-    /// The verbs for jobs of Bananas, whose keys have the same beginning here.
+    /// Returns the verbs for jobs of Bananas, whose keys have the same prefix here.
     pub(super) fn bananas(&self) -> Got<Bananas> {
         self.bananas_under(&self.namespace)
     }
 
-    /// The same with names of their own, where jobs of both systems are there.
+    /// Returns the same with another prefix, for cases with jobs of both systems.
     pub(super) fn bananas_beside(&self) -> Got<Bananas> {
         self.bananas_under(&format!("{}{BESIDE}", self.namespace))
     }
@@ -166,7 +165,7 @@ impl World {
             .with_scripts(&self.scripts))
     }
 
-    /// The verbs for actions of Nooble4, whose keys have the same beginning here.
+    /// Returns the verbs for actions of Nooble4, whose keys have the same prefix here.
     pub(super) fn nooble(&self, dialect: Dialect) -> Got<Nooble> {
         let names = QueueManager::new(self.namespace.parse()?, None, dialect);
         Ok(Nooble::new(self.broker.conn().clone(), names)
@@ -174,7 +173,7 @@ impl World {
             .with_scripts(&self.scripts))
     }
 
-    /// The verbs for records and messages of contexts.
+    /// Returns the verbs for records and messages of contexts.
     pub(super) fn contexts(&self) -> ContextStore {
         ContextStore::of(&self.broker).with_scripts(&self.scripts)
     }
@@ -192,7 +191,7 @@ impl World {
         self.hand.store(ms, Ordering::SeqCst);
     }
 
-    /// Where the clock stands.
+    /// Returns the time of the clock.
     pub(super) fn now(&self) -> u64 {
         self.hand.load(Ordering::SeqCst)
     }
@@ -202,29 +201,29 @@ impl World {
         self.hand.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// A token that no other claim of this case has: `t1`, `t2` …
+    /// Returns a token that no other claim of this case has: `t1`, `t2` …
     pub(super) fn token(&self) -> String {
         format!("t{}", self.tokens.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
-    // What is to be done.
+    // Changes of the data.
 
-    /// A job for any worker of type `osis`; its script is its id.
+    /// Returns a job for any worker of type `osis`; its script is its id.
     pub(super) fn job(&self, id: &str) -> Got<NewJob> {
         Ok(NewJob::new(id.parse()?, Route::to("osis".parse()?), id))
     }
 
-    /// The queue of such jobs.
+    /// Returns the queue of such jobs.
     pub(super) fn queue(&self) -> String {
         self.queue_of("osis")
     }
 
-    /// The queue of another type.
+    /// Returns the queue of another type.
     pub(super) fn queue_of(&self, script_type: &str) -> String {
         format!("{}{script_type}", self.keys().work_prefix())
     }
 
-    /// Enqueues jobs that are not there yet.
+    /// Enqueues new jobs.
     pub(super) async fn put_jobs(&self, jobs: &[NewJob]) -> Got<()> {
         let stored = self.broker.enqueue(jobs).await?;
         if stored != vec![Enqueued::Stored; jobs.len()] {
@@ -233,20 +232,19 @@ impl World {
         Ok(())
     }
 
-    /// Enqueues jobs as [`Self::job`] makes them.
+    /// Enqueues jobs like those of [`Self::job`].
     pub(super) async fn put(&self, ids: &[&str]) -> Got<()> {
         let jobs: Got<Vec<_>> = ids.iter().map(|id| self.job(id)).collect();
         self.put_jobs(&jobs?).await
     }
 
-    /// One job as another client writes it: the fields given, and a status and a script unless these say others; and its
-    /// id pushed.
+    /// Writes a job as a foreign client does, with these fields, and by default a status and a script. Pushes its id.
     pub(super) async fn put_foreign(&self, id: &str, fields: &[(&str, &str)]) -> Got<()> {
         let own = [("status", "dispatched"), ("script", "1")];
         self.put_hash(id, &[&own, fields].concat()).await
     }
 
-    /// A hash with the fields given, no more, and its id pushed.
+    /// Writes a hash with exactly these fields, and pushes its id.
     pub(super) async fn put_hash(&self, id: &str, fields: &[(&str, &str)]) -> Got<()> {
         let mut set = redis::cmd("HSET");
         set.arg(self.key(id));
@@ -262,7 +260,7 @@ impl World {
         self.raw(&["LPUSH", &self.queue(), id]).await
     }
 
-    // The verbs, shortened.
+    // The verbs in a short form.
 
     pub(super) async fn claim(&self, worker: &str, queues: &[String], want: usize) -> Got<Taken> {
         let claim = Claim {
@@ -283,7 +281,7 @@ impl World {
         Ok(self.claim(WORKER, &[self.queue()], want).await?.jobs)
     }
 
-    /// The next job; it is an error if there is none.
+    /// Claims the next job; fails if there is none.
     pub(super) async fn take_one(&self) -> Got<Claimed> {
         let mut jobs = self.take(1).await?;
         match (jobs.pop(), jobs.pop()) {
@@ -305,7 +303,7 @@ impl World {
             .await?)
     }
 
-    /// Fails with the message `boom`.
+    /// Fails a job with the message `boom`.
     pub(super) async fn fail(&self, claimed: &Claimed, kind: FailureKind) -> Got<Failed> {
         let failure = Wrong::new(kind, "boom");
         Ok(self
@@ -314,12 +312,12 @@ impl World {
             .await?)
     }
 
-    /// Renews jobs and a listener on the queue of [`Self::job`].
+    /// Renews jobs and a registration at the queue of [`Self::job`].
     pub(super) async fn renew(&self, worker: &str, held: &[Claimed]) -> Got<Vec<String>> {
         Ok(self.try_renew(worker, held).await?.gone)
     }
 
-    /// The same, where the error matters.
+    /// Does the same, and returns the whole answer or the error.
     pub(super) async fn try_renew(
         &self,
         worker: &str,
@@ -338,13 +336,13 @@ impl World {
         self.broker.renew(renewal).await
     }
 
-    /// Lets all leases end and takes back what they covered.
+    /// Lets all leases expire and reclaims their jobs.
     pub(super) async fn lose_all(&self) -> Got<Reclaimed> {
         self.pass(LEASE_MS);
         Ok(self.broker.reclaim().await?)
     }
 
-    /// A job as its record says; it is an error if there is none.
+    /// Returns the record of a job; fails if there is none.
     pub(super) async fn read(&self, id: &str) -> Got<Job> {
         self.broker
             .inspect(&JobId::foreign(id.to_owned()))
@@ -352,9 +350,9 @@ impl World {
             .ok_or_else(|| Failure::new(format!("job {id} is not there")))
     }
 
-    // What lies there.
+    // Reads of the data.
 
-    /// Any command.
+    /// Runs any command.
     pub(super) async fn raw<T: redis::FromRedisValue>(&self, words: &[&str]) -> Got<T> {
         let mut cmd = redis::Cmd::new();
         for word in words {
@@ -363,56 +361,56 @@ impl World {
         Ok(cmd.query_async(&mut self.conn().clone()).await?)
     }
 
-    /// A job's key.
+    /// Returns a job's key.
     pub(super) fn key(&self, id: &str) -> String {
         let id = JobId::foreign(id.to_owned());
         self.keys().job_hash_key(&id)
     }
 
-    /// A job's fields.
+    /// Returns a job's fields.
     pub(super) async fn record(&self, id: &str) -> Got<BTreeMap<String, String>> {
         self.raw(&["HGETALL", &self.key(id)]).await
     }
 
-    /// One field of a job.
+    /// Returns one field of a job.
     pub(super) async fn field(&self, id: &str, name: &str) -> Got<Option<String>> {
         self.raw(&["HGET", &self.key(id), name]).await
     }
 
-    /// A job's status.
+    /// Returns a job's status.
     pub(super) async fn status(&self, id: &str) -> Got<String> {
         Ok(self.field(id, "status").await?.unwrap_or_default())
     }
 
-    /// A list, from the end that is taken first.
+    /// Returns a list, from the end that is popped first.
     pub(super) async fn list(&self, key: &str) -> Got<Vec<String>> {
         let mut items: Vec<String> = self.raw(&["LRANGE", key, "0", "-1"]).await?;
         items.reverse();
         Ok(items)
     }
 
-    /// The ids in the queue of [`Self::job`], the next one first.
+    /// Returns the ids in the queue of [`Self::job`], the next one first.
     pub(super) async fn waiting(&self) -> Got<Vec<String>> {
         self.list(&self.queue()).await
     }
 
-    /// When a job's lease ends.
+    /// Returns the expiry of a job's lease.
     pub(super) async fn lease(&self, id: &str) -> Got<Option<u64>> {
         self.raw(&["ZSCORE", &self.keys().lease(), id]).await
     }
 
-    /// When a listener on the queue of [`Self::job`] counts as gone.
+    /// Returns the expiry of a registration at the queue of [`Self::job`].
     pub(super) async fn listener(&self, worker: &str) -> Got<Option<u64>> {
         let member = Hero::feed_member(worker, &self.queue());
         self.raw(&["ZSCORE", &self.keys().feeds(), &member]).await
     }
 
-    /// The feed list of a worker for the queue of [`Self::job`].
+    /// Returns the prefetch list of a worker for the queue of [`Self::job`].
     pub(super) fn feed(&self, worker: &str) -> String {
         self.keys().feed(worker, &self.queue())
     }
 
-    /// A key, or the beginning of keys, by the name that scripts know it by.
+    /// Returns a key, or a prefix of keys, by its name in the scripts.
     pub(super) fn named(&self, name: &str) -> Got<String> {
         let names = self.keys().script_names();
         let found = names.into_iter().find(|(known, _)| *known == name);
@@ -421,18 +419,18 @@ impl World {
             .ok_or_else(|| Failure::new(format!("no script knows {name}")))
     }
 
-    /// The reply list of a job.
+    /// Returns the reply list of a job.
     pub(super) fn reply(&self, id: &str) -> String {
         format!("{}{id}", self.keys().reply_prefix())
     }
 
-    /// All there is, as text.
+    /// Returns all keys and values as text.
     pub(super) async fn all(&self) -> Got<String> {
         Ok(snapshot(self.conn(), &self.namespace).await?)
     }
 
-    /// Checks all there is but the figures against an earlier text and what was told of jobs since: lines
-    /// as `j1 delete by  note`.
+    /// Compares all data except the counters with an earlier text and the events since: lines such as `j1 delete by
+    /// note`.
     pub(super) async fn told(&self, before: &str, since: &[&str]) -> Got<()> {
         let (mut should, mut events) = apart(before);
         let line = |(id, what): (&str, &str)| format!("  job {id} event {what}");
@@ -449,7 +447,7 @@ impl World {
         same_text(&is, &should)
     }
 
-    /// The events so far: the job, what happened to it, who did it, and a note.
+    /// Returns the events so far: the job, the change, the actor, and a note.
     pub(super) async fn events(&self) -> Got<Vec<[String; 4]>> {
         let events = self.keys().events();
         let entries: Vec<(String, Vec<String>)> = self.raw(&["XRANGE", &events, "-", "+"]).await?;
@@ -466,13 +464,13 @@ impl World {
         Ok(entries.into_iter().flat_map(event).collect())
     }
 
-    /// Checks all there is against an earlier text.
+    /// Compares all data with an earlier text.
     pub(super) async fn unchanged(&self, before: &str) -> Got<()> {
         same_text(&self.all().await?, before)
     }
 }
 
-/// A text of everything without the figures and the events, and these, one for each job.
+/// Splits a text of all data into the part without counters and events, and the events, one for each job.
 fn apart(all: &str) -> (String, Vec<String>) {
     let (mut rest, mut events, mut key) = (String::new(), Vec::new(), "");
     for line in all.lines() {
@@ -494,7 +492,7 @@ fn apart(all: &str) -> (String, Vec<String>) {
     (rest, events)
 }
 
-/// The ids of claimed jobs, in order.
+/// Returns the ids of claimed jobs, in order.
 pub(super) fn ids(jobs: &[Claimed]) -> Vec<&str> {
     jobs.iter().map(|claimed| claimed.job.id.as_str()).collect()
 }

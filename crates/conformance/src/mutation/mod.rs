@@ -1,5 +1,5 @@
-//! Scripts broken on purpose, one line at a time. The conformance suite must notice each: a change of a
-//! script that no case notices is one that nobody would notice when it is made by mistake.
+//! Scripts that are broken on purpose, one line at a time. The conformance suite must notice each: otherwise a change
+//! by mistake would not be noticed either.
 
 pub mod noticed;
 mod read;
@@ -11,64 +11,63 @@ use meshwork_broker::script::{Layout, Schema, Scripts, Verb};
 
 use crate::cases::{Bounds, Case, Engine, Failure, GROUPS, Group};
 
-/// A case that a broken script keeps busy for longer has noticed it; none of those that are asked takes a tenth of it.
+/// Limits of a case with a broken script: a longer one has noticed it. No case takes a tenth of this otherwise.
 const PATIENCE: Bounds = Bounds {
     time: Duration::from_secs(60),
     work: Duration::from_secs(60),
 };
 
-/// One way to break one script.
+/// A change that breaks one script.
 #[derive(Debug, Clone)]
 pub struct Mutation {
-    /// Whose script.
+    /// Verb of the script.
     pub verb: Verb,
-    /// What is wrong with it then.
+    /// Description of the error.
     pub what: String,
-    /// The text that occurs once in the script, and what stands there instead.
+    /// The text, which occurs once in the script, and its replacement.
     find: String,
     replace: String,
-    /// The files whose cases are tried first.
+    /// Files whose cases are tried first.
     near: Vec<&'static str>,
-    /// Where it stands.
+    /// Position of the mutation.
     file: String,
     line: usize,
 }
 
-/// Which case noticed, and what it said.
+/// The case that noticed, and its failure.
 #[derive(Debug)]
 pub struct Caught {
-    /// The case, as `claim::pops_the_id`.
+    /// Name of the case, such as `claim::pops_the_id`.
     pub case: String,
-    /// What it found wrong.
+    /// Violation that the case found.
     pub failure: Failure,
 }
 
-/// All mutations, in the order of a job's life.
+/// Returns all mutations, in the order of a job's life.
 ///
 /// # Errors
-/// When a file of `mutations/` cannot be read, with the line.
+/// A file of `mutations/` cannot be read; the error has the line.
 pub fn all() -> Result<Vec<Mutation>, Failure> {
     read::all()
 }
 
 impl Mutation {
-    /// As `claim::lease_not_written`.
+    /// Returns a name such as `claim::lease_not_written`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}::{}", self.verb.name(), self.what)
     }
 
-    /// How often the text stands in the script: in that of the layout where it stands most often.
+    /// Returns the number of occurrences of the text in the script, for the layout with the most.
     fn times(&self) -> usize {
         let times = Layout::ALL.map(|layout| self.verb.source(layout).matches(&self.find).count());
         times.into_iter().max().unwrap_or_default()
     }
 
-    /// The scripts with this one broken.
+    /// Returns the scripts with this one broken.
     ///
     /// # Errors
-    /// When the text to be replaced does not occur exactly once: the script has changed, and the
-    /// mutation is to change with it.
+    /// The text does not occur exactly once: the script has changed, and the mutation must change with it.
     pub fn scripts(&self) -> Result<Scripts, Failure> {
         let times = self.times();
         if times != 1 {
@@ -87,11 +86,11 @@ impl Mutation {
         }))
     }
 
-    /// Runs the suite with the broken script until a case notices, the case called `first` before all others.
-    /// `None`: none did.
+    /// Runs the suite with the broken script until a case notices; the case `first` runs first. Returns `None` if no
+    /// case does.
     ///
     /// # Errors
-    /// When the script cannot be broken, or the engine is not there.
+    /// The script cannot be broken, or the engine does not exist.
     pub async fn run_on(
         &self,
         engine: Engine,
@@ -113,12 +112,12 @@ impl Mutation {
         Ok(None)
     }
 
-    /// The cases that are not heavy, the likeliest to notice first: those that are said to, those of the broken
-    /// verb, then those that go across verbs.
+    /// Returns the cases that are not heavy, the likeliest to notice first: the configured ones, those of the broken
+    /// verb, then those across verbs.
     fn cases(&self) -> impl Iterator<Item = (&'static Group, &'static Case)> {
         let (own, near) = (self.verb.name(), &*self.near);
         let of_a_verb = |group: &Group| Verb::ALL.iter().any(|verb| verb.name() == group.name);
-        // What is about one wire only those cases notice that are about it too.
+        // Only cases of the same wire format notice a mutation of that format.
         let kin = move |group: &Group| {
             let of = |beginning| group.name.starts_with(beginning);
             let schema = match () {
@@ -154,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// A script that has changed under its mutation, or two that share a name, are told in a second.
+    /// Detects a script that has changed under its mutation, and two mutations with the same name, within a second.
     #[test]
     fn what_is_recorded_is_there() {
         let names: BTreeSet<_> = all().unwrap().iter().map(Mutation::name).collect();

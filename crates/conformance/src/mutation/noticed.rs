@@ -1,5 +1,5 @@
-//! Which case noticed each mutation when it was last recorded: it is tried first, which makes seconds of an hour.
-//! Nothing is decided by it: what a case does not notice any more, the others are asked.
+//! The case that noticed each mutation in the last recorded run. It is tried first, which shortens an hour to
+//! seconds. The result does not depend on it: if that case does not notice, the others run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,16 +9,16 @@ use std::{fs, io};
 use super::read;
 use crate::cases::Failure;
 
-/// The file.
+/// Name of the file.
 const RECORDED: &str = "noticed.txt";
 
-/// A mutation, as `claim::lease_not_written`, and the case that noticed it, as `claim::pops_the_id`.
+/// Mutations such as `claim::lease_not_written`, with the case that noticed each, such as `claim::pops_the_id`.
 pub type Noticed = BTreeMap<String, String>;
 
-/// What is recorded.
+/// Returns the recorded cases.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// The file cannot be read.
 pub fn recorded() -> Result<Noticed, Failure> {
     let line = |line: &str| {
         let (mutation, case) = line.split_once(' ')?;
@@ -28,10 +28,10 @@ pub fn recorded() -> Result<Noticed, Failure> {
     Ok(text.lines().filter_map(line).collect())
 }
 
-/// Writes `noticed` where the next run reads it.
+/// Writes `noticed` to the file that the next run reads.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// The file cannot be written.
 pub fn record(noticed: &Noticed) -> io::Result<()> {
     let mut text = String::new();
     for (mutation, case) in noticed {

@@ -14,11 +14,11 @@ use meshwork_broker::script::Verb;
 use super::Mutation;
 use crate::cases::{Failure, GROUPS};
 
-/// The folder, in this crate and in the repository.
+/// The folder as a path, and relative to the repository.
 pub(super) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/mutations");
 const SHOWN: &str = "crates/conformance/mutations";
 
-/// All mutations, by verb.
+/// Returns all mutations, by verb.
 pub(super) fn all() -> Result<Vec<Mutation>, Failure> {
     let mut all = Vec::new();
     for entry in fs::read_dir(FOLDER).map_err(|why| failed(FOLDER, &why))? {
@@ -38,7 +38,7 @@ pub(super) fn all() -> Result<Vec<Mutation>, Failure> {
     Ok(all)
 }
 
-/// The text of a file.
+/// Returns the text of a file.
 pub(super) fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|why| failed(&path.to_string_lossy(), &why))
 }
@@ -47,7 +47,7 @@ fn failed(path: &str, why: &std::io::Error) -> Failure {
     Failure::at(path, 0, why)
 }
 
-/// The mutations in the text of a file.
+/// Parses the mutations of a file's text.
 fn of_verb(verb: Verb, file: &str, text: &str) -> Result<Vec<Mutation>, Failure> {
     let (mut all, mut near): (Vec<Mutation>, _) = (Vec::new(), Vec::new());
     let mut begun: Option<Begun> = None;
@@ -87,7 +87,7 @@ fn of_verb(verb: Verb, file: &str, text: &str) -> Result<Vec<Mutation>, Failure>
     Ok(all)
 }
 
-/// The files of cases that these names, with commas between them, are.
+/// Returns the files of cases with these names, which commas separate.
 fn groups(names: &str) -> Result<Vec<&'static str>, String> {
     let names = names.split(',').map(str::trim);
     names
@@ -99,7 +99,7 @@ fn groups(names: &str) -> Result<Vec<&'static str>, String> {
         .collect()
 }
 
-/// A mutation of which not all is read yet.
+/// A mutation that is not completely parsed yet.
 #[derive(Default)]
 struct Begun {
     what: String,

@@ -1,4 +1,4 @@
-//! The mutations and cases that a changed script file touches, for checks that are to take seconds.
+//! The mutations and cases that depend on a changed script file, for fast checks.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,24 +7,24 @@ use std::path::Path;
 use super::{all, noticed, read};
 use crate::cases::Failure;
 
-/// Names the changed files, as `crates/broker/src/lua/lib/dependencies.lua,…`, below the root of the workspace. Where it is
-/// set, only what these files touch runs.
+/// Variable with the changed files, such as `crates/broker/src/lua/lib/dependencies.lua,…`, relative to the root of
+/// the workspace. If it is set, only dependent mutations and cases run.
 pub const CHANGED: &str = "MESHWORK_CHANGED_SCRIPTS";
 
-/// What changed scripts touch.
+/// Mutations and cases that depend on changed scripts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Mutations of these files, as `claim::lease_not_written`; and those whose text occurs in no script any more.
+    /// Mutations of these files, such as `claim::lease_not_written`; and those whose text is in no script any more.
     pub mutations: BTreeSet<String>,
-    /// The cases that notice them, as `claim::pops_the_id`.
+    /// Cases that notice them, such as `claim::pops_the_id`.
     pub cases: BTreeSet<String>,
 }
 
 impl Touched {
-    /// What the files in [`CHANGED`] touch; `None` where it is not set.
+    /// Returns the mutations and cases of the files in [`CHANGED`]; `None` if it is not set.
     ///
     /// # Errors
-    /// When a file that is named, or one of the mutations, cannot be read.
+    /// A named file, or a file of mutations, cannot be read.
     pub fn from_environment() -> Result<Option<Self>, Failure> {
         let Some(changed) = env::var(CHANGED).ok().filter(|files| !files.is_empty()) else {
             return Ok(None);

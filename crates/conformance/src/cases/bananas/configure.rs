@@ -233,8 +233,8 @@ async fn both_limits_hold(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The answer says when to try again: soon where a slot may become free, at the end of the window under a rate limit,
-/// and never for a route without a reached limit.
+/// The answer says when to try again: soon where a slot may become free, and at the end of the window under a rate
+/// limit. It names no list whose route may start jobs.
 async fn it_is_told_when_to_ask_again(world: &World) -> Outcome {
     let side = Side::of(world)?;
     fill(&side, 6).await?;

@@ -1,4 +1,4 @@
-//! fail: an action that failed runs again after a pause; or it is answered so, and a dead letter.
+//! fail: a failed action runs again after a pause, or gets an error as its answer and becomes a dead letter.
 
 use meshwork_broker::nooble::{End, Failed};
 
@@ -180,7 +180,7 @@ async fn refuses_another_worker(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker that slept gets its own message once more: the run before is not the one that counts.
+/// A worker that was suspended gets its own message once more: the earlier run no longer counts.
 async fn refuses_what_came_again(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     let got = side.started("m1").await?;

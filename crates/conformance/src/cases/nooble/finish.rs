@@ -1,5 +1,5 @@
-//! finish: the answer and the acknowledgement are one step, and there is one for each message. A list's is told by the
-//! worker that has it; of a stream's, the first run that ends counts.
+//! finish: sends the answer and acknowledges the message in one step, once for each message. On a list, the worker
+//! that holds the message answers; on a stream, the first run that ends counts.
 
 use meshwork_broker::nooble::{End, Finished};
 
@@ -60,7 +60,7 @@ async fn an_answer_waits_as_long_as_it_is_said(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Where an action of another stands already, it stays for as long as that one.
+/// An answer without a time to live does not expire.
 async fn an_answer_may_wait_without_an_end(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let (got, list) = (side.started("m1").await?, side.replies());
@@ -148,7 +148,7 @@ async fn what_was_taken_over_is_answered_once(world: &World) -> Outcome {
             }
             told.sort_by_key(|one| *one == Finished::Stale);
             same!(told, [Finished::Finished, Finished::Stale]);
-            // A list's is in the hand of one of them.
+            // On a list, one of the two workers holds the message.
             let first = if taker_first || !side.is_stream() {
                 "r2"
             } else {
@@ -162,7 +162,7 @@ async fn what_was_taken_over_is_answered_once(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker that slept gets its own message once more: one run of the two is answered.
+/// A worker that was suspended gets its own message once more: one of both runs sends an answer.
 async fn the_first_run_that_ends_counts(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     let got = side.started("m1").await?;
@@ -212,7 +212,7 @@ async fn of_two_that_are_alike_one_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also one in the place of which something else stands.
+/// This includes a stream whose key now has another type.
 async fn a_stream_that_is_gone_answers_nothing(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     for in_its_place in [None, Some("x")] {

@@ -1,4 +1,4 @@
-//! has_service: a service is known by its keys, and the question creates none.
+//! has_service: finds a service by its keys, and creates none.
 
 use super::{Outcome, SERVICE, Side, W1, World, cases, check, same};
 

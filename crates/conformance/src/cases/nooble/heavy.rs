@@ -1,4 +1,4 @@
-//! 100,000 actions: each call stays short, and repeated calls get through all.
+//! 100,000 actions: each call stays short, and repeated calls process all of them.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn due(n: usize) -> Vec<String> {
     vec!["1".to_owned(), format!("t m{n}")]
 }
 
-/// Fills a queue, a stream with a command for each.
+/// Fills a queue; a stream needs a command for each message.
 async fn filled(side: &Side<'_>) -> Outcome {
     if !side.is_stream() {
         return seed(side.world, &["LPUSH", side.queue()], message).await;
@@ -42,7 +42,7 @@ async fn filled(side: &Side<'_>) -> Outcome {
     Ok(())
 }
 
-/// All is in the hand of the first worker.
+/// Makes the first worker hold all messages.
 async fn in_hand(side: &Side<'_>) -> Outcome {
     if !side.is_stream() {
         let hand = side.source.keys().processing_of(W1);

@@ -1,4 +1,4 @@
-//! leave: a worker that has nothing in hand is forgotten.
+//! leave: removes a worker that holds no message.
 
 use super::{GROUP, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same, texts};
 
@@ -9,13 +9,13 @@ cases![
     a_stream_that_is_gone_has_nobody
 ];
 
-/// When it counts as gone, if it is known to take from the queue.
+/// Returns the expiry of the worker's registration, if it has one at the queue.
 async fn until(side: &Side<'_>) -> Result<Option<u64>, super::Failure> {
     let words = ["ZSCORE", &side.source.keys().workers, W1];
     side.world.raw(&words).await
 }
 
-/// Whether the group of a stream knows it.
+/// Returns true if the group of a stream has it as a consumer.
 async fn in_group(side: &Side<'_>) -> Result<bool, super::Failure> {
     let all: redis::Value = side
         .world
@@ -50,7 +50,7 @@ async fn what_it_has_in_hand_keeps_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Also if it was never said that it is there.
+/// The worker may have no registration.
 async fn what_it_has_in_hand_is_taken_over_at_once(world: &World) -> Outcome {
     for side in Side::both(world)? {
         for message in ["m1", "m2"] {

@@ -1,4 +1,4 @@
-//! Actions of Nooble4: one file per verb, each case on a stream and on a list. What a case has to hand is [`Side`].
+//! Actions of Nooble4: one file per verb, each case on a stream and on a list. Each case uses [`Side`].
 
 pub(super) mod fail;
 pub(super) mod finish;
@@ -29,21 +29,21 @@ use super::{Failure, Outcome, World, cases, check, same};
 
 /// The service of most cases.
 const SERVICE: &str = "demo";
-/// Its group.
+/// Group of that service.
 const GROUP: &str = "demo-group";
-/// The workers of most cases; the first receives where a case does not say who.
+/// The workers of most cases; by default the first one receives.
 const W1: &str = "mw.w1";
 const W2: &str = "mw.w2";
-/// For how long answers wait.
+/// Time to live of answers.
 const WAITS: Duration = Duration::from_secs(600);
-/// For how long what a killed worker of a list had in hand waits, in seconds.
+/// Time to live of the messages that a killed worker of a list held, in seconds.
 const HAND_WAITS: i64 = 2_592_000;
-/// The pause after the first failure.
+/// Pause after the first failure.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest one.
+/// Longest pause.
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// The verbs for one queue, shortened, and what lies there.
+/// The verbs for one queue in a short form, and access to the data.
 pub(super) struct Side<'a> {
     world: &'a World,
     verbs: Nooble,
@@ -52,7 +52,7 @@ pub(super) struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// A queue in each dialect.
+    /// Returns a queue in each dialect.
     fn both(world: &'a World) -> Got<[Self; 2]> {
         Ok([
             Self::of(world, Dialect::Streams)?,
@@ -79,7 +79,7 @@ impl<'a> Side<'a> {
         self.source.queue()
     }
 
-    /// A list that answers go to.
+    /// Returns a list for answers.
     fn replies(&self) -> String {
         self.verbs
             .names()
@@ -95,7 +95,7 @@ impl<'a> Side<'a> {
         names.asked("tester", "tester.done", self.dialect.as_str())
     }
 
-    /// Sends messages, as a client does.
+    /// Sends messages as a client does.
     async fn send(&self, messages: &[&str]) -> Outcome {
         self.verbs.prepare(&self.source).await?;
         for message in messages {
@@ -113,13 +113,13 @@ impl<'a> Side<'a> {
         got.pop().ok_or_else(|| Failure::new("nothing came"))
     }
 
-    /// Sends a message, and the first worker has it.
+    /// Sends a message, which the first worker receives.
     async fn started(&self, message: &str) -> Got<Received> {
         self.send(&[message]).await?;
         self.receive().await
     }
 
-    /// Fails with the error `boom`.
+    /// Fails a message with the error `boom`.
     async fn fail(&self, of: &Received, most_runs: u32, end: End<'_>) -> Got<Failed> {
         let failure = Wrong {
             error: "boom",
@@ -131,7 +131,7 @@ impl<'a> Side<'a> {
         Ok(self.verbs.fail(W1, of, failure, end).await?)
     }
 
-    /// Fails for good, without an error for the dead letters.
+    /// Fails a message for good, without an error for the dead letters.
     async fn refuse(&self, of: &Received, end: End<'_>) -> Got<Failed> {
         let failure = Wrong {
             error: "",
@@ -143,7 +143,7 @@ impl<'a> Side<'a> {
         Ok(self.verbs.fail(W1, of, failure, end).await?)
     }
 
-    /// Both workers say that they are there, and then the first was not heard of for a lease.
+    /// Registers both workers, and lets the first one's registration expire.
     async fn lose(&self, held: &[Received]) -> Outcome {
         self.renew(W1, &[]).await?;
         self.world.pass(LEASE_MS);
@@ -154,7 +154,7 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// A message was given to its worker so long ago.
+    /// Sets the time since a message was delivered to its worker, in milliseconds.
     async fn idle(&self, id: &str, ms: u64) -> Outcome {
         let consumer = self.pending().await?;
         let consumer = consumer.iter().find(|one| one.0 == id);
@@ -180,7 +180,7 @@ impl<'a> Side<'a> {
         Ok(self.verbs.renew(worker, &self.source, &held, LEASE).await?)
     }
 
-    /// Takes over for the second worker.
+    /// Reclaims messages for the second worker.
     async fn reclaim(&self, most: usize) -> Got<Vec<Received>> {
         let idle = (LEASE, None);
         let taken = self
@@ -190,13 +190,14 @@ impl<'a> Side<'a> {
         Ok(taken.messages)
     }
 
-    /// What a stream's group was given: id, worker, ms since, how often.
+    /// Returns the pending messages of a stream's group: id, worker, milliseconds since delivery, number of
+    /// deliveries.
     async fn pending(&self) -> Got<Vec<(String, String, u64, u64)>> {
         let words = ["XPENDING", self.queue(), GROUP, "-", "+", "1000"];
         self.world.raw(&words).await
     }
 
-    /// What a worker has in hand.
+    /// Returns the messages that a worker holds.
     async fn hand(&self, worker: &str) -> Got<Vec<String>> {
         if !self.is_stream() {
             let list = self.source.keys().processing_of(worker);
@@ -223,7 +224,7 @@ impl<'a> Side<'a> {
             .collect())
     }
 
-    /// What stands in the queue and is in nobody's hand, the next one first.
+    /// Returns the messages in the queue that no worker holds, the next one first.
     async fn waiting(&self) -> Got<Vec<String>> {
         if !self.is_stream() {
             return self.world.list(self.queue()).await;
@@ -237,7 +238,7 @@ impl<'a> Side<'a> {
         Ok(all)
     }
 
-    /// Nothing stands in the queue, and nothing is in a hand.
+    /// Checks that the queue is empty and no worker holds a message.
     async fn is_over(&self) -> Outcome {
         same!(self.waiting().await?, Vec::<String>::new());
         for worker in [W1, W2] {
@@ -249,7 +250,7 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// The dead letters: message, error, runs, when.
+    /// Returns the dead letters: message, error, number of runs, time.
     async fn dead(&self) -> Got<Vec<(String, String, u32, u64)>> {
         let dead = self.verbs.dead(&self.source, None, 100).await?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -259,13 +260,13 @@ impl<'a> Side<'a> {
         Ok(dead.letters.into_iter().map(row).collect())
     }
 
-    /// The key that tells of failed and lost runs of a message.
+    /// Returns the key with the failed and lost runs of a message.
     fn tries(&self, message: &str) -> String {
         let digest = HEXLOWER.encode(&Sha1::digest(message));
         format!("{}{digest}", self.source.keys().tries)
     }
 
-    /// What is left of a key's life, in whole seconds, rounded up.
+    /// Returns the time to live of a key in whole seconds, rounded up.
     async fn ttl(&self, key: &str) -> Got<i64> {
         let ms: i64 = self.world.raw(&["PTTL", key]).await?;
         Ok((ms + 999).div_euclid(1000))
@@ -276,7 +277,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// An answer to a list.
+/// Returns an answer to a list.
 fn to<'a>(list: &'a str, message: &'a str) -> End<'a> {
     End {
         answer: Some(Answer {
@@ -288,7 +289,7 @@ fn to<'a>(list: &'a str, message: &'a str) -> End<'a> {
     }
 }
 
-/// The messages, as text.
+/// Returns the messages as text.
 fn texts(received: &[Received]) -> Vec<String> {
     let text = |one: &Received| String::from_utf8_lossy(one.bytes()).into_owned();
     received.iter().map(text).collect()

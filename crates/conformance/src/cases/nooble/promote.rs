@@ -1,4 +1,4 @@
-//! promote: what failed goes back into its queue when its pause is over.
+//! promote: a failed message returns to its queue after its pause.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! receive: messages come in their order, each to one worker, and what holds them is made again.
+//! receive: messages come in order, each to one worker, and missing groups are created again.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ async fn a_wait_ends(world: &World) -> Outcome {
             .verbs
             .wait(&blocking, W1, &side.source, 2 * MAX_WAIT, Duration::ZERO);
         let ended = async {
-            // The wait may have reached the server only after the word to end it.
+            // The blocked call may have reached the server only after the call to end it.
             loop {
                 if let Err(error) = side.verbs.unblock(&blocking).await {
                     return error;
@@ -229,7 +229,7 @@ async fn answers_come_together(world: &World) -> Outcome {
     Ok(())
 }
 
-/// What came when the connection broke, nobody else knows of.
+/// No other worker has a message that came when the connection broke.
 async fn what_is_in_the_hand_is_told(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.send(&["m1", "m2", "m3"]).await?;
@@ -241,7 +241,7 @@ async fn what_is_in_the_hand_is_told(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its worker may be killed at any moment: however it came, it waits for so long for the next one.
+/// Its worker may be killed at any moment, so the key of its messages has a time to live, whichever way they came.
 async fn what_is_in_the_hand_ends(world: &World) -> Outcome {
     let [_, side] = Side::both(world)?;
     let hand = side.source.keys().processing_of(W1);

@@ -1,4 +1,4 @@
-//! reclaim: what workers that are gone had in hand is taken over, and nothing else.
+//! reclaim: takes over the messages of dead workers, and no others.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ async fn takes_no_more_than_wanted(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The first hundred are another make's.
+/// The first hundred messages are held by a foreign worker.
 async fn goes_on_where_it_stopped(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     let messages: Vec<_> = (0..150).map(|n| format!("m{n}")).collect();
@@ -122,7 +122,7 @@ async fn leaves_what_others_have_unless_it_is_said(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its own renewals came late: what it has in hand, it has.
+/// Its own renewals came late: it keeps the messages that it holds.
 async fn does_not_take_its_own_list(world: &World) -> Outcome {
     let [_, side] = Side::both(world)?;
     side.started("m1").await?;
@@ -141,7 +141,7 @@ async fn does_not_take_its_own_list(world: &World) -> Outcome {
     Ok(())
 }
 
-/// When the first worker counts as gone, if it is known.
+/// Returns the expiry of the first worker's registration, if it has one.
 async fn listed(side: &Side<'_>) -> Result<Option<u64>, super::Failure> {
     let words = ["ZSCORE", &side.source.keys().workers, W1];
     side.world.raw(&words).await
@@ -174,7 +174,7 @@ async fn what_a_killed_worker_had_is_not_behind_what_others_have(world: &World) 
     Ok(())
 }
 
-/// How long a message was not renewed by who is there is that worker's own affair.
+/// A registered worker keeps its messages, however rarely it renews them.
 async fn who_renews_less_often_keeps_what_it_has(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m1").await?;
@@ -214,7 +214,7 @@ async fn what_came_without_its_knowledge_is_its_own(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The list that says who is there was lost.
+/// The set of registrations was lost.
 async fn who_was_never_there_is_taken_over(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     side.send(&["m1", "m2"]).await?;
@@ -226,7 +226,7 @@ async fn who_was_never_there_is_taken_over(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A message comes to the first worker, as if it waited.
+/// Delivers a message to the first worker, as if it waited.
 async fn comes_late(side: &Side<'_>, message: &str) -> Outcome {
     if side.is_stream() {
         return side.started(message).await.map(drop);
@@ -248,7 +248,7 @@ async fn is_looked_after(side: &Side<'_>) -> Outcome {
     side.lose(&[got]).await?;
     same!(side.reclaim(5).await?.len(), 1);
     check!(listed(side).await?.is_some());
-    // A message comes to it when it was gone already.
+    // A message comes to the worker after its death.
     comes_late(side, "m2").await?;
     world.pass(29_999);
     side.renew(W2, &[]).await?;

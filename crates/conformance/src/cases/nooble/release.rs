@@ -1,4 +1,4 @@
-//! release: a message goes back to its queue, at no cost.
+//! release: a message returns to its queue, without a counted run.
 
 use super::{Outcome, Side, W1, W2, World, cases, check, same, texts};
 

@@ -1,4 +1,4 @@
-//! renew: what a worker has in hand stays its own.
+//! renew: a worker keeps the messages that it holds.
 
 use super::super::world::{LEASE_MS, START};
 use super::{Outcome, Side, W1, W2, World, cases, check, same};
@@ -28,7 +28,7 @@ async fn what_the_last_one_leaves_ends(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.started("m1").await?;
         let keys = side.source.keys();
-        // It was given long ago.
+        // The message was delivered long ago.
         let hand = keys.processing_of(W1);
         world.raw::<()>(&["PEXPIRE", &hand, "60000"]).await?;
         side.renew(W1, &[]).await?;
@@ -41,7 +41,7 @@ async fn what_the_last_one_leaves_ends(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The stream is shared with services of another make: with an end its messages and its groups would go.
+/// Services of other systems share the stream: a time to live would delete its messages and its groups.
 async fn a_stream_gets_no_end(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     let held = [side.started("m1").await?];
@@ -71,7 +71,7 @@ async fn what_was_taken_over_is_told(world: &World) -> Outcome {
     let taken = side.reclaim(1).await?;
     same!(taken.len(), 1);
     same!(side.renew(W1, &got).await?, [got[0].id.clone()]);
-    // The other one's stays, and its own again is another run.
+    // The other worker's message stays, and a message that was delivered again is another run.
     same!(side.hand(W2).await?, ["m1"]);
     let words = ["XCLAIM", side.queue(), super::GROUP, W1, "0", &got[1].id];
     world.raw::<()>(&words).await?;

@@ -1,4 +1,4 @@
-//! replay: a dead letter gets its runs again. And how dead letters are looked at.
+//! replay: a dead letter gets its runs again; and the list of dead letters.
 
 use meshwork_broker::Error;
 use meshwork_broker::nooble::{End, Failed, Replayed};

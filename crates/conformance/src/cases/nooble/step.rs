@@ -1,4 +1,4 @@
-//! step and keep_answer: what was asked for a task is asked once, and what was answered is found again.
+//! step and keep_answer: each call of a task is made once, and its answer is found again.
 
 use std::time::Duration;
 
@@ -174,7 +174,7 @@ async fn answers_have_room(world: &World) -> Outcome {
         check!(side.exists(&side.replies()).await?);
         same!(side.step("a", "12345", None).await?, waits("12345", 0));
         same!(side.keep("a", "12345").await?, kept("12345"));
-        // It has its place already.
+        // The key exists already.
         same!(side.keep("a", "123456").await?, kept("12345"));
         same!(side.step("b", "1", None).await?, Stepped::Full);
     }
@@ -191,7 +191,7 @@ async fn an_answer_to_nothing_stays(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The server's own clock ends it.
+/// The key expires by the server's own clock.
 async fn steps_are_kept_for_a_time(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let shorten = async || {
@@ -230,7 +230,7 @@ async fn an_answer_stays_where_it_came(world: &World) -> Outcome {
         same!(side.verbs.peek(&list, None).await?, None);
         let taken = side.started("m1").await?;
         side.verbs.finish(W1, &taken, to(&list, "r1")).await?;
-        // One that came twice.
+        // An answer that came twice.
         side.answered("r2").await?;
         let before = world.list(&list).await?;
         let blocking = side.verbs.blocking_conn().await?;

@@ -1,4 +1,4 @@
-//! notify and subscribe: whoever listens hears what is published, and nobody else ever does.
+//! notify and subscribe: a subscriber receives what is published, and nothing is kept for others.
 
 use meshwork_broker::conn::{Ear, Heard};
 
@@ -11,7 +11,7 @@ cases![
     listening_again_changes_nothing,
 ];
 
-/// The next one that says something.
+/// Returns the next message.
 async fn next(side: &Side<'_>, ear: &mut Ear) -> Got<Heard> {
     let heard = async {
         loop {
@@ -24,7 +24,7 @@ async fn next(side: &Side<'_>, ear: &mut Ear) -> Got<Heard> {
     heard.unwrap_or_else(|_| Err(Failure::new("nothing was heard")))
 }
 
-/// Of this case and this side alone: the server counts who is gone for a moment longer.
+/// Returns channels of this case and this side only: the server counts an ended subscriber for a moment longer.
 fn channels(side: &Side<'_>, case: &str) -> [String; 2] {
     let (names, context) = (side.verbs.names(), Some(side.dialect.as_str()));
     ["created", "updated"].map(|event| names.notifications(case, event, context))

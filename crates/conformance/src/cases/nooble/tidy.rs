@@ -1,4 +1,4 @@
-//! tidy: the trace of what is over, and what else nobody waits for.
+//! tidy: writes the trace of ended actions, and removes state that is no longer needed.
 
 use meshwork_broker::nooble::{Nooble, Over};
 use meshwork_broker::{Error, MAX_ITEMS};
@@ -17,7 +17,7 @@ cases![
     takes_no_more_than_a_call_may,
 ];
 
-/// What the trace is told of an action.
+/// Returns the trace entry of an action.
 fn traced(action: &str) -> Traced<'_> {
     Traced {
         task: "t1".into(),
@@ -37,7 +37,7 @@ fn traced(action: &str) -> Traced<'_> {
     }
 }
 
-/// Tidies up after a message, of which the trace is told as of these actions.
+/// Tidies up after a message, with these actions for the trace.
 async fn tidy(side: &Side<'_>, actions: &[&str]) -> Got<()> {
     let received = side.started("m1").await?;
     let all = actions
@@ -46,7 +46,7 @@ async fn tidy(side: &Side<'_>, actions: &[&str]) -> Got<()> {
     Ok(side.verbs.tidy(&all.collect::<Vec<_>>()).await?)
 }
 
-/// The actions that the trace tells of, the latest first.
+/// Returns the actions in the trace, the latest first.
 async fn told(verbs: &Nooble) -> Got<Vec<String>> {
     let told = verbs.traced(None, MAX_ITEMS).await?;
     let told = told.into_iter().filter_map(|(_, one)| one);
@@ -107,7 +107,7 @@ async fn keeps_the_latest(world: &World) -> Outcome {
     }
     tidy(&side, &["last"]).await?;
     let left: usize = world.raw(&["XLEN", &side.trace()]).await?;
-    // More or less: a stream forgets whole nodes.
+    // The number is approximate: a stream deletes whole nodes.
     check!((50_000..51_000).contains(&left));
     let last = side.verbs.traced(None, 1).await?;
     same!(last[0].1, Some(traced("last")));

@@ -1,4 +1,4 @@
-//! trim: a stream loses what all its groups have done with, and workers that are gone, and nothing else.
+//! trim: removes from a stream the entries that all its groups have acknowledged, and dead workers, and nothing else.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,22 +22,22 @@ cases![
     an_end_that_others_set_stays,
 ];
 
-/// For how long is kept what is done.
+/// Time for which acknowledged entries are kept.
 const KEEP: Duration = Duration::from_secs(60);
-/// For how long a worker was not heard of that is gone: longer than a case lasts.
+/// Time after which a worker counts as dead: longer than a case lasts.
 const GONE: Duration = Duration::from_secs(3_600);
 
 async fn trim(side: &Side<'_>) -> Got<usize> {
     Ok(side.verbs.trim(&side.source, KEEP, GONE).await?)
 }
 
-/// A worker is there, and was given nothing.
+/// Creates a worker without messages.
 async fn joined(side: &Side<'_>, worker: &str) -> Outcome {
     let words = ["XGROUP", "CREATECONSUMER", side.queue(), GROUP, worker];
     side.world.raw(&words).await
 }
 
-/// Whom the group knows, by name.
+/// Returns the consumers of the group, by name.
 async fn known(side: &Side<'_>) -> Got<Vec<String>> {
     let words = ["XINFO", "CONSUMERS", side.queue(), GROUP];
     let workers: Vec<HashMap<String, redis::Value>> = side.world.raw(&words).await?;
@@ -46,7 +46,7 @@ async fn known(side: &Side<'_>) -> Got<Vec<String>> {
     names.map_err(|error| Failure::new(error.to_string()))
 }
 
-/// So many messages of one age, the newest at `last`; all were given to a worker of another make.
+/// Adds messages with the same interval, the newest at `last`, and delivers all to a foreign worker.
 async fn filled(side: &Side<'_>, many: u64, last: u64) -> Outcome {
     side.send(&[]).await?;
     let mut all = redis::pipe();
@@ -70,7 +70,7 @@ async fn filled(side: &Side<'_>, many: u64, last: u64) -> Outcome {
     Ok(())
 }
 
-/// It acknowledges all but the last so many.
+/// Acknowledges all messages except the last ones.
 async fn acknowledged(side: &Side<'_>, but: usize) -> Outcome {
     let mut ids: Vec<_> = side.pending().await?.into_iter().map(|one| one.0).collect();
     ids.truncate(ids.len() - but);
@@ -88,7 +88,7 @@ async fn what_is_done_is_deleted(world: &World) -> Outcome {
     filled(&side, 350, START - 60_000).await?;
     acknowledged(&side, 0).await?;
     let deleted = trim(&side).await?;
-    // Whole nodes of the stream go, which hold a hundred each.
+    // Whole nodes of the stream are deleted, with a hundred entries each.
     check!(deleted >= 200);
     same!(left(&side).await?, 350 - deleted);
     same!(trim(&side).await?, 0);
@@ -145,7 +145,7 @@ async fn without_a_group_nothing_is_deleted(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As texts, 9 would come after 10, and its second part counts where the first is the same.
+/// As texts, 9 would come after 10; the second part counts where the first parts are equal.
 async fn ids_are_numbers(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     filled(&side, 350, 1_200).await?;
@@ -179,7 +179,7 @@ async fn of_a_list_there_is_nothing_to_delete(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The server's own clock says when it was heard of.
+/// The time since its last command is that of the server's own clock.
 async fn who_is_gone_is_forgotten(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     let taken = side.started("m1").await?;
@@ -209,7 +209,7 @@ async fn who_may_come_back_is_known(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Earlier versions set one of 30 days with each renewal.
+/// Earlier versions set a time to live of 30 days with each renewal.
 async fn an_end_of_an_earlier_version_is_taken_off(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     side.started("m1").await?;
@@ -222,7 +222,7 @@ async fn an_end_of_an_earlier_version_is_taken_off(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A later one was never ours, nor one of a stream that no group reads.
+/// A longer time to live was never set by Meshwork, nor was that of a stream without groups.
 async fn an_end_that_others_set_stays(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     side.started("m1").await?;
