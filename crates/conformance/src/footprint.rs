@@ -1,5 +1,5 @@
 //! Traces of Meshwork on a server that other systems share: the shape of a keyspace, the difference of two, and the
-//! allowed differences. docs/footprint.md has the table of the latter.
+//! allowed differences. `docs/footprint.md` has the table of the latter.
 
 use std::collections::BTreeSet;
 

@@ -10,7 +10,7 @@ use meshwork_test_servers::servers::RealServer;
 #[derive(Parser)]
 #[command(name = "cargo xtask fuzz")]
 struct Arguments {
-    /// How many commands
+    /// Number of commands
     #[arg(long, default_value_t = 1_000_000)]
     commands: u64,
     /// Repeats the choices of an earlier run [default: a fresh one, which is printed]

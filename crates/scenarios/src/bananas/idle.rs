@@ -21,7 +21,7 @@ use crate::bench::latency::{PACE, WARM_UP, percentiles};
 use meshwork_test_servers::calls::Calls;
 use meshwork_test_servers::servers::RealServer;
 
-/// Greatest median latency from submission to start, in µs, as docs/bananas.md promises for each list.
+/// Greatest median latency from submission to start, in µs, as `docs/bananas.md` promises for each list.
 const PROMISED_US: f64 = 1000.0;
 /// Name of the handler.
 const NAME: &str = "note";

@@ -1,6 +1,6 @@
 //! Speed of Meshwork, beside the floor: the speed that the server allows to the smallest queue that loses no job.
 //! Each run of each figure has a fresh engine. Runs of Meshwork and of the floor alternate, so that other load on the
-//! machine affects both; the ratios are the result. It measures and does not judge; docs/performance.md has
+//! machine affects both; the ratios are the result. It measures and does not judge; `docs/performance.md` has
 //! documented results. [`crate::scale`] measures the cost of calls beside very many waiting jobs.
 
 mod calls;

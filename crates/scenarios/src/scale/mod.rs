@@ -1,6 +1,6 @@
 //! Cost of calls while very many jobs wait, compared to few waiting jobs. The same calls alternate on two databases
 //! of one server, so that other load on the machine affects both. It also measures the walks through long lists that
-//! some calls need. It measures and counts; docs/performance.md has the promises.
+//! some calls need. It measures and counts; `docs/performance.md` has the promises.
 
 mod ground;
 mod report;

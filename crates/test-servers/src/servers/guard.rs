@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The shell's script: starts the server, prints its process id, waits for the end of stdin, kills the server, and
-/// removes the directory unless the word `keep` was sent. It closes its own stdout, so that the end of the stream is
-/// the end of the server. It reaps the server only at the end, so that the process id is not reused meanwhile.
+/// The shell's script: it starts the server, prints its process id, and waits for the end of stdin. Then it kills the
+/// server, and removes the directory unless the word `keep` was sent. It closes its own stdout, so that the end of
+/// the stream is the end of the server. It reaps the server only at the end, so that the process id is not reused
+/// meanwhile.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 dir=$1; shift

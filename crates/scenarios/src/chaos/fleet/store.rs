@@ -1,5 +1,5 @@
-//! The store of a fleet, and its troubles: a server that writes every command to its disk before it answers, or a
-//! master whose replica takes over through sentinels.
+//! The store of a fleet, and its troubles. It is a server that writes every command to its disk before it answers, or
+//! a master whose replica takes over through sentinels.
 
 use std::time::Duration;
 

@@ -33,8 +33,8 @@ const FULL: Duration = Duration::from_millis(1500);
 const IN_A_ROW: usize = 4;
 /// … so that after these the jobs get the time to run.
 const REST: Duration = LEASE.saturating_mul(2);
-/// Time after which no process of a killed worker's runs may live: no second run begins before its lease has ended,
-/// of which a renewal has left two thirds at least.
+/// Time after which no process of a killed worker's runs may live. No second run begins before its lease has expired,
+/// of which a renewal has left at least two thirds.
 const GONE: Duration = Duration::from_millis(1500);
 /// Longest wait for a moment at which a fault does harm.
 const MOMENT: Duration = Duration::from_secs(3);

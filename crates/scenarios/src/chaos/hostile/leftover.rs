@@ -10,8 +10,8 @@ use super::failed;
 use crate::chaos::ChaosError;
 use meshwork_conformance::snapshot;
 
-/// Keys that stay, by their names in the scripts: ended jobs, which the workers keep for a configured time; events;
-/// settings; counters; and the position of the search for jobs of foreign workers.
+/// Keys that stay, by their names in the scripts. They have ended jobs, which the workers keep for a configured time;
+/// events; settings; counters; and the position of the search for jobs of foreign workers.
 const STAY: [&str; 8] = [
     "ENDED", "DEAD", "EVENTS", "CONFIG", "SEQ", "TURN", "LISTS", "WALK",
 ];
