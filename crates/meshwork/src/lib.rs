@@ -11,6 +11,7 @@ pub mod metrics;
 pub mod protocol;
 pub mod runner;
 mod span;
+mod transfer;
 mod worker;
 
 /// The examples of docs/library.md, as doc tests.
@@ -34,4 +35,5 @@ pub use client::{
 pub use clock::host_ms;
 pub use error::Error;
 pub use protocol::hero::{Worker, WorkerInfo};
+pub use transfer::{TransferError, Transferred};
 pub use worker::{InvalidSetting, LogDirError, MAX_CONCURRENCY, Monitor, Unfit, WorkerHandle};

@@ -11,6 +11,7 @@ pub mod bananas;
 pub mod batch;
 pub mod context;
 pub mod envelope;
+pub mod export;
 pub mod flow;
 pub mod job;
 pub mod keys;

@@ -39,6 +39,7 @@ pub enum Verb {
     RunNow,
     TakeOver,
     GiveBack,
+    Import,
     BananasEnqueue,
     BananasClaim,
     BananasRenew,
@@ -95,7 +96,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 72] = [
+    pub const ALL: [Self; 73] = [
         Self::Enqueue,
         Self::Submit,
         Self::Claim,
@@ -130,6 +131,7 @@ impl Verb {
         Self::RunNow,
         Self::TakeOver,
         Self::GiveBack,
+        Self::Import,
         Self::BananasEnqueue,
         Self::BananasClaim,
         Self::BananasRenew,
@@ -209,6 +211,7 @@ impl Verb {
             Self::RunNow => "run_now",
             Self::TakeOver => "take_over",
             Self::GiveBack => "give_back",
+            Self::Import => "import",
             Self::BananasEnqueue => "bananas_enqueue",
             Self::BananasClaim => "bananas_claim",
             Self::BananasRenew => "bananas_renew",

@@ -10,7 +10,9 @@ mod dead;
 mod doctor;
 mod elsewhere;
 mod events;
+mod export;
 mod flow;
+mod import;
 mod job;
 mod message;
 mod metrics;
@@ -62,6 +64,8 @@ pub(crate) enum Command {
     Events(events::Events),
     Metrics(metrics::MetricsCommand),
     Doctor(doctor::Doctor),
+    Export(export::Export),
+    Import(import::Import),
     #[command(subcommand)]
     Actor(actor::ActorCommand),
     #[command(subcommand)]
@@ -100,6 +104,8 @@ impl Command {
             Self::Config(_) => Err(elsewhere::config()),
             Self::Events(events) => events.run(context).await,
             Self::Metrics(metrics) => Box::pin(metrics.run(context)).await,
+            Self::Export(export) => Box::pin(export.run(context)).await,
+            Self::Import(import) => Box::pin(import.run(context)).await,
             Self::Doctor(doctor) => Box::pin(doctor.run(context)).await,
             Self::Actor(actor) => Box::pin(actor.run(context)).await,
             Self::Context(of_context) => Box::pin(of_context.run(context)).await,

@@ -177,6 +177,11 @@ fn scripts() {
 }
 
 #[test]
+fn embedded_to_redis() {
+    run("docs/embedded-to-redis.md");
+}
+
+#[test]
 fn quickstart() {
     run("docs/quickstart.md");
 }

@@ -56,6 +56,7 @@ mod schedule;
 mod secrets;
 mod tls;
 mod trace;
+mod transfer;
 mod verdict;
 mod why;
 mod words;

@@ -43,6 +43,7 @@ mod heavy_batches;
 mod heavy_keys;
 mod heavy_schedules;
 mod heavy_waits;
+mod import;
 mod inputs;
 mod inspect;
 mod keys;
@@ -185,6 +186,7 @@ pub const GROUPS: &[Group] = &[
     group("batch_ends", batch_ends::CASES),
     group("batch_lists", batch_lists::CASES),
     group("inputs", inputs::CASES),
+    group("import", import::CASES),
     group("dependents", dependents::CASES),
     group("foreign_waits", foreign_waits::CASES),
     group("dead", dead::CASES),

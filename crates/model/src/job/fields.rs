@@ -111,6 +111,8 @@ pub mod field {
     pub const FALLBACK: &str = "mw_fallback";
     /// Own: JSON object of the names of prerequisites' results, each with the id of its job.
     pub const INPUT_NAMES: &str = "mw_input_names";
+    /// Own: present in an imported job that is in no queue yet.
+    pub const IMPORT: &str = "mw_import";
     /// Own: reason of a cancellation.
     pub const STOP: &str = "mw_stop";
     /// Own: reason of a dead letter.

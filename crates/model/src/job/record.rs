@@ -272,7 +272,7 @@ impl Job {
             field::TRACESTATE => self.tracestate = some_text(value),
             field::BANANAS => self.taken_over = true,
             // Only the export to Bananas needs these.
-            field::RECORD | field::PLACES => {}
+            field::RECORD | field::PLACES | field::IMPORT => {}
             _ => self.set_family(name, value),
         }
     }

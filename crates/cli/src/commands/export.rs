@@ -1,0 +1,103 @@
+//! `meshwork export`.
+
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use meshwork::{Client, TransferError, Transferred};
+use tempfile::NamedTempFile;
+use tokio::time::Instant;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::note;
+use crate::value;
+
+/// Pause between two looks at running jobs.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Write all jobs, batches, schedules and limits to a file, which `meshwork import` reads
+///
+/// The file has one JSON object per line, and contains the secrets of jobs. A job that runs cannot be exported: stop the
+/// workers first. The command changes nothing. If it is interrupted, no file is written; start it again.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Export {
+    /// The file; - is stdout
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// Wait until no job runs, for so long at most [default: 7 days]
+    #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
+          default_missing_value = value::LONGEST_WAIT)]
+    wait: Option<Duration>,
+}
+
+impl Export {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let client = context.client().await?;
+        self.idle(&client).await?;
+        let seen = if self.file == Path::new("-") {
+            let mut out = BufWriter::new(io::stdout());
+            client.export(&mut out).await.map_err(failed)?
+        } else {
+            self.to_file(&client).await?
+        };
+        note(format_args!(
+            "{} jobs, {} batches, {} schedules and {} settings exported",
+            seen.jobs, seen.batches, seen.schedules, seen.settings
+        ));
+        Ok(Exit::DONE)
+    }
+
+    /// Waits until no job runs, if that was asked for.
+    async fn idle(&self, client: &Client) -> Result<(), CommandError> {
+        let until = Instant::now() + self.wait.unwrap_or_default();
+        while Instant::now() < until {
+            if client.broker().running().await? == 0 {
+                break;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(())
+    }
+
+    /// The file is there whole, or not at all.
+    async fn to_file(&self, client: &Client) -> Result<Transferred, CommandError> {
+        let unwritten = |error: io::Error| {
+            let message = format!("cannot write {}: {error}", self.file.display());
+            CommandError::new(Exit::FAILED, io::Error::new(error.kind(), message))
+        };
+        let folder = self
+            .file
+            .parent()
+            .filter(|path| !path.as_os_str().is_empty());
+        let part = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(unwritten)?;
+        let mut out = BufWriter::new(part);
+        let seen = client.export(&mut out).await.map_err(failed)?;
+        let part = out
+            .into_inner()
+            .map_err(|error| unwritten(error.into_error()))?;
+        part.as_file().sync_all().map_err(unwritten)?;
+        part.persist(&self.file)
+            .map_err(|error| unwritten(error.error))?;
+        Ok(seen)
+    }
+}
+
+/// An error of an export or an import as one of a command.
+pub(super) fn failed(error: TransferError) -> CommandError {
+    use TransferError as E;
+    match error {
+        E::Broker(error) => error.into(),
+        E::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            CommandError::new(Exit::NO_READER, error)
+        }
+        E::Running { .. }
+        | E::Started { .. }
+        | E::OldList { .. }
+        | E::Bound { .. }
+        | E::Record(_)
+        | E::Io(_) => CommandError::new(Exit::FAILED, error),
+        _ => CommandError::usage(error),
+    }
+}
