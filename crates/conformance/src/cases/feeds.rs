@@ -225,7 +225,7 @@ async fn another_workers_feed_is_not_ours(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker names those of its prefetch lists that may have ids. These return to their own queues.
+/// A claim reads only those prefetch lists that the worker names. Surplus ids return to their own queues.
 async fn no_other_feed_is_looked_into(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     let queues = [world.queue(), world.queue_of("rhai")];
@@ -312,7 +312,7 @@ async fn a_wait_for_a_reply_ends(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A walk through an old list removes ids from it. What one call does not reach stays.
+/// A long walk through an old list ends the call; the remaining ids stay in the prefetch list.
 async fn one_long_walk_is_all_that_a_call_does(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     world.put(&["j1", "j2"]).await?;

@@ -157,7 +157,7 @@ async fn all_priorities_share_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The narrower limit counts, and a worker does not poll for a limit that is free again.
+/// The narrower limit counts. A worker does not soon try again for a limit that is free.
 async fn both_limits_hold(world: &World) -> Outcome {
     set(world, &format!("concurrency=1 rate=bucket:2:{WINDOW}")).await?;
     fill(world, 9).await?;

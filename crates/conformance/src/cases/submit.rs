@@ -141,7 +141,7 @@ async fn a_child_that_was_forgotten_is_not_added_again(world: &World) -> Outcome
     refused(world, &again, 1, Submitted::Enqueued(Exists)).await
 }
 
-/// The answer has the earlier child, which stays unchanged.
+/// The answer has the digest of the earlier child, which stays unchanged.
 async fn a_child_that_differs_is_refused(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     let before = child("y");

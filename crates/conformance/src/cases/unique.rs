@@ -289,7 +289,7 @@ async fn what_is_not_stored_takes_no_name(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The name stays with another job that has it by now.
+/// The job does not get the name back if another job has it by now.
 async fn an_ended_job_that_runs_again_has_its_name_again(world: &World) -> Outcome {
     put(world, "a", Until::Done, OnDuplicate::Keep).await?;
     let run = world.take_one().await?;
