@@ -1,7 +1,7 @@
 //! Jobs of contexts by the command: `job`, `run`, `worker` and `supervisor --worker`, on servers of their own and on the
 //! embedded engine.
 
-use crate::common::{Done, Ground, Running, json as of_line};
+use crate::common::{Done, Ground, Running, eventually, json as of_line};
 use meshwork_test_servers::plain::Plain;
 use meshwork_test_servers::servers::RealServer;
 use serde_json::json;
@@ -455,4 +455,45 @@ fn bad_input_is_refused_by_name() {
         .ok()
         .stdout;
     assert!(jobs.is_empty(), "nothing was changed: {jobs}");
+}
+
+#[test]
+fn a_backlog_in_one_context_holds_up_no_other() {
+    on_both(|ground| {
+        ["7", "8"].iter().for_each(|id| context(ground, id));
+        ground.file("sum.rhai", "1 + 2");
+        let go = ground.path("go");
+        let script = format!(
+            "#!/bin/sh\nwhile [ ! -e '{}' ]; do sleep 0.05; done\n",
+            go.display()
+        );
+        ground.file("wait.sh", script);
+        let types = [
+            "--type",
+            "osis,exec",
+            "--concurrency",
+            "2",
+            "--context",
+            "7,8",
+        ];
+        let (mut runs, _) = worker(ground, &types);
+        assert_eq!(of_line(&runs.line())["event"], "listening");
+        let later = ["job", "enqueue", "wait.sh", "--context", "7"];
+        (0..5).for_each(|_| drop(ground.run(&later).ok()));
+        // All slots of context 7 are taken, and others wait for them.
+        let state = |id: &str| {
+            let show = ["job", "show", id, "--context", "7", "--json"];
+            ground.run(&show).ok().json()["status"].clone()
+        };
+        eventually("two run", || (state("2") == "started").then_some(()));
+        let enqueued = ["job", "enqueue", "sum.rhai", "--context", "8", "--wait"];
+        assert_eq!(ground.run(&enqueued).ok().stdout.trim(), "3");
+        assert_eq!(
+            (state("1"), state("5")),
+            (json!("started"), json!("dispatched"))
+        );
+        ground.file("go", "");
+        ground.run(&["job", "wait", "5", "--context", "7"]).ok();
+        runs.stop().ok();
+    });
 }
