@@ -12,7 +12,7 @@ pub mod protocol;
 pub mod runner;
 mod span;
 mod transfer;
-mod worker;
+pub mod worker;
 
 /// The examples of docs/library.md, as doc tests.
 #[cfg(doctest)]

@@ -25,19 +25,20 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(3650 * 86_400);
 /// Heartbeats in one lease: two may fail before the lease is lost.
 pub(crate) const HEARTBEATS: u32 = 3;
 
-/// The settings of a worker.
+/// The settings of a worker. They are checked when it is started.
 #[derive(Debug, Clone)]
-pub(crate) struct Config {
-    /// The most jobs that run at once.
-    pub(crate) concurrency: usize,
-    /// How long a job belongs to this worker without a renewal.
-    pub(crate) lease: Duration,
-    /// The longest run of a job that does not bring a timeout of its own.
-    pub(crate) timeout: Duration,
-    /// How long shutdown waits for running jobs before it releases them.
-    pub(crate) shutdown_timeout: Duration,
-    /// How long a run may go on after it was told to stop.
-    pub(crate) cancel_grace: Duration,
+#[non_exhaustive]
+pub struct Config {
+    /// The most jobs that run at once. Default: 10, minimum: 1, maximum: [`MAX_CONCURRENCY`].
+    pub concurrency: usize,
+    /// How long a job belongs to this worker without a renewal. Default: 10 s, minimum: 300 ms, maximum: 1 h.
+    pub lease: Duration,
+    /// The longest run of a job that does not bring a timeout of its own. Default: 5 min, minimum: 1 ms, maximum: 10 years.
+    pub timeout: Duration,
+    /// How long shutdown waits for running jobs before it releases them. Default: 25 s, maximum: 10 years.
+    pub shutdown_timeout: Duration,
+    /// How long a run may go on after its stop signal. Default: 5 s, maximum: 10 years.
+    pub cancel_grace: Duration,
 }
 
 impl Default for Config {

@@ -103,7 +103,7 @@ impl<P: Protocol> HealthSource for Engine<P> {
     }
 
     fn busy(&self) -> usize {
-        self.in_flight.len()
+        self.in_flight.count()
     }
 
     fn alive_until(&self) -> Option<Instant> {

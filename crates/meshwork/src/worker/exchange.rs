@@ -10,34 +10,34 @@ use super::task::Completion;
 
 /// A request for jobs.
 #[derive(Debug)]
-pub(crate) struct FetchRequest {
+pub struct FetchRequest {
     /// Until when the jobs belong to this worker for certain: a lease begins when the server has the call.
     pub(super) until: Instant,
     /// The most jobs. With 0 only ids that were prefetched and are not wanted go back.
-    pub(crate) want: usize,
+    pub want: usize,
     /// How many requests have brought jobs before, for the order of queues; none while another request is under way.
-    pub(crate) round: Option<usize>,
+    pub round: Option<usize>,
     /// Queues that are left out, since they are paused or at a limit.
-    pub(crate) skipped: Vec<String>,
+    pub skipped: Vec<String>,
     /// Queues from which ids were prefetched: none of them is left out.
-    pub(crate) arrivals: BTreeSet<String>,
+    pub arrivals: BTreeSet<String>,
     /// Whether to look into the prefetch lists of all queues.
-    pub(crate) sweep: bool,
+    pub sweep: bool,
 }
 
 /// The answer to a [`FetchRequest`].
 #[derive(Debug)]
-pub(crate) struct Fetched<J> {
+pub struct Fetched<J> {
     /// The jobs, each under a lease.
-    pub(crate) jobs: Vec<J>,
+    pub jobs: Vec<J>,
     /// Ids without a job that can be run.
-    pub(crate) dropped: usize,
+    pub dropped: usize,
     /// Whether the call stopped at its bound.
-    pub(crate) more: bool,
+    pub more: bool,
     /// Queues that are paused or at a limit, and when to ask for each again.
-    pub(crate) blocked: Vec<(String, Duration)>,
+    pub blocked: Vec<(String, Duration)>,
     /// The server's time of the claim, in milliseconds since 1970.
-    pub(crate) at_ms: u64,
+    pub at_ms: u64,
 }
 
 /// Results that are sent, with a request for jobs if there is one.
@@ -55,22 +55,47 @@ impl<J> Exchange<J> {
     }
 }
 
+impl<J> Fetched<J> {
+    /// Jobs, and nothing else to say: there are no more now.
+    #[must_use]
+    pub fn of(jobs: Vec<J>) -> Self {
+        Self {
+            jobs,
+            dropped: 0,
+            more: false,
+            blocked: Vec::new(),
+            at_ms: 0,
+        }
+    }
+}
+
 /// The outcome of one report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Completed {
+pub enum Completed {
     /// The result is stored.
     Stored,
     /// The job does not belong to this worker any more; nothing was changed.
     Stale,
 }
 
+impl Completed {
+    /// Whether the result was stored; else the job did not belong to this worker any more.
+    #[must_use]
+    pub fn of(is_stored: bool) -> Self {
+        match is_stored {
+            true => Self::Stored,
+            false => Self::Stale,
+        }
+    }
+}
+
 /// The answer to an [`Exchange`].
 #[derive(Debug)]
-pub(crate) struct Exchanged<J> {
+pub struct Exchanged<J> {
     /// The outcome of each result.
-    pub(crate) completed: Result<Vec<Completed>, Error>,
+    pub completed: Result<Vec<Completed>, Error>,
     /// The jobs, if some were asked for; none if the results failed before.
-    pub(crate) fetched: Option<Result<Fetched<J>, Error>>,
+    pub fetched: Option<Result<Fetched<J>, Error>>,
 }
 
 /// The events that a fetcher waits for.

@@ -10,15 +10,18 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::config::Config;
 use super::dedicated_thread::Thread;
 use super::engine::Engine;
 use super::fetcher::{self, ShutdownTokens};
 use super::health::Monitor;
 use super::heartbeat;
+use super::logfile::LogFolders;
 use super::prefetch::Prefetchers;
 use super::protocol::{Protocol, Queues};
 use super::release::{ENDED, ended_or_cut_off, release_all};
 use super::spawner::Starter;
+use crate::Error;
 
 /// How long a stopping worker waits for the answer to a claim.
 const QUIET: Duration = Duration::from_secs(5);
@@ -52,11 +55,21 @@ struct Parts<P: Protocol> {
     stop: DropGuard,
 }
 
-/// Starts a worker on the current runtime.
+/// Starts a worker for the jobs of `protocol` on the current runtime. It runs until [`WorkerHandle::stop`].
+///
+/// # Errors
+/// If a setting is out of its limits ([`Error::Setting`]), or the system has no thread left.
+pub fn start<P: Protocol>(protocol: P, config: Config) -> Result<WorkerHandle, Error> {
+    config.validate()?;
+    let engine = Engine::new(protocol, config, LogFolders::default());
+    Ok(start_engine(engine)?)
+}
+
+/// Starts a worker whose settings were checked.
 ///
 /// # Errors
 /// If the system has no thread left.
-pub(crate) fn start<P: Protocol>(engine: Engine<P>) -> std::io::Result<WorkerHandle> {
+pub(crate) fn start_engine<P: Protocol>(engine: Engine<P>) -> std::io::Result<WorkerHandle> {
     let engine = Arc::new(engine);
     let (running, released) = (TaskTracker::new(), CancellationToken::new());
     let (sender, events) = mpsc::unbounded_channel();

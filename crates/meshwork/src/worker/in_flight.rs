@@ -7,7 +7,7 @@ use crate::runner::{StopReason, StopSignal};
 
 /// Jobs in flight, by the numbers of their claims.
 #[derive(Debug)]
-pub(crate) struct InFlight<J> {
+pub struct InFlight<J> {
     jobs: Mutex<Jobs<J>>,
 }
 
@@ -96,12 +96,13 @@ impl<J> InFlight<J> {
     }
 
     /// The number of jobs in flight.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.jobs().by_seq.len()
     }
 
     /// Calls `each` with every job.
-    pub(crate) fn each(&self, mut each: impl FnMut(&J)) {
+    pub fn each(&self, mut each: impl FnMut(&J)) {
         for entry in self.jobs().by_seq.values() {
             each(&entry.job);
         }
@@ -145,7 +146,8 @@ impl<J> InFlight<J> {
     }
 
     /// Asks the runs of jobs to stop. Each ends in a report of its own. False if there is none.
-    pub(crate) fn cancel(&self, is_meant: impl Fn(&J) -> bool) -> bool {
+    #[must_use]
+    pub fn cancel(&self, is_meant: impl Fn(&J) -> bool) -> bool {
         let mut found = false;
         for job in self.jobs().by_seq.values() {
             if is_meant(&job.job) {
@@ -207,7 +209,7 @@ mod tests {
         assert_eq!(left, [Arc::new("new"), Arc::new("old")]);
         assert_eq!(cancel.reason(), Some(StopReason::Lost));
         in_flight.remove(seq);
-        assert_eq!(in_flight.len(), 2);
+        assert_eq!(in_flight.count(), 2);
         // Its run has ended: that it is another's by then is no loss.
         assert_eq!(lose(&in_flight, &[0]), 0);
     }

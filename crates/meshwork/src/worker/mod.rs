@@ -1,5 +1,7 @@
 //! The worker engine, which knows no protocol. A [`Protocol`] says how jobs are claimed, reported and kept; the engine does
-//! all else. [`fetcher`] claims jobs and reports results while slots are free, [`prefetch`] waits for ids while the queues are
+//! all else; [`start`] starts a worker. docs/adding-a-protocol.md is the guide.
+//!
+//! [`fetcher`] claims jobs and reports results while slots are free, [`prefetch`] waits for ids while the queues are
 //! empty and there is [`demand`] for them, [`spawner`] gives each job a task, [`executor`] runs it, [`completer`] reports
 //! failures, [`in_flight`] knows all jobs that are claimed, [`heartbeat`] renews their leases on a thread of its own,
 //! [`exclusive`] lets a job run alone, [`handle`] starts and shuts down, [`health`] and [`meter`] observe.
@@ -28,13 +30,16 @@ mod spawner;
 pub(crate) mod task;
 pub(crate) mod waits;
 
-pub(crate) use config::Config;
-pub use config::{InvalidSetting, MAX_CONCURRENCY, TIMEOUT};
+pub use config::{Config, InvalidSetting, MAX_CONCURRENCY, TIMEOUT};
 pub(crate) use engine::Engine;
-pub use handle::WorkerHandle;
-pub(crate) use handle::start;
+pub use exchange::{Completed, Exchanged, FetchRequest, Fetched};
+pub(crate) use handle::start_engine;
+pub use handle::{WorkerHandle, start};
 pub use health::{Monitor, Unfit};
 pub(crate) use identity::Identity;
+pub use in_flight::InFlight;
 pub use logfile::LogDirError;
 pub(crate) use logfile::LogFolders;
-pub(crate) use protocol::Protocol;
+pub use meshwork_broker::{Error as CallError, Line, Logged, Outages};
+pub use protocol::{Failed, FailedRun, Intake, Prepared, Protocol, Queues, Renewed, Step, Waited};
+pub use task::Completion;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork_broker::{Backoff, BlockingConn, Error};
+use meshwork_broker::{Backoff, Error};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep};
@@ -132,7 +132,7 @@ struct Prefetch<P: Protocol> {
     engine: Arc<Engine<P>>,
     starter: Arc<Starter<P>>,
     queue: String,
-    waits: Option<Waits<Came<P::Job>>>,
+    waits: Option<Waits<P::WaitConn, Came<P::Job>>>,
     /// The run of a job that came alone, until it is over or takes longer than a step: nothing is sent that would hold up its
     /// result.
     begun: Option<Arc<Notify>>,
@@ -217,7 +217,7 @@ impl<P: Protocol> Prefetch<P> {
         let engine = &self.engine;
         let waits = match &mut self.waits {
             Some(waits) => waits,
-            none => none.insert(Waits::over(engine.protocol.blocking_conn().await?)),
+            none => none.insert(Waits::over(engine.protocol.wait_conn().await?)),
         };
         let most = engine.slots.available_permits().clamp(1, P::WAITS);
         let wait = engine.config.wait() / P::WAITS as u32;
@@ -296,7 +296,7 @@ impl<P: Protocol> Prefetch<P> {
         };
         let mut came = Vec::new();
         let engine = &self.engine;
-        let end = async |conn: BlockingConn| engine.protocol.end_wait(&conn).await;
+        let end = async |conn: P::WaitConn| engine.protocol.end_wait(&conn).await;
         if let Err(error) = waits.end(end, |one| came.push(one)).await {
             engine.failed(("wait", "wait"), &error);
         }

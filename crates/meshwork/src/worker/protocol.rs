@@ -1,14 +1,15 @@
-//! Protocol: what the engine has to know of the system whose jobs it runs.
+//! Protocol: what the engine has to know of the system whose jobs it runs. docs/adding-a-protocol.md is the guide.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::{BlockingConn, Error, Line, Logged, Outages};
+use meshwork_broker::{Error, Line, Logged, Outages};
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::outcome::{Failure, Report};
+use meshwork_model::route::Priority;
 use meshwork_model::trace::TraceContext;
 use tokio::sync::watch;
 use tracing::Span;
@@ -20,9 +21,10 @@ use super::task::Completion;
 use crate::Batch;
 use crate::failure::Reason;
 use crate::runner::{Inputs, Runner, Submitter};
+use crate::span::Subject;
 
 /// The queues that a worker takes from.
-pub(crate) trait Queues: Send + Sync + 'static {
+pub trait Queues: Send + Sync + 'static {
     /// All of them.
     fn names(&self) -> &[String];
     /// Those on which a connection waits.
@@ -40,7 +42,7 @@ impl Queues for Vec<String> {
 }
 
 /// A job that is ready to run.
-pub(crate) struct Prepared {
+pub struct Prepared {
     pub(crate) runner: Arc<dyn Runner>,
     /// The job as its runner takes it.
     pub(crate) job: Arc<Job>,
@@ -54,8 +56,34 @@ pub(crate) struct Prepared {
     pub(crate) batch: Option<Batch>,
 }
 
+impl Prepared {
+    /// A run of `job` by `runner`, for `timeout` at most: then the runner has [`Config::cancel_grace`] to end it, and is cut
+    /// off five seconds later.
+    #[must_use]
+    pub fn new(runner: Arc<dyn Runner>, job: Arc<Job>, timeout: Duration) -> Self {
+        Self {
+            runner,
+            job,
+            timeout,
+            inputs: Inputs::default(),
+            submitter: None,
+            batch: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prepared")
+            .field("job", &self.job.id)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The next step with a job that was claimed.
-pub(crate) enum Step {
+#[derive(Debug)]
+pub enum Step {
     /// The job is run.
     Run(Box<Prepared>),
     /// The job ends without a run.
@@ -68,7 +96,7 @@ pub(crate) enum Step {
 
 /// The outcome of a wait.
 #[derive(Debug)]
-pub(crate) enum Waited<J> {
+pub enum Waited<J> {
     /// Nothing came in time.
     Nothing,
     /// An id is in the prefetch list of this worker: the next claim finds it.
@@ -79,7 +107,8 @@ pub(crate) enum Waited<J> {
 
 impl<J> Waited<J> {
     /// Of a wait that brings no job.
-    pub(crate) fn hint(came: bool) -> Self {
+    #[must_use]
+    pub fn hint(came: bool) -> Self {
         match came {
             true => Self::Hint,
             false => Self::Nothing,
@@ -88,7 +117,7 @@ impl<J> Waited<J> {
 }
 
 /// The jobs of a worker, for what takes over jobs of dead workers.
-pub(crate) trait Intake<J>: Send + Sync {
+pub trait Intake<J>: Send + Sync {
     /// The number of free slots.
     fn free(&self) -> usize;
     /// Calls `see` with every job in flight.
@@ -99,19 +128,31 @@ pub(crate) trait Intake<J>: Send + Sync {
 }
 
 /// A failed run, as it is reported.
-pub(crate) struct FailedRun<'a> {
-    pub(crate) failure: &'a Failure,
+#[derive(Debug)]
+pub struct FailedRun<'a> {
+    /// The failure: its kind, and the error in words.
+    pub failure: &'a Failure,
     /// Error and details, for protocols that keep one text.
     pub(crate) reason: &'a Reason,
-    pub(crate) stdout: &'a [u8],
-    pub(crate) stderr: &'a [u8],
+    /// The end of its output, at most as much as a job keeps.
+    pub stdout: &'a [u8],
+    /// The same of stderr.
+    pub stderr: &'a [u8],
     /// How long the run took.
-    pub(crate) took: Duration,
+    pub took: Duration,
+}
+
+impl FailedRun<'_> {
+    /// Error and details as one text of at most `most` bytes.
+    #[must_use]
+    pub fn text(&self, most: usize) -> String {
+        self.reason.whole(most)
+    }
 }
 
 /// The outcome of a reported failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failed {
+pub enum Failed {
     /// The job runs again. The number is that of the run that failed, from 1: see [`Protocol`] on attempts.
     Retried(u32),
     /// The job has failed for good, with the run of this number.
@@ -122,24 +163,37 @@ pub(crate) enum Failed {
 
 /// The outcome of a renewal.
 #[derive(Debug, Default)]
-pub(crate) struct Renewed {
+pub struct Renewed {
     /// The places, among the jobs that were to be renewed, of those that belong to this worker no more.
-    pub(crate) gone: Vec<usize>,
+    pub gone: Vec<usize>,
     /// The places of those that somebody wants to be cancelled.
-    pub(crate) cancel: Vec<usize>,
+    pub cancel: Vec<usize>,
     /// The queues for which the server did not take the registration: nothing is taken from them until it does.
-    pub(crate) refused: Vec<String>,
+    pub refused: Vec<String>,
 }
 
-/// A queue protocol. All calls may be repeated, and all futures may be dropped at any point.
+/// A system of jobs, for one worker. [`start`](super::start) runs it.
 ///
-/// An attempt is a run that was begun and reported. Its number is that of the failed runs before it, plus one; a run whose
-/// worker was lost has no number, and the job is given up for losses apart.
-pub(crate) trait Protocol: Sized + Send + Sync + 'static {
+/// **Repeats.** Every call may be repeated, since its answer may have been lost with a connection; so each has to change nothing
+/// the second time. All futures may be dropped at any point. Calls that fail with an error that
+/// [is temporary](Error::is_temporary) are repeated after a pause of up to some seconds, reports for ten minutes; other errors are
+/// logged, and the job comes back when its lease has ended.
+///
+/// **Leases.** A job that a call gave belongs to this worker for [`Config::lease`] and is renewed three times as often. A report
+/// has to prove that it still does: after the lease, another worker may have the job.
+///
+/// **Threads.** `connect`, `renew`, `load`, `reclaim`, `maintain` and `depart` are called on the heartbeat thread, over its
+/// connection. All others are called on the runtime on which the worker was started, several at once.
+///
+/// **Attempts.** An attempt is a run that was begun and reported. Its number is that of the failed runs before it, plus one. A
+/// run whose worker was lost is no attempt: losses are counted apart.
+pub trait Protocol: Sized + Send + Sync + 'static {
     /// A job under a lease.
     type Job: Clone + std::fmt::Debug + Send + Sync + 'static;
     /// The connection of the heartbeat thread.
     type Conn: Send + Sync + 'static;
+    /// A connection for blocking waits; a clone is the same connection.
+    type WaitConn: Clone + Send + Sync + 'static;
     /// The queues that a worker takes from.
     type Queues: Queues;
 
@@ -160,7 +214,9 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
     /// The queues that the worker takes from now.
     fn queues(&self) -> &watch::Sender<Arc<Self::Queues>>;
     /// Whether two queues share their limits, so that a job of one that ends may free a slot of the other.
-    fn share_limits(&self, one: &str, other: &str) -> bool;
+    fn share_limits(&self, one: &str, other: &str) -> bool {
+        one == other
+    }
 
     /// The id of a job, for the log.
     fn id(job: &Self::Job) -> Cow<'_, str>;
@@ -183,13 +239,31 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
         None
     }
     /// The labels of a queue, for metrics.
-    fn place(&self, queue: &str) -> QueueParts;
+    fn place(&self, queue: &str) -> QueueParts {
+        QueueParts {
+            script_type: queue.to_owned(),
+            group: None,
+            instance: None,
+            priority: Priority::Normal,
+        }
+    }
     /// The kind of a job, for metrics; none if its run is not counted.
-    fn kind(&self, job: &Self::Job) -> Option<String>;
+    fn kind(&self, job: &Self::Job) -> Option<String> {
+        Some(Self::queue(job).to_owned())
+    }
     /// The span of a run, and the trace that what it calls belongs to.
-    fn span(&self, job: &Self::Job) -> (Span, Option<TraceContext>);
-    /// The runner of a job, as far as that is known without a call.
-    fn runner(&self, job: &Self::Job) -> Option<&Arc<dyn Runner>>;
+    fn span(&self, job: &Self::Job) -> (Span, Option<TraceContext>) {
+        let subject = Subject {
+            job: &Self::id(job),
+            queue: Self::queue(job),
+            ..Subject::default()
+        };
+        subject.run(self.worker(), None)
+    }
+    /// The runner of a job, as far as that is known without a call, to announce its runs.
+    fn runner(&self, _job: &Self::Job) -> Option<&Arc<dyn Runner>> {
+        None
+    }
 
     /// Stores results, then claims jobs, without waiting for any. A claim is left out if the results fail.
     fn exchange(
@@ -206,7 +280,9 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
         trace: Option<&TraceContext>,
     ) -> impl Future<Output = Step> + Send;
     /// The report as it is stored, of a run whose secrets are masked already.
-    fn encode(&self, job: &Self::Job, report: Report) -> Report;
+    fn encode(&self, _job: &Self::Job, report: Report) -> Report {
+        report
+    }
     /// Reports a failed run.
     fn fail(
         &self,
@@ -225,8 +301,8 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
         std::future::ready(Ok(Logged::Stale))
     }
 
-    /// A connection for blocking waits.
-    fn blocking_conn(&self) -> impl Future<Output = Result<BlockingConn, Error>> + Send;
+    /// Makes a connection for the waits of one queue.
+    fn wait_conn(&self) -> impl Future<Output = Result<Self::WaitConn, Error>> + Send;
     /// Returns when ids of a queue may be waited for.
     fn may_wait(&self, _queue: &str) -> impl Future<Output = ()> + Send {
         std::future::ready(())
@@ -235,19 +311,26 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
     /// may take `before`.
     fn wait(
         &self,
-        conn: &BlockingConn,
+        conn: &Self::WaitConn,
         queue: &str,
         most: Duration,
         before: Duration,
     ) -> impl Future<Output = Result<Waited<Self::Job>, Error>> + Send;
-    /// Ends the wait on a connection.
-    fn end_wait(&self, conn: &BlockingConn) -> impl Future<Output = Result<(), Error>> + Send;
-    /// Ends the registration for queues, and returns what was prefetched from them.
-    fn deregister(&self, queues: &[String]) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Ends the wait on a connection. Called every 20 ms until it has ended, when the worker stops; if it does nothing, the
+    /// worker waits for the wait, two seconds at most.
+    fn end_wait(&self, _conn: &Self::WaitConn) -> impl Future<Output = Result<(), Error>> + Send {
+        std::future::ready(Ok(()))
+    }
+    /// Ends the registration for queues, and returns what was prefetched from them. Called when nothing comes any more; jobs in
+    /// flight still run and are renewed.
+    fn deregister(&self, _queues: &[String]) -> impl Future<Output = Result<(), Error>> + Send {
+        std::future::ready(Ok(()))
+    }
 
     /// The connection of the heartbeat thread.
     fn connect(&self) -> impl Future<Output = Result<Self::Conn, Error>> + Send;
-    /// Renews the leases of `jobs`, and the registration for `queues`.
+    /// Renews the leases of `jobs` for `lease` from now, and the registration for `queues`; without queues, the worker has been
+    /// deregistered. It may take one heartbeat interval, a third of the lease.
     fn renew(
         &self,
         conn: &Self::Conn,
@@ -255,9 +338,11 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
         jobs: &[Self::Job],
         queues: Option<&Self::Queues>,
     ) -> impl Future<Output = Result<Renewed, Error>> + Send;
-    /// Prepares a new connection, once.
-    fn load(&self, conn: &Self::Conn) -> impl Future<Output = Result<(), Error>> + Send;
-    /// Returns the jobs of dead workers to their queues, or takes them in.
+    /// Prepares a new connection, once, after its first renewal.
+    fn load(&self, _conn: &Self::Conn) -> impl Future<Output = Result<(), Error>> + Send {
+        std::future::ready(Ok(()))
+    }
+    /// Returns the jobs of dead workers to their queues, or takes them in. Called after each renewal; bounded.
     fn reclaim(
         &self,
         conn: &Self::Conn,
@@ -267,10 +352,12 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
     /// Does what workers do beside their jobs, until the connection breaks.
     fn maintain(
         &self,
-        conn: &Self::Conn,
-        config: &Config,
-        in_flight: &InFlight<Self::Job>,
-    ) -> impl Future<Output = Result<Infallible, Error>> + Send;
+        _conn: &Self::Conn,
+        _config: &Config,
+        _in_flight: &InFlight<Self::Job>,
+    ) -> impl Future<Output = Result<Infallible, Error>> + Send {
+        std::future::pending()
+    }
     /// Frees the name of the worker, as the last step of its shutdown.
     fn depart(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())

@@ -26,19 +26,28 @@ pub(crate) struct LeasedJob<J> {
 
 /// A run that ended well, until its result is stored.
 #[derive(Debug)]
-pub(crate) struct Completion<J> {
+pub struct Completion<J> {
     pub(crate) task: LeasedJob<J>,
-    pub(crate) output: Vec<u8>,
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: Vec<u8>,
+    /// The result.
+    pub output: Vec<u8>,
+    /// The end of what the run wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// The same of stderr.
+    pub stderr: Vec<u8>,
     /// How long the run took.
-    pub(crate) took: Duration,
+    pub took: Duration,
     until: Instant,
     /// A call with others was refused for good: this result goes alone, so that it spoils no other one.
     pub(super) alone: bool,
 }
 
 impl<J> Completion<J> {
+    /// The job.
+    #[must_use]
+    pub fn job(&self) -> &J {
+        &self.task.job
+    }
+
     pub(super) fn new(
         task: LeasedJob<J>,
         output: Vec<u8>,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
-use meshwork_broker::{BlockingConn, Error};
+use meshwork_broker::Error;
 
 /// How long a wait may take to end before the call is repeated.
 const END_AGAIN: Duration = Duration::from_millis(20);
@@ -20,14 +20,14 @@ const END_AGAIN: Duration = Duration::from_millis(20);
 const ENDS: u32 = 300;
 
 /// The waits under way on one connection.
-pub(crate) struct Waits<T> {
-    conn: BlockingConn,
+pub(crate) struct Waits<C, T> {
+    conn: C,
     waits: InOrder<Result<T, Error>>,
 }
 
-impl<T: Send + 'static> Waits<T> {
+impl<C: Clone, T: Send + 'static> Waits<C, T> {
     /// None yet.
-    pub(crate) fn over(conn: BlockingConn) -> Self {
+    pub(crate) fn over(conn: C) -> Self {
         let waits = InOrder::default();
         Self { conn, waits }
     }
@@ -37,7 +37,7 @@ impl<T: Send + 'static> Waits<T> {
     }
 
     /// Waits once more, behind the others. It is sent when [`Self::next`] is polled.
-    pub(crate) fn push<F>(&mut self, wait: impl FnOnce(BlockingConn) -> F)
+    pub(crate) fn push<F>(&mut self, wait: impl FnOnce(C) -> F)
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
@@ -53,7 +53,7 @@ impl<T: Send + 'static> Waits<T> {
     /// but ends nothing, is another one in the place of that on which they are.
     pub(crate) async fn end<E>(
         &mut self,
-        end: impl Fn(BlockingConn) -> E,
+        end: impl Fn(C) -> E,
         mut came: impl FnMut(T),
     ) -> Result<(), Error>
     where
@@ -123,6 +123,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use futures_util::task::noop_waker;
+    use meshwork_broker::BlockingConn;
     use meshwork_broker::conn::Conn;
     use meshwork_broker::nooble::Nooble;
     use meshwork_conformance::agreeing::FakeAgreeing;
@@ -159,7 +160,7 @@ mod tests {
     async fn a_wait_on_a_server_that_was_replaced_ends() {
         let names = QueueManager::new(Namespace::nooble(), None, Dialect::Lists);
         let broker = Nooble::new(Conn::new(FakeAgreeing), names);
-        let mut waits = Waits::<()>::over(broker.blocking_conn().await.unwrap());
+        let mut waits = Waits::<_, ()>::over(broker.blocking_conn().await.unwrap());
         waits.push(|_| std::future::pending());
         let end = async |conn: BlockingConn| broker.unblock(&conn).await;
         let ended = tokio::time::timeout(Duration::from_secs(60), waits.end(end, |()| {}));

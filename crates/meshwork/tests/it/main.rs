@@ -15,6 +15,7 @@ mod metrics;
 mod metrics_move;
 mod nooble;
 mod outage;
+mod protocols;
 mod runners;
 mod settings;
 mod snapshot;

@@ -13,9 +13,7 @@ use meshwork_broker::bananas::{
 use meshwork_broker::{BlockingConn, Error, Outages};
 use meshwork_model::bananas::Record;
 use meshwork_model::job::limits::MAX_LOST;
-use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
-use meshwork_model::route::Priority;
 use meshwork_model::trace::TraceContext;
 use tokio::sync::watch;
 use tracing::Span;
@@ -23,7 +21,7 @@ use tracing::Span;
 use super::state::BananasProtocol;
 use super::{Foreign, left, maintenance};
 use crate::protocol::handlers::Entry;
-use crate::runner::{Inputs, Runner};
+use crate::runner::Runner;
 use crate::span::Subject;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
@@ -142,6 +140,7 @@ fn newest_claims(jobs: &[Claimed]) -> (HashMap<&[u8], usize>, Vec<usize>) {
 impl Protocol for BananasProtocol {
     type Job = Claimed;
     type Conn = Bananas;
+    type WaitConn = BlockingConn;
     type Queues = Vec<String>;
 
     fn worker(&self) -> &str {
@@ -179,15 +178,6 @@ impl Protocol for BananasProtocol {
         match &job.found {
             Found::Job(record) => Some(record.attempts().saturating_add(1)),
             _ => None,
-        }
-    }
-
-    fn place(&self, queue: &str) -> QueueParts {
-        QueueParts {
-            script_type: queue.to_owned(),
-            group: None,
-            instance: None,
-            priority: Priority::Normal,
         }
     }
 
@@ -265,14 +255,9 @@ impl Protocol for BananasProtocol {
         };
         let mut job = entry.job(&claimed.id(), record.payload());
         job.attempt = Self::attempt(claimed).unwrap_or_default();
-        Step::Run(Box::new(Prepared {
-            runner: Arc::clone(&entry.runner),
-            job: Arc::new(job),
-            timeout: config.timeout,
-            inputs: Inputs::default(),
-            submitter: None,
-            batch: None,
-        }))
+        let runner = Arc::clone(&entry.runner);
+        let prepared = Prepared::new(runner, Arc::new(job), config.timeout);
+        Step::Run(Box::new(prepared))
     }
 
     fn encode(&self, claimed: &Claimed, report: Report) -> Report {
@@ -305,7 +290,7 @@ impl Protocol for BananasProtocol {
         self.broker.release(claimed, Back::Next).await
     }
 
-    async fn blocking_conn(&self) -> Result<BlockingConn, Error> {
+    async fn wait_conn(&self) -> Result<BlockingConn, Error> {
         self.broker.blocking_conn().await
     }
 

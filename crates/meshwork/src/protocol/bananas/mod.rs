@@ -196,7 +196,7 @@ impl Worker {
             behind: tokio::sync::Mutex::default(),
         };
         let engine = Engine::new(protocol, self.config, LogFolders::default());
-        Ok(worker::start(engine)?)
+        Ok(worker::start_engine(engine)?)
     }
 }
 

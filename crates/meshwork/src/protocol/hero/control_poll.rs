@@ -55,7 +55,7 @@ fn heed(
     told: Control,
 ) {
     for id in &told.stop {
-        in_flight.cancel(|claimed| claimed.job.id == *id);
+        let _ = in_flight.cancel(|claimed| claimed.job.id == *id);
     }
     let lists = hero.places.lists(hero.broker.keys(), &told.migrations);
     hero.lists.send_if_modified(|now| {

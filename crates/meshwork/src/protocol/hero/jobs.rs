@@ -141,6 +141,7 @@ fn fetched(taken: Taken) -> Fetched<Claimed> {
 impl Protocol for HeroProtocol {
     type Job = Claimed;
     type Conn = Broker;
+    type WaitConn = BlockingConn;
     type Queues = Lists;
 
     const KEEPS_LOGS: bool = true;
@@ -318,7 +319,7 @@ impl Protocol for HeroProtocol {
         self.broker.log(claimed, lines, progress).await
     }
 
-    async fn blocking_conn(&self) -> Result<BlockingConn, Error> {
+    async fn wait_conn(&self) -> Result<BlockingConn, Error> {
         self.broker.blocking_conn().await
     }
 

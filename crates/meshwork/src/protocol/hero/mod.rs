@@ -271,7 +271,11 @@ impl Worker {
             next_due: NextDue::new(),
             broker: self.broker,
         };
-        Ok(worker::start(Engine::new(hero, self.config, log_folders))?)
+        Ok(worker::start_engine(Engine::new(
+            hero,
+            self.config,
+            log_folders,
+        ))?)
     }
 }
 

@@ -11,10 +11,8 @@ use futures_util::future::join_all;
 use meshwork_broker::nooble::{End, Nooble};
 use meshwork_broker::{BlockingConn, Error, MAX_ITEMS, Outages};
 use meshwork_model::job::limits::MAX_LOST;
-use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::nooble::Action;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
-use meshwork_model::route::Priority;
 use meshwork_model::trace::TraceContext;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +30,6 @@ use super::request::{span as span_id, traceparent};
 use super::state::NoobleProtocol;
 use super::tidy;
 use crate::clock::host_micros;
-use crate::runner::{Inputs, Runner};
 use crate::span::Subject;
 use crate::worker::exchange::{Exchanged, FetchRequest};
 use crate::worker::in_flight::InFlight;
@@ -107,6 +104,7 @@ impl NoobleProtocol {
 impl Protocol for NoobleProtocol {
     type Job = Arc<Message>;
     type Conn = Nooble;
+    type WaitConn = BlockingConn;
     type Queues = Vec<String>;
 
     const TAKES: bool = true;
@@ -125,10 +123,6 @@ impl Protocol for NoobleProtocol {
         &self.names
     }
 
-    fn share_limits(&self, one: &str, other: &str) -> bool {
-        one == other
-    }
-
     fn id(job: &Arc<Message>) -> Cow<'_, str> {
         let id = job.action().map(|action| action.action_id.as_str());
         id.unwrap_or_default().into()
@@ -136,15 +130,6 @@ impl Protocol for NoobleProtocol {
 
     fn queue(job: &Arc<Message>) -> &str {
         job.queue.name()
-    }
-
-    fn place(&self, queue: &str) -> QueueParts {
-        QueueParts {
-            script_type: queue.to_owned(),
-            group: None,
-            instance: None,
-            priority: Priority::Normal,
-        }
     }
 
     /// Types without a handler are anybody's, and are not counted.
@@ -173,10 +158,6 @@ impl Protocol for NoobleProtocol {
         let trace = traceparent(action);
         let trace = trace.and_then(|trace| TraceContext::parse(&trace, None).ok());
         subject.run(&self.worker, trace)
-    }
-
-    fn runner(&self, _job: &Arc<Message>) -> Option<&Arc<dyn Runner>> {
-        None
     }
 
     async fn exchange(
@@ -236,14 +217,7 @@ impl Protocol for NoobleProtocol {
             }
             Deals::Script(entry) => (entry.runner.clone(), Arc::new(job_of(entry, action))),
         };
-        Step::Run(Box::new(Prepared {
-            runner,
-            job: given,
-            timeout: config.timeout,
-            inputs: Inputs::default(),
-            submitter: None,
-            batch: None,
-        }))
+        Step::Run(Box::new(Prepared::new(runner, given, config.timeout)))
     }
 
     fn encode(&self, job: &Arc<Message>, report: Report) -> Report {
@@ -270,7 +244,7 @@ impl Protocol for NoobleProtocol {
         released
     }
 
-    async fn blocking_conn(&self) -> Result<BlockingConn, Error> {
+    async fn wait_conn(&self) -> Result<BlockingConn, Error> {
         self.broker.blocking_conn().await
     }
 

@@ -273,7 +273,7 @@ impl Service {
             leaves: AtomicBool::new(false),
         };
         let engine = Engine::new(protocol, self.config, LogFolders::default());
-        Ok(worker::start(engine)?)
+        Ok(worker::start_engine(engine)?)
     }
 }
 

@@ -147,7 +147,7 @@ impl Present {
         let mut lost = false;
         loop {
             ticks.tick().await;
-            let running = in_flight.len();
+            let running = in_flight.count();
             if last.is_some_and(|(at, said)| {
                 at.elapsed() < REFRESH && !self.is_much(running.abs_diff(said))
             }) {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::Backoff;
 use meshwork_broker::nooble::Nooble;
+use meshwork_broker::{Backoff, BlockingConn};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -111,7 +111,7 @@ struct Reading<'a> {
     broker: &'a Nooble,
     replies: &'a Replies,
     lists: Vec<String>,
-    waits: &'a mut Waits<Vec<Vec<u8>>>,
+    waits: &'a mut Waits<BlockingConn, Vec<Vec<u8>>>,
 }
 
 impl Reading<'_> {
