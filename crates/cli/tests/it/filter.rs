@@ -99,6 +99,33 @@ on_all_data! {
         assert_eq!(ids, ["j4", "j3", "j2", "j1", "j0"]);
     }
 
+    fn a_list_of_dead_letters_goes_on_at_its_cursor(ground: &Ground) {
+        ground.file("bad.rhai", "throw \"no\"");
+        let worker = ground.worker(&["--type", "osis"]);
+        for number in 0..5 {
+            let id = format!("d{number}");
+            ground.run(&["job", "submit", "bad.rhai", "--id", &id]).ok();
+            ground.run(&["job", "wait", &id]).exits(1);
+        }
+        worker.stop();
+        let (mut ids, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let mut args = vec!["dead", "list", "--json", "--limit", "2"];
+            if let Some(cursor) = &cursor {
+                args.extend(["--cursor", cursor]);
+            }
+            let done = ground.run(&args).ok();
+            ids.extend(done.jsons().iter().map(|line| line["id"].as_str().unwrap().to_owned()));
+            let next = done.stderr.split("--cursor ").nth(1);
+            cursor = next.map(|word| word.trim().to_owned());
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(ids, ["d4", "d3", "d2", "d1", "d0"]);
+        refused(ground, &["dead", "list", "--cursor", "soon/d1"], 2, &["no cursor"]);
+    }
+
     fn many_jobs_are_retried_and_deleted(ground: &Ground) {
         for id in ["a1", "a2", "b1"] {
             submit(ground, id, &["--key", &id[..1]]);

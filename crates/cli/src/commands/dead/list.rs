@@ -1,7 +1,10 @@
 //! `meshwork dead list`.
 
+use std::fmt;
+use std::str::FromStr;
+
 use meshwork::model::time;
-use meshwork::{Client, DeadLetter, JobFilter};
+use meshwork::{Client, DeadCursor, DeadLetter, JobFilter};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -20,6 +23,45 @@ pub(crate) struct List {
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
+    /// Go on after a list that was cut, which names this word on stderr
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<Place>,
+}
+
+/// The place of a dead letter in the list: the time of its death, in milliseconds since 1970, and its id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    at_ms: u64,
+    id: String,
+}
+
+impl Place {
+    fn of(letter: &DeadLetter) -> Self {
+        Self {
+            at_ms: letter.at_ms,
+            id: letter.job.id.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.at_ms, self.id)
+    }
+}
+
+impl FromStr for Place {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.split_once('/').filter(|(_, id)| !id.is_empty());
+        let place = parts.and_then(|(at_ms, id)| {
+            let at_ms = at_ms.parse().ok().filter(|at_ms| *at_ms < u64::MAX)?;
+            let id = id.to_owned();
+            Some(Self { at_ms, id })
+        });
+        place.ok_or("it is no cursor: give the word that `dead list` names where there are more")
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -64,26 +106,40 @@ impl List {
         let client = context.client().await?;
         let filter = self.select.timed(filter, &client, false).await?;
         let limit = self.limit as usize;
-        let mut letters = newest(&client, &filter, limit + 1).await?;
+        let mut letters = newest(&client, &filter, self.cursor, limit + 1).await?;
         if letters.len() > limit {
             letters.truncate(limit);
-            note(format_args!("the newest {limit}; there are more (--limit)"));
+            if let Some(next) = letters.last().map(Place::of) {
+                note(format_args!(
+                    "the newest {limit}; there are more (--limit), or go on with --cursor {next}"
+                ));
+            }
         }
         context.out.rows(letters.iter().map(Line::from))?;
         Ok(Exit::DONE)
     }
 }
 
-/// Up to `most` of those that are meant.
+/// Up to `most` of the letters that the filter includes; with a place, only those after it.
 async fn newest(
     client: &Client,
     filter: &JobFilter,
+    after: Option<Place>,
     most: usize,
 ) -> Result<Vec<DeadLetter>, CommandError> {
-    let (mut letters, mut cursor) = (Vec::new(), None);
+    // Letters of the same time may follow.
+    let mut cursor = after
+        .as_ref()
+        .map(|after| DeadCursor::before(after.at_ms + 1));
+    let mut letters = Vec::new();
     loop {
         let page = client.dead_letters(filter, cursor.as_ref()).await?;
-        letters.extend(page.letters);
+        let follows = |letter: &DeadLetter| {
+            after
+                .as_ref()
+                .is_none_or(|after| Place::of(letter) < *after)
+        };
+        letters.extend(page.letters.into_iter().filter(follows));
         cursor = page.next;
         if cursor.is_none() || letters.len() >= most {
             letters.truncate(most);
