@@ -124,9 +124,20 @@ impl Layout {
     }
 
     /// Returns whether the layout needs a script of Hero's. Contexts have neither migrations nor imported jobs of
-    /// Bananas.
+    /// Bananas. Flows belong to contexts.
     fn has(self, verb: Verb) -> bool {
-        self == Self::Hero || !matches!(verb, Verb::Migrate | Verb::TakeOver | Verb::GiveBack)
+        let of_flows = matches!(
+            verb,
+            Verb::FlowSubmit
+                | Verb::FlowClaim
+                | Verb::FlowCommit
+                | Verb::FlowStop
+                | Verb::FlowAnswer
+        );
+        match self {
+            Self::Hero => !of_flows,
+            Self::Context => !matches!(verb, Verb::Migrate | Verb::TakeOver | Verb::GiveBack),
+        }
     }
 }
 

@@ -82,7 +82,7 @@ fn translated(
     for (name, value) in fields {
         match name.as_str() {
             context::RESULT => {
-                out.extend(output_of(value).map(|output| (field::OUTPUT.to_owned(), output)));
+                out.extend(plain_output(value).map(|output| (field::OUTPUT.to_owned(), output)));
             }
             context::DEPENDENDS => {
                 let numbers: Vec<u32> = serde_json::from_slice(&value).unwrap_or_default();
@@ -120,7 +120,8 @@ fn translated(
 
 /// Returns the output in a context's result: its only item, or the map as JSON. A plain runner may have written a
 /// value that is not a map; that value is the output.
-fn output_of(value: Vec<u8>) -> Option<Vec<u8>> {
+#[must_use]
+pub fn plain_output(value: Vec<u8>) -> Option<Vec<u8>> {
     let Ok(Value::Object(map)) = serde_json::from_slice(&value) else {
         return Some(value).filter(|value| !value.is_empty());
     };
@@ -135,34 +136,30 @@ fn output_of(value: Vec<u8>) -> Option<Vec<u8>> {
 #[must_use]
 pub fn read_output(keys: &Hero, value: Vec<u8>) -> Option<Vec<u8>> {
     match keys.context() {
-        Some(_) => output_of(value),
+        Some(_) => plain_output(value),
         None => Some(value),
     }
 }
 
-/// Returns the output of a run as stored in the record. In a context it is a map of texts, and a plain value is the
-/// item `result`.
+/// Returns the output of a run as stored in the record. In a context it is a map of texts. An output that is no such
+/// map, or that looks like one with the item `result` or `error` alone, is the item `result` unchanged.
 #[must_use]
 pub fn output<'a>(keys: &Hero, output: &'a [u8]) -> Cow<'a, [u8]> {
     if keys.context().is_none() {
         return Cow::Borrowed(output);
     }
+    let item = |map: &Map<String, Value>| map.contains_key(ITEM) || map.contains_key(FAULT);
     let map = match serde_json::from_slice(output) {
-        Ok(Value::Object(map)) => map
-            .into_iter()
-            .map(|(name, value)| (name, texted(value)))
-            .collect(),
+        Ok(Value::Object(map))
+            if map.values().all(Value::is_string)
+                && !map.is_empty()
+                && !(map.len() == 1 && item(&map)) =>
+        {
+            map
+        }
         _ => Map::from_iter([(ITEM.to_owned(), String::from_utf8_lossy(output).into())]),
     };
     Cow::Owned(Value::Object(map).to_string().into_bytes())
-}
-
-/// Converts a value to text: a text unchanged, others as JSON.
-fn texted(value: Value) -> Value {
-    match value {
-        Value::String(_) => value,
-        other => Value::String(other.to_string()),
-    }
 }
 
 /// Returns the prerequisites of a new job, in the form for scripts.
@@ -278,12 +275,16 @@ mod tests {
         for (out, stored) in [
             ("42", r#"{"result":"42"}"#),
             ("", r#"{"result":""}"#),
-            (r#"{"a":1,"b":"x"}"#, r#"{"a":"1","b":"x"}"#),
+            (r#"{"a":"1","b":"x"}"#, r#"{"a":"1","b":"x"}"#),
+            // A number as a text would come back as another value.
+            (r#"{"a":1}"#, r#"{"result":"{\"a\":1}"}"#),
+            (r#"{"result":"x"}"#, r#"{"result":"{\"result\":\"x\"}"}"#),
+            (r#"{"error":"x"}"#, r#"{"result":"{\"error\":\"x\"}"}"#),
         ] {
             let written = output(&keys(), out.as_bytes());
             assert_eq!(&*written, stored.as_bytes());
         }
-        let back = |value: &str| output_of(value.into()).map(text);
+        let back = |value: &str| plain_output(value.into()).map(text);
         assert_eq!(back(r#"{"result":"42"}"#).as_deref(), Some("42"));
         assert_eq!(back(r#"{"a":"1"}"#).as_deref(), Some(r#"{"a":"1"}"#));
         assert_eq!(back("done").as_deref(), Some("done"));

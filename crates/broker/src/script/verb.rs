@@ -40,6 +40,11 @@ pub enum Verb {
     TakeOver,
     GiveBack,
     Import,
+    FlowSubmit,
+    FlowClaim,
+    FlowCommit,
+    FlowStop,
+    FlowAnswer,
     BananasEnqueue,
     BananasClaim,
     BananasRenew,
@@ -96,7 +101,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 73] = [
+    pub const ALL: [Self; 78] = [
         Self::Enqueue,
         Self::Submit,
         Self::Claim,
@@ -132,6 +137,11 @@ impl Verb {
         Self::TakeOver,
         Self::GiveBack,
         Self::Import,
+        Self::FlowSubmit,
+        Self::FlowClaim,
+        Self::FlowCommit,
+        Self::FlowStop,
+        Self::FlowAnswer,
         Self::BananasEnqueue,
         Self::BananasClaim,
         Self::BananasRenew,
@@ -212,6 +222,11 @@ impl Verb {
             Self::TakeOver => "take_over",
             Self::GiveBack => "give_back",
             Self::Import => "import",
+            Self::FlowSubmit => "flow_submit",
+            Self::FlowClaim => "flow_claim",
+            Self::FlowCommit => "flow_commit",
+            Self::FlowStop => "flow_stop",
+            Self::FlowAnswer => "flow_answer",
             Self::BananasEnqueue => "bananas_enqueue",
             Self::BananasClaim => "bananas_claim",
             Self::BananasRenew => "bananas_renew",
@@ -260,7 +275,7 @@ impl Verb {
             Self::BananasLeave => Self::Leave.name(),
             _ => self.name(),
         };
-        let of_folder = ["bananas_", "nooble_", "context_"]
+        let of_folder = ["bananas_", "nooble_", "context_", "flow_"]
             .into_iter()
             .find_map(|prefix| Some((prefix, name.strip_prefix(prefix)?)));
         match of_folder {

@@ -122,6 +122,18 @@ impl BlockingConn {
         Ok(self.call(verb, cmd, wait).await? != Value::Nil)
     }
 
+    /// Waits until something comes to `list`, and takes it off. False if nothing came in time.
+    pub(super) async fn pops(
+        &self,
+        verb: &'static str,
+        list: &str,
+        wait: Duration,
+    ) -> Result<bool, Error> {
+        let mut cmd = redis::cmd("BLPOP");
+        cmd.arg(list).arg(wait.as_secs_f64());
+        self.comes(verb, &cmd, wait).await
+    }
+
     /// Waits until an id arrives in `list` and moves it to `prefetch`. Returns false after the timeout.
     pub(super) async fn move_id(
         &self,
@@ -215,9 +227,7 @@ impl Broker {
         blocking: &BlockingConn,
         wait: Duration,
     ) -> Result<bool, Error> {
-        let mut cmd = redis::cmd("BLPOP");
-        cmd.arg(self.keys.due()).arg(wait.as_secs_f64());
-        blocking.comes("wait_for_due", &cmd, wait).await
+        blocking.pops("wait_for_due", &self.keys.due(), wait).await
     }
 
     /// Waits for a reply on `hero:q:reply:{id}`, which means that the job has ended; its record has the outcome.

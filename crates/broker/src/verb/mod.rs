@@ -20,6 +20,7 @@ mod exchange;
 mod export;
 mod fail;
 pub mod finish;
+pub mod flow;
 mod gate;
 mod import;
 mod inputs;

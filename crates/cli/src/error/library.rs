@@ -1,6 +1,7 @@
 //! Errors of the library and the broker as errors of a command.
 
 use meshwork::context::ContextError;
+use meshwork::flow::FlowError;
 use meshwork::model::keys::hero::{LegacyListError, NoWorkQueue};
 use meshwork::protocol::bananas::HandlerError;
 use meshwork::protocol::nooble::Error as ActionError;
@@ -64,6 +65,20 @@ impl From<ActionError> for CommandError {
             E::NoAnswer { .. } => Exit::NOT_ENDED,
             E::Failed { .. } | E::Answer { .. } | E::Unreadable { .. } => Exit::FAILED,
             _ => Exit::SYSTEM,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<FlowError> for CommandError {
+    fn from(error: FlowError) -> Self {
+        let exit = match error {
+            FlowError::Broker(error) => return meshwork::Error::from(error).into(),
+            FlowError::NoFlow(_) | FlowError::NoApproval(..) => Exit::NO_JOB,
+            FlowError::NotEnded(_) | FlowError::NotAsked(_) | FlowError::Answered { .. } => {
+                Exit::FAILED
+            }
+            _ => Exit::USAGE,
         };
         Self::new(exit, error)
     }

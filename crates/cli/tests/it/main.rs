@@ -28,6 +28,7 @@ mod events;
 mod examples;
 mod filter;
 mod flow;
+mod flow_run;
 mod follow;
 mod footprint;
 mod full_disk;

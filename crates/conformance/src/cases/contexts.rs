@@ -32,7 +32,7 @@ cases![
 const SECONDS: &str = "1700000000";
 
 /// Runs a case in a context of each layout; on a cluster, only of the layout with a prefix.
-async fn in_both(world: &World, case: impl AsyncFn(&World) -> Outcome) -> Outcome {
+pub(super) async fn in_both(world: &World, case: impl AsyncFn(&World) -> Outcome) -> Outcome {
     for layout in ContextLayout::ALL {
         let Some(context) = world.context(layout).await? else {
             continue;

@@ -35,6 +35,8 @@ mod fallback;
 mod feeds;
 mod figures;
 mod finish;
+mod flow_ground;
+mod flows;
 mod foreign;
 mod foreign_matrix;
 mod foreign_waits;
@@ -240,6 +242,12 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "contexts",
         cases: contexts::CASES,
+        heavy: false,
+        beside: true,
+    },
+    Group {
+        name: "flows",
+        cases: flows::CASES,
         heavy: false,
         beside: true,
     },

@@ -31,6 +31,8 @@ const QUIET: Duration = Duration::from_secs(5);
 pub struct WorkerHandle {
     parts: Box<dyn Running>,
     monitor: Monitor,
+    /// Ends with the worker.
+    beside: Option<DropGuard>,
 }
 
 /// A running worker of some protocol.
@@ -100,10 +102,21 @@ pub(crate) fn start_engine<P: Protocol>(engine: Engine<P>) -> std::io::Result<Wo
         heartbeat,
     };
     let parts = Box::new(parts);
-    Ok(WorkerHandle { parts, monitor })
+    Ok(WorkerHandle {
+        parts,
+        monitor,
+        beside: None,
+    })
 }
 
 impl WorkerHandle {
+    /// The same, with something beside it that ends when the worker has stopped, or the handle is dropped.
+    #[must_use]
+    pub(crate) fn beside(mut self, guard: Option<DropGuard>) -> Self {
+        self.beside = guard;
+        self
+    }
+
     /// The worker's name with its incarnation.
     #[must_use]
     pub fn name(&self) -> &str {

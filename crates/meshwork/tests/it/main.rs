@@ -8,6 +8,7 @@ mod client;
 mod contexts;
 mod engines;
 mod examples;
+mod flows;
 mod groups;
 mod hello;
 mod limits;

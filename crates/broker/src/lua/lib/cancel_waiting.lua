@@ -9,5 +9,6 @@ local function cancel_waiting(id, key, has, reason, queue, now, by)
     has.mw_legacy = '1'
   end
   has.mw_queue = has.mw_queue or queue
+  has.mw_stop = has.mw_stop or reason
   fail_job(id, key, has, reason, now, nil, by)
 end

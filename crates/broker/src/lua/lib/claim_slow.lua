@@ -1,4 +1,4 @@
---- @include claim_fast, dependencies, admission, claimable, foreign_records
+--- @include claim_fast, dependencies, admission, claimable, foreign_records, flow_end
 -- Claims jobs on the slow path: jobs with options, of foreign clients, or that ran before; and off limited queues.
 
 -- Returns true if the end of the run has more to write than usual: see complete_fast.lua.
@@ -47,13 +47,12 @@ local function claim_slow(id, k, g)
   local attempt = (tonumber(is.mw_attempt or '') or 0) + 1
   lease(id, key, queue, attempt, slot)
   if legacy then redis.call('HSET', key, 'mw_legacy', '1') end
-  if marked(is, attempt) then redis.call('HSET', key, 'mw_with', '1') end
+  if is.mw_flow then start_in_flow(is.mw_flow, ask.at) end if marked(is, attempt) then redis.call('HSET', key, 'mw_with', '1') end
   if is.mw_lock or is.mw_fallback or is.mw_seen or not is.mw_reply then
     redis.call('HDEL', key, 'mw_lock', 'mw_seen')
     unwatch(id)
   end
-  -- A key (unique name) that is taken until the job has started.
-  if is.mw_unique and string.find(is.mw_unique, '^started ') then unclaim(id, is) end
+  if is.mw_unique and string.find(is.mw_unique, '^started ') then unclaim(id, is) end -- others may take the key now
   respond_with(id, queue, attempt, record)
 end
 

@@ -1,4 +1,4 @@
---- @include telemetry, reply, write_error, fair_keys, dual_write, drop_job, bananas_result
+--- @include telemetry, reply, write_error, fair_keys, dual_write, drop_job, bananas_result, flow_end
 -- The end of a job, whichever verb ended it; and the way of a job into its queue.
 local MOST_TOLD = 100 -- dependents notified in the call that ends a job; settle.lua notifies the others
 local notify_dependents, leave -- leave: a job ends for its batch
@@ -14,10 +14,9 @@ local function unclaim(id, has)
   if name and redis.pcall('GET', UNIQUE .. name) == id then redis.call('DEL', UNIQUE .. name) end
 end
 
--- Writes the end of a job, except status, error and output, which are in the record already. `dead` is the reason of a
--- dead letter. With `later`, its dependents are left to settle.lua.
+-- Completes an end that is in the record. `dead`: reason of a dead letter; `later`: settle.lua notifies the dependents.
 local function finalize(id, key, has, status, payload, now, dead, by, later)
-  if dead then
+  if has.mw_with and more(key, has).mw_flow and end_in_flow(has, status, now) then dead = nil elseif dead then
     redis.pcall('ZADD', DEAD, int(now), id)
     redis.call('HSET', key, 'mw_dead', dead)
     count(has.mw_queue, 'dead')

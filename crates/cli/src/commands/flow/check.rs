@@ -129,7 +129,7 @@ async fn without_worker(plan: &Plan, context: &Context) -> Result<Vec<String>, C
 }
 
 /// `NAME=VALUE`.
-fn given(text: &str) -> Result<(String, String), String> {
+pub(super) fn given(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }

@@ -1,8 +1,13 @@
-//! `meshwork flow`: the commands that need no running flow.
+//! `meshwork flow`.
 
+mod change;
 mod check;
 mod dag;
 mod graph;
+mod live;
+mod look;
+mod place;
+mod run;
 mod schema;
 
 use std::collections::BTreeMap;
@@ -14,11 +19,18 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Check and draw flows: files of jobs that depend on each other (docs/flows.md)
-///
-/// Flows cannot be run yet: these commands check and draw their files.
+/// Run flows: files of jobs that depend on each other (docs/flows.md)
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum FlowCommand {
+    Run(Box<run::Run>),
+    Submit(Box<run::Submit>),
+    List(look::List),
+    Status(look::Status),
+    Logs(look::Logs),
+    Cancel(change::Cancel),
+    Approve(change::Approve),
+    Reject(change::Reject),
+    Delete(change::Delete),
     Check(check::Check),
     Dag(dag::DagCommand),
     Graph(graph::Graph),
@@ -28,6 +40,15 @@ pub(crate) enum FlowCommand {
 impl FlowCommand {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
+            Self::Run(run) => Box::pin(run.run(context)).await,
+            Self::Submit(submit) => Box::pin(submit.run(context)).await,
+            Self::List(list) => list.run(context).await,
+            Self::Status(status) => Box::pin(status.run(context)).await,
+            Self::Logs(logs) => Box::pin(logs.run(context)).await,
+            Self::Cancel(cancel) => cancel.run(context).await,
+            Self::Approve(approve) => approve.run(context).await,
+            Self::Reject(reject) => reject.run(context).await,
+            Self::Delete(delete) => delete.run(context).await,
             Self::Check(check) => check.run(context).await,
             Self::Dag(dag) => dag.run(&mut context.out),
             Self::Graph(graph) => graph.run(&mut context.out),

@@ -30,9 +30,10 @@ use super::fault::FlowFaults;
 pub const SCHEMA: &str = include_str!("schema.json");
 
 /// The types of scripts by the endings of their files.
-const ENDINGS: [(&str, &str); 3] = [
+const ENDINGS: [(&str, &str); 4] = [
     ("rhai", ScriptType::OSIS),
     ("py", ScriptType::PYTHON),
+    ("sh", ScriptType::EXEC),
     ("v", ScriptType::V),
 ];
 

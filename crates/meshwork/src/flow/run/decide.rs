@@ -79,6 +79,27 @@ impl<'a> Decider<'a> {
         decisions
     }
 
+    /// Puts the values of items into the state that have not been released: what a `foreach` gave once, it gives again.
+    pub(in crate::flow) fn fill_items(&self, state: &mut FlowState) {
+        for job in self.graph.order() {
+            let waits =
+                |item: &super::state::ItemRun| item.phase == Phase::Waiting && item.value.is_null();
+            let of = state.jobs[job].items.as_deref().unwrap_or_default();
+            let Some(foreach) = self.plan.jobs[job]
+                .foreach
+                .as_ref()
+                .filter(|_| of.iter().any(waits))
+            else {
+                continue;
+            };
+            let values = expr::items(foreach, &self.facts(state, job, &foreach.text));
+            let items = state.jobs[job].items.iter_mut().flatten();
+            for (item, value) in items.zip(values.unwrap_or_default()) {
+                item.value = value;
+            }
+        }
+    }
+
     fn inputs(&self) -> BTreeMap<&'a str, Value> {
         let inputs = self.plan.inputs.iter();
         inputs

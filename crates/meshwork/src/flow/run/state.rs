@@ -216,7 +216,7 @@ impl JobRun {
 }
 
 impl ItemRun {
-    pub(super) const fn new(value: Value, generation: u32) -> Self {
+    pub(in crate::flow) const fn waiting(value: Value, generation: u32) -> Self {
         Self {
             value,
             generation,
@@ -332,7 +332,11 @@ impl FlowState {
                 let run = &mut self.jobs[*job];
                 let generation = run.generation;
                 let items = items.iter().cloned();
-                run.items = Some(items.map(|value| ItemRun::new(value, generation)).collect());
+                run.items = Some(
+                    items
+                        .map(|value| ItemRun::waiting(value, generation))
+                        .collect(),
+                );
             }
             Decision::Settle { job, item, end } => self.settle(*job, *item, end.clone()),
             Decision::Stop { job, item } => {

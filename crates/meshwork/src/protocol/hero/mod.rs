@@ -22,6 +22,7 @@ use meshwork_model::route::Listen;
 use meshwork_model::route::routes::Routes;
 use tokio::sync::watch;
 
+use crate::flow::Stepper;
 use crate::runner::{self, Runner};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, WorkerHandle};
 use crate::{Client, Error};
@@ -260,6 +261,9 @@ impl Worker {
         let (keys, slots) = (self.broker.keys(), self.config.concurrency);
         let mut present = Present::new(keys, &places.listens, identity.worker(), slots);
         present.register(&self.broker).await?;
+        // The flows of a context go on by whoever works there.
+        let flows = Stepper::new(&self.broker).ok();
+        let flows = flows.map(|stepper| stepper.start().into_guard());
         let hero = HeroProtocol {
             identity,
             places,
@@ -271,11 +275,8 @@ impl Worker {
             next_due: NextDue::new(),
             broker: self.broker,
         };
-        Ok(worker::start_engine(Engine::new(
-            hero,
-            self.config,
-            log_folders,
-        ))?)
+        let engine = Engine::new(hero, self.config, log_folders);
+        Ok(worker::start_engine(engine)?.beside(flows))
     }
 }
 

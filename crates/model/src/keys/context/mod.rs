@@ -203,7 +203,7 @@ impl ContextKeys {
         &self.prefix
     }
 
-    fn named(&self, name: impl fmt::Display) -> String {
+    pub(in crate::keys) fn named(&self, name: impl fmt::Display) -> String {
         format!("{}{name}", self.prefix)
     }
 

@@ -1,6 +1,6 @@
 //! Meshwork's own keys in a context, all under `mw:`.
 
-use super::ContextKeys;
+use super::{ContextKeys, FlowId};
 
 /// Counters of a context, one for each kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -130,6 +130,42 @@ impl ContextKeys {
     #[must_use]
     pub fn watch(&self) -> String {
         self.own("watch")
+    }
+
+    /// The beginning of the key of each flow's record: `flow:`.
+    pub(in crate::keys) fn flow_prefix(&self) -> String {
+        self.named("flow:")
+    }
+
+    /// The beginning of all other keys of a flow: `mw:flow:`.
+    pub(in crate::keys) fn flow_part_prefix(&self) -> String {
+        self.own("flow:")
+    }
+
+    /// A part of a flow: `plan` (a string), `names` (a hash from names to numbers of jobs), or `nodes` (a hash from places
+    /// in the plan to how far the job there is): `mw:flow:{id}:{part}`.
+    #[must_use]
+    pub fn flow_part(&self, id: FlowId, part: &str) -> String {
+        format!("{}{id}:{part}", self.flow_part_prefix())
+    }
+
+    /// All flows, by the time at which they were submitted (a sorted set, milliseconds): `mw:flows`.
+    #[must_use]
+    pub fn flows(&self) -> String {
+        self.own("flows")
+    }
+
+    /// Flows that have not ended, by when somebody looks at them next, or by the end of the lease of who does (a sorted
+    /// set, milliseconds): `mw:flows-due`.
+    #[must_use]
+    pub fn flows_due(&self) -> String {
+        self.own("flows-due")
+    }
+
+    /// Wakes a worker to look at flows (a list): `queue:flow`.
+    #[must_use]
+    pub fn flow_queue(&self) -> String {
+        self.named("queue:flow")
     }
 
     /// Events of jobs (a stream, bounded): `mw:events`.

@@ -1,6 +1,7 @@
 //! Meshwork's own keys beside Hero's, all under `hero:q:`, and the names of fixed keys in scripts.
 
 use super::Hero;
+use crate::keys::context::Counter;
 use crate::name::{BatchId, JobId, ScheduleName};
 
 /// A name in a script, and its key or prefix of keys.
@@ -249,6 +250,12 @@ impl Hero {
                 ("OLD_REPLY", self.reply_prefix()),
                 ("PREFIX", context.prefix().to_owned()),
                 ("GATES", context.gates()),
+                ("FLOW", context.flow_prefix()),
+                ("FLOWS", context.flow_part_prefix()),
+                ("FLOWS_DUE", context.flows_due()),
+                ("FLOWS_LIST", context.flows()),
+                ("FLOW_QUEUE", context.flow_queue()),
+                ("JOB_ID", context.next_id(Counter::Job)),
             ],
         });
         names

@@ -1,0 +1,65 @@
+//! Flows of a context: their records, and the steps by which they go on. Which steps those are is decided by the caller; a
+//! flow that a step looks at is under a lease, and each commit shows its token.
+
+mod read;
+mod step;
+mod submit;
+
+use meshwork_model::keys::context::{ContextKeys, FlowId};
+
+pub use read::{FlowFields, Nodes};
+pub use step::{Answered, FlowClaim, FlowLease, Moves, StepDone, Stopped};
+pub use submit::{FlowJob, NewFlow, Stored};
+
+use crate::context::{ContextStore, Database};
+use crate::{Broker, Error};
+
+/// The most jobs or moves in one call.
+pub const MAX_MOVES: usize = super::MAX_ITEMS;
+
+/// The verbs of flows over a session of a context; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Flows {
+    broker: Broker,
+    keys: ContextKeys,
+}
+
+impl Flows {
+    /// The verbs over the session of a context; none if it is one of Hero.
+    #[must_use]
+    pub fn of(broker: &Broker) -> Option<Self> {
+        let keys = broker.keys().context()?.clone();
+        let broker = broker.clone();
+        Some(Self { broker, keys })
+    }
+
+    /// The session.
+    #[must_use]
+    pub const fn broker(&self) -> &Broker {
+        &self.broker
+    }
+
+    /// The names of the context.
+    #[must_use]
+    pub const fn keys(&self) -> &ContextKeys {
+        &self.keys
+    }
+
+    fn part(&self, id: FlowId, part: &str) -> String {
+        self.keys.flow_part(id, part)
+    }
+
+    /// Draws the number of a new flow; nothing when all are taken.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn draw(&self) -> Result<Option<FlowId>, Error> {
+        use meshwork_model::keys::context::Counter;
+        let counter = self.keys.next_id(Counter::Flow);
+        let prefix = format!("{}flow:", self.keys.prefix());
+        // The connection is in the context's database.
+        let store = ContextStore::of(&self.broker);
+        let drawn = store.draw(Database::Node, &counter, &prefix).await?;
+        Ok(drawn.map(FlowId))
+    }
+}

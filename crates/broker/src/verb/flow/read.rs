@@ -1,0 +1,122 @@
+//! Reading flows. Nothing is changed, and large hashes come in pages.
+
+use std::collections::HashMap;
+
+use meshwork_model::job::text;
+use meshwork_model::keys::context::{FlowId, JobKey};
+use meshwork_model::name::JobId;
+
+use super::{Flows, MAX_MOVES};
+use crate::Error;
+use crate::verb::at_most;
+
+/// The fields of a flow's record.
+pub type FlowFields = HashMap<String, String>;
+/// Says how far the jobs of a flow are, by their places in the plan; and their numbers, by name.
+pub type Nodes = HashMap<String, String>;
+
+impl Flows {
+    async fn hash(&self, key: &str) -> Result<HashMap<String, String>, Error> {
+        let mut cmd = redis::cmd("HGETALL");
+        cmd.arg(key);
+        let fields: Vec<(Vec<u8>, Vec<u8>)> = self.broker.ask("flow_read", &cmd).await?;
+        let fields = fields.into_iter();
+        Ok(fields
+            .map(|(name, value)| (text(name), text(value)))
+            .collect())
+    }
+
+    /// The record of a flow; empty if there is none.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn record(&self, id: FlowId) -> Result<FlowFields, Error> {
+        self.hash(&self.keys.flow(id)).await
+    }
+
+    /// The plan of a flow as JSON.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn plan(&self, id: FlowId) -> Result<Option<String>, Error> {
+        let mut cmd = redis::cmd("GET");
+        cmd.arg(self.part(id, "plan"));
+        self.broker.ask("flow_read", &cmd).await
+    }
+
+    /// Says how far the jobs are, by their places.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn nodes(&self, id: FlowId) -> Result<Nodes, Error> {
+        self.hash(&self.part(id, "nodes")).await
+    }
+
+    /// The numbers of the jobs, by name.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn names(&self, id: FlowId) -> Result<Nodes, Error> {
+        self.hash(&self.part(id, "names")).await
+    }
+
+    /// Some fields of each job, [`MAX_MOVES`] jobs at most.
+    ///
+    /// # Errors
+    /// If there are more, or the server does not take the call.
+    pub async fn job_fields(
+        &self,
+        jobs: &[JobKey],
+        fields: &[&str],
+    ) -> Result<Vec<Vec<Option<Vec<u8>>>>, Error> {
+        at_most("flow_read", MAX_MOVES, jobs.len())?;
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipe = redis::pipe();
+        for job in jobs {
+            pipe.cmd("HMGET").arg(self.keys.job(*job)).arg(fields);
+        }
+        let read = pipe.query_async(&mut self.broker.conn.clone()).await;
+        read.map_err(|source| Error::Call {
+            verb: "flow_read",
+            source,
+        })
+    }
+
+    /// Flows from the one that was submitted last on, `most` at most.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn list(&self, from: usize, most: usize) -> Result<Vec<FlowId>, Error> {
+        let mut cmd = redis::cmd("ZRANGE");
+        cmd.arg(self.keys.flows()).arg(from);
+        cmd.arg(from + most.max(1) - 1).arg("REV");
+        let ids: Vec<String> = self.broker.ask("flow_read", &cmd).await?;
+        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+    }
+
+    /// Forgets a flow whose jobs are gone.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn forget(&self, id: FlowId) -> Result<(), Error> {
+        let mut pipe = redis::pipe();
+        for set in [self.keys.flows_due(), self.keys.flows()] {
+            pipe.cmd("ZREM").arg(set).arg(id.0).ignore();
+        }
+        let parts = ["plan", "names", "nodes"].map(|part| self.part(id, part));
+        pipe.cmd("DEL").arg(&parts).arg(self.keys.flow(id)).ignore();
+        let done: redis::RedisResult<()> = pipe.query_async(&mut self.broker.conn.clone()).await;
+        done.map_err(|source| Error::Call {
+            verb: "flow_delete",
+            source,
+        })
+    }
+
+    /// The key of a job of a flow as an id.
+    #[must_use]
+    pub fn job_id(&self, job: JobKey) -> JobId {
+        JobId::foreign(self.keys.job(job))
+    }
+}

@@ -1,0 +1,281 @@
+//! claim, commit, stop, answer: how a flow goes on.
+
+use std::time::Duration;
+
+use meshwork_model::keys::context::{ActorId, FlowId};
+use meshwork_model::name::JobId;
+
+use super::submit::parts;
+use super::{FlowJob, Flows, MAX_MOVES};
+use crate::script::Verb;
+use crate::verb::{at_most, word};
+use crate::{BlockingConn, Error};
+
+/// A flow under a lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowLease {
+    /// Its number.
+    pub id: FlowId,
+    /// The proof.
+    pub token: String,
+    /// The time that it holds for from each commit on.
+    pub lease: Duration,
+}
+
+/// The outcome of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FlowClaim {
+    /// A flow that is to be looked at.
+    Claimed(FlowLease),
+    /// None is due; the next one is after this time, if there is any.
+    Idle(Option<Duration>),
+}
+
+/// The outcome of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum StepDone {
+    /// All of it holds.
+    Done,
+    /// Another has the flow by now: nothing has changed.
+    Stale,
+    /// Something has happened that the step has not seen, or a part is still to be said: look again.
+    Again,
+    /// All numbers of jobs are used up.
+    NoNumbers,
+}
+
+/// The outcome of a request to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// It stops.
+    Stopping,
+    /// It has ended.
+    Ended,
+    /// There is no such flow.
+    Missing,
+}
+
+/// The outcome of an answer to an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answered {
+    /// It counts.
+    Answered,
+    /// The job has ended; the answer that counted, as `yes 12`, if there was one.
+    Ended(String),
+    /// The question is not open yet.
+    Waiting,
+    /// The flow has no such approval.
+    Missing,
+}
+
+/// Says what a step does, in order; [`MAX_MOVES`] at most.
+#[derive(Debug, Default)]
+pub struct Moves {
+    moves: Vec<(&'static str, Vec<Vec<u8>>)>,
+}
+
+impl Moves {
+    /// The number of moves.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.moves.len()
+    }
+
+    /// True if there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.moves.is_empty()
+    }
+
+    /// The bytes of all moves.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let parts = self.moves.iter().flat_map(|(_, parts)| parts);
+        parts.map(Vec::len).sum()
+    }
+
+    fn push(&mut self, word: &'static str, parts: Vec<Vec<u8>>) {
+        self.moves.push((word, parts));
+    }
+
+    /// A stored job may run, with these fields in its record. An empty queue: it has begun, and no worker takes it.
+    pub fn release(
+        &mut self,
+        node: &str,
+        generation: u32,
+        key: &str,
+        queue: &str,
+        fields: Vec<(&'static str, Vec<u8>)>,
+    ) {
+        let generation = generation.to_string();
+        let mut parts: Vec<Vec<u8>> = [node, &generation, key, queue]
+            .map(|text| text.as_bytes().to_vec())
+            .into();
+        for (name, value) in fields {
+            parts.push(name.into());
+            parts.push(value);
+        }
+        self.push("release", parts);
+    }
+
+    /// An item of a `foreach` is stored and may run.
+    pub fn add(&mut self, flows: &Flows, caller: ActorId, job: &FlowJob) {
+        let queue = job.job.route.queue(flows.broker.keys());
+        let mut all = vec![flows.job_prefix(caller).into_bytes(), queue.into_bytes()];
+        all.extend(parts(&flows.broker, job));
+        self.push("add", all);
+    }
+
+    /// A `foreach` has so many items.
+    pub fn expand(&mut self, node: &str, generation: u32, items: usize, key: &str) {
+        let (generation, items) = (generation.to_string(), items.to_string());
+        let parts = [node, &generation, &items, key];
+        self.push("expand", parts.map(|text| text.as_bytes().to_vec()).into());
+    }
+
+    /// A place of the plan ends without a run. `seen` is its state as the step has seen it, `how` a letter: `f`, `e`, `c` or
+    /// `s`; `text` the result or the error.
+    pub fn settle(
+        &mut self,
+        node: &str,
+        seen: &str,
+        (how, generation): (&str, u32),
+        (key, status, text): (&str, &str, &[u8]),
+    ) {
+        let generation = generation.to_string();
+        let parts = [node, seen, how, &generation, key, status];
+        let mut parts: Vec<_> = parts.map(|text| text.as_bytes().to_vec()).into();
+        parts.push(text.to_vec());
+        self.push("settle", parts);
+    }
+
+    /// Fields of the flow's record.
+    pub fn note(&mut self, fields: &[(&str, String)]) {
+        let fields = fields.iter();
+        let parts = fields.flat_map(|(name, value)| [name.as_bytes().into(), value.clone().into()]);
+        self.push("note", parts.collect());
+    }
+
+    /// Retention may drop these jobs, [`MAX_MOVES`] at most.
+    pub fn keep(&mut self, keys: &[String]) {
+        self.push("keep", keys.iter().map(|key| key.clone().into()).collect());
+    }
+
+    /// The step is over, if nothing has happened since `mw_dirty` had this value. Without a time nobody looks again.
+    pub fn rest(&mut self, dirty: &str, look_in: Option<Duration>) {
+        let look_in = look_in.map(|after| after.as_millis().to_string());
+        let parts = vec![dirty.into(), look_in.unwrap_or_default().into()];
+        self.push("rest", parts);
+    }
+}
+
+impl Flows {
+    /// Takes the flow that has waited longest for a look.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn claim(&self, token: &str, lease: Duration) -> Result<FlowClaim, Error> {
+        let call = self.broker.scripts.call(Verb::FlowClaim);
+        let call = call.arg(self.broker.clock.argument());
+        let call = call.arg(lease.as_millis() as u64).arg(token);
+        let mut answer = call.answer(&self.broker.conn).await?;
+        let id: String = answer.next("id")?;
+        let next = answer.millis("next")?;
+        Ok(match id.parse() {
+            Ok(id) => FlowClaim::Claimed(FlowLease {
+                id,
+                token: token.to_owned(),
+                lease,
+            }),
+            Err(_) => FlowClaim::Idle(next),
+        })
+    }
+
+    /// Does what a step has decided, all of it in one call.
+    ///
+    /// # Errors
+    /// If there are more than [`MAX_MOVES`], or the server does not take the call.
+    pub async fn commit(&self, lease: &FlowLease, moves: &Moves) -> Result<StepDone, Error> {
+        at_most("flow_commit", MAX_MOVES, moves.len())?;
+        let mut call = self.broker.scripts.call(Verb::FlowCommit);
+        call.push_key(self.keys.flow(lease.id));
+        call.push_key(self.part(lease.id, "names"));
+        call.push_key(self.part(lease.id, "nodes"));
+        call.push_key(self.part(lease.id, "plan"));
+        call.push_arg(self.broker.clock.argument());
+        call.push_arg(lease.id.0);
+        call.push_arg(&lease.token);
+        call.push_arg(lease.lease.as_millis() as u64);
+        for (word, parts) in &moves.moves {
+            call.push_arg(*word);
+            call.push_arg(parts.len());
+            for part in parts {
+                call.push_arg(part.as_slice());
+            }
+        }
+        let known = [
+            ("done", StepDone::Done),
+            ("stale", StepDone::Stale),
+            ("again", StepDone::Again),
+            ("none", StepDone::NoNumbers),
+        ];
+        word("flow_commit", call.run(&self.broker.conn).await?, &known)
+    }
+
+    /// Asks a flow to stop; `keep`: nothing is compensated.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn stop(&self, id: FlowId, keep: bool) -> Result<Stopped, Error> {
+        let call = self.broker.scripts.call(Verb::FlowStop);
+        let call = call
+            .key(self.keys.flow(id))
+            .arg(self.broker.clock.argument());
+        let call = call.arg(&*self.broker.who).arg(id.0).arg(u8::from(keep));
+        let known = [
+            ("stopping", Stopped::Stopping),
+            ("ended", Stopped::Ended),
+            ("missing", Stopped::Missing),
+        ];
+        word("flow_stop", call.run(&self.broker.conn).await?, &known)
+    }
+
+    /// Answers the question of an approval.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn answer(
+        &self,
+        id: FlowId,
+        job: &JobId,
+        actor: ActorId,
+        yes: bool,
+    ) -> Result<Answered, Error> {
+        let call = self.broker.scripts.call(Verb::FlowAnswer);
+        let call = call.key(job.as_str()).arg(self.broker.clock.argument());
+        let call = call.arg(&*self.broker.who).arg(id.0).arg(actor.0);
+        let call = call.arg(if yes { "yes" } else { "no" });
+        let mut answer = call.answer(&self.broker.conn).await?;
+        let (said, first) = (answer.next::<String>("answer")?, answer.next("first")?);
+        Ok(match said.as_str() {
+            "answered" => Answered::Answered,
+            "ended" => Answered::Ended(first),
+            "waiting" => Answered::Waiting,
+            _ => Answered::Missing,
+        })
+    }
+
+    /// Waits until a flow is to be looked at. False if none was in time.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub async fn wait_for_step(
+        &self,
+        blocking: &BlockingConn,
+        wait: Duration,
+    ) -> Result<bool, Error> {
+        let queue = self.keys.flow_queue();
+        blocking.pops("wait_for_step", &queue, wait).await
+    }
+}

@@ -1,0 +1,135 @@
+//! `meshwork flow cancel`, `approve`, `reject` and `delete`.
+
+use meshwork::model::access::Operation;
+use meshwork::model::keys::context::{ActorId, FlowId};
+use serde::Serialize;
+
+use super::place::Place;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::identity::ContextArgs;
+
+#[derive(Debug, Serialize)]
+struct Changed<'a> {
+    id: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<&'a str>,
+    outcome: &'a str,
+}
+
+fn tell(context: &mut Context, changed: &Changed<'_>) -> Result<(), CommandError> {
+    match context.out.is_json() {
+        true => context.out.json(changed)?,
+        false => context.out.line(changed.outcome)?,
+    }
+    Ok(())
+}
+
+/// Stop a flow: what has not started does not start, what runs is stopped, then compensations run
+#[derive(Debug, clap::Args)]
+pub(crate) struct Cancel {
+    /// The flow's number
+    id: FlowId,
+    /// Undo nothing
+    #[arg(long)]
+    no_compensate: bool,
+    #[command(flatten)]
+    place: ContextArgs,
+}
+
+impl Cancel {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let place = Place::open(&self.place, context, Operation::Cancel).await?;
+        let stops = place.flows.cancel(self.id, !self.no_compensate).await?;
+        let outcome = if stops { "stopping" } else { "ended already" };
+        let id = self.id.0;
+        tell(
+            context,
+            &Changed {
+                id,
+                job: None,
+                outcome,
+            },
+        )?;
+        Ok(if stops { Exit::DONE } else { Exit::FAILED })
+    }
+}
+
+/// Say yes to an approval of a flow
+#[derive(Debug, clap::Args)]
+pub(crate) struct Approve {
+    #[command(flatten)]
+    answer: Answer,
+}
+
+/// Say no to an approval of a flow: the job fails
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reject {
+    #[command(flatten)]
+    answer: Answer,
+}
+
+#[derive(Debug, clap::Args)]
+struct Answer {
+    /// The flow's number
+    id: FlowId,
+    /// The approval's name
+    job: String,
+    /// The actor who answers, if it is not the one of the key file: an admin answers in his name
+    #[arg(long = "as", value_name = "ACTOR")]
+    actor: Option<ActorId>,
+    #[command(flatten)]
+    place: ContextArgs,
+}
+
+impl Approve {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        self.answer.run(context, true).await
+    }
+}
+
+impl Reject {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        self.answer.run(context, false).await
+    }
+}
+
+impl Answer {
+    async fn run(self, context: &mut Context, yes: bool) -> Result<Exit, CommandError> {
+        let place = Place::open(&self.place, context, Operation::Update).await?;
+        let actor = self.actor.unwrap_or(place.me.id());
+        place.flows.answer(self.id, &self.job, actor, yes).await?;
+        let (id, job) = (self.id.0, Some(self.job.as_str()));
+        let outcome = if yes { "approved" } else { "rejected" };
+        tell(context, &Changed { id, job, outcome })?;
+        Ok(Exit::DONE)
+    }
+}
+
+/// Forget a flow that has ended, with its jobs
+#[derive(Debug, clap::Args)]
+pub(crate) struct Delete {
+    /// The flow's number
+    id: FlowId,
+    #[command(flatten)]
+    place: ContextArgs,
+}
+
+impl Delete {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let place = Place::open(&self.place, context, Operation::Delete).await?;
+        place.flows.delete(self.id).await?;
+        let id = self.id.0;
+        let outcome = "deleted";
+        tell(
+            context,
+            &Changed {
+                id,
+                job: None,
+                outcome,
+            },
+        )?;
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,177 @@
+//! `meshwork flow list`, `status` and `logs`.
+
+use meshwork::flow::FlowView;
+use meshwork::model::access::Operation;
+use meshwork::model::keys::context::FlowId;
+use meshwork::model::time;
+use serde::Serialize;
+
+use super::live;
+use super::place::Place;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::identity::ContextArgs;
+use crate::log_file::LogDirs;
+use crate::logs::{self, Which};
+use crate::out::{Column, Table, note};
+
+/// List flows, the one that was submitted last first
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    place: ContextArgs,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    id: u32,
+    name: String,
+    status: String,
+    created_at: Option<String>,
+    error: Option<String>,
+}
+
+impl List {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let place = Place::open(&self.place, context, Operation::Read).await?;
+        let columns = [
+            Column::number("id"),
+            Column::text("name"),
+            Column::text("status"),
+        ];
+        let rest = [Column::text("submitted"), Column::text("error")];
+        let mut table = Table::new(columns.into_iter().chain(rest));
+        for (id, mut record) in place.flows.list().await? {
+            let seconds = record
+                .get("created_at")
+                .and_then(|text| text.parse::<u64>().ok());
+            let line = Line {
+                id: id.0,
+                name: record.remove("mw_name").unwrap_or_default(),
+                status: record.remove("status").unwrap_or_default(),
+                created_at: seconds.map(|seconds| time::iso(seconds * 1000)),
+                error: record.remove("error"),
+            };
+            match context.out.is_json() {
+                true => context.out.json(&line)?,
+                false => table.row([
+                    line.id.to_string(),
+                    line.name,
+                    line.status,
+                    line.created_at.unwrap_or_default(),
+                    line.error.unwrap_or_default(),
+                ]),
+            }
+        }
+        if !context.out.is_json() {
+            context.out.table(table)?;
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+/// Show how a flow stands: a tree of its jobs, and what failed
+#[derive(Debug, clap::Args)]
+pub(crate) struct Status {
+    /// The flow's number
+    id: FlowId,
+    /// Go on until it has ended; the exit code says how
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    place: ContextArgs,
+}
+
+impl Status {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let place = Place::open(&self.place, context, Operation::Read).await?;
+        let plan = place.flows.plan(self.id).await?;
+        if self.wait {
+            let mut live = live::Live::new(&plan);
+            let view = place.flows.wait(self.id, |view| live.show(view)).await?;
+            drop(live);
+            return super::run::print(&view, context);
+        }
+        let view = place.flows.status(self.id).await?;
+        if context.out.is_json() {
+            context.out.json(&view)?;
+            return Ok(Exit::DONE);
+        }
+        for line in live::tree(&plan, &view, WIDTH).lines() {
+            context.out.line(line)?;
+        }
+        tell(&view, context)?;
+        Ok(Exit::DONE)
+    }
+}
+
+/// The columns of a tree that is printed.
+const WIDTH: usize = 100;
+
+/// Prints questions that are open, and errors.
+fn tell(view: &FlowView, context: &mut Context) -> Result<(), CommandError> {
+    for job in &view.jobs {
+        if let Some(question) = &job.question {
+            context
+                .out
+                .line(format_args!("{} asks: {question}", job.name))?;
+        }
+        if let Some(error) = &job.error {
+            context.out.line(format_args!("{}: {error}", job.name))?;
+        }
+    }
+    if let Some(error) = &view.error {
+        context.out.line(format_args!("error: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Print what the jobs of a flow wrote to stdout and stderr
+#[derive(Debug, clap::Args)]
+pub(crate) struct Logs {
+    /// The flow's number
+    id: FlowId,
+    /// Only this job [default: all]
+    job: Option<String>,
+    #[command(flatten)]
+    dirs: LogDirs,
+    #[command(flatten)]
+    place: ContextArgs,
+}
+
+impl Logs {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let place = Place::open(&self.place, context, Operation::Read).await?;
+        let view = place.flows.status(self.id).await?;
+        if let Some(name) = &self.job
+            && view.job(name).is_none()
+        {
+            let why = format!("the flow {} has no job `{name}`", self.id);
+            return Err(CommandError::new(Exit::NO_JOB, why));
+        }
+        for job in view.jobs {
+            if self.job.as_ref().is_some_and(|name| *name != job.name) {
+                continue;
+            }
+            let own = [(job.name.clone(), Some(job.id))].into_iter();
+            let items = job.items.into_iter().enumerate();
+            let items = items.map(|(item, of)| (format!("{}[{item}]", job.name), of.id));
+            for (name, id) in own.chain(items) {
+                let Some(id) = id.and_then(|id| place.flows.job_id(&id)) else {
+                    continue;
+                };
+                let lines = place.client.log_lines(&id).await?;
+                let mut record = place.client.status(&id).await?;
+                if record.stdout.is_empty() && record.stderr.is_empty() {
+                    logs::add(&mut record, &lines);
+                }
+                if !record.stdout.is_empty() || !record.stderr.is_empty() {
+                    note(format_args!("{name}:"));
+                    logs::print(&record, Which::All, &self.dirs, &mut context.out)?;
+                }
+            }
+        }
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,76 @@
+//! Where flows are: the context, and who acts there.
+
+use meshwork::Client;
+use meshwork::context::Identity;
+use meshwork::flow::{FlowClient, Given, Plan, set_inputs};
+use meshwork::model::access::{Object, Operation};
+use std::path::Path;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::identity::ContextArgs;
+use crate::input::InputArg;
+
+/// The flows of a context, for an actor who may do what he is about to do.
+pub(super) struct Place {
+    pub(super) me: Identity,
+    pub(super) client: Client,
+    pub(super) flows: FlowClient,
+}
+
+impl Place {
+    /// Opens the context that the options name.
+    pub(super) async fn open(
+        args: &ContextArgs,
+        context: &Context,
+        operation: Operation,
+    ) -> Result<Self, CommandError> {
+        let (me, handle) = args.open(context).await?;
+        let client = handle.client(&me, Object::Flow, operation).await?;
+        let flows = FlowClient::new(client.broker())?;
+        Ok(Self { me, client, flows })
+    }
+
+    /// The same, for who runs jobs too.
+    pub(super) async fn to_run(
+        args: &ContextArgs,
+        context: &Context,
+    ) -> Result<Self, CommandError> {
+        let (me, handle) = args.open(context).await?;
+        handle.client(&me, Object::Queue, Operation::Pop).await?;
+        let client = handle.client(&me, Object::Flow, Operation::Create).await?;
+        let flows = FlowClient::new(client.broker())?;
+        Ok(Self { me, client, flows })
+    }
+}
+
+/// Inputs of a flow.
+#[derive(Debug, clap::Args)]
+pub(super) struct InputArgs {
+    /// An input of the flow; may be said again
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = super::check::given)]
+    set: Vec<(String, String)>,
+    /// All inputs as a JSON object: the text, the content of a file, or - for stdin
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    input: Option<InputArg>,
+}
+
+impl InputArgs {
+    /// Puts the inputs into the plan of a file.
+    pub(super) fn fill(self, plan: &mut Plan, file: &Path) -> Result<(), CommandError> {
+        let mut given = Vec::new();
+        if let Some(input) = self.input {
+            let bytes = input.read(file)?;
+            let all: serde_json::Map<_, _> = serde_json::from_slice(&bytes).map_err(|error| {
+                CommandError::usage(format_args!("--input is no JSON object: {error}"))
+            })?;
+            given.extend(
+                all.into_iter()
+                    .map(|(name, value)| (name, Given::Json(value))),
+            );
+        }
+        let set = self.set.into_iter();
+        given.extend(set.map(|(name, value)| (name, Given::Text(value))));
+        set_inputs(plan, given).map_err(CommandError::usage)
+    }
+}

@@ -1,0 +1,179 @@
+//! `meshwork flow run` and `submit`.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use meshwork::flow::{self, FlowView, Plan, Stepper};
+use meshwork::model::access::Operation;
+use meshwork::model::flow::Work;
+use meshwork::model::name::{Group, ScriptType};
+use meshwork::model::route::Route;
+use meshwork::{Client, Worker, WorkerHandle, runner};
+use serde::Serialize;
+
+use super::live::Live;
+use super::place::{InputArgs, Place};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::identity::ContextArgs;
+use crate::interrupt::Interrupt;
+use crate::out::note;
+
+/// Submit a flow and show how it goes, until it has ended
+///
+/// Works in this process too, where no worker listens for a type of its scripts. What is killed, any worker of the context goes
+/// on with. Draws a tree on a terminal, elsewhere a line for each change; prints the outputs, or with --json one object with
+/// outputs and results. Exits with 0 if the flow finished, 1 if not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// The file: YAML, or TOML if its name ends with .toml
+    file: PathBuf,
+    #[command(flatten)]
+    inputs: InputArgs,
+    /// How many jobs run at once in this process [default: the number of processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    concurrency: Option<u16>,
+    #[command(flatten)]
+    place: ContextArgs,
+}
+
+/// Submit a flow and print its number; workers of the context run it
+#[derive(Debug, clap::Args)]
+pub(crate) struct Submit {
+    /// The file: YAML, or TOML if its name ends with .toml
+    file: PathBuf,
+    #[command(flatten)]
+    inputs: InputArgs,
+    #[command(flatten)]
+    place: ContextArgs,
+}
+
+#[derive(Debug, Serialize)]
+struct Submitted {
+    id: u32,
+}
+
+impl Submit {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let mut plan = flow::load(&self.file)?;
+        self.inputs.fill(&mut plan, &self.file)?;
+        let place = Place::open(&self.place, context, Operation::Create).await?;
+        let id = place.flows.submit(&plan, place.me.id()).await?;
+        match context.out.is_json() {
+            true => context.out.json(&Submitted { id: id.0 })?,
+            false => context.out.line(id)?,
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+impl Run {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let mut plan = flow::load(&self.file)?;
+        self.inputs.fill(&mut plan, &self.file)?;
+        let interrupt = Interrupt::listen()?;
+        let place = interrupt.or(Place::to_run(&self.place, context)).await?;
+        let id = place.flows.submit(&plan, place.me.id()).await?;
+        note(format_args!(
+            "flow {id} of context {}",
+            place.flows.context()
+        ));
+        let stepper = Stepper::new(place.client.broker())?.start();
+        let slots = self.concurrency.map(usize::from);
+        let workers = workers(&place.client, &plan, slots).await?;
+        let mut live = Live::new(&plan);
+        let waiting = async {
+            let waited = place.flows.wait(id, |view| live.show(view)).await;
+            waited.map_err(CommandError::from)
+        };
+        let ended = interrupt.or(waiting).await;
+        drop(live);
+        for worker in workers {
+            worker.stop().await;
+        }
+        stepper.stop().await;
+        match ended {
+            Ok(view) => print(&view, context),
+            Err(error) => {
+                note(format_args!(
+                    "flow {id} goes on where a worker is: `meshwork flow status {id}` shows it, `meshwork flow cancel {id}` stops it"
+                ));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Workers in this process for those types of scripts that nobody else runs.
+async fn workers(
+    client: &Client,
+    plan: &Plan,
+    slots: Option<usize>,
+) -> Result<Vec<WorkerHandle>, CommandError> {
+    let mut wanted: BTreeSet<(&str, Option<&str>)> = BTreeSet::new();
+    for job in &plan.jobs {
+        if let Work::Run(run) = &job.work {
+            wanted.insert((&run.script_type, run.group.as_deref()));
+        }
+    }
+    // One that was killed still seems to listen.
+    client.reclaim_dead().await?;
+    let mut workers = Vec::new();
+    for (name, group) in wanted {
+        let script_type: ScriptType = name.parse().map_err(CommandError::usage)?;
+        let mut route = Route::to(script_type.clone());
+        let group: Option<Group> = group
+            .map(str::parse)
+            .transpose()
+            .map_err(CommandError::usage)?;
+        route.group.clone_from(&group);
+        if client.has_worker(&route).await? {
+            continue;
+        }
+        if !runner::runtimes().any(|known| known == name) {
+            note(format_args!(
+                "no worker runs scripts of type `{name}`: the flow waits for one"
+            ));
+            continue;
+        }
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        let mut worker = Worker::new(client)
+            .script_type(&script_type)?
+            .concurrency(slots.unwrap_or_else(processors))
+            .shutdown_timeout(Duration::ZERO);
+        if let Some(group) = group {
+            worker = worker.group(group);
+        }
+        workers.push(worker.start().await?);
+    }
+    Ok(workers)
+}
+
+/// Prints what came of a flow, and says it as an exit code.
+pub(super) fn print(view: &FlowView, context: &mut Context) -> Result<Exit, CommandError> {
+    let exit = match view.is_finished() {
+        true => Exit::DONE,
+        false => Exit::FAILED,
+    };
+    if context.out.is_json() {
+        context.out.json(view)?;
+        return Ok(exit);
+    }
+    for (name, value) in &view.outputs {
+        let text = match value {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        match (view.outputs.len(), std::io::stdout().is_terminal()) {
+            (1, _) => context.out.line(text)?,
+            _ => context.out.line(format_args!("{name}: {text}"))?,
+        }
+    }
+    if let Some(error) = &view.error {
+        note(format_args!("flow {} failed: {error}", view.id));
+    }
+    Ok(exit)
+}

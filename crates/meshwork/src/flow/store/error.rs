@@ -1,0 +1,82 @@
+//! Reasons why a flow cannot be submitted, read or changed.
+
+use meshwork_model::flow::Position;
+use meshwork_model::keys::context::{ActorId, FlowId};
+
+use crate::flow::FlowFaults;
+
+/// The reason why a call about a flow failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FlowError {
+    /// Flows are kept in contexts.
+    #[error("flows run in a context: this session is of none")]
+    NoContext,
+    /// The plan has faults.
+    #[error(transparent)]
+    Faults(#[from] FlowFaults),
+    /// The plan uses what cannot be run yet.
+    #[error("{}the job `{job}` uses {what}, which cannot be run yet", place(.at))]
+    NotYet {
+        /// The job.
+        job: String,
+        /// The feature.
+        what: &'static str,
+        /// Its place in the file.
+        at: Option<Position>,
+    },
+    /// A job that the store does not take.
+    #[error("the job `{job}`: {why}")]
+    Job {
+        /// The job.
+        job: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The plan cannot be evaluated.
+    #[error("the flow cannot run: {0}")]
+    Plan(String),
+    /// All numbers are used up.
+    #[error("the context has no number left for {0}")]
+    NoNumbers(&'static str),
+    /// There is no such flow.
+    #[error("there is no flow {0}: `meshwork flow list` names those that are there")]
+    NoFlow(FlowId),
+    /// It has not ended.
+    #[error("the flow {0} has not ended: cancel it first")]
+    NotEnded(FlowId),
+    /// No approval of that name.
+    #[error("the flow {0} has no approval `{1}`")]
+    NoApproval(FlowId, String),
+    /// The question is not open yet.
+    #[error("the approval `{0}` is not open yet: jobs before it have not ended")]
+    NotAsked(String),
+    /// Somebody was first.
+    #[error("the approval `{job}` has ended already{}", first(.answer))]
+    Answered {
+        /// The approval.
+        job: String,
+        /// The answer that counted and the actor who gave it, as `yes 12`; empty if none did.
+        answer: String,
+    },
+    /// The actor may not answer.
+    #[error("actor {1} may not answer `{0}`: its approvers are named in the flow")]
+    NoApprover(String, ActorId),
+    /// Who submits may not answer.
+    #[error("actor {1} submitted the flow, and `{0}` asks for another (`four_eyes`)")]
+    FourEyes(String, ActorId),
+    /// The store.
+    #[error(transparent)]
+    Broker(#[from] meshwork_broker::Error),
+}
+
+fn place(at: &Option<Position>) -> String {
+    at.as_ref().map_or_else(String::new, |at| format!("{at}: "))
+}
+
+fn first(answer: &str) -> String {
+    match answer.split_once(' ') {
+        Some((answer, actor)) => format!(": actor {actor} said {answer}"),
+        None => String::new(),
+    }
+}

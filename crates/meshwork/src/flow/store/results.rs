@@ -1,0 +1,163 @@
+//! Results and errors of jobs that have ended, read when a decision needs them: those that a text may name, those of a group
+//! whose items have all ended, and those that make the result of the flow.
+
+use std::collections::BTreeSet;
+
+use meshwork_broker::flow::{Flows, MAX_MOVES};
+use meshwork_model::flow::limits::MAX_RESULTS;
+use meshwork_model::flow::{Node, Plan, Work};
+
+use super::view::View;
+use super::{FlowError, output};
+use crate::flow::run::{Decider, End, FlowState, Phase};
+
+/// A job or an item of it.
+pub(super) type Place = (usize, Option<usize>);
+
+/// The results that were read.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    known: BTreeSet<Place>,
+    bytes: usize,
+}
+
+impl Results {
+    /// Puts what the next decisions need into the state.
+    pub(super) async fn load(
+        &mut self,
+        flows: &Flows,
+        decider: &Decider<'_>,
+        plan: &Plan,
+        view: &mut View,
+    ) -> Result<(), FlowError> {
+        let wanted = wanted(decider, plan, &view.state);
+        let wanted: Vec<Place> = wanted
+            .into_iter()
+            .filter(|it| self.known.insert(*it))
+            .collect();
+        for places in wanted.chunks(MAX_MOVES) {
+            let mut found = Vec::new();
+            for place in places {
+                found.extend(view.job(plan, *place).map(|key| (*place, key)));
+            }
+            let keys: Vec<_> = found.iter().map(|(_, key)| *key).collect();
+            let fields = flows.job_fields(&keys, &["result", "error"]).await?;
+            for ((place, _), mut fields) in found.into_iter().zip(fields) {
+                let (error, result) = (fields.pop().flatten(), fields.pop().flatten());
+                self.bytes += result.as_ref().map_or(0, Vec::len);
+                put(&mut view.state, place, result, error);
+            }
+        }
+        if self.bytes > MAX_RESULTS {
+            return Err(FlowError::Plan(format!(
+                "result too large: its results take {} bytes, at most {MAX_RESULTS} are allowed",
+                self.bytes
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Puts a result or an error into the end of a place.
+fn put(state: &mut FlowState, (job, item): Place, result: Option<Vec<u8>>, error: Option<Vec<u8>>) {
+    let run = &mut state.jobs[job];
+    let phase = match item {
+        None => Some(&mut run.phase),
+        Some(item) => run
+            .items
+            .as_mut()
+            .and_then(|items| items.get_mut(item))
+            .map(|it| &mut it.phase),
+    };
+    match phase {
+        // What this step has settled itself is not in the store yet.
+        Some(Phase::Ended(End::Finished(value))) if value.is_null() => *value = output(result),
+        Some(Phase::Ended(End::Failed(text))) if text.is_empty() => {
+            *text = String::from_utf8_lossy(&error.unwrap_or_default()).into_owned();
+        }
+        _ => {}
+    }
+}
+
+/// The places whose results the next decisions need.
+fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<Place> {
+    let graph = decider.graph();
+    let mut wanted = BTreeSet::new();
+    let ended = |job: usize| state.jobs[job].phase.end().is_some();
+    let all = graph.order().all(ended);
+    for (job, node) in plan.jobs.iter().enumerate() {
+        let run = &state.jobs[job];
+        let ready = match node.compensates {
+            Some(_) => all,
+            None => graph.needs(job).iter().all(|need| ended(*need)),
+        };
+        if matches!(run.phase, Phase::Waiting) && ready {
+            name_all(&texts(node), plan, state, &mut wanted);
+            let items = run.items.iter().flatten();
+            if run.items.is_some() && items.clone().all(|item| item.phase.end().is_some()) {
+                wanted.extend((0..items.count()).map(|item| (job, Some(item))));
+            }
+        }
+        // The first failure is what the flow says.
+        if matches!(run.phase, Phase::Ended(End::Failed(_))) {
+            wanted.insert((job, None));
+        }
+    }
+    if all {
+        let outputs: Vec<&str> = plan
+            .outputs
+            .values()
+            .map(|text| text.text.as_str())
+            .collect();
+        name_all(&outputs, plan, state, &mut wanted);
+        if plan.outputs.is_empty() {
+            let last = graph
+                .order()
+                .filter(|job| graph.dependents(*job).is_empty());
+            wanted.extend(last.map(|job| (job, None)));
+        }
+    }
+    wanted
+}
+
+/// The jobs that texts name, with their items.
+fn name_all(texts: &[&str], plan: &Plan, state: &FlowState, wanted: &mut BTreeSet<Place>) {
+    if texts.is_empty() {
+        return;
+    }
+    for (job, node) in plan.jobs.iter().enumerate() {
+        if texts.iter().any(|text| text.contains(node.name.as_str())) {
+            wanted.insert((job, None));
+            let items = state.jobs[job].items.as_ref().map_or(0, Vec::len);
+            wanted.extend((0..items).map(|item| (job, Some(item))));
+        }
+    }
+}
+
+/// The texts of a job that may name others.
+fn texts(node: &Node) -> Vec<&str> {
+    let mut texts: Vec<&str> = Vec::new();
+    let expressions = node
+        .condition
+        .iter()
+        .chain(&node.foreach)
+        .chain(node.env.values());
+    texts.extend(expressions.map(|text| text.text.as_str()));
+    if let Work::Approve(approve) = &node.work {
+        texts.push(&approve.question.text);
+    }
+    for input in node.inputs.values() {
+        strings(&input.value, &mut texts);
+    }
+    texts
+}
+
+/// The texts within a JSON value.
+fn strings<'v>(value: &'v serde_json::Value, out: &mut Vec<&'v str>) {
+    match value {
+        serde_json::Value::String(text) => out.push(text),
+        serde_json::Value::Array(items) => items.iter().for_each(|item| strings(item, out)),
+        serde_json::Value::Object(map) => map.values().for_each(|item| strings(item, out)),
+        _ => {}
+    }
+}

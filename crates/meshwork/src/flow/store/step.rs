@@ -1,0 +1,483 @@
+//! A step: what a flow that somebody has to look at does next, decided and committed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use meshwork_broker::flow::{FlowFields, FlowLease, Flows, MAX_MOVES, Moves, StepDone};
+use meshwork_model::context::field::DEPENDENDS;
+use meshwork_model::flow::limits::MAX_ITEMS;
+use meshwork_model::flow::{Plan, Work};
+use meshwork_model::job::field::INPUT_NAMES;
+use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
+use meshwork_model::state::Status;
+use serde_json::{Value, json};
+
+use super::FlowError;
+use super::node::{self, place};
+use super::results::{Place, Results};
+use super::view::{self, View};
+use crate::flow::run::{Decider, Decision, End, FlowEnd, Phase, Prepared, Stop};
+
+/// The most bytes of one commit, more or less: it holds up everybody else meanwhile.
+const MOST_BYTES: usize = 1024 * 1024;
+/// Between two looks at jobs that may run: a runner of another make tells no script that one has ended.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The way a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StepEnd {
+    /// Nothing more is to be decided now.
+    Rests,
+    /// Another worker has the flow.
+    Lost,
+}
+
+/// One step of a flow under a lease.
+pub(super) struct Step<'s> {
+    flows: &'s Flows,
+    lease: &'s FlowLease,
+    plan: &'s Plan,
+    moves: Moves,
+    /// The time of the last look, in milliseconds since 1970.
+    now: u64,
+    /// The first of the times at which a wait or an approval is over.
+    next: Option<u64>,
+}
+
+/// Takes a flow on until it waits for its jobs, or has ended.
+pub(super) async fn run(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, FlowError> {
+    let record = flows.record(lease.id).await?;
+    if !record.contains_key("status") {
+        // It was never sealed: whoever submitted it is gone.
+        delete(flows, lease.id, &record).await?;
+        return Ok(StepEnd::Rests);
+    }
+    let plan = view::plan(flows, lease.id).await?;
+    let decider = Decider::new(&plan).map_err(|error| FlowError::Plan(error.to_string()))?;
+    let moves = Moves::default();
+    let mut step = Step {
+        flows,
+        lease,
+        plan: &plan,
+        moves,
+        now: 0,
+        next: None,
+    };
+    loop {
+        let mut view = View::read(flows, lease.id, &plan).await?;
+        let done = if view.is_ended() {
+            step.close(&view).await?
+        } else {
+            step.look(&mut view).await?;
+            match step.decide(&decider, &mut view).await? {
+                StepDone::Done => step.rest(&view).await?,
+                other => other,
+            }
+        };
+        match done {
+            StepDone::Done => return Ok(StepEnd::Rests),
+            StepDone::Stale => return Ok(StepEnd::Lost),
+            StepDone::Again => {}
+            StepDone::NoNumbers => return Err(FlowError::NoNumbers("jobs")),
+        }
+    }
+}
+
+impl Step<'_> {
+    /// Commits what was decided so far. Said twice, it changes nothing.
+    async fn flush(&mut self) -> Result<StepDone, FlowError> {
+        if self.moves.is_empty() {
+            return Ok(StepDone::Done);
+        }
+        let moves = std::mem::take(&mut self.moves);
+        loop {
+            match self.flows.commit(self.lease, &moves).await? {
+                StepDone::Again => {}
+                done => return Ok(done),
+            }
+        }
+    }
+
+    async fn flush_if_full(&mut self) -> Result<StepDone, FlowError> {
+        // One more move has to fit: that which rests.
+        if self.moves.len() + 1 < MAX_MOVES && self.moves.bytes() < MOST_BYTES {
+            return Ok(StepDone::Done);
+        }
+        self.flush().await
+    }
+
+    /// Sees what no script tells: that time is over, and how jobs stand that others run.
+    async fn look(&mut self, view: &mut View) -> Result<(), FlowError> {
+        let now = self.flows.broker().now().await?;
+        self.now = now;
+        if view.state.stop.is_none() && view.number("mw_expires").is_some_and(|at| at <= now) {
+            view.state.stop(Stop::TimedOut);
+            self.moves.note(&[("mw_stop", "timeout".to_owned())]);
+        }
+        let looked = view.number("mw_looked").unwrap_or(0);
+        let due = now >= looked + LOOK.as_millis() as u64;
+        let runs = |at: &Place| matches!(self.plan.jobs[at.0].work, Work::Run(_));
+        let active: Vec<Place> = active(view).filter(|at| due || !runs(at)).collect();
+        self.next = None;
+        if active.is_empty() {
+            return Ok(());
+        }
+        if due {
+            self.moves.note(&[("mw_looked", now.to_string())]);
+        }
+        for places in active.chunks(MAX_MOVES) {
+            let places = places
+                .iter()
+                .filter_map(|it| Some((*it, view.job(self.plan, *it)?)));
+            let places: Vec<(Place, JobKey)> = places.collect();
+            let keys: Vec<JobKey> = places.iter().map(|(_, key)| *key).collect();
+            let found = self
+                .flows
+                .job_fields(&keys, &["status", "mw_until", "mw_stop"])
+                .await?;
+            for ((at, key), fields) in places.into_iter().zip(found) {
+                let text = |n: usize| fields.get(n)?.as_deref().map(String::from_utf8_lossy);
+                let status = text(0).and_then(|word| word.parse::<Status>().ok());
+                let until = text(1).and_then(|ms| ms.parse::<u64>().ok());
+                let end = match status {
+                    Some(Status::Finished) => End::Finished(Value::Null),
+                    Some(Status::Error) if text(2).is_some() => End::Cancelled,
+                    Some(Status::Error) => End::Failed(String::new()),
+                    None if text(0).is_none() => End::Failed("its record is gone".to_owned()),
+                    _ if until.is_some_and(|until| until <= now) => self.over(at),
+                    _ => {
+                        self.look_at(until);
+                        continue;
+                    }
+                };
+                self.settle(view, at, &end, Some(key));
+                let generation = self.generation(view, at);
+                // It was released, so the report fits.
+                let _ = view.state.ended(at.0, at.1, generation, end);
+                // The commit that follows may be repeated.
+                if self.flush_if_full().await? != StepDone::Done {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees to it that somebody looks at this time.
+    fn look_at(&mut self, until: Option<u64>) {
+        let first = self.next.into_iter().chain(until).min();
+        self.next = first;
+    }
+
+    /// The end of a wait whose time has come: of an approval without an answer a failure.
+    fn over(&self, (job, _): Place) -> End {
+        match self.plan.jobs[job].work {
+            Work::Approve(_) => End::Failed("timeout".to_owned()),
+            _ => End::Finished(Value::Null),
+        }
+    }
+
+    fn generation(&self, view: &View, (job, item): Place) -> u32 {
+        let run = &view.state.jobs[job];
+        let of_item = item.and_then(|item| run.items.as_ref()?.get(item));
+        of_item.map_or(run.generation, |item| item.generation)
+    }
+
+    /// Decides until there is nothing left to decide, and commits it.
+    async fn decide(
+        &mut self,
+        decider: &Decider<'_>,
+        view: &mut View,
+    ) -> Result<StepDone, FlowError> {
+        let mut results = Results::default();
+        loop {
+            if let Err(error) = results.load(self.flows, decider, self.plan, view).await {
+                let FlowError::Plan(why) = error else {
+                    return Err(error);
+                };
+                if view.state.stop.is_none() {
+                    view.state.stop(Stop::Cancelled);
+                    view.record.insert("mw_fault".to_owned(), why.clone());
+                    let stop = ("mw_stop", "fault".to_owned());
+                    self.moves.note(&[stop, ("mw_fault", why)]);
+                }
+            }
+            decider.fill_items(&mut view.state);
+            let decisions = decider.decide(&view.state);
+            let mut stopped = false;
+            for decision in &decisions {
+                match self.act(view, decision).await? {
+                    StepDone::Done => {}
+                    other => return Ok(other),
+                }
+                view.state.apply(decision);
+                stopped |= matches!(decision, Decision::Stop { .. });
+                match self.flush_if_full().await? {
+                    StepDone::Done => {}
+                    other => return Ok(other),
+                }
+            }
+            if view.state.outcome.is_some() {
+                let done = self.flush().await?;
+                // The jobs go to retention next.
+                return Ok(if done == StepDone::Done {
+                    StepDone::Again
+                } else {
+                    done
+                });
+            }
+            if decisions.is_empty() || stopped {
+                return self.flush().await;
+            }
+        }
+    }
+
+    /// Adds a decision to what is committed next.
+    async fn act(&mut self, view: &mut View, decision: &Decision) -> Result<StepDone, FlowError> {
+        match decision {
+            Decision::Release {
+                job,
+                item,
+                generation,
+                work,
+            } => self.release(view, (*job, *item), *generation, work)?,
+            Decision::Expand { job, items } => self.expand(view, *job, items),
+            Decision::Settle { job, item, end } => {
+                let at = (*job, *item);
+                self.settle(view, at, end, view.job(self.plan, at));
+            }
+            Decision::Stop { job, item } => return self.stop(view, (*job, *item)).await,
+            Decision::Finish(end) => self.finish(view, end),
+        }
+        Ok(StepDone::Done)
+    }
+
+    /// Stops a job that may run. One that no worker runs ends here.
+    async fn stop(&mut self, view: &mut View, at: Place) -> Result<StepDone, FlowError> {
+        let Some(key) = view.job(self.plan, at) else {
+            return Ok(StepDone::Done);
+        };
+        if !matches!(self.plan.jobs[at.0].work, Work::Run(_)) {
+            self.settle(view, at, &End::Cancelled, Some(key));
+            return Ok(StepDone::Done);
+        }
+        // What was released in this step has to be there before it can be stopped.
+        let done = self.flush().await?;
+        let broker = self.flows.broker();
+        if done == StepDone::Done
+            && let Some(job) = broker.inspect(&self.flows.job_id(key)).await?
+        {
+            broker.cancel(&job, "stopped", false).await?;
+        }
+        Ok(done)
+    }
+
+    fn release(
+        &mut self,
+        view: &View,
+        at: Place,
+        generation: u32,
+        work: &Prepared,
+    ) -> Result<(), FlowError> {
+        let (job, item) = at;
+        let node = &self.plan.jobs[job];
+        let value = item.and_then(|item| view.state.jobs[job].items.as_ref()?.get(item));
+        let item_value = value.map(|of| (&of.value, item.unwrap_or(0)));
+        let mut fields = node::released(node, work, item_value, view.id.0);
+        fields.extend(self.inputs(view, job));
+        let until = node::waits_for(node, self.now);
+        self.look_at(until);
+        fields.extend(until.map(|ms| ("mw_until", ms.to_string().into_bytes())));
+        let new = node::stored(self.flows, self.plan, view.caller, at, generation)?;
+        match view.job(self.plan, at) {
+            Some(key) => {
+                let queue = match until {
+                    Some(_) => String::new(),
+                    None => new.job.route.queue(self.flows.broker().keys()),
+                };
+                let key = self.flows.keys().job(key);
+                self.moves
+                    .release(&place(job, item), generation, &key, &queue, fields);
+            }
+            None => {
+                let mut new = new;
+                let env = fields.iter().position(|(name, _)| *name == "env_vars");
+                if let Some((_, env)) = env.map(|at| fields.swap_remove(at)) {
+                    let env: BTreeMap<String, String> =
+                        serde_json::from_slice(&env).unwrap_or_default();
+                    new.job.env_vars = env.into_iter().collect();
+                }
+                new.waits = false;
+                new.more = fields;
+                self.moves.add(self.flows, view.caller, &new);
+            }
+        }
+        Ok(())
+    }
+
+    /// The fields that name the jobs whose results a job gets: those that it needs, of a compensation the one it undoes.
+    fn inputs(&self, view: &View, job: usize) -> [(&'static str, Vec<u8>); 2] {
+        let node = &self.plan.jobs[job];
+        let (mut numbers, mut names) = (Vec::new(), BTreeMap::new());
+        for name in node.needs.iter().chain(&node.compensates) {
+            if let Some(id) = view.names.get(name.as_str()).copied() {
+                let caller = view.caller;
+                numbers.push(id);
+                names.insert(name.as_str(), self.flows.keys().job(JobKey { caller, id }));
+            }
+        }
+        [
+            (DEPENDENDS, json!(numbers).to_string().into_bytes()),
+            (INPUT_NAMES, json!(names).to_string().into_bytes()),
+        ]
+    }
+
+    fn expand(&mut self, view: &mut View, job: usize, items: &[Value]) {
+        let run = &view.state.jobs[job];
+        let others = view.names.len().saturating_sub(self.plan.jobs.len());
+        if others + items.len() > MAX_ITEMS {
+            let why = format!(
+                "the flow has {others} items, and {} more: at most {MAX_ITEMS} are allowed",
+                items.len()
+            );
+            self.settle(
+                view,
+                (job, None),
+                &End::Failed(why),
+                view.job(self.plan, (job, None)),
+            );
+            return;
+        }
+        let key = view.job(self.plan, (job, None));
+        let key = key
+            .map(|key| self.flows.keys().job(key))
+            .unwrap_or_default();
+        self.moves
+            .expand(&place(job, None), run.generation, items.len(), &key);
+        let seen = format!("g {} {}", run.generation, items.len());
+        view.nodes.insert(place(job, None), seen);
+    }
+
+    fn settle(&mut self, view: &View, at: Place, end: &End, key: Option<JobKey>) {
+        let node = place(at.0, at.1);
+        let seen = view.nodes.get(&node).map_or("", String::as_str);
+        let (how, status, text) = match end {
+            End::Finished(Value::Null) => ("f", "finished", b"{}".to_vec()),
+            End::Finished(value) => (
+                "f",
+                "finished",
+                json!({"result": value.to_string()})
+                    .to_string()
+                    .into_bytes(),
+            ),
+            End::Failed(error) => ("e", "error", error.clone().into_bytes()),
+            End::Cancelled => ("c", "error", b"stopped".to_vec()),
+            End::Skipped => ("s", "finished", b"{}".to_vec()),
+        };
+        let key = key
+            .map(|key| self.flows.keys().job(key))
+            .unwrap_or_default();
+        let generation = self.generation(view, at);
+        self.moves
+            .settle(&node, seen, (how, generation), (&key, status, &text));
+    }
+
+    fn finish(&mut self, view: &View, end: &FlowEnd) {
+        let text = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let mut result: BTreeMap<&str, String> = BTreeMap::new();
+        for (name, value) in &end.result {
+            result.insert(name, text(value));
+        }
+        let mut fields = vec![("status", end.status.clone())];
+        if let Some(error) = view.record.get("mw_fault").or(end.error.as_ref()) {
+            result.insert("error", error.clone());
+            fields.push(("error", error.clone()));
+            for (name, jobs) in [
+                ("compensated", &end.compensated),
+                ("not_compensated", &end.not_compensated),
+            ] {
+                if !jobs.is_empty() {
+                    result.insert(name, json!(jobs).to_string());
+                }
+            }
+        }
+        fields.push(("result", json!(result).to_string()));
+        self.moves.note(&fields);
+    }
+
+    /// Rests until something happens, or it is time to look.
+    async fn rest(&mut self, view: &View) -> Result<StepDone, FlowError> {
+        let now = self.flows.broker().now().await?;
+        let expires = view
+            .number("mw_expires")
+            .filter(|_| view.state.stop.is_none());
+        let first = expires.into_iter().chain(self.next).min();
+        let first = first.map(|at| Duration::from_millis(at.saturating_sub(now)));
+        let look = first.map_or(LOOK, |at| at.min(LOOK));
+        self.moves.rest(view.dirty(), Some(look));
+        let moves = std::mem::take(&mut self.moves);
+        Ok(self.flows.commit(self.lease, &moves).await?)
+    }
+
+    /// Hands the jobs of a flow that has ended to retention.
+    async fn close(&mut self, view: &View) -> Result<StepDone, FlowError> {
+        let keys = view.names.values().map(|id| {
+            let caller = view.caller;
+            self.flows.keys().job(JobKey { caller, id: *id })
+        });
+        let keys: Vec<String> = keys.collect();
+        for keys in keys.chunks(MAX_MOVES - 1) {
+            self.moves.keep(keys);
+            let done = self.flush().await?;
+            if done != StepDone::Done {
+                return Ok(done);
+            }
+        }
+        self.moves.rest(view.dirty(), None);
+        let moves = std::mem::take(&mut self.moves);
+        Ok(self.flows.commit(self.lease, &moves).await?)
+    }
+}
+
+/// Places that were released and have not ended, as far as is known.
+fn active(view: &View) -> impl Iterator<Item = Place> + '_ {
+    let jobs = view.state.jobs.iter().enumerate();
+    jobs.flat_map(|(job, run)| {
+        let own = matches!(run.phase, Phase::Released).then_some((job, None));
+        let items = run.items.iter().flatten().enumerate();
+        let items = items.filter(|(_, item)| item.phase.is_active());
+        own.into_iter()
+            .chain(items.map(move |(item, _)| (job, Some(item))))
+    })
+}
+
+/// Forgets a flow with its jobs.
+pub(super) async fn delete(
+    flows: &Flows,
+    id: FlowId,
+    record: &FlowFields,
+) -> Result<(), FlowError> {
+    let caller = record
+        .get("caller_id")
+        .and_then(|text| text.parse::<ActorId>().ok());
+    let broker = flows.broker();
+    if let Some(caller) = caller {
+        let names = flows.names(id).await?;
+        let ids = names.values().filter_map(|id| {
+            Some(JobKey {
+                caller,
+                id: id.parse().ok()?,
+            })
+        });
+        let ids: Vec<_> = ids.map(|key| flows.job_id(key)).collect();
+        for ids in ids.chunks(MAX_MOVES) {
+            for job in broker.inspect_many(ids).await?.into_iter().flatten() {
+                broker.delete(&job).await?;
+            }
+        }
+    }
+    Ok(flows.forget(id).await?)
+}

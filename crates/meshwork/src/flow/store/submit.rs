@@ -1,0 +1,103 @@
+//! Submits a flow: its plan is checked, then stored with a job for each node.
+
+use meshwork_broker::flow::{MAX_MOVES, NewFlow, Stored};
+use meshwork_model::flow::{Node, Plan, Wait, Work};
+use meshwork_model::keys::context::{ActorId, FlowId};
+use serde_json::json;
+
+use super::{FlowClient, FlowError, node};
+use crate::flow::run::Decider;
+
+/// The most bytes of jobs in one call, more or less.
+const MOST_BYTES: usize = 1024 * 1024;
+
+impl FlowClient {
+    /// Submits a flow as `caller`, whose jobs they are. Inputs are in the plan ([`set_inputs`](crate::flow::set_inputs)).
+    ///
+    /// # Errors
+    /// If the plan uses what cannot be run yet, a job cannot be stored, or the environment of the flow cannot be evaluated:
+    /// nothing is stored then. If the server does not take a call; what is stored by then never runs.
+    pub async fn submit(&self, plan: &Plan, caller: ActorId) -> Result<FlowId, FlowError> {
+        runnable(plan)?;
+        Decider::new(plan).map_err(|error| FlowError::Plan(error.to_string()))?;
+        let jobs =
+            (0..plan.jobs.len()).map(|job| node::stored(&self.flows, plan, caller, (job, None), 0));
+        let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+        let mark = uuid::Uuid::new_v4().to_string();
+        let text = json!(plan).to_string();
+        let env: std::collections::BTreeMap<_, _> = plan
+            .env
+            .iter()
+            .map(|(name, text)| (name, &text.text))
+            .collect();
+        let fields = [
+            ("mw_name", plan.name.clone()),
+            ("env_vars", json!(env).to_string()),
+            ("result", "{}".to_owned()),
+        ];
+        let new = loop {
+            let id = self
+                .flows
+                .draw()
+                .await?
+                .ok_or(FlowError::NoNumbers("flows"))?;
+            let mark = &mark;
+            let new = NewFlow { id, mark, caller };
+            if self.flows.open(new, &text, &fields).await? == Stored::Stored {
+                break new;
+            }
+        };
+        let mut from = 0;
+        while from < jobs.len() {
+            let size = |job: &meshwork_broker::flow::FlowJob| job.job.script.len();
+            let mut bytes = 0;
+            let many = jobs[from..].iter().take(MAX_MOVES).take_while(|job| {
+                let fits = bytes == 0 || bytes + size(job) <= MOST_BYTES;
+                bytes += size(job).max(1);
+                fits
+            });
+            let to = from + many.count();
+            match self.flows.add(new, &jobs[from..to]).await? {
+                Stored::Stored => from = to,
+                Stored::Again => {}
+                Stored::None => return Err(FlowError::NoNumbers("jobs")),
+                Stored::Taken => return Err(FlowError::NoFlow(new.id)),
+            }
+        }
+        let names = self.flows.names(new.id).await?;
+        let numbers = plan
+            .jobs
+            .iter()
+            .filter_map(|job| names.get(job.name.as_str()));
+        let numbers: Vec<&str> = numbers.map(String::as_str).collect();
+        let fields = [("jobs", format!("[{}]", numbers.join(",")))];
+        match self.flows.seal(new, plan.timeout_ms, &fields).await? {
+            Stored::Stored => Ok(new.id),
+            _ => Err(FlowError::NoFlow(new.id)),
+        }
+    }
+}
+
+/// Refuses what no step takes on yet, by name.
+pub(super) fn runnable(plan: &Plan) -> Result<(), FlowError> {
+    for job in &plan.jobs {
+        if let Some(what) = not_yet(job) {
+            let (job, at) = (job.name.to_string(), job.at);
+            return Err(FlowError::NotYet { job, what, at });
+        }
+    }
+    Ok(())
+}
+
+fn not_yet(node: &Node) -> Option<&'static str> {
+    match &node.work {
+        Work::Flow(_) => Some("a nested flow (`flow`)"),
+        Work::Wait(Wait::Message { .. }) => Some("a wait for a message"),
+        Work::Run(run) if run.context.is_some() => Some("another context (`context`)"),
+        Work::Run(run) if run.route.is_some() => Some("a routing key (`route`)"),
+        Work::Approve(_) | Work::Wait(_) if node.foreach.is_some() => {
+            Some("`foreach` with a job that no script runs")
+        }
+        Work::Run(_) | Work::Approve(_) | Work::Wait(_) => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! The state of a flow, as it is read from the store.
+
+use std::collections::HashMap;
+
+use meshwork_broker::flow::{FlowFields, Flows, Nodes};
+use meshwork_model::flow::Plan;
+use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
+use serde_json::Value;
+
+use super::node::{self, Seen};
+use super::{FlowError, is_final};
+use crate::flow::run::{End, FlowState, ItemRun, Phase, Stop};
+
+/// All that a step sees of a flow. Results and errors are read when they are needed.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) id: FlowId,
+    pub(super) caller: ActorId,
+    pub(super) record: FlowFields,
+    pub(super) nodes: Nodes,
+    pub(super) names: HashMap<String, u32>,
+    pub(super) state: FlowState,
+}
+
+/// The plan of a flow.
+pub(super) async fn plan(flows: &Flows, id: FlowId) -> Result<Plan, FlowError> {
+    let text = flows.plan(id).await?.ok_or(FlowError::NoFlow(id))?;
+    let broken = |error: serde_json::Error| FlowError::Plan(format!("its plan: {error}"));
+    serde_json::from_str(&text).map_err(broken)
+}
+
+impl View {
+    /// Reads a flow that was submitted. The record comes first: what happens later is seen by `mw_dirty`.
+    pub(super) async fn read(flows: &Flows, id: FlowId, plan: &Plan) -> Result<Self, FlowError> {
+        let record = flows.record(id).await?;
+        let nodes = flows.nodes(id).await?;
+        let names = flows.names(id).await?.into_iter();
+        let names = names.filter_map(|(name, number)| Some((name, number.parse().ok()?)));
+        let caller = record.get("caller_id").and_then(|text| text.parse().ok());
+        let caller = caller.ok_or(FlowError::NoFlow(id))?;
+        let state = state(plan, &record, &nodes);
+        Ok(Self {
+            id,
+            caller,
+            record,
+            nodes,
+            names: names.collect(),
+            state,
+        })
+    }
+
+    /// The value of `mw_dirty` that was read.
+    pub(super) fn dirty(&self) -> &str {
+        self.record.get("mw_dirty").map_or("", String::as_str)
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.record.get("status").is_some_and(|it| is_final(it))
+    }
+
+    /// A number in the record.
+    pub(super) fn number(&self, field: &str) -> Option<u64> {
+        self.record.get(field)?.parse().ok()
+    }
+
+    /// The job of a place, if it is stored.
+    pub(super) fn job(&self, plan: &Plan, (job, item): (usize, Option<usize>)) -> Option<JobKey> {
+        let id = *self.names.get(&node::name(&plan.jobs[job], item))?;
+        Some(JobKey {
+            caller: self.caller,
+            id,
+        })
+    }
+}
+
+/// The state that the places of a flow tell. Results are empty.
+fn state(plan: &Plan, record: &FlowFields, nodes: &Nodes) -> FlowState {
+    let mut state = FlowState::new(plan);
+    let number = |name: &str| record.get(name).and_then(|text| text.parse().ok());
+    state.ends = number("mw_ends").unwrap_or(0);
+    state.compensate = !record.contains_key("mw_keep");
+    state.stop = match record.get("mw_stop").map(String::as_str) {
+        Some("timeout") => Some(Stop::TimedOut),
+        Some(_) => Some(Stop::Cancelled),
+        None => None,
+    };
+    let mut items: HashMap<usize, Vec<(usize, Phase, u32, Option<u64>)>> = HashMap::new();
+    let mut sizes: HashMap<usize, usize> = HashMap::new();
+    for (place, text) in nodes {
+        let Some((seen, generation)) = node::parse(text) else {
+            continue;
+        };
+        let (phase, ended_as) = phase(seen);
+        if let Some((job, item)) = place.split_once('.') {
+            if let (Ok(job), Ok(item)) = (job.parse(), item.parse()) {
+                let of: &mut Vec<_> = items.entry(job).or_default();
+                of.push((item, phase, generation, ended_as));
+            }
+        } else if let Some(run) = place
+            .parse()
+            .ok()
+            .and_then(|job: usize| state.jobs.get_mut(job))
+        {
+            run.phase = phase;
+            run.generation = generation;
+            run.ended_as = ended_as;
+            if let (Seen::Group(size), Ok(job)) = (seen, place.parse()) {
+                sizes.insert(job, size);
+            }
+        }
+    }
+    for (job, run) in state.jobs.iter_mut().enumerate() {
+        let known = items.remove(&job).unwrap_or_default();
+        let ended = matches!(run.phase, Phase::Ended(End::Finished(_)));
+        let is_group = plan.jobs[job].foreach.is_some();
+        let highest = known.iter().map(|(item, ..)| item + 1).max();
+        let size = sizes
+            .get(&job)
+            .copied()
+            .or(highest)
+            .or((is_group && ended).then_some(0));
+        let Some(size) = size else { continue };
+        let waiting = ItemRun::waiting(Value::Null, run.generation);
+        let mut all = vec![waiting; size];
+        for (item, phase, generation, ended_as) in known {
+            if let Some(of) = all.get_mut(item) {
+                *of = ItemRun {
+                    generation,
+                    phase,
+                    ended_as,
+                    ..of.clone()
+                };
+            }
+        }
+        run.items = Some(all);
+    }
+    state
+}
+
+fn phase(seen: Seen) -> (Phase, Option<u64>) {
+    match seen {
+        Seen::Waiting | Seen::Group(_) => (Phase::Waiting, None),
+        Seen::Released => (Phase::Released, None),
+        Seen::Ended(how, number) => {
+            let end = match how {
+                'f' => End::Finished(Value::Null),
+                'e' => End::Failed(String::new()),
+                'c' => End::Cancelled,
+                _ => End::Skipped,
+            };
+            (Phase::Ended(end), Some(number))
+        }
+    }
+}
