@@ -1,14 +1,14 @@
 //! Assembly of scripts from files. The first lines of a file, which are not sent, name the others:
 //!
 //! * `--- @include base, telemetry`: these files of `lua/lib` precede this one, each once in a script, in the order
-//! of their first mention. In scripts of contexts, a file of `lua/lib/context` replaces that of `lua/lib` with the
-//! same name, because records, elements and lists differ there.
+//!   of their first mention. In scripts of contexts, a file of `lua/lib/context` replaces that of `lua/lib` with the
+//!   same name, because records, elements and lists differ there.
 //! * `--- @lazy claim_slow gives claim_slow, claim_each`: these files are evaluated at the first call of
-//! `slow_path()` in a call of the script. It returns a table of the functions after `gives`. A function is created in
-//! each call of a script, which costs more than most uses of it. Functions for rare jobs are therefore created on
-//! demand.
+//!   `slow_path()` in a call of the script. It returns a table of the functions after `gives`. A function is created in
+//!   each call of a script, which costs more than most uses of it. Functions for rare jobs are therefore created on
+//!   demand.
 //! * `--- @flags allow-oom`: the script runs although the server's memory is full. It frees memory, claims or
-//! releases jobs, prevents a second run, or pauses or removes a schedule.
+//!   releases jobs, prevents a second run, or pauses or removes a schedule.
 
 use std::fmt;
 

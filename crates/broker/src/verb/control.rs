@@ -67,13 +67,17 @@ impl Broker {
             stop: answer.texts("stop")?,
             turn: answer.flag("turn")?,
             due: answer.millis("due")?,
-            migrations: answer.texts("migrations")?.iter().map(set).collect(),
+            migrations: answer
+                .texts("migrations")?
+                .iter()
+                .map(|text| set(text))
+                .collect(),
         })
     }
 }
 
 /// Parses the migration of a type. An unreadable one is from a later release.
-fn set(value: &String) -> Option<Migration> {
+fn set(value: &str) -> Option<Migration> {
     if value.is_empty() {
         return None;
     }

@@ -53,14 +53,14 @@ impl Broker {
     /// Checks watched jobs that are due.
     ///
     /// * A job that waits for others ends in error `timeout` when its time is over, and is notified of prerequisites
-    /// that a foreign worker ended.
+    ///   that a foreign worker ended.
     /// * A job that is `dispatched` and whose record names a legacy list that no longer contains it is pushed again:
-    /// the legacy worker that popped it is dead.
+    ///   the legacy worker that popped it is dead.
     /// * A job that such a worker started is pushed again long after its timeout. After [`MAX_LOST`] lost workers it
-    /// becomes a dead letter.
+    ///   becomes a dead letter.
     /// * A job for an instance that is not alive goes to its fallback.
     /// * Jobs of foreign clients whose type does not migrate are recorded as stale, and not pushed again unless
-    /// [`Rescue::foreign`] is set.
+    ///   [`Rescue::foreign`] is set.
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.

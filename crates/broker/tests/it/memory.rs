@@ -54,6 +54,17 @@ async fn put_pulse(broker: &Broker) -> Schedule {
     pulse
 }
 
+async fn new_jobs_are_refused(broker: &Broker, queue: &str) {
+    let before = snapshot(broker.conn(), "hero").await.unwrap();
+    let refused = broker.enqueue(&[job("j8")]).await.unwrap_err();
+    assert!(refused.is_temporary(), "{refused}");
+    let blocking = broker.blocking_conn().await.unwrap();
+    let refused = broker.wait_for_job(&blocking, WORKER, queue, LEASE).await;
+    let refused = refused.unwrap_err();
+    assert!(refused.is_temporary(), "{refused}");
+    assert_eq!(snapshot(broker.conn(), "hero").await.unwrap(), before);
+}
+
 async fn runs_on(options: ServerOptions) {
     let Some(server) = options.start() else {
         return;
@@ -69,16 +80,7 @@ async fn runs_on(options: ServerOptions) {
     let pulse = put_pulse(&broker).await;
 
     raw(&broker, &["CONFIG", "SET", "maxmemory", "1"]).await;
-    let before = snapshot(broker.conn(), "hero").await.unwrap();
-    let refused = broker.enqueue(&[job("j8")]).await.unwrap_err();
-    assert!(refused.is_temporary(), "{refused}");
-    let blocking = broker.blocking_conn().await.unwrap();
-    let refused = broker
-        .wait_for_job(&blocking, WORKER, &queues[0], LEASE)
-        .await;
-    let refused = refused.unwrap_err();
-    assert!(refused.is_temporary(), "{refused}");
-    assert_eq!(snapshot(broker.conn(), "hero").await.unwrap(), before);
+    new_jobs_are_refused(&broker, &queues[0]).await;
 
     let held = claim(&broker, &queues, 6).await;
     assert_eq!(held.len(), 6);

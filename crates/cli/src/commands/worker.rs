@@ -57,7 +57,8 @@ impl WorkerCommand {
         if !listen.hero.has_group() {
             listen.common.read_routes()?;
         }
-        listen.run(context).await
+        // The future is large, and moves.
+        Box::pin(listen.run(context)).await
     }
 }
 
@@ -141,7 +142,7 @@ impl Listen {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
         if let Some(serves) = self.contexts.named().cloned() {
-            return self.run_in(context, (&client, interrupt), serves).await;
+            return Box::pin(self.run_in(context, (&client, interrupt), serves)).await;
         }
         let endpoint = Endpoint::bind(self.common.metrics_addr).await?;
         let worker = self.worker(&client)?.start().await?;

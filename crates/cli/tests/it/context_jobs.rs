@@ -277,15 +277,8 @@ fn who_may_not_is_refused_and_noted() {
         ground.run(&["context", "grant", "7", "reader", "2"]).ok();
         ground.run(&["context", "grant", "7", "executor", "3"]).ok();
         ground.file("sum.rhai", "1 + 2");
-        let later = [
-            "job",
-            "enqueue",
-            "sum.rhai",
-            "--delay",
-            "1h",
-            "--context",
-            "7",
-        ];
+        let later = "job enqueue sum.rhai --delay 1h --context 7";
+        let later: Vec<_> = later.split(' ').collect();
         ground.run(&later).ok();
         let refused: [(&[&str], &[&str]); 6] = [
             (&later, &["reader", "executor", "stranger"]),
@@ -340,6 +333,46 @@ fn who_may_not_is_refused_and_noted() {
     });
 }
 
+/// Commands, their exit codes, and a word of the error.
+const BAD_INPUT: [(&str, i32, &str); 16] = [
+    (
+        "job enqueue sum.rhai --context 0",
+        2,
+        "reserved for the node",
+    ),
+    (
+        "job enqueue sum.rhai --context 9",
+        5,
+        "there is no context 9",
+    ),
+    ("job enqueue --jsonl jobs.jsonl --context 7", 2, "--jsonl"),
+    ("job enqueue sum.rhai --batch b --context 7", 2, "--batch"),
+    ("job enqueue sum.rhai --id x --context 7", 2, "x"),
+    (
+        "job enqueue sum.rhai --id 4294967296 --context 7",
+        2,
+        "4294967296",
+    ),
+    (
+        "job enqueue sum.rhai --depends-on 12:1 --context 7",
+        5,
+        "does not exist",
+    ),
+    ("job show context:7 --context 7", 2, "context:7"),
+    ("job show 1 --context 7", 5, "job:1:1"),
+    ("job approve g", 2, "--context"),
+    (
+        "job approve job:1:1 --context 7",
+        2,
+        "a gate has any other name",
+    ),
+    ("run sum.rhai --each sum.rhai --context 7", 2, "--each"),
+    ("worker --context 7", 2, "--type"),
+    ("worker --context 7 --runner 9", 5, "there is no runner 9"),
+    ("worker --type osis --context 7,x", 2, "x"),
+    ("worker --type osis --runner 9", 2, "--context"),
+];
+
 #[test]
 fn bad_input_is_refused_by_name() {
     let Some(ground) = Ground::embedded() else {
@@ -349,98 +382,10 @@ fn bad_input_is_refused_by_name() {
     ground.file("sum.rhai", "1 + 2");
     ground.file("jobs.jsonl", r#"{"script": "1", "type": "osis"}"#);
     let many: Vec<String> = (1..=17).map(|id: u32| id.to_string()).collect();
-    for (args, exit, word) in [
-        (
-            &["job", "enqueue", "sum.rhai", "--context", "0"][..],
-            2,
-            "reserved for the node",
-        ),
-        (
-            &["job", "enqueue", "sum.rhai", "--context", "9"],
-            5,
-            "there is no context 9",
-        ),
-        (
-            &["job", "enqueue", "--jsonl", "jobs.jsonl", "--context", "7"],
-            2,
-            "--jsonl",
-        ),
-        (
-            &[
-                "job",
-                "enqueue",
-                "sum.rhai",
-                "--batch",
-                "b",
-                "--context",
-                "7",
-            ],
-            2,
-            "--batch",
-        ),
-        (
-            &["job", "enqueue", "sum.rhai", "--id", "x", "--context", "7"],
-            2,
-            "x",
-        ),
-        (
-            &[
-                "job",
-                "enqueue",
-                "sum.rhai",
-                "--id",
-                "4294967296",
-                "--context",
-                "7",
-            ],
-            2,
-            "4294967296",
-        ),
-        (
-            &[
-                "job",
-                "enqueue",
-                "sum.rhai",
-                "--depends-on",
-                "12:1",
-                "--context",
-                "7",
-            ],
-            5,
-            "does not exist",
-        ),
-        (
-            &["job", "show", "context:7", "--context", "7"],
-            2,
-            "context:7",
-        ),
-        (&["job", "show", "1", "--context", "7"], 5, "job:1:1"),
-        (&["job", "approve", "g"], 2, "--context"),
-        (
-            &["job", "approve", "job:1:1", "--context", "7"],
-            2,
-            "a gate has any other name",
-        ),
-        (
-            &["run", "sum.rhai", "--each", "sum.rhai", "--context", "7"],
-            2,
-            "--each",
-        ),
-        (&["worker", "--context", "7"], 2, "--type"),
-        (
-            &["worker", "--context", "7", "--runner", "9"],
-            5,
-            "there is no runner 9",
-        ),
-        (&["worker", "--type", "osis", "--context", "7,x"], 2, "x"),
-        (
-            &["worker", "--type", "osis", "--runner", "9"],
-            2,
-            "--context",
-        ),
-    ] {
-        let said = ground.run(args).exits(exit).stderr;
-        assert!(said.contains(word), "{args:?}: {said}");
+    for (command, exit, word) in BAD_INPUT {
+        let args: Vec<_> = command.split(' ').collect();
+        let said = ground.run(&args).exits(exit).stderr;
+        assert!(said.contains(word), "{command}: {said}");
     }
     for id in &many {
         ground.run(&["context", "create", "--id", id, "--layout", "prefix"]);

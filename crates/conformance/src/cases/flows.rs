@@ -301,7 +301,7 @@ async fn jobs_are_kept_until_their_flow_has_ended(world: &World) -> Outcome {
         same!(ground.kept(&key).await?, None);
         let mut moves = Moves::default();
         moves.note(&[("status", "finished".to_owned())]);
-        moves.keep(&[key.clone()]);
+        moves.keep(std::slice::from_ref(&key));
         same!(ground.flows.commit(&lease, &moves).await?, StepDone::Done);
         same!(ground.kept(&key).await?, Some(world.now()));
         // A record that has ended stays as it is.

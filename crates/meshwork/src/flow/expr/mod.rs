@@ -223,7 +223,7 @@ fn described(marked: &Marked, text: &str, error: &EvalAltResult) -> String {
 fn scope(text: &str, facts: &Facts<'_>) -> Result<Scope<'static>, String> {
     let mut scope = Scope::new();
     let mut put = |name: String, value: &Value, shown: &str| {
-        let too_deep = || format!("{shown} is nested more than {} levels deep", MAX_NESTED);
+        let too_deep = || format!("{shown} is nested more than {MAX_NESTED} levels deep");
         let value = dynamic(value, 0).ok_or_else(too_deep)?;
         scope.push_constant_dynamic(name, value);
         Ok::<(), String>(())

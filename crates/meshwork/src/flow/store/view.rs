@@ -11,6 +11,9 @@ use super::node::{self, Seen};
 use super::{FlowError, is_final};
 use crate::flow::run::{End, FlowState, ItemRun, Phase, Stop};
 
+/// An item of a `foreach`: its place, phase and generation, and the number of its end.
+type Item = (usize, Phase, u32, Option<u64>);
+
 /// All that a step sees of a flow. Results and errors are read when they are needed.
 #[derive(Debug)]
 pub(super) struct View {
@@ -84,7 +87,7 @@ fn state(plan: &Plan, record: &FlowFields, nodes: &Nodes) -> FlowState {
         Some(_) => Some(Stop::Cancelled),
         None => None,
     };
-    let mut items: HashMap<usize, Vec<(usize, Phase, u32, Option<u64>)>> = HashMap::new();
+    let mut items: HashMap<usize, Vec<Item>> = HashMap::new();
     let mut sizes: HashMap<usize, usize> = HashMap::new();
     for (place, text) in nodes {
         let Some((seen, generation)) = node::parse(text) else {

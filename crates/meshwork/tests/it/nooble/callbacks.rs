@@ -257,7 +257,7 @@ async fn the_callback_of_one_call_comes_to_a_list_of_its_own() {
         let listens = of_one(&second).start().await.unwrap();
         let told = heard(&all, 1).await;
         assert_eq!(told, [(Ok(json!({ "echo": { "n": 2 } })), json!(2))]);
-        assert_eq!(listens.queues().into_iter().count(), 1);
+        assert_eq!(listens.queues().len(), 1);
         assert!(
             listens
                 .queues()
@@ -293,7 +293,7 @@ async fn events_that_share_a_list_have_each_a_handler() {
         }
         let listens = listens.start().await.unwrap();
         let lists = if ground.is_stream() { 1 } else { 2 };
-        assert_eq!(listens.queues().into_iter().count(), lists);
+        assert_eq!(listens.queues().len(), lists);
         for (told, event) in heard(&all, 2).await {
             assert_eq!(told, Ok(json!({ "echo": { "of": event } })));
         }

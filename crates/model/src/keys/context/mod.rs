@@ -2,7 +2,7 @@
 //!
 //! * `db`: the plain names (`job:12:2001`, `queue:python`), in the database that has the context's number.
 //! * `prefix`: the same names after `{ctx:7}:`, in database 0. The hash tag keeps them in one slot of a Cluster, and
-//! ACL rules of Redis can select them.
+//!   ACL rules of Redis can select them.
 //!
 //! Elements of lists are whole keys in both layouts. Meshwork's own keys (`own`) begin with `mw:` after the same
 //! prefix.
