@@ -128,9 +128,12 @@ async fn a_job_of_ours_has_the_fields_of_the_catalogue(world: &World) -> Outcome
         world.finish(&claimed, r#"{"sum":3}"#).await?;
         same!(
             world.field(&key, "result").await?.as_deref(),
-            Some(r#"{"sum":"3"}"#)
+            Some(r#"{"result":"{\"sum\":3}"}"#)
         );
-        same!(world.list(&world.reply(&key)).await?, [r#"{"sum":"3"}"#]);
+        let stored = r#"{"result":"{\"sum\":3}"}"#;
+        same!(world.list(&world.reply(&key)).await?, [stored]);
+        let read = world.read(&key).await?.output;
+        same!(read.as_deref(), Some(&br#"{"sum":3}"#[..]));
         Ok(())
     })
     .await

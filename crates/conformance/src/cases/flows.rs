@@ -15,6 +15,7 @@ use super::{Outcome, World, cases, check, same};
 cases![
     a_flow_is_stored_once_however_often_it_is_said,
     a_number_that_another_flow_has_is_refused,
+    numbers_of_other_jobs_are_stepped_over,
     a_flow_that_was_never_sealed_comes_up_later,
     a_flow_is_one_workers_until_its_lease_is_over,
     a_commit_with_another_token_changes_nothing,
@@ -101,6 +102,27 @@ async fn a_number_that_another_flow_has_is_refused(world: &World) -> Outcome {
     .await
 }
 
+async fn numbers_of_other_jobs_are_stepped_over(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let ground = Ground::new(world)?;
+        let taken = format!("{}job:12:1", ground.flows.keys().prefix());
+        world
+            .raw::<()>(&["HSET", &taken, "status", "finished"])
+            .await?;
+        let new = ground.new_flow();
+        same!(ground.flows.open(new, "{}", &[]).await?, Stored::Stored);
+        let jobs = [ground.job("0", "a", "osis")?];
+        // A call that is repeated stores nothing twice.
+        for _ in 0..2 {
+            same!(ground.flows.add(new, &jobs).await?, Stored::Stored);
+        }
+        same!(ground.flows.names(ground.id).await?["a"], "2");
+        same!(world.record(&taken).await?.len(), 1);
+        Ok(())
+    })
+    .await
+}
+
 async fn a_flow_that_was_never_sealed_comes_up_later(world: &World) -> Outcome {
     in_both(world, async |world| {
         let ground = Ground::new(world)?;
@@ -112,6 +134,8 @@ async fn a_flow_that_was_never_sealed_comes_up_later(world: &World) -> Outcome {
         same!(ground.lease().await?.id, ground.id);
         // A record that is gone is forgotten.
         ground.flows.forget(ground.id).await?;
+        let due = ground.flows.keys().flows_due();
+        world.raw::<()>(&["ZADD", &due, "0", "33"]).await?;
         same!(ground.flows.claim("t", LEASE).await?, FlowClaim::Idle(None));
         Ok(())
     })

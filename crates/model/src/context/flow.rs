@@ -134,6 +134,6 @@ mod tests {
         );
         let jobs = format!("[{}]", vec!["1"; limits::MAX_FLOW_JOBS + 1].join(","));
         let said = error(&[("caller_id", "12"), ("jobs", &jobs)]);
-        assert!(said.contains("at most 1000"), "{said}");
+        assert!(said.contains("at most 20000"), "{said}");
     }
 }

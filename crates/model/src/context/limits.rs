@@ -7,8 +7,8 @@ pub const MAX_FIELD: usize = crate::job::limits::MAX_OUTPUT;
 pub const MAX_MEMBERS: usize = 10_000;
 /// Greatest number of addresses of an actor. Each may be tried one after the other.
 pub const MAX_ADDRESSES: usize = 16;
-/// Greatest number of jobs in a flow. One call of a script reads all of them.
-pub const MAX_FLOW_JOBS: usize = 1000;
+/// Most jobs of a flow: those of its plan, and as many items of its `foreach` jobs.
+pub const MAX_FLOW_JOBS: usize = crate::flow::limits::MAX_JOBS + crate::flow::limits::MAX_ITEMS;
 /// Greatest number of jobs in a message. One call of a script stores all of them.
 pub const MAX_MESSAGE_JOBS: usize = 1000;
 /// Greatest length of a message's text, in bytes. Escaped as JSON, with its jobs, it must fit into an envelope of 1

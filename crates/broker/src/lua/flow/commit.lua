@@ -31,7 +31,7 @@ local function append()
   redis.call('HSET', record_of, 'jobs', string.sub(known, 1, -2) .. comma .. table.concat(of.added, ',') .. ']')
 end
 
--- Says what is kept of a flow that has ended goes with its jobs.
+-- The keys of a flow that has ended expire when retention drops its jobs.
 local function forget_later()
   redis.call('ZREM', FLOWS_DUE, of.flow)
   local listed = redis.pcall('ZCARD', FLOWS_LIST)

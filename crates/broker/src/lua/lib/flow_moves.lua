@@ -1,5 +1,5 @@
 --- @include ending, flow_store
--- Says what a step does to the jobs of its flow: each move begins with what has to be so, and does nothing where it is not, since
+-- Changes that a step makes to the jobs of its flow. Each move checks the state first, and does nothing in another one, since
 -- a step may be said again. `of` is what all moves of a call share.
 
 -- Moves a place of the plan on, if it is still as the step has seen it.

@@ -12,7 +12,7 @@ use crate::verb::at_most;
 
 /// The fields of a flow's record.
 pub type FlowFields = HashMap<String, String>;
-/// Says how far the jobs of a flow are, by their places in the plan; and their numbers, by name.
+/// States of a flow's jobs by their places in the plan, or their numbers by name.
 pub type Nodes = HashMap<String, String>;
 
 impl Flows {
@@ -44,7 +44,7 @@ impl Flows {
         self.broker.ask("flow_read", &cmd).await
     }
 
-    /// Says how far the jobs are, by their places.
+    /// States of the jobs, by their places.
     ///
     /// # Errors
     /// If the server does not take the call.

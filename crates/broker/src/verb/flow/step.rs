@@ -69,7 +69,7 @@ pub enum Answered {
     Missing,
 }
 
-/// Says what a step does, in order; [`MAX_MOVES`] at most.
+/// Changes that a step makes, in order; [`MAX_MOVES`] at most.
 #[derive(Debug, Default)]
 pub struct Moves {
     moves: Vec<(&'static str, Vec<Vec<u8>>)>,

@@ -31,7 +31,7 @@ pub struct FlowJob {
     pub generation: u32,
     /// It waits for others.
     pub waits: bool,
-    /// Says what it runs, and where. Its id is given by the store.
+    /// Its script and route. Its id is given by the store.
     pub job: NewJob,
     /// Fields that only jobs of flows have.
     pub more: Vec<(&'static str, Vec<u8>)>,

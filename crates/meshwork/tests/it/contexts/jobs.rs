@@ -184,7 +184,9 @@ async fn a_client_submits_retries_cancels_and_reads_logs() {
         let map = client.run(new("map")).await.unwrap();
         assert_eq!(map.job_id(), number(1), "the first number of the caller");
         let record = format!("job:{}:1", place.me.id());
-        assert_eq!(place.field(&record, "result").await, r#"{"rows":"5"}"#);
+        let stored = r#"{"result":"{\"rows\":5}"}"#;
+        assert_eq!(place.field(&record, "result").await, stored);
+        assert_eq!(map.output.as_deref(), Some(&br#"{"rows":5}"#[..]));
         // A plain client has taken the next one.
         raw::<i64>(client, &["HSET", number(2).as_str(), "status", "finished"]).await;
         let again = new("again").retries(1).backoff(Duration::from_millis(10));

@@ -359,7 +359,8 @@ mod tests {
             );
             for (name, key) in &names {
                 let own = key.starts_with(&context.own_prefix()) || *key == context.work_prefix();
-                assert!(own || ["JOB", "PREFIX"].contains(name), "{name} {key}");
+                let of_catalogue = ["JOB", "PREFIX", "FLOW", "FLOW_QUEUE"];
+                assert!(own || of_catalogue.contains(name), "{name} {key}");
             }
         }
     }
