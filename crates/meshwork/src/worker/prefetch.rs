@@ -197,7 +197,11 @@ impl<P: Protocol> Prefetch<P> {
                     () = ready(&self.engine, &self.queue) => {}
                 }
             }
-            self.send().await.map_err(|error| ("connect", error))?;
+            // Connecting lasts as long as nobody answers, and a stop does not wait for it.
+            tokio::select! {
+                () = stop.cancelled() => return Ok(false),
+                sent = self.send() => sent.map_err(|error| ("connect", error))?,
+            }
             if self.under_way() == 0 {
                 // What made it ready is over already.
                 return Ok(false);
