@@ -1,6 +1,7 @@
 --- @include ending, fair_refill, cancel_waiting, element
 --- @flags allow-oom
--- Gives a worker, once a second: the jobs to cancel, the leadership for maintenance, the migrations of its types.
+-- Gives a worker, once a second: the jobs to cancel, the leadership for maintenance and what there is to do for the
+-- leader, the migrations of its types.
 -- Waiting jobs are cancelled here. Requests about ended or missing jobs are dropped at once, others after STOP_TTL.
 -- KEYS[1..]  the control and stop queues
 -- ARGV[1]    the time in ms, '0' for the server's clock
@@ -12,6 +13,7 @@
 --         [2]  1 if this worker is the leader
 --         [3]  in how many ms the next delayed job or schedule is due, -1 for none
 --         [4]  per type its migration, '' for none
+--         [5]  for the leader, the tasks of maintenance that have something to do
 local MOST = math.floor(1000 / math.max(1, #KEYS)) -- requests of each queue in one call
 local now, every, types = clock(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local held, taken, answer = {}, {}, {}
@@ -76,4 +78,18 @@ if mine then redis.call('SET', TURN, int(now + every)) end
 for a = 5, 4 + types do
   answer[#answer + 1] = redis.call('HGET', CONFIG, 'migration:' .. ARGV[a]) or ''
 end
-return respond({taken, mine and 1 or 0, soonest(now), answer})
+-- A call that a key of another kind fails counts as something to do: the task reports it.
+local function is_due(set)
+  local due = redis.pcall('ZRANGEBYSCORE', set, '-inf', int(now), 'LIMIT', 0, 1)
+  return due.err or due[1]
+end
+local tasks = {}
+if mine then
+  -- Each worker is registered once for each of its types: more entries are those of others, which may be gone.
+  local actors = redis.pcall('ZCARD', ACTORS)
+  if type(actors) ~= 'number' or actors > types then tasks[#tasks + 1] = 'reclaim_dead' end
+  if redis.call('EXISTS', SETTLE) == 1 then tasks[#tasks + 1] = 'settle' end
+  if is_due(WATCH) then tasks[#tasks + 1] = 'watch' end
+  if is_due(BATCHES_OPEN) then tasks[#tasks + 1] = 'tend_batches' end
+end
+return respond({taken, mine and 1 or 0, soonest(now), answer, tasks})

@@ -31,6 +31,8 @@ pub struct Control {
     pub stop: Vec<String>,
     /// True if the worker is the leader, which does maintenance: promote, settle, watch, prune.
     pub turn: bool,
+    /// For the leader, the names of the verbs of maintenance that have something to do. Others are due by time alone.
+    pub tasks: Vec<String>,
     /// Time until the next delayed job is due, if there is one.
     pub due: Option<Duration>,
     /// For each type, its migration, if it has one.
@@ -63,15 +65,15 @@ impl Broker {
             call.push_arg(id);
         }
         let mut answer = call.answer(&self.conn).await?;
+        let (stop, turn) = (answer.texts("stop")?, answer.flag("turn")?);
+        let due = answer.millis("due")?;
+        let migrations = answer.texts("migrations")?;
         Ok(Control {
-            stop: answer.texts("stop")?,
-            turn: answer.flag("turn")?,
-            due: answer.millis("due")?,
-            migrations: answer
-                .texts("migrations")?
-                .iter()
-                .map(|text| set(text))
-                .collect(),
+            stop,
+            turn,
+            due,
+            migrations: migrations.iter().map(|text| set(text)).collect(),
+            tasks: answer.texts("tasks")?,
         })
     }
 }

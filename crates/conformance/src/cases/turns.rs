@@ -15,6 +15,9 @@ cases![
     a_turn_that_is_no_number_is_given_anew,
     the_next_delayed_job_is_told,
     migrations_are_told_by_type,
+    the_leader_learns_what_there_is_to_do,
+    a_task_is_named_when_it_is_due,
+    a_key_of_another_kind_is_left_to_its_task,
 ];
 
 /// The first of ten workers that asks runs it.
@@ -92,5 +95,59 @@ async fn migrations_are_told_by_type(world: &World) -> Outcome {
     same!(told().await?, [Some(old(world)), Some("x".to_owned())]);
     set(world, "osis", "soon").await?;
     same!(told().await?, [None, Some("x".to_owned())]);
+    Ok(())
+}
+
+/// Each cause names its task, and only to the leader. A worker of two types is registered twice.
+async fn the_leader_learns_what_there_is_to_do(world: &World) -> Outcome {
+    let now = START.to_string();
+    let (actors, settle) = (world.named("ACTORS")?, world.named("SETTLE")?);
+    let (watch, batches) = (world.named("WATCH")?, world.named("BATCHES_OPEN")?);
+    world
+        .raw::<()>(&["ZADD", &actors, &now, "a1", &now, "a2"])
+        .await?;
+    let causes: [(&[&str], &str); 4] = [
+        (&["ZADD", &actors, &now, "a3"], "reclaim_dead"),
+        (&["RPUSH", &settle, "j1"], "settle"),
+        (&["ZADD", &watch, &now, "j1"], "watch"),
+        (&["ZADD", &batches, &now, "b1"], "tend_batches"),
+    ];
+    same!(ask(world, "w1", &[]).await?.tasks, Vec::<String>::new());
+    for (at, (cause, _)) in causes.iter().enumerate() {
+        world.raw::<()>(cause).await?;
+        world.pass(TURN);
+        let tasks = ask(world, "w1", &[]).await?.tasks;
+        let names: Vec<_> = causes[..=at].iter().map(|(_, name)| *name).collect();
+        same!(tasks, names);
+        check!(ask(world, "w2", &[]).await?.tasks.is_empty());
+    }
+    Ok(())
+}
+
+async fn a_task_is_named_when_it_is_due(world: &World) -> Outcome {
+    let due = (START + TURN).to_string();
+    for set in ["WATCH", "BATCHES_OPEN"] {
+        let set = world.named(set)?;
+        world.raw::<()>(&["ZADD", &set, &due, "x"]).await?;
+    }
+    check!(ask(world, "w1", &[]).await?.tasks.is_empty());
+    world.pass(TURN);
+    same!(
+        ask(world, "w1", &[]).await?.tasks,
+        ["watch", "tend_batches"]
+    );
+    Ok(())
+}
+
+/// The poll goes on; the task reports the key.
+async fn a_key_of_another_kind_is_left_to_its_task(world: &World) -> Outcome {
+    for name in ["ACTORS", "WATCH", "BATCHES_OPEN"] {
+        let key = world.named(name)?;
+        world.raw::<()>(&["SET", &key, "text"]).await?;
+    }
+    same!(
+        ask(world, "w1", &[]).await?.tasks,
+        ["reclaim_dead", "watch", "tend_batches"]
+    );
     Ok(())
 }

@@ -69,5 +69,6 @@ fn heed(
     polls.send_replace(Leadership {
         leads: told.turn,
         due: told.due,
+        tasks: told.tasks,
     });
 }

@@ -9,10 +9,12 @@ pub(in crate::protocol::hero) const POLL_EVERY: Duration = Duration::from_secs(1
 pub(in crate::protocol::hero) const LEADS_FOR: Duration = Duration::from_millis(900);
 
 /// The answer of a poll.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::protocol::hero) struct Leadership {
     /// Whether this worker leads.
     pub(in crate::protocol::hero) leads: bool,
     /// When the next delayed job or schedule is due. None: there is none.
     pub(in crate::protocol::hero) due: Option<Duration>,
+    /// The leader's tasks that have something to do now.
+    pub(in crate::protocol::hero) tasks: Vec<String>,
 }

@@ -55,11 +55,11 @@ pub(super) async fn maintain(
         let next = maintenance.next();
         tokio::select! {
             Ok(()) = polls.changed() => {
-                let leadership = *polls.borrow_and_update();
+                let leadership = polls.borrow_and_update().clone();
                 if leadership.leads {
-                    maintenance.lead(leadership).await?;
+                    maintenance.lead(&leadership).await?;
                 } else {
-                    maintenance.stand_by(leadership);
+                    maintenance.stand_by(&leadership);
                 }
             }
             () = wakeup.notified() => {
@@ -124,13 +124,13 @@ impl Maintenance<'_> {
     }
 
     /// Runs all tasks that are due; those that have more to do again, while there is time.
-    async fn lead(&mut self, leadership: Leadership) -> Result<(), Error> {
+    async fn lead(&mut self, leadership: &Leadership) -> Result<(), Error> {
         let began = Instant::now();
         self.keep_on();
         if let Some(due) = leadership.due {
             self.promote_at(began + due);
         }
-        self.tasks.expect_leader_tasks();
+        self.tasks.expect_leader_tasks(&leadership.tasks);
         while self.tasks.is_due() && began.elapsed() < TIME_SLICE {
             self.run(Ran::ByLeader).await?;
         }
@@ -157,7 +157,7 @@ impl Maintenance<'_> {
     }
 
     /// Another worker leads: looks later for what that one should have promoted.
-    fn stand_by(&mut self, leadership: Leadership) {
+    fn stand_by(&mut self, leadership: &Leadership) {
         let due = leadership.due.filter(|due| *due <= POLL_EVERY + SLACK);
         self.backup = due.map(|due| {
             let late = Duration::from_millis(rand::random_range(BACKUP_JITTER));

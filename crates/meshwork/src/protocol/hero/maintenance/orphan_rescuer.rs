@@ -30,7 +30,7 @@ impl Task for DeadProcesses {
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
             reclaim_dead(&self.0).await?;
-            Ok(Outcome::default())
+            Ok(Outcome::more(false))
         })
     }
 }

@@ -20,21 +20,27 @@ pub(crate) trait Task: Send {
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>>;
 }
 
+/// When a leader's task looks for itself that no poll has asked for. A poll that asks for it does so within a second of
+/// there being something to do, so that an idle worker makes few calls.
+const UNASKED: Duration = Duration::from_secs(10);
+
 /// What came of one run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// Whether there was anything to do.
     pub(crate) worked: bool,
-    /// When there is more to do; at once if this is zero. None: the task is run when it is asked for again.
+    /// When there is more to do; at once if this is zero. None: the task runs when something else asks for it, the leader's
+    /// with its next poll.
     pub(crate) next: Option<Duration>,
 }
 
 impl Outcome {
-    /// There is more to do at once, or nothing to do until it is asked for again.
+    /// There is more to do at once, or nothing until a poll says so.
     pub(crate) fn more(more: bool) -> Self {
+        let next = if more { Duration::ZERO } else { UNASKED };
         Self {
             worked: more,
-            next: more.then_some(Duration::ZERO),
+            next: Some(next),
         }
     }
 }
@@ -95,12 +101,13 @@ impl TaskList {
         }
     }
 
-    /// The leader's tasks are due that told no time.
-    pub(crate) fn expect_leader_tasks(&mut self) {
+    /// The leader's tasks are due that a poll asked for, and those that set no time.
+    pub(crate) fn expect_leader_tasks(&mut self, asked: &[String]) {
         let now = Instant::now();
         for entry in &mut self.entries {
-            if entry.by == Ran::ByLeader {
-                entry.due.get_or_insert(now);
+            let is_asked = asked.iter().any(|name| name == entry.task.name());
+            if entry.by == Ran::ByLeader && (is_asked || entry.due.is_none()) {
+                entry.due = Some(entry.due.map_or(now, |due| due.min(now)));
             }
         }
     }
@@ -162,12 +169,12 @@ mod tests {
     }
 
     /// How often a task is run that five polls of the leader ask for.
-    async fn runs(by: Ran, asks: Ran, next: Option<Duration>) -> usize {
+    async fn runs(by: Ran, asks: Ran, next: Option<Duration>, polled: &[String]) -> usize {
         let runs = Arc::new(AtomicUsize::new(0));
         let mut tasks = TaskList::new(Duration::from_secs(1));
         tasks.add(by, Counted(Arc::clone(&runs), next));
         for _ in 0..5 {
-            tasks.expect_leader_tasks();
+            tasks.expect_leader_tasks(polled);
             let worked = tasks.run_due(&Outages::default(), asks).await.unwrap();
             assert!(!worked, "only tasks of all workers count");
         }
@@ -177,16 +184,20 @@ mod tests {
     #[tokio::test]
     async fn a_task_is_not_run_before_it_is_due() {
         let minute = Some(Duration::from_secs(60));
-        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, minute).await, 1);
-        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, None).await, 5);
+        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, minute, &[]).await, 1);
+        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, None, &[]).await, 5);
         let at_once = Some(Duration::ZERO);
-        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, at_once).await, 5);
+        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, at_once, &[]).await, 5);
+        let other = ["other".to_owned()];
+        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, minute, &other).await, 1);
+        let asked = ["counted".to_owned()];
+        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, minute, &asked).await, 5);
     }
 
     #[tokio::test]
     async fn only_the_leader_runs_its_tasks() {
-        assert_eq!(runs(Ran::ByLeader, Ran::ByAll, None).await, 0);
+        assert_eq!(runs(Ran::ByLeader, Ran::ByAll, None, &[]).await, 0);
         // Nobody has asked for it.
-        assert_eq!(runs(Ran::ByAll, Ran::ByLeader, None).await, 0);
+        assert_eq!(runs(Ran::ByAll, Ran::ByLeader, None, &[]).await, 0);
     }
 }
