@@ -4,11 +4,12 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{StreamExt, poll};
 use meshwork_broker::{Backoff, Error};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -29,8 +30,9 @@ use super::task::{Completion, RunEvent};
 const SAFETY: Duration = Duration::from_secs(1);
 /// Calls under way at once: while the server does one, the worker makes use of the last.
 const MOST_CALLS: usize = 2;
-/// A second call is worth its cost for so much of what the worker runs at once: a half.
-const SECOND_CALL: usize = 2;
+/// Calls share the slots: each carries the results of at most this part of them, and a second call is sent once it has as many.
+/// While the server works on one half, the worker runs the other.
+const PARTS: usize = MOST_CALLS;
 /// The most that the results of one call take, in bytes: others wait while the server reads it.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
@@ -122,7 +124,7 @@ impl<P: Protocol> Fetcher<P> {
                 self.ended(event);
             }
             while let Some(call) = self.next() {
-                self.send(call);
+                self.send(call).await;
             }
             if self.stopping && self.claims + self.releases == 0 {
                 // Nobody listens if the worker was dropped.
@@ -151,7 +153,7 @@ impl<P: Protocol> Fetcher<P> {
 
     /// Whether others that run may be about to end too, so that their results go together.
     fn is_worth_a_look(&self) -> bool {
-        self.calls == 0 && !self.ready.is_empty() && self.in_hand > self.ready.len()
+        self.calls < MOST_CALLS && !self.ready.is_empty() && self.in_hand > self.ready.len()
     }
 
     fn ended(&mut self, event: RunEvent<P::Job>) {
@@ -186,8 +188,8 @@ impl<P: Protocol> Fetcher<P> {
             let fetch = None;
             return Some(Exchange { results, fetch });
         }
-        let many = self.ready.len() * SECOND_CALL >= self.engine.config.concurrency;
-        if self.calls > 0 && self.arrivals.is_empty() && !many {
+        let fills_a_call = self.ready.len() >= self.part();
+        if self.calls > 0 && self.arrivals.is_empty() && !fills_a_call {
             return None;
         }
         let results = self.batch();
@@ -199,6 +201,12 @@ impl<P: Protocol> Fetcher<P> {
         (fetch.is_some() || !results.is_empty()).then_some(Exchange { results, fetch })
     }
 
+    /// The most results that one call carries.
+    fn part(&self) -> usize {
+        let part = self.engine.config.concurrency.div_ceil(PARTS);
+        part.min(meshwork_broker::MAX_ITEMS)
+    }
+
     /// The results that go together.
     fn batch(&mut self) -> Vec<Completion<P::Job>> {
         let mut bytes = 0;
@@ -207,7 +215,7 @@ impl<P: Protocol> Fetcher<P> {
             bytes += (ran.bytes() + P::record_bytes(&ran.task.job)).max(1);
             !ran.alone && (first || bytes <= MOST_BYTES)
         };
-        let most = self.ready.iter().take(meshwork_broker::MAX_ITEMS);
+        let most = self.ready.iter().take(self.part());
         let together = most.take_while(fits).count();
         self.ready.drain(..together).collect()
     }
@@ -286,7 +294,8 @@ impl<P: Protocol> Fetcher<P> {
             && self.want(0) > 0
     }
 
-    fn send(&mut self, call: Exchange<P::Job>) {
+    /// Sends a call on its way. The server answers at once what it reads at once: the next call is written after this one.
+    async fn send(&mut self, call: Exchange<P::Job>) {
         self.in_hand -= call.results.len();
         self.reserved += call.slots();
         self.calls += 1;
@@ -298,6 +307,10 @@ impl<P: Protocol> Fetcher<P> {
             let exchanged = exchanged.await;
             ExchangeEvent::Ended(call, exchanged)
         }));
+        if let Poll::Ready(Some(landed)) = poll!(self.flying.next()) {
+            self.landed(landed);
+        }
+        tokio::task::yield_now().await;
     }
 
     fn landed(&mut self, event: ExchangeEvent<P::Job>) {
