@@ -56,16 +56,31 @@ impl Context {
         &self,
         connect: impl AsyncFn(&Target) -> Result<T, ConnectError>,
     ) -> Result<T, CommandError> {
-        let (target, patience) = (self.place.target()?, self.place.connect_timeout);
+        let target = self.place.target()?;
+        self.repeated(async || {
+            connect(&target).await.map_err(|error| {
+                let temporary = error.is_temporary();
+                CommandError::from(MeshworkError::from(error)).temporary(temporary)
+            })
+        })
+        .await
+    }
+
+    /// The same for a call over a connection, which may be repeated.
+    pub(crate) async fn repeated<T>(
+        &self,
+        call: impl AsyncFn() -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
+        let patience = self.place.connect_timeout;
         let (until, mut backoff, mut said) = (Instant::now() + patience, Backoff::new(), false);
         loop {
-            let error = match connect(&target).await {
+            let error = match call().await {
                 Ok(connected) => return Ok(connected),
                 Err(error) => error,
             };
             let left = until.saturating_duration_since(Instant::now());
             if !error.is_temporary() || left.is_zero() {
-                return Err(MeshworkError::from(error).into());
+                return Err(error);
             }
             if !std::mem::replace(&mut said, true) {
                 let seconds = patience.as_secs_f64();

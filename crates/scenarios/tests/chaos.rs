@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use meshwork_scenarios::chaos::fleet::{self, Ground};
-use meshwork_scenarios::chaos::{Plan, Scenario, hostile, limits, play, schedules};
+use meshwork_scenarios::chaos::{Plan, Scenario, flows, hostile, limits, play, schedules};
 use meshwork_test_servers::binary::meshwork_binary;
 use meshwork_test_servers::servers::{Tool, need};
 use tokio::sync::Mutex;
@@ -150,6 +150,28 @@ async fn a_hostile_user_loses_no_job_and_leaves_nothing() {
         progress: |line| println!("{line}"),
     };
     let report = hostile::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+}
+
+/// Twenty-four random flows on each engine, and eight kills.
+#[tokio::test(flavor = "multi_thread")]
+async fn random_flows_end_as_in_memory_under_kills() {
+    if need(Tool::Redis).is_none() {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = flows::Plan {
+        binary: meshwork_binary().unwrap(),
+        engines: hostile::Engine::ALL.to_vec(),
+        dags: 24,
+        kills: 8,
+        seed: 20,
+        progress: |line| println!("{line}"),
+    };
+    let report = flows::play(&plan)
         .await
         .unwrap_or_else(|error| panic!("{error}"));
     println!("{report}");

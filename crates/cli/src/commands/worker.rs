@@ -168,7 +168,8 @@ impl Listen {
         (client, interrupt): (&Client, Interrupt),
         serves: Serves,
     ) -> Result<Exit, CommandError> {
-        let members = interrupt.or(self.contexts.open(&serves, client)).await?;
+        let open = context.repeated(async || self.contexts.open(&serves, client).await);
+        let members = interrupt.or(open).await?;
         if self.hero.types().is_empty() {
             self.hero.types = interrupt.or(members.types()).await?;
         }

@@ -87,6 +87,13 @@ impl From<FlowError> for CommandError {
 impl From<ContextError> for CommandError {
     fn from(error: ContextError) -> Self {
         use ContextError as E;
+        let temporary = match &error {
+            E::Broker(error) => error.is_temporary(),
+            E::Jobs(error) => {
+                matches!(&**error, meshwork::Error::Broker(error) if error.is_temporary())
+            }
+            _ => false,
+        };
         let exit = match error {
             E::Jobs(ref error) => exit_of(error),
             E::Broker(_) | E::Acl(_) => Exit::SERVER,
@@ -100,7 +107,7 @@ impl From<ContextError> for CommandError {
             E::RevokedKey(_) | E::UnknownKey { .. } => Exit::FAILED,
             _ => Exit::USAGE,
         };
-        Self::new(exit, error)
+        Self::new(exit, error).temporary(temporary)
     }
 }
 

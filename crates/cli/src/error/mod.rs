@@ -13,6 +13,8 @@ pub(crate) struct CommandError {
     pub(crate) exit: Exit,
     message: String,
     hint: Option<&'static str>,
+    /// The same call may succeed later: the connection broke, or the server does not take calls for now.
+    temporary: bool,
 }
 
 impl CommandError {
@@ -22,7 +24,18 @@ impl CommandError {
             exit,
             message: message.to_string(),
             hint: None,
+            temporary: false,
         }
+    }
+
+    /// The same error, of a call that may succeed later or not.
+    pub(crate) fn temporary(self, temporary: bool) -> Self {
+        Self { temporary, ..self }
+    }
+
+    /// True if the same call may succeed later.
+    pub(crate) const fn is_temporary(&self) -> bool {
+        self.temporary
     }
 
     /// Bad usage or bad input; nothing was changed.

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use meshwork_scenarios::chaos::fleet::{self, Ground};
-use meshwork_scenarios::chaos::{ChaosError, Plan, Scenario, hostile, limits, play, schedules};
+use meshwork_scenarios::chaos::{
+    ChaosError, Plan, Scenario, flows, hostile, limits, play, schedules,
+};
 use meshwork_test_servers::binary::meshwork_binary;
 
 /// Simulated time for the schedules, which takes a minute.
@@ -23,11 +25,14 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// a minute and a day that passes in one; the one that was busy last is killed. `limits` is three workers whose
 /// queues have limits of concurrency and rate, per queue and per key, and jobs with unique names. `hostile` is
 /// all at once, on a redis-server and on the embedded engine: kill -9 and SIGSTOP of workers, of the server or owner
-/// and of submitters, SCRIPT FLUSH, CLIENT KILL, full memory and full disks; nothing may be left in the end.
+/// and of submitters, SCRIPT FLUSH, CLIENT KILL, full memory and full disks; nothing may be left in the end. `flows`
+/// runs random flows on both engines, kills workers, submitters and the server, and compares each with its outcome in
+/// memory.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
-    /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile [default: each in turn]
+    /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile, flows
+    /// [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
     /// Number of kills and other faults, in all scenarios together
@@ -36,7 +41,10 @@ struct Arguments {
     /// Jobs of `hostile` on each engine
     #[arg(long, default_value_t = 3000)]
     jobs: usize,
-    /// Engine of `hostile`: redis or embedded [default: both at the same time]
+    /// Random flows of `flows` on each engine
+    #[arg(long, default_value_t = 100)]
+    dags: usize,
+    /// Engine of `hostile` and `flows`: redis or embedded [default: both]
     #[arg(long, value_parser = hostile::Engine::from_name)]
     engine: Option<hostile::Engine>,
     /// Repeats the choices of an earlier run [default: a fresh one, which is printed]
@@ -53,6 +61,15 @@ struct Arguments {
     limited_worker: Option<Vec<String>>,
 }
 
+impl Arguments {
+    fn engines(&self) -> Vec<hostile::Engine> {
+        match self.engine {
+            Some(engine) => vec![engine],
+            None => hostile::Engine::ALL.to_vec(),
+        }
+    }
+}
+
 /// A scenario of either kind.
 #[derive(Clone, Copy)]
 enum Which {
@@ -61,13 +78,14 @@ enum Which {
     Schedules,
     Limits,
     Hostile,
+    Flows,
 }
 
 impl Which {
     fn all() -> impl Iterator<Item = Self> {
         let batches = Scenario::ALL.into_iter().map(Self::Batch);
         let fleets = Ground::ALL.into_iter().map(Self::Fleet);
-        let others = [Self::Schedules, Self::Limits, Self::Hostile];
+        let others = [Self::Schedules, Self::Limits, Self::Hostile, Self::Flows];
         batches.chain(fleets).chain(others)
     }
 
@@ -78,6 +96,7 @@ impl Which {
             Self::Schedules => "schedules",
             Self::Limits => "limits",
             Self::Hostile => "hostile",
+            Self::Flows => "flows",
         }
     }
 
@@ -128,10 +147,7 @@ impl Which {
                 Ok((report.holds(), report.to_string(), report.json()))
             }
             Self::Hostile => {
-                let engines = match arguments.engine {
-                    Some(engine) => vec![engine],
-                    None => hostile::Engine::ALL.to_vec(),
-                };
+                let engines = arguments.engines();
                 let plan = hostile::Plan {
                     binary: plan.binary,
                     jobs: arguments.jobs,
@@ -141,6 +157,19 @@ impl Which {
                     progress: tell,
                 };
                 let report = hostile::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
+            Self::Flows => {
+                let engines = arguments.engines();
+                let plan = flows::Plan {
+                    binary: plan.binary,
+                    dags: arguments.dags,
+                    kills: share(plan.kills, 0, engines.len()),
+                    engines,
+                    seed: plan.seed,
+                    progress: tell,
+                };
+                let report = flows::play(&plan).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
         }

@@ -4,9 +4,11 @@
 //! script has run more often than the number of jobs in flight at the kills allows. The [`Scenario`]s differ in the
 //! killed processes and in the store.
 
+mod callers;
 mod cast;
 mod count;
 pub mod fleet;
+pub mod flows;
 mod ground;
 pub mod hostile;
 pub mod limits;

@@ -15,6 +15,8 @@ use crate::value;
 
 /// The most contexts of one process: each has its own connections, one for each of its queues and four more.
 const MOST: usize = 16;
+/// The most runners that a worker registers for itself while others that start take them.
+const MOST_TRIES: usize = 16;
 
 /// The options of workers in contexts.
 #[derive(Debug, clap::Args)]
@@ -165,21 +167,29 @@ async fn start_one(
     // Registered before by a worker of this user on this host, and free now.
     let topic = local_name("worker");
     let is_ours = |runner: &Runner| runner.local && runner.topic == topic && runner.types == types;
-    for runner in context.runners(me).await?.into_iter().filter(is_ours) {
-        match begin(runner.id).await? {
-            Err(MeshworkError::NameTaken { .. }) => {}
-            started => return Ok(started?),
-        }
-    }
     let new = NewRunner {
         id: None,
         types: types.to_vec(),
         local: true,
-        topic: Some(topic),
+        topic: Some(topic.clone()),
         pubkey: None,
         address: None,
     };
-    Ok(begin(context.register_runner(me, &new).await?.id).await??)
+    let mut tries = 0;
+    loop {
+        for runner in context.runners(me).await?.into_iter().filter(is_ours) {
+            match begin(runner.id).await? {
+                Err(MeshworkError::NameTaken { .. }) => {}
+                started => return Ok(started?),
+            }
+        }
+        tries += 1;
+        match begin(context.register_runner(me, &new).await?.id).await? {
+            // A worker that starts at the same time has found the new runner first.
+            Err(MeshworkError::NameTaken { .. }) if tries < MOST_TRIES => {}
+            started => return Ok(started?),
+        }
+    }
 }
 
 /// Refuses what the record of a runner does not say.

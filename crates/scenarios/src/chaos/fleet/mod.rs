@@ -176,6 +176,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
         binary: &plan.binary,
         dir: dir.path(),
         types: "python",
+        more: &[],
         lease: troop::LEASE,
         environment: vec![
             ("REDIS_URL", store.url().into()),

@@ -32,6 +32,8 @@ pub(in crate::chaos) struct Quarters<'a> {
     pub(in crate::chaos) dir: &'a Path,
     /// Script types of the workers, as arguments of the command.
     pub(in crate::chaos) types: &'a str,
+    /// Further arguments of the workers.
+    pub(in crate::chaos) more: &'a [&'a str],
     /// Environment variables, such as the address of the data and the interpreter.
     pub(in crate::chaos) environment: Vec<(&'static str, OsString)>,
     /// Duration of a lease without a renewal.
@@ -71,6 +73,7 @@ impl Member {
         let err = err.map_err(ChaosError::io("a worker's output"))?;
         let mut command = Command::new(quarters.binary);
         command.args(["worker", "--json", "--type", quarters.types]);
+        command.args(quarters.more);
         command.args(["--lease", &quarters.lease.as_secs().to_string()]);
         command.args(["--concurrency", &CONCURRENCY.to_string()]);
         command.current_dir(quarters.dir).kill_on_drop(true);

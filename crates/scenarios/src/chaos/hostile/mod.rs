@@ -12,8 +12,8 @@ mod ledger;
 mod leftover;
 mod processes;
 mod report;
-mod starts;
-mod store;
+pub(super) mod starts;
+pub(super) mod store;
 mod submit;
 
 use std::collections::HashMap;
@@ -108,7 +108,7 @@ pub struct Plan {
     pub progress: fn(&str),
 }
 
-fn failed(error: &dyn fmt::Display) -> ChaosError {
+pub(super) fn failed(error: &dyn fmt::Display) -> ChaosError {
     ChaosError::Line(error.to_string())
 }
 
@@ -131,7 +131,7 @@ async fn on(plan: &Plan, engine: Engine) -> Result<EngineReport, ChaosError> {
     let (temporary, tally) = (dir.path().join("tmp"), dir.path().join("tally"));
     fs::create_dir(&temporary).map_err(ChaosError::io("a temporary directory"))?;
     let bytes = DISK + DISK_PER_JOB * plan.jobs as u64;
-    let store = Store::start(engine, dir.path(), bytes)?;
+    let store = Store::start(engine, dir.path(), Some(bytes))?;
     let disk = store.has_disk();
     let quarters = quarters(plan, dir.path(), &temporary, &store)?;
     let troop = troop(&quarters).await?;
@@ -209,6 +209,7 @@ fn quarters<'a>(
         binary: &plan.binary,
         dir,
         types: "osis,python",
+        more: &[],
         lease: LEASE,
         environment: vec![
             store.variable(),

@@ -14,7 +14,7 @@ use crate::chaos::fleet::ledger::Start;
 use crate::chaos::fleet::troubles::now;
 
 /// `RUST_LOG` of workers: the beginning of each run, and little else.
-pub(super) const LOG: &str = "warn,meshwork::span=info";
+pub(in crate::chaos) const LOG: &str = "warn,meshwork::span=info";
 /// Target of the line about the beginning of a run.
 const TARGET: &str = "meshwork::span";
 /// Target of the line about jobs whose leases have ended.
@@ -22,32 +22,32 @@ const RECLAIM: &str = "meshwork::worker::renew";
 
 /// A process that a script recorded: itself, or one that it had started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Noted {
-    pub(super) job: String,
-    pub(super) process: u32,
+pub(in crate::chaos) struct Noted {
+    pub(in crate::chaos) job: String,
+    pub(in crate::chaos) process: u32,
     /// Time on the monotonic clock.
-    pub(super) at: Duration,
+    pub(in crate::chaos) at: Duration,
 }
 
 /// A job whose lease had expired without a report, as the worker that requeued it logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Expired {
-    pub(super) job: String,
+pub(in crate::chaos) struct Expired {
+    pub(in crate::chaos) job: String,
     /// Time on the monotonic clock.
-    pub(super) at: Duration,
+    pub(in crate::chaos) at: Duration,
 }
 
 /// All records of logs and scripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
-    pub(super) starts: Vec<Start>,
-    pub(super) noted: Vec<Noted>,
-    pub(super) expired: Vec<Expired>,
+pub(in crate::chaos) struct Written {
+    pub(in crate::chaos) starts: Vec<Start>,
+    pub(in crate::chaos) noted: Vec<Noted>,
+    pub(in crate::chaos) expired: Vec<Expired>,
 }
 
 impl Written {
     /// Reads the logs of all workers in `dir`, and the tally.
-    pub(super) fn read(dir: &Path, tally: &Path) -> Result<Self, ChaosError> {
+    pub(in crate::chaos) fn read(dir: &Path, tally: &Path) -> Result<Self, ChaosError> {
         let mut written = Self::default();
         let (clock, wall) = (now(), wall());
         for file in fs::read_dir(dir)
@@ -86,7 +86,7 @@ impl Written {
     }
 
     /// Returns the processes of runs of this worker.
-    pub(super) fn of_worker(&self, worker: u32) -> Vec<Noted> {
+    pub(in crate::chaos) fn of_worker(&self, worker: u32) -> Vec<Noted> {
         let mut of_job: HashMap<&str, Vec<&Start>> = HashMap::new();
         for start in &self.starts {
             of_job.entry(&start.job).or_default().push(start);
@@ -100,7 +100,7 @@ impl Written {
     }
 
     /// Returns starts that a script recorded and no worker logged.
-    pub(super) fn secret(&self) -> Vec<String> {
+    pub(in crate::chaos) fn secret(&self) -> Vec<String> {
         let known = |noted: &&Noted| {
             let before = |start: &Start| start.job == noted.job && start.at <= noted.at;
             !self.starts.iter().any(before)

@@ -21,7 +21,7 @@ use meshwork_test_servers::servers::{RealServer, Tool};
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Store of the jobs, and its small disk, if this machine can mount one.
-pub(super) enum Store {
+pub(in crate::chaos) enum Store {
     /// A server that writes each command to its disk before it answers. Without room there it ends itself.
     Server {
         server: Box<RealServer>,
@@ -35,9 +35,14 @@ pub(super) enum Store {
 }
 
 impl Store {
-    /// Starts the store on a disk of this many bytes, or else in `dir`.
-    pub(super) fn start(engine: Engine, dir: &Path, bytes: u64) -> Result<Self, ChaosError> {
-        let disk = SmallDisk::mount("the full disks of `chaos --scenario hostile`", bytes);
+    /// Starts the store on a small disk of its own of this many bytes, or else in `dir`.
+    pub(in crate::chaos) fn start(
+        engine: Engine,
+        dir: &Path,
+        bytes: Option<u64>,
+    ) -> Result<Self, ChaosError> {
+        let small = |bytes| SmallDisk::mount("the full disks of `chaos --scenario hostile`", bytes);
+        let disk = bytes.and_then(small);
         let data = disk.as_ref().map_or(dir, SmallDisk::path).join("data");
         if engine == Engine::Embedded {
             return Ok(Self::Embedded { data, disk });
@@ -57,12 +62,12 @@ impl Store {
     }
 
     /// Returns true if the store has a disk that can be full.
-    pub(super) fn has_disk(&self) -> bool {
+    pub(in crate::chaos) fn has_disk(&self) -> bool {
         self.disk().is_some()
     }
 
     /// Fills the disk, or frees it.
-    pub(super) fn fill(&self, full: bool) {
+    pub(in crate::chaos) fn fill(&self, full: bool) {
         match self.disk() {
             Some(disk) if full => disk.fill(),
             Some(disk) => disk.free(),
@@ -71,7 +76,7 @@ impl Store {
     }
 
     /// Returns the environment variable by which the command finds the store.
-    pub(super) fn variable(&self) -> (&'static str, OsString) {
+    pub(in crate::chaos) fn variable(&self) -> (&'static str, OsString) {
         match self {
             Self::Server { server, .. } => ("REDIS_URL", server.url().into()),
             Self::Embedded { data, .. } => ("MESHWORK_DATA", data.into()),
@@ -79,7 +84,7 @@ impl Store {
     }
 
     /// Returns the process that owns the data directory, from the lock file.
-    pub(super) fn owner(&self) -> Option<u32> {
+    pub(in crate::chaos) fn owner(&self) -> Option<u32> {
         let Self::Embedded { data, .. } = self else {
             return None;
         };
@@ -88,7 +93,7 @@ impl Store {
     }
 
     /// Sends a command over a connection of its own.
-    pub(super) async fn say(&self, words: &[&str]) -> io::Result<()> {
+    pub(in crate::chaos) async fn say(&self, words: &[&str]) -> io::Result<()> {
         match self {
             Self::Server { server, .. } => {
                 let said = server.say::<redis::Value>(words);
@@ -111,14 +116,14 @@ impl Store {
     }
 
     /// Kills the server with `kill -9`; it may have ended itself.
-    pub(super) fn kill(&mut self) {
+    pub(in crate::chaos) fn kill(&mut self) {
         if let Self::Server { server, .. } = self {
             server.kill9();
         }
     }
 
     /// Starts the server after a kill.
-    pub(super) fn start_again(&mut self) {
+    pub(in crate::chaos) fn start_again(&mut self) {
         if let Self::Server { server, .. } = self {
             server.start_again();
         }
@@ -126,7 +131,7 @@ impl Store {
 
     /// Returns a broker. On the embedded engine this process may become the owner, so call it only after the last
     /// kill.
-    pub(super) async fn broker(&self) -> Result<Broker, ChaosError> {
+    pub(in crate::chaos) async fn broker(&self) -> Result<Broker, ChaosError> {
         let target = match self {
             Self::Server { server, .. } => {
                 Target::parse(&server.url(), TlsFiles::default()).map_err(|it| failed(&it))?

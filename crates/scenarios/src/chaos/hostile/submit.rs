@@ -1,25 +1,23 @@
 //! Submitters: several tasks, each of which starts one process of the command after the other. Their output goes
 //! directly to files. Only that output decides which jobs are accepted.
 
-use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
+use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::failed;
 use super::jobs::{Asked, Draw, End};
 use crate::chaos::ChaosError;
+use crate::chaos::callers::{Callers, Files};
 use crate::chaos::fleet::troop::Quarters;
 
 /// Processes that submit at the same time.
@@ -57,14 +55,10 @@ pub(super) struct Submitted {
 
 /// State that all submitters share.
 struct Shared {
-    /// Path of the command.
-    binary: PathBuf,
-    dir: PathBuf,
-    environment: Vec<(&'static str, std::ffi::OsString)>,
+    callers: Callers,
     tally: PathBuf,
     jobs: usize,
     next: AtomicUsize,
-    running: Mutex<BTreeSet<u32>>,
 }
 
 /// Running submitters.
@@ -77,13 +71,10 @@ pub(super) struct Submitting {
 impl Submitting {
     pub(super) fn start(quarters: &Quarters<'_>, tally: &Path, jobs: usize, seed: u64) -> Self {
         let shared = Arc::new(Shared {
-            binary: quarters.binary.to_owned(),
-            dir: quarters.dir.to_owned(),
-            environment: quarters.environment.clone(),
+            callers: Callers::new(quarters),
             tally: tally.to_owned(),
             jobs,
             next: AtomicUsize::new(0),
-            running: Mutex::default(),
         });
         let (allowed, allowance) = watch::channel(0);
         let mut tasks = JoinSet::new();
@@ -106,13 +97,7 @@ impl Submitting {
 
     /// Kills a submitting process with `kill -9`, if there is one.
     pub(super) fn kill(&self, random: &mut StdRng) -> Option<u32> {
-        let running = self.shared.running.lock();
-        let running = running.unwrap_or_else(PoisonError::into_inner);
-        let at = random.random_range(0..running.len().max(1));
-        let process = *running.iter().nth(at)?;
-        // The process is not waited for while it is listed, so its id cannot belong to another one.
-        kill_process(Pid::from_raw(process.cast_signed())?, Signal::KILL).ok()?;
-        Some(process)
+        self.shared.callers.kill(random)
     }
 
     /// Waits until all jobs are submitted.
@@ -158,7 +143,7 @@ async fn submit(
             let job = draw.job(number, &jobs);
             jobs.push(job);
         }
-        let file = shared.dir.join(format!("jobs-{number}-{call}"));
+        let file = shared.callers.dir.join(format!("jobs-{number}-{call}"));
         let answers = send(shared, &file, &jobs, &mut all.unanswered).await?;
         for job in &jobs {
             if answers.get(&job.id) == Some(&Answer::Accepted) {
@@ -199,10 +184,15 @@ async fn send(
                 .to_vec()
         });
         let input = jobs[0].line["script"].as_str().unwrap_or_default();
-        let well = call(shared, &arguments, input, &said).await?;
+        let stderr = shared.callers.dir.join("submit.err");
+        let files = Files {
+            stdout: &said,
+            stderr: &stderr,
+        };
+        let ended = shared.callers.call(&arguments, input, files, CALL).await?;
         let text = fs::read_to_string(&said).map_err(ChaosError::io("what was said"))?;
         answers.extend(heard(&text, jobs)?);
-        if well {
+        if ended.success() {
             let silent = jobs.iter().filter(|job| !answers.contains_key(&job.id));
             unanswered.extend(silent.map(|job| job.id.clone()));
             break;
@@ -236,51 +226,6 @@ fn single(jobs: &[Asked]) -> Option<Vec<String>> {
         }
     }
     Some(words)
-}
-
-/// Runs the command. Returns true if it succeeded.
-async fn call(
-    shared: &Shared,
-    arguments: &[String],
-    input: &str,
-    said: &Path,
-) -> Result<bool, ChaosError> {
-    let script = said.with_extension("stdin");
-    fs::write(&script, input).map_err(ChaosError::io("a script"))?;
-    let open = |path: &Path| File::options().append(true).create(true).open(path);
-    let io = |what: &'static str| ChaosError::io(what);
-    let errors = open(&shared.dir.join("submit.err")).map_err(io("what submitters say"))?;
-    let mut command = Command::new(&shared.binary);
-    command
-        .args(arguments)
-        .current_dir(&shared.dir)
-        .env_remove("REDIS_URL")
-        .env_remove("MESHWORK_DATA")
-        .envs(shared.environment.iter().map(|(name, value)| (name, value)))
-        .stdin(File::open(&script).map_err(io("a script"))?)
-        .stdout(Stdio::from(open(said).map_err(io("what was said"))?))
-        .stderr(errors)
-        .kill_on_drop(true);
-    let mut child = command.spawn().map_err(io("a submitter"))?;
-    let running = || {
-        shared
-            .running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    };
-    let process = child.id().unwrap_or_default();
-    running().insert(process);
-    let ended = tokio::time::timeout(CALL, child.wait()).await;
-    running().remove(&process);
-    match ended {
-        Ok(status) => Ok(status.map_err(io("a submitter"))?.success()),
-        Err(_) => Err(ChaosError::Stuck {
-            program: arguments.join(" "),
-            what: "submitted its jobs",
-            seconds: CALL.as_secs(),
-            said: String::new(),
-        }),
-    }
 }
 
 /// Parses the output of a process, whose last line may be cut off by a kill.
