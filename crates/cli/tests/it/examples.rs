@@ -180,3 +180,63 @@ fn comments_divides_the_sources_of_this_repository() {
         );
     }
 }
+
+/// The first command of README.md, in the root of the repository.
+#[test]
+fn the_first_command_reports_the_lines_of_this_repository() {
+    if need(Tool::Python).is_none() {
+        return;
+    }
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let command = readme.lines().find_map(|line| line.strip_prefix("$ "));
+    let arguments = command.unwrap().strip_prefix("cargo run --release -- ");
+    let arguments = arguments.expect("the first command runs the command");
+    let (home, binary) = (tempfile::tempdir().unwrap(), env!("CARGO_BIN_EXE_meshwork"));
+    let chart = home.path().join("lines.svg");
+    let mut shell = Command::new("/bin/sh");
+    shell.env_remove("REDIS_URL").env_remove("XDG_CONFIG_HOME");
+    shell
+        .env("HOME", home.path())
+        .env("MESHWORK_DATA", home.path().join("data"));
+    // `sh` sets PWD to its folder.
+    let line = format!("exec {binary} {arguments} --set svg=$CHART");
+    let up = "../".repeat(root().components().count());
+    shell.env("CHART", format!("{up}{}", chart.display()));
+    let done = shell
+        .current_dir(root())
+        .args(["-c", &line])
+        .output()
+        .unwrap();
+    let (stdout, stderr) = (
+        String::from_utf8(done.stdout).unwrap(),
+        String::from_utf8_lossy(&done.stderr),
+    );
+    assert!(done.status.success(), "{stderr}");
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!(
+        lines[0].split_whitespace().collect::<Vec<_>>(),
+        ["language", "files", "lines"]
+    );
+    for (name, ending) in [("Rust", "rs"), ("Lua", "lua")] {
+        let all = ["crates", "xtask"]
+            .map(|folder| files(folder, &[ending]))
+            .concat();
+        let count = |path: &PathBuf| {
+            fs::read(path)
+                .unwrap()
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count()
+        };
+        let row = lines.iter().find(|line| line.starts_with(name)).unwrap();
+        let row: Vec<&str> = row.split_whitespace().collect();
+        let expected = [all.len(), all.iter().map(count).sum::<usize>()];
+        assert_eq!(
+            row[1..3],
+            expected.map(|number| number.to_string()),
+            "{stdout}"
+        );
+    }
+    assert!(fs::read_to_string(chart).unwrap().contains(">Rust</text>"));
+    assert!(stderr.contains("items finished"), "{stderr}");
+}

@@ -1,0 +1,2 @@
+# The table, and the place of the chart.
+result = inputs["table"] + "\nchart: " + inputs["chart"]
