@@ -13,18 +13,20 @@ local age, room, rescue = math.min(tonumber(ARGV[2]), LONGEST_AGE), tonumber(ARG
 local suspects = redis.pcall('ZCARD', STALE)
 if type(suspects) ~= 'number' then suspects = 0 end
 
--- Returns true if a job is open and no lease, delay or backlog accounts for it.
+-- Returns true if a job is open and no lease, delay or backlog accounts for it. A flow's job without a queue, such as an
+-- approval, ends by the steps of its flow.
 local function open(id, has, queue)
   local status = has.status
   local lives = is_dispatched(status) or status == 'started' or status == ''
   return lives and not has.mw_waiting and not redis.call('ZSCORE', LEASES, id)
     and not redis.call('ZSCORE', DELAYED, id)
+    and (has.mw_queue or not has.mw_flow)
     and not (has.mw_key and redis.call('ZSCORE', BACKLOG .. member(queue, has.mw_key), id))
 end
 
 for k = 1, #KEYS, 2 do
   local key, id, script_type = KEYS[k], ARGV[a], ARGV[a + 1]
-  local has = read(key, 'status', 'mw_reply', 'mw_waiting', 'mw_queue', 'mw_key', 'worker_id', 'actor_id')
+  local has = read(key, 'status', 'mw_reply', 'mw_waiting', 'mw_queue', 'mw_key', 'mw_flow', 'worker_id', 'actor_id')
   local _, after, phase = old_list(script_type, worker_of(has))
   -- Half of the room is for native jobs, however many foreign ones there are.
   local space = suspects < (has.mw_reply and room or room / 2)

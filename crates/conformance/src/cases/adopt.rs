@@ -14,6 +14,7 @@ cases![
     what_stands_on_a_list_is_left,
     a_hash_without_a_status_is_no_job,
     what_is_not_adrift_is_left,
+    a_job_of_a_flow_without_a_queue_is_left,
     said_twice_it_counts_once,
     what_the_record_says_stays,
     the_worker_in_either_spelling_names_the_old_list,
@@ -144,6 +145,27 @@ async fn what_is_not_adrift_is_left(world: &World) -> Outcome {
     same!(adopt(world, &all).await?, 0);
     same!(adopt(world, &[]).await?, 0);
     world.unchanged(&before).await
+}
+
+/// An approval may be open for weeks.
+async fn a_job_of_a_flow_without_a_queue_is_left(world: &World) -> Outcome {
+    let open = [
+        "status",
+        "started",
+        "script_type",
+        "approve",
+        "mw_reply",
+        "1",
+        "mw_flow",
+        "3",
+    ];
+    write(world, "j1", &open).await?;
+    same!(adopt(world, &["j1"]).await?, 0);
+    same!(looked_at(world, "j1").await?, None);
+    // A job that a worker may have had is another matter.
+    write(world, "j1", &["mw_queue", &world.queue()]).await?;
+    same!(adopt(world, &["j1"]).await?, 1);
+    Ok(())
 }
 
 /// The time of the first check stays.
