@@ -28,6 +28,7 @@ mod events;
 mod examples;
 mod filter;
 mod flow;
+mod flow_results;
 mod flow_run;
 mod follow;
 mod footprint;
