@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use futures_util::future::select_all;
+use meshwork::WorkerHandle;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -118,6 +120,39 @@ impl Interrupt {
             biased;
             interrupted = self.heard() => Err(interrupted.into()),
             result = call => Ok(result?),
+        }
+    }
+}
+
+/// SIGTSTP, which makes workers quiet. Heard from [`Quiet::listen`] on.
+#[derive(Debug)]
+pub(crate) struct Quiet(Signal);
+
+impl Quiet {
+    pub(crate) fn listen() -> Result<Self, CommandError> {
+        let kind = SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw());
+        let listening = signal(kind);
+        let listening = listening.map_err(|e| CommandError::system("signal handler", &e))?;
+        Ok(Self(listening))
+    }
+
+    /// Returns when a worker is to stop: by a signal, or by a request. Makes all workers quiet at SIGTSTP.
+    pub(crate) async fn until_stop(&mut self, interrupt: &Interrupt, workers: &[&WorkerHandle]) {
+        // One process has one life: a request to one of its workers stops them all.
+        let requested = select_all(workers.iter().map(|it| Box::pin(it.stop_requested())));
+        tokio::pin!(requested);
+        loop {
+            tokio::select! {
+                _ = interrupt.heard() => return,
+                _ = &mut requested => {
+                    note("stopping: somebody requested it");
+                    return;
+                }
+                Some(()) = self.0.recv() => {
+                    note("quiet: takes no more jobs");
+                    workers.iter().for_each(|worker| worker.quiet());
+                }
+            }
         }
     }
 }

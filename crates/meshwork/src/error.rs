@@ -10,6 +10,7 @@ use meshwork_model::name::{BatchId, JobId, NameError, ScheduleName};
 use meshwork_model::schedule::Unreadable;
 use meshwork_model::schedule::timing::RhythmError;
 use meshwork_model::schedule::zone::ZoneError;
+use meshwork_model::worker_request::WorkerRequest;
 
 use crate::runner::ScriptError;
 use crate::worker::{InvalidSetting, LogDirError};
@@ -50,6 +51,19 @@ pub enum Error {
         id: JobId,
         /// Where it does not fit.
         source: serde_json::Error,
+    },
+    /// A worker has not obeyed a request in time. The request was withdrawn.
+    #[error(
+        "worker {worker} did not obey `{request}` within {} s; the request is withdrawn: see `meshwork worker list`, or wait \
+         longer if its lease is long", .waited.as_secs_f64()
+    )]
+    NotObeyed {
+        /// The worker, with its incarnation.
+        worker: String,
+        /// The request.
+        request: WorkerRequest,
+        /// The longest wait.
+        waited: Duration,
     },
     /// There is a job of that id already.
     #[error("there is a job {id} already: take another id, or look at that one")]

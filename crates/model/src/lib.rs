@@ -28,3 +28,4 @@ pub mod state;
 pub mod stored;
 pub mod time;
 pub mod trace;
+pub mod worker_request;

@@ -40,6 +40,7 @@ mod reclaim;
 mod release;
 mod renew;
 mod replies;
+mod request;
 mod retry;
 mod run_now;
 mod schedule;

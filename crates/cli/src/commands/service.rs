@@ -8,6 +8,7 @@ use std::time::Duration;
 use meshwork::Client;
 use meshwork::metrics::Metrics;
 use meshwork::model::keys::nooble::{Dialect, service_of};
+use meshwork::model::worker_request::WorkerRequest;
 use meshwork::protocol::nooble::{MAX_CONCURRENCY, Service, ServiceHandle};
 use meshwork_broker::Broker;
 use meshwork_broker::doctor::nooble_rights;
@@ -15,24 +16,64 @@ use meshwork_broker::nooble::Nooble;
 use serde::Serialize;
 
 use super::action::{self, Side};
+use super::worker::request::RequestArgs;
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Quiet};
 use crate::out::note;
 use crate::value;
 
 /// Answer actions (Nooble4) by scripts, until SIGINT or SIGTERM
 ///
 /// A script finds the action's data, JSON, where scripts find their input, and gives that of the answer, an object.
+/// The first signal stops it in order, SIGTSTP makes it quiet: it takes no more actions, and finishes those that run.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct ServiceCommand {
+    #[command(subcommand)]
+    command: Option<Other>,
+    #[command(flatten)]
+    listen: Listen,
+}
+
+/// Requests to services that are there.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    /// Make a service quiet: it takes no more actions and finishes those that run, until it is stopped
+    Quiet(Request),
+    /// Stop a service gracefully, as SIGTERM to its process
+    Stop(Request),
+}
+
+#[derive(Debug, clap::Args)]
+struct Request {
+    #[command(flatten)]
+    args: RequestArgs,
+    #[command(flatten)]
+    side: Side,
+}
+
+impl ServiceCommand {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (to, request) = match self.command {
+            Some(Other::Quiet(to)) => (to, WorkerRequest::Quiet),
+            Some(Other::Stop(to)) => (to, WorkerRequest::Stop),
+            None => return Box::pin(self.listen.run(context)).await,
+        };
+        to.args.run_service(request, &to.side, context).await
+    }
+}
+
+/// The options of a service that is started.
+#[derive(Debug, clap::Args)]
+struct Listen {
     #[command(flatten)]
     side: Side,
     /// The service's name, without dots: actions whose type begins with it and a dot come here
-    #[arg(long, value_parser = action::service)]
-    name: String,
+    #[arg(long, value_parser = action::service, required = true)]
+    name: Option<String>,
     /// What answers actions of a type: embedding.generate=embed.py. A script ends in .py or .rhai; may be given several
     /// times, once for each type
     #[arg(long = "handler", value_name = "TYPE=FILE", value_parser = value::handler, required = true)]
@@ -106,6 +147,7 @@ impl From<ServiceError> for CommandError {
 enum Event<'a> {
     Listening {
         service: &'a str,
+        worker: &'a str,
         queues: Vec<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         metrics: Option<&'a str>,
@@ -116,11 +158,16 @@ enum Event<'a> {
     },
 }
 
-impl ServiceCommand {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+impl Listen {
+    /// The service's name; clap requires it.
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
+    }
+
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         self.check()?;
-        let interrupt = Interrupt::listen()?;
-        let client = interrupt.or(self.side.client(&self.name, context)).await?;
+        let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
+        let client = interrupt.or(self.side.client(self.name(), context)).await?;
         self.admitted(client.broker()).await?;
         let endpoint = Endpoint::bind(self.metrics_addr).await?;
         let mut service = Service::new(&client)
@@ -131,7 +178,7 @@ impl ServiceCommand {
             .shutdown_timeout(self.grace)
             .adopt(self.adopt);
         for (action_type, path) in &self.handlers {
-            let (service_of_it, name) = (service_of(action_type), self.name.as_str());
+            let (service_of_it, name) = (service_of(action_type), self.name());
             if service_of_it != name {
                 tracing::warn!(
                     action_type,
@@ -156,10 +203,10 @@ impl ServiceCommand {
             () = service.registered() => self.tell(&service, at.as_deref(), context)?,
             _ = interrupt.heard() => {}
         }
-        interrupt.heard().await;
+        quiet.until_stop(&interrupt, &[&service]).await;
         let handed_back = service.stop().await;
         if context.out.is_json() {
-            let service = &self.name;
+            let service = self.name();
             context.out.json(&Event::Stopped {
                 service,
                 handed_back,
@@ -176,7 +223,7 @@ impl ServiceCommand {
         let contexts = self.contexts.iter().map(|name| Some(name.as_str()));
         let (mut queues, mut lacks, mut takes) = (Vec::new(), BTreeSet::new(), false);
         for context in std::iter::once(None).chain(contexts) {
-            let source = broker.actions(&self.name, context);
+            let source = broker.actions(self.name(), context);
             let denied = broker.denied(&source).await;
             takes |= !denied.takes_nothing;
             if !denied.commands.is_empty() {
@@ -226,7 +273,8 @@ impl ServiceCommand {
         let queues = service.queues();
         if context.out.is_json() {
             context.out.json(&Event::Listening {
-                service: &self.name,
+                service: self.name(),
+                worker: service.name(),
                 queues,
                 metrics,
             })?;

@@ -5,6 +5,7 @@ mod config;
 mod hero;
 pub(crate) mod in_contexts;
 mod list;
+pub(crate) mod request;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,18 +15,20 @@ use meshwork::metrics::Metrics;
 use meshwork::model::keys::context::{ContextId, RunnerId};
 use meshwork::model::name::Instance;
 use meshwork::model::route::routes::{InvalidRoutes, Routes};
+use meshwork::model::worker_request::WorkerRequest;
 use meshwork::{Client, Worker};
 use serde::Serialize;
 
 pub(crate) use bananas::BananasWorker;
 use hero::Hero;
 use in_contexts::{InContexts, Started};
+use request::RequestArgs;
 
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Quiet};
 use crate::out::note;
 use crate::value;
 
@@ -33,6 +36,7 @@ use crate::value;
 ///
 /// The first signal stops it in order: it takes no more jobs, waits for what it runs as long as
 /// --shutdown-timeout says, and hands the rest back. The second ends it at once; what it ran comes back after --lease.
+/// SIGTSTP makes it quiet: it takes no more jobs, and finishes those that run.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct WorkerCommand {
@@ -46,12 +50,21 @@ pub(crate) struct WorkerCommand {
 #[derive(Debug, clap::Subcommand)]
 enum Other {
     List(list::List),
+    /// Make a worker quiet: it takes no more jobs and finishes those that run, until it is stopped
+    ///
+    /// SIGTSTP to its process does the same.
+    Quiet(RequestArgs),
+    /// Stop a worker gracefully, as SIGTERM to its process
+    Stop(RequestArgs),
 }
 
 impl WorkerCommand {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        if let Some(Other::List(list)) = self.command {
-            return list.run(context).await;
+        match self.command {
+            Some(Other::List(list)) => return list.run(context).await,
+            Some(Other::Quiet(args)) => return args.run(WorkerRequest::Quiet, context).await,
+            Some(Other::Stop(args)) => return args.run(WorkerRequest::Stop, context).await,
+            None => {}
         }
         let mut listen = self.listen;
         if !listen.hero.has_group() {
@@ -139,10 +152,10 @@ enum Event<'a> {
 
 impl Listen {
     async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let interrupt = Interrupt::listen()?;
+        let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let client = interrupt.or(context.client()).await?;
         if let Some(serves) = self.contexts.named().cloned() {
-            return Box::pin(self.run_in(context, (&client, interrupt), serves)).await;
+            return Box::pin(self.run_in(context, (&client, interrupt, quiet), serves)).await;
         }
         let endpoint = Endpoint::bind(self.common.metrics_addr).await?;
         let worker = self.worker(&client)?.start().await?;
@@ -155,7 +168,7 @@ impl Listen {
             () = worker.registered() => self.tell(&name, None, at.as_deref(), context)?,
             _ = interrupt.heard() => {}
         }
-        interrupt.heard().await;
+        quiet.until_stop(&interrupt, &[&worker]).await;
         let handed_back = worker.stop().await;
         stopped(&name, handed_back, context)?;
         Ok(Exit::DONE)
@@ -165,7 +178,7 @@ impl Listen {
     async fn run_in(
         mut self,
         context: &mut Context,
-        (client, interrupt): (&Client, Interrupt),
+        (client, interrupt, mut quiet): (&Client, Interrupt, Quiet),
         serves: Serves,
     ) -> Result<Exit, CommandError> {
         let open = context.repeated(async || self.contexts.open(&serves, client).await);
@@ -199,7 +212,8 @@ impl Listen {
                 _ = interrupt.heard() => {}
             }
         }
-        interrupt.heard().await;
+        let workers: Vec<_> = started.iter().map(|one| &one.worker).collect();
+        quiet.until_stop(&interrupt, &workers).await;
         for (name, handed_back) in in_contexts::stop(started).await {
             stopped(&name, handed_back, context)?;
         }

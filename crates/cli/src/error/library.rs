@@ -147,6 +147,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         E::NotEnded { .. }
         | E::NotStopped { .. }
         | E::NotDrained { .. }
+        | E::NotObeyed { .. }
         | E::BatchNotEnded { .. } => Exit::NOT_ENDED,
         E::NoJob { .. } | E::NoPrerequisite { .. } | E::NoSchedule { .. } | E::NoBatch { .. } => {
             Exit::NO_JOB

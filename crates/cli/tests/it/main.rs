@@ -63,3 +63,4 @@ mod verdict;
 mod why;
 mod words;
 mod worker;
+mod worker_request;

@@ -49,8 +49,10 @@ pub(crate) struct Engine<P: Protocol> {
     /// Whether the worker is, or is to be, registered for its queues. Locked while a renewal is on its way: one that lands
     /// after the worker left would register it again.
     pub(super) listening: tokio::sync::Mutex<bool>,
-    /// Cancelled when the worker takes no more jobs.
+    /// Cancelled when the worker takes no more jobs: it is quiet or shuts down.
     pub(super) stop: CancellationToken,
+    /// Cancelled when somebody has requested the shutdown.
+    pub(super) stop_requested: CancellationToken,
 }
 
 impl<P: Protocol> Engine<P> {
@@ -66,6 +68,7 @@ impl<P: Protocol> Engine<P> {
             registered: watch::Sender::new(None),
             listening: tokio::sync::Mutex::new(true),
             stop: CancellationToken::new(),
+            stop_requested: CancellationToken::new(),
         }
     }
 

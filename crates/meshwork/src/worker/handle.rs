@@ -42,6 +42,8 @@ trait Running: Send + Sync {
     fn running(&self) -> usize;
     fn registered(&self) -> BoxFuture<'_, ()>;
     fn cancel(&self, id: &str) -> bool;
+    fn quiet(&self);
+    fn stop_requested(&self) -> BoxFuture<'_, ()>;
     fn shutdown(self: Box<Self>, cut_off: Duration) -> BoxFuture<'static, usize>;
 }
 
@@ -49,10 +51,10 @@ trait Running: Send + Sync {
 struct Parts<P: Protocol> {
     engine: Arc<Engine<P>>,
     fetcher: JoinHandle<()>,
-    quiet: oneshot::Receiver<()>,
+    /// Ends after the worker has stopped taking jobs. False if a claim is still unanswered.
+    quieted: JoinHandle<bool>,
     released: CancellationToken,
     running: TaskTracker,
-    prefetchers: Prefetchers,
     heartbeat: Thread,
     stop: DropGuard,
 }
@@ -93,12 +95,11 @@ pub(crate) fn start_engine<P: Protocol>(engine: Engine<P>) -> std::io::Result<Wo
     );
     let parts = Parts {
         stop: engine.stop.clone().drop_guard(),
+        quieted: tokio::spawn(quiet_down(Arc::clone(&engine), quiet, prefetchers)),
         engine,
         fetcher,
-        quiet,
         released,
         running,
-        prefetchers,
         heartbeat,
     };
     let parts = Box::new(parts);
@@ -153,6 +154,18 @@ impl WorkerHandle {
         self.parts.cancel(id.as_str())
     }
 
+    /// Makes it quiet, for good: it takes no more jobs, finishes those that run, and stays registered as quiet until it is
+    /// stopped. Jobs that were prefetched return to their queues at once.
+    pub fn quiet(&self) {
+        self.parts.quiet();
+    }
+
+    /// Returns when somebody has requested its stop ([`Client::request_worker`](crate::Client::request_worker)). It is quiet by
+    /// then, and its owner is to call [`WorkerHandle::stop`].
+    pub async fn stop_requested(&self) {
+        self.parts.stop_requested().await;
+    }
+
     /// Shuts it down: it takes no more jobs, waits for those that run as long as its shutdown timeout allows, ends the rest,
     /// and releases them when they have ended or were cut off. Returns the number of jobs released.
     pub async fn stop(self) -> usize {
@@ -199,6 +212,14 @@ impl<P: Protocol> Running for Parts<P> {
         self.engine.in_flight.cancel(|job| P::id(job) == id)
     }
 
+    fn quiet(&self) {
+        self.engine.stop.cancel();
+    }
+
+    fn stop_requested(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.engine.stop_requested.cancelled())
+    }
+
     fn shutdown(self: Box<Self>, cut_off: Duration) -> BoxFuture<'static, usize> {
         Box::pin(shutdown(*self, cut_off))
     }
@@ -208,21 +229,18 @@ async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
     let Parts {
         engine,
         fetcher,
-        quiet,
+        quieted,
         released,
         running,
-        prefetchers,
         heartbeat,
         stop,
     } = parts;
     let (protocol, config) = (&engine.protocol, &engine.config);
     drop(stop);
-    // An error means that the fetcher is gone, so nothing comes either; its end is reported below.
-    let quiet = tokio::time::timeout(QUIET, quiet);
-    let (deregisters, quiet) = tokio::join!(prefetchers.ended(), quiet);
-    if deregisters && quiet.is_ok() {
-        deregister(&engine).await;
-    }
+    let quiet = quieted.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "end of claims panicked");
+        false
+    });
     running.close();
     let _ = tokio::time::timeout(config.shutdown_timeout, running.wait()).await;
     let left = engine.in_flight.release_all();
@@ -235,7 +253,7 @@ async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
         // It would wait for the run, whose result nobody asks for any more.
         fetcher.abort();
     }
-    if quiet.is_err() {
+    if !quiet {
         // It ends when the claim is answered, and releases what that brings.
         tracing::warn!("a claim is not answered; what it brings is released when it is");
     } else if let Err(error) = fetcher.await
@@ -245,6 +263,23 @@ async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
     }
     heartbeat.end().await;
     jobs_released
+}
+
+/// Waits until the worker is to take no more jobs, and deregisters it after the last claim. Returns false if a claim stays
+/// unanswered for [`QUIET`].
+async fn quiet_down<P: Protocol>(
+    engine: Arc<Engine<P>>,
+    quiet: oneshot::Receiver<()>,
+    prefetchers: Prefetchers,
+) -> bool {
+    engine.stop.cancelled().await;
+    // An error means that the fetcher is gone, so nothing comes either; its end is reported at the shutdown.
+    let quiet = tokio::time::timeout(QUIET, quiet);
+    let (deregisters, quiet) = tokio::join!(prefetchers.ended(), quiet);
+    if deregisters && quiet.is_ok() {
+        deregister(&engine).await;
+    }
+    quiet.is_ok()
 }
 
 async fn deregister<P: Protocol>(engine: &Engine<P>) {

@@ -38,8 +38,8 @@ pub struct Monitor {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unfit {
-    /// It is told to stop; what it runs may still go on.
-    #[error("the worker is stopping")]
+    /// It takes no more jobs; what it runs may still go on.
+    #[error("the worker is quiet or stopping")]
     Stopping,
     /// The part of it that takes jobs has ended, though nobody asked it to.
     #[error("the worker takes no jobs any more; start it again")]

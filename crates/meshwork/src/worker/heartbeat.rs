@@ -2,9 +2,12 @@
 //! all leases and the registration, reclaims the jobs of dead workers, and runs the maintenance of its protocol.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use meshwork_broker::{Backoff, Error};
+use meshwork_model::worker_request::WorkerRequest;
 use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
 
 use super::dedicated_thread::{Never, Thread, in_turn, within};
 use super::engine::{Engine, Registered};
@@ -68,9 +71,44 @@ async fn beat_over<P: Protocol>(
             let load = in_turn(outages, "load", every, protocol.load(conn)).await?;
             loaded = load.is_some();
         }
+        obey_requests(conn, engine).await?;
         let reclaim = protocol.reclaim(conn, engine.config.lease, intake);
         in_turn(outages, "reclaim", every, reclaim).await?;
     }
+}
+
+/// Cancels a token when it is dropped, if that was requested.
+struct StopAtEnd<'a> {
+    token: &'a CancellationToken,
+    requested: AtomicBool,
+}
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        if self.requested.load(Ordering::Relaxed) {
+            self.token.cancel();
+        }
+    }
+}
+
+/// Obeys requests to this worker. Each may come again.
+async fn obey_requests<P: Protocol>(conn: &P::Conn, engine: &Engine<P>) -> Result<(), Error> {
+    // At the end of the call, however it ends: the process may exit before it could confirm a stop.
+    let stop = StopAtEnd {
+        token: &engine.stop_requested,
+        requested: AtomicBool::new(false),
+    };
+    let obey = |request| {
+        tracing::info!(%request, "request to this worker received");
+        engine.stop.cancel();
+        if request == WorkerRequest::Stop {
+            stop.requested.store(true, Ordering::Relaxed);
+        }
+    };
+    let (protocol, most) = (&engine.protocol, engine.config.heartbeat_interval());
+    let requests = protocol.requests(conn, &obey);
+    in_turn(protocol.outages(), "requests", most, requests).await?;
+    Ok(())
 }
 
 async fn renew<P: Protocol>(conn: &P::Conn, engine: &Engine<P>) -> Result<(), Error> {

@@ -41,5 +41,6 @@ pub use in_flight::InFlight;
 pub use logfile::LogDirError;
 pub(crate) use logfile::LogFolders;
 pub use meshwork_broker::{Error as CallError, Line, Logged, Outages};
+pub use meshwork_model::worker_request::WorkerRequest;
 pub use protocol::{Failed, FailedRun, Intake, Prepared, Protocol, Queues, Renewed, Step, Waited};
 pub use task::Completion;

@@ -11,6 +11,7 @@ use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::outcome::{Failure, Report};
 use meshwork_model::route::Priority;
 use meshwork_model::trace::TraceContext;
+use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::watch;
 use tracing::Span;
 
@@ -182,7 +183,7 @@ pub struct Renewed {
 /// **Leases.** A job that a call gave belongs to this worker for [`Config::lease`] and is renewed three times as often. A report
 /// has to prove that it still does: after the lease, another worker may have the job.
 ///
-/// **Threads.** `connect`, `renew`, `load`, `reclaim`, `maintain` and `depart` are called on the heartbeat thread, over its
+/// **Threads.** `connect`, `renew`, `load`, `requests`, `reclaim`, `maintain` and `depart` are called on the heartbeat thread, over its
 /// connection. All others are called on the runtime on which the worker was started, several at once.
 ///
 /// **Attempts.** An attempt is a run that was begun and reported. Its number is that of the failed runs before it, plus one. A
@@ -340,6 +341,15 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Renewed, Error>> + Send;
     /// Prepares a new connection, once, after its first renewal.
     fn load(&self, _conn: &Self::Conn) -> impl Future<Output = Result<(), Error>> + Send {
+        std::future::ready(Ok(()))
+    }
+    /// Calls `obey` with each request to this worker, and forgets the request after that. Called after each renewal. Without
+    /// this call, a worker of the protocol knows no requests.
+    fn requests(
+        &self,
+        _conn: &Self::Conn,
+        _obey: &(dyn Fn(WorkerRequest) + Sync),
+    ) -> impl Future<Output = Result<(), Error>> + Send {
         std::future::ready(Ok(()))
     }
     /// Returns the jobs of dead workers to their queues, or takes them in. Called after each renewal; bounded.

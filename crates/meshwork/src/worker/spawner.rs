@@ -162,7 +162,10 @@ impl<P: Protocol> Starter<P> {
 
 impl<P: Protocol> Intake<P::Job> for Starter<P> {
     fn free(&self) -> usize {
-        self.engine.slots.available_permits()
+        match self.engine.stop.is_cancelled() {
+            true => 0,
+            false => self.engine.slots.available_permits(),
+        }
     }
 
     fn each(&self, see: &mut dyn FnMut(&P::Job)) {

@@ -4,6 +4,7 @@
 
 use crate::name::{Namespace, RoutingKey, ScheduleName};
 use crate::route::Priority;
+use crate::worker_request::WorkerRequest;
 
 use super::hero::ScriptName;
 
@@ -164,6 +165,12 @@ impl Bananas {
 
     fn own(&self, name: &str) -> String {
         format!("{}:mw:{name}", self.prefix)
+    }
+
+    /// Request to a running worker, by its name with the incarnation (a string with a time to live).
+    #[must_use]
+    pub fn worker_request(&self, worker: &str, request: WorkerRequest) -> String {
+        self.own(&request.name(worker))
     }
 
     /// Jobs that Meshwork's workers run, by the end of their lease (a sorted set, milliseconds).

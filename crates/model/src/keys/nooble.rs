@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::name::Namespace;
+use crate::worker_request::WorkerRequest;
 
 use super::hero::ScriptName;
 
@@ -246,6 +247,13 @@ impl QueueManager {
     pub fn trace(&self) -> String {
         let (prefix, environment) = (&self.prefix, &self.environment);
         format!("{prefix}:{environment}:mw:trace")
+    }
+
+    /// Request to a running worker, by its name with the incarnation (a string with a time to live).
+    #[must_use]
+    pub fn worker_request(&self, worker: &str, request: WorkerRequest) -> String {
+        let (prefix, environment) = (&self.prefix, &self.environment);
+        format!("{prefix}:{environment}:mw:{}", request.name(worker))
     }
 
     /// Returns names that scripts use without receiving them in each call.

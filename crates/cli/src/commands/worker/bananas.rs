@@ -9,18 +9,20 @@ use meshwork::metrics::Metrics;
 use meshwork::model::bananas::DEFAULT_MAX_RETRIES;
 use meshwork::model::name::RoutingKey;
 use meshwork::model::route::routes::Routes;
+use meshwork::model::worker_request::WorkerRequest;
 use meshwork::protocol::bananas::{Foreign, JOB_TIMEOUT, MAX_CONCURRENCY, Worker, WorkerHandle};
 use meshwork_broker::Broker;
 use serde::Serialize;
 
 use super::Common;
 use super::config::Config;
+use super::request::RequestArgs;
 use crate::commands::bananas::Side;
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Quiet};
 use crate::out::note;
 use crate::value;
 
@@ -39,16 +41,45 @@ enum ForeignJobs {
 ///
 /// The first signal stops it in order: it takes no more jobs, waits for what it runs as long as --shutdown-timeout says, and
 /// hands the rest back. The second ends it at once; what it ran comes back after --lease.
+/// SIGTSTP makes it quiet: it takes no more jobs, and finishes those that run.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct BananasWorker {
+    #[command(subcommand)]
+    command: Option<Other>,
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
     bananas: Bananas,
 }
 
+/// Requests to workers that are there.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    /// Make a worker quiet: it takes no more jobs and finishes those that run, until it is stopped
+    Quiet(Request),
+    /// Stop a worker gracefully, as SIGTERM to its process
+    Stop(Request),
+}
+
+#[derive(Debug, clap::Args)]
+struct Request {
+    #[command(flatten)]
+    args: RequestArgs,
+    #[command(flatten)]
+    side: Side,
+}
+
 impl BananasWorker {
     pub(crate) async fn run(mut self, context: &mut Context) -> Result<Exit, CommandError> {
+        let request = match self.command {
+            Some(Other::Quiet(to)) => Some((to, WorkerRequest::Quiet)),
+            Some(Other::Stop(to)) => Some((to, WorkerRequest::Stop)),
+            None => None,
+        };
+        if let Some((to, request)) = request {
+            return to.args.run_bananas(request, &to.side, context).await;
+        }
         self.common.read_routes()?;
         self.bananas.run(&self.common, context).await
     }
@@ -164,7 +195,7 @@ enum Event<'a> {
 impl Bananas {
     /// Runs the worker until it is told to stop.
     async fn run(&self, common: &Common, context: &mut Context) -> Result<Exit, CommandError> {
-        let interrupt = Interrupt::listen()?;
+        let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let settings = self.settings(common)?;
         let client = interrupt.or(self.side.client(context)).await?;
         let endpoint = Endpoint::bind(common.metrics_addr).await?;
@@ -202,7 +233,7 @@ impl Bananas {
             () = worker.registered() => settings.tell(&worker, at.as_deref(), context)?,
             _ = interrupt.heard() => {}
         }
-        interrupt.heard().await;
+        quiet.until_stop(&interrupt, &[&worker]).await;
         let name = worker.name().to_owned();
         let handed_back = worker.stop().await;
         if context.out.is_json() {

@@ -27,6 +27,7 @@ impl Row for Listed {
     fn columns() -> Vec<Column> {
         let names = [
             "type", "group", "instance", "host", "pid", "jobs", "slots", "since", "version",
+            "state", "id",
         ];
         Column::named(names, &["pid", "jobs", "slots"])
     }
@@ -48,6 +49,8 @@ impl Row for Listed {
             number(worker.slots),
             text(&worker.started_at),
             text(&worker.version),
+            if worker.quiet { "quiet" } else { "" }.to_owned(),
+            text(&worker.worker),
         ]
     }
 }

@@ -62,6 +62,11 @@ impl Running {
         line
     }
 
+    /// The next line of its stdout; none if it has ended.
+    pub(crate) fn try_line(&mut self) -> Option<String> {
+        self.stdout.recv_timeout(BOUND).ok()
+    }
+
     /// The next line of its stderr.
     pub(crate) fn said(&mut self) -> String {
         self.stderr.recv_timeout(BOUND).unwrap()

@@ -15,6 +15,7 @@ use meshwork_model::bananas::Record;
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use meshwork_model::trace::TraceContext;
+use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::watch;
 use tracing::Span;
 
@@ -356,6 +357,19 @@ impl Protocol for BananasProtocol {
 
     async fn load(&self, broker: &Bananas) -> Result<(), Error> {
         broker.load().await
+    }
+
+    async fn requests(
+        &self,
+        broker: &Bananas,
+        obey: &(dyn Fn(WorkerRequest) + Sync),
+    ) -> Result<(), Error> {
+        let key = |request| {
+            broker
+                .keys()
+                .worker_request(self.identity.worker(), request)
+        };
+        broker.obey_requests(key, obey).await
     }
 
     async fn reclaim(

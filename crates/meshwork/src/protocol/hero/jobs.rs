@@ -16,6 +16,7 @@ use meshwork_model::outcome::{Failure, FailureKind, Report};
 use meshwork_model::route::Priority;
 use meshwork_model::time::parse_iso;
 use meshwork_model::trace::TraceContext;
+use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tracing::Span;
@@ -356,6 +357,9 @@ impl Protocol for HeroProtocol {
         jobs: &[Claimed],
         queues: Option<&Lists>,
     ) -> Result<Renewed, Error> {
+        if queues.is_none() {
+            self.present.set_quiet();
+        }
         let listener = Listener {
             worker: self.identity.worker(),
             queues: queues.map_or(&[], crate::worker::protocol::Queues::names),
@@ -383,6 +387,19 @@ impl Protocol for HeroProtocol {
         broker.load().await?;
         reclaim_dead(broker).await?;
         Ok(())
+    }
+
+    async fn requests(
+        &self,
+        broker: &Broker,
+        obey: &(dyn Fn(WorkerRequest) + Sync),
+    ) -> Result<(), Error> {
+        let key = |request| {
+            broker
+                .keys()
+                .worker_request(self.identity.worker(), request)
+        };
+        broker.obey_requests(key, obey).await
     }
 
     async fn reclaim(

@@ -14,6 +14,7 @@ use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::nooble::Action;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use meshwork_model::trace::TraceContext;
+use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -311,6 +312,15 @@ impl Protocol for NoobleProtocol {
 
     async fn load(&self, broker: &Nooble) -> Result<(), Error> {
         broker.load().await
+    }
+
+    async fn requests(
+        &self,
+        broker: &Nooble,
+        obey: &(dyn Fn(WorkerRequest) + Sync),
+    ) -> Result<(), Error> {
+        let key = |request| broker.keys().worker_request(&self.worker, request);
+        broker.obey_requests(key, obey).await
     }
 
     async fn reclaim(

@@ -3,6 +3,7 @@
 use super::Hero;
 use crate::keys::context::Counter;
 use crate::name::{BatchId, JobId, ScheduleName};
+use crate::worker_request::WorkerRequest;
 
 /// A name in a script, and its key or prefix of keys.
 pub type ScriptName = (&'static str, String);
@@ -230,6 +231,12 @@ impl Hero {
     #[must_use]
     pub fn settle(&self) -> String {
         self.own("settle")
+    }
+
+    /// Request to a running worker, by its name with the incarnation (a string with a time to live).
+    #[must_use]
+    pub fn worker_request(&self, worker: &str, request: WorkerRequest) -> String {
+        self.own(&request.name(worker))
     }
 
     /// Returns names that scripts use without receiving them in each call. Those of a context have gates instead of

@@ -1,9 +1,11 @@
 //! Discovery: which workers are there, and which of them has the most room.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use meshwork_model::name::{Group, Instance, ScriptType};
 use meshwork_model::route::Fallback;
+use meshwork_model::worker_request::WorkerRequest;
 
 use super::said::WorkerInfo;
 use crate::{Client, Error, JobRequest};
@@ -29,6 +31,30 @@ impl Client {
         Ok(workers.into_iter().map(read).collect())
     }
 
+    /// Requests that a worker becomes quiet or stops, and waits up to `wait` until it has obeyed, which takes a third of its
+    /// lease at most. `worker` is its name with the incarnation ([`WorkerInfo::worker`]); another process never obeys. A
+    /// worker that stops is not gone yet: it may wait for its jobs as long as its shutdown timeout allows.
+    ///
+    /// # Errors
+    /// [`Error::NotObeyed`] if it does not obey in time, as when it is gone; the request is withdrawn then. If the server does
+    /// not take a call.
+    pub async fn request_worker(
+        &self,
+        worker: &str,
+        request: WorkerRequest,
+        wait: Duration,
+    ) -> Result<(), Error> {
+        let key = self.broker().keys().worker_request(worker, request);
+        match self.broker().request_worker(&key, wait).await? {
+            true => Ok(()),
+            false => Err(Error::NotObeyed {
+                worker: worker.to_owned(),
+                request,
+                waited: wait,
+            }),
+        }
+    }
+
     /// Of the named workers of a group that have a free slot by what they last said, the one whose slots are
     /// used least; of several such, one by chance.
     ///
@@ -44,7 +70,7 @@ impl Client {
             .iter()
             .map(|(key, value)| WorkerInfo::read(key, value));
         let free = workers
-            .filter(|worker| worker.named)
+            .filter(|worker| worker.named && !worker.quiet)
             .filter_map(|worker| Some((worker.load()?, rand::random::<u32>(), worker)))
             .filter(|(load, ..)| *load < 1.0);
         let least = free.min_by(|(a, x, _), (b, y, _)| a.total_cmp(b).then(x.cmp(y)));

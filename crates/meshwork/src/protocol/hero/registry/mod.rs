@@ -8,6 +8,7 @@ mod process;
 mod said;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use meshwork_broker::{Backoff, Broker, Claimed, PRESENT_FOR, Presence};
@@ -50,6 +51,8 @@ pub(super) struct Present {
     slots: usize,
     /// In milliseconds since 1970, by the server's clock.
     started: u64,
+    /// Whether the worker takes no more jobs.
+    quiet: AtomicBool,
 }
 
 impl Present {
@@ -79,6 +82,7 @@ impl Present {
             incarnation: incarnation.to_owned(),
             slots,
             started: 0,
+            quiet: AtomicBool::new(false),
         }
     }
 
@@ -143,20 +147,22 @@ impl Present {
     ) -> Result<Never, meshwork_broker::Error> {
         let mut ticks = tokio::time::interval(LOOK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut last: Option<(Instant, usize)> = None;
+        let mut last: Option<(Instant, (usize, bool))> = None;
         let mut lost = false;
         loop {
             ticks.tick().await;
-            let running = in_flight.count();
-            if last.is_some_and(|(at, said)| {
-                at.elapsed() < REFRESH && !self.is_much(running.abs_diff(said))
+            let (running, quiet) = (in_flight.count(), self.quiet.load(Ordering::Relaxed));
+            if last.is_some_and(|(at, (said, was_quiet))| {
+                at.elapsed() < REFRESH
+                    && !self.is_much(running.abs_diff(said))
+                    && was_quiet == quiet
             }) {
                 continue;
             }
             let said = self.say_all(broker, running, lost);
             if let Some(now_lost) = in_turn(broker.outages(), "present", CALL, said).await? {
                 lost = now_lost;
-                last = Some((Instant::now(), running));
+                last = Some((Instant::now(), (running, quiet)));
             }
         }
     }
@@ -180,6 +186,11 @@ impl Present {
             }
         }
         Ok(lost)
+    }
+
+    /// The worker takes no more jobs: others see it within a second.
+    pub(super) fn set_quiet(&self) {
+        self.quiet.store(true, Ordering::Relaxed);
     }
 
     fn is_much(&self, change: usize) -> bool {
@@ -228,6 +239,7 @@ impl Present {
             incarnation: &self.incarnation,
             in_flight,
             slots: self.slots,
+            quiet: self.quiet.load(Ordering::Relaxed),
             named: self.named,
             pid_started: self.process.started,
             pid_counted_in: self.process.counted_in.as_deref(),

@@ -18,6 +18,8 @@ pub(super) struct Said<'a> {
     pub(super) incarnation: &'a str,
     pub(super) in_flight: usize,
     pub(super) slots: usize,
+    /// Whether it takes no more jobs.
+    pub(super) quiet: bool,
     /// Whether jobs can be sent to it by its name.
     pub(super) named: bool,
     pub(super) pid_started: Option<u64>,
@@ -59,6 +61,8 @@ pub struct WorkerInfo {
     pub in_flight: Option<usize>,
     /// How many it runs at once.
     pub slots: Option<usize>,
+    /// Whether it takes no more jobs, and finishes those that run.
+    pub quiet: bool,
     #[serde(skip)]
     pid_started: Option<u64>,
     #[serde(skip)]
@@ -112,6 +116,7 @@ impl WorkerInfo {
             worker: fields.text("incarnation"),
             in_flight: fields.number("in_flight"),
             slots: fields.number("slots"),
+            quiet: fields.0.get("quiet") == Some(&serde_json::Value::Bool(true)),
             pid_started: fields.number("pid_started"),
             pid_counted_in: fields.text("pid_counted_in"),
         }
@@ -156,6 +161,7 @@ mod tests {
             incarnation: "w.7.00",
             in_flight: 3,
             slots: 4,
+            quiet: true,
             named: false,
             pid_started: Some(9),
             pid_counted_in: Some("b"),
@@ -175,7 +181,7 @@ mod tests {
             (info.pid, info.slots, info.load()),
             (Some(7), Some(4), Some(0.75))
         );
-        assert!(!info.named);
+        assert!(!info.named && info.quiet);
         let process = info.process().unwrap();
         assert_eq!(
             (process.started, process.counted_in.as_deref()),
@@ -194,7 +200,7 @@ mod tests {
         ] {
             let info = WorkerInfo::read("sal:io:3", value);
             assert_eq!((info.pid, info.load()), (None, None), "{value}");
-            assert!(info.named && info.process().is_none());
+            assert!(info.named && !info.quiet && info.process().is_none());
         }
         let info = WorkerInfo::read("sal:io:3", "{\"pid\":\"12\",\"capabilities\":[\"a\",1]}");
         assert_eq!(
