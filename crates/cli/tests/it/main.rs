@@ -30,6 +30,7 @@ mod filter;
 mod flow;
 mod flow_results;
 mod flow_run;
+mod flow_terminal;
 mod follow;
 mod footprint;
 mod full_disk;

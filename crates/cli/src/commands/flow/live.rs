@@ -43,7 +43,12 @@ impl Live {
         // The last line stays free, or the page would move up.
         let room = usize::from(height).saturating_sub(2).max(1);
         let text = tree(&self.plan, view, usize::from(width.max(20)) - 1);
-        let lines: Vec<&str> = text.lines().take(room).collect();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let more = format!("… {} more lines", lines.len().saturating_sub(room) + 1);
+        if lines.len() > room {
+            lines.truncate(room - 1);
+            lines.push(&more);
+        }
         // A terminal that does not take it is gone, and the flow goes on.
         term.clear_last_lines(self.drawn).ok();
         self.drawn = lines.len();

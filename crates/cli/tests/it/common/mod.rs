@@ -3,6 +3,7 @@
 
 pub(crate) mod http;
 mod process;
+pub(crate) mod pty;
 
 use std::collections::BTreeSet;
 use std::fs;
