@@ -132,6 +132,7 @@ impl Layout {
                 | Verb::FlowClaim
                 | Verb::FlowCommit
                 | Verb::FlowStop
+                | Verb::FlowRetry
                 | Verb::FlowAnswer
         );
         match self {

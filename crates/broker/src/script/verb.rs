@@ -44,6 +44,7 @@ pub enum Verb {
     FlowClaim,
     FlowCommit,
     FlowStop,
+    FlowRetry,
     FlowAnswer,
     BananasEnqueue,
     BananasClaim,
@@ -101,7 +102,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 78] = [
+    pub const ALL: [Self; 79] = [
         Self::Enqueue,
         Self::Submit,
         Self::Claim,
@@ -141,6 +142,7 @@ impl Verb {
         Self::FlowClaim,
         Self::FlowCommit,
         Self::FlowStop,
+        Self::FlowRetry,
         Self::FlowAnswer,
         Self::BananasEnqueue,
         Self::BananasClaim,
@@ -226,6 +228,7 @@ impl Verb {
             Self::FlowClaim => "flow_claim",
             Self::FlowCommit => "flow_commit",
             Self::FlowStop => "flow_stop",
+            Self::FlowRetry => "flow_retry",
             Self::FlowAnswer => "flow_answer",
             Self::BananasEnqueue => "bananas_enqueue",
             Self::BananasClaim => "bananas_claim",

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use meshwork_model::job::Job;
+use meshwork_model::keys::context::FlowId;
 use meshwork_model::route::Listen;
 
 use super::word;
@@ -18,6 +19,8 @@ pub enum Deleted {
     Running,
     /// The job does not exist.
     Missing,
+    /// The job belongs to a flow, which is deleted as a whole.
+    OfFlow,
 }
 
 impl Broker {
@@ -28,6 +31,14 @@ impl Broker {
     /// # Errors
     /// The server refuses the call; repeat it then.
     pub async fn delete(&self, job: &Job) -> Result<Deleted, Error> {
+        if self.is_of_flow(job).await? {
+            return Ok(Deleted::OfFlow);
+        }
+        self.delete_any(job).await
+    }
+
+    /// Deletes a job, also one of a flow.
+    pub(super) async fn delete_any(&self, job: &Job) -> Result<Deleted, Error> {
         let mut call = self.change(Verb::Delete, job);
         if job.foreign {
             for list in self.lists_of(job).await? {
@@ -41,6 +52,16 @@ impl Broker {
             ("missing", Deleted::Missing),
         ];
         word("delete", answer, &known)
+    }
+
+    /// Returns true if the job is part of a flow that is still there.
+    pub(super) async fn is_of_flow(&self, job: &Job) -> Result<bool, Error> {
+        let (Some(keys), Some(flow)) = (self.keys.context(), job.flow) else {
+            return Ok(false);
+        };
+        let mut cmd = redis::cmd("EXISTS");
+        cmd.arg(keys.flow(FlowId(flow)));
+        self.ask("flow_read", &cmd).await
     }
 
     /// Returns the lists that may have the id of a foreign client's job.

@@ -10,7 +10,8 @@ use super::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
 /// Fields for a list of jobs: route and outcome, in a few short fields.
-const SUMMARY: [&str; 35] = [
+const SUMMARY: [&str; 36] = [
+    field::FLOW,
     field::ID,
     field::STATUS,
     field::CALLER_ID,

@@ -15,6 +15,8 @@ pub enum Retried {
     Unfinished,
     /// The job does not exist, or its record names no queue.
     Missing,
+    /// The job belongs to a flow, which is retried as a whole.
+    OfFlow,
 }
 
 impl Broker {
@@ -23,6 +25,9 @@ impl Broker {
     /// # Errors
     /// The server refuses the call. Before repeating it, check whether the job waits or has run.
     pub async fn retry(&self, job: &Job) -> Result<Retried, Error> {
+        if self.is_of_flow(job).await? {
+            return Ok(Retried::OfFlow);
+        }
         if job.queue.is_none() && job.route().is_none() {
             return Ok(Retried::Missing);
         }

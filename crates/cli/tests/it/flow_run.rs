@@ -124,3 +124,58 @@ fn a_killed_run_is_gone_on_with() {
     });
     other.ended().ok();
 }
+
+#[test]
+fn a_flow_is_retried_from_the_job_that_failed() {
+    let Some(ground) = ground() else { return };
+    let fails = ground.path("ok");
+    let flow = format!(
+        "flow: again\njobs:\n  a: {{script: 'echo ran >> a.txt; echo 1', type: exec}}\n  \
+         b: {{script: 'test -e {}', type: exec, needs: a}}\n  c: {{script: '1', type: osis, needs: b}}\n",
+        fails.display()
+    );
+    ground.file("again.yaml", flow);
+    ground.run(&["flow", "run", "again.yaml"]).exits(1);
+    for (from, why) in [
+        ("x", "the flow has no job `x` that could be retried"),
+        ("b[0]", "the job `b` has no item 0"),
+    ] {
+        let refused = ground.run(&["flow", "retry", "1", "--from", from]).exits(2);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
+    let refused = ground.run(&["flow", "retry", "1", "--from", "b["]).exits(2);
+    assert!(
+        refused.stderr.contains("`b[` is no job"),
+        "{}",
+        refused.stderr
+    );
+    ground.run(&["flow", "retry", "9", "--from", "b"]).exits(5);
+    ground.file("ok", "");
+    let done = ground
+        .run(&["flow", "retry", "1", "--from", "b", "--json"])
+        .ok()
+        .json();
+    assert_eq!(done["status"], "finished");
+    assert_eq!(done["outputs"], json(r#"{"c": 1}"#));
+    let a = done["jobs"][0]["id"].as_str().unwrap().to_owned();
+    let log = ground.run(&["flow", "retry", "1", "--from", "c", "--detach", "--json"]);
+    assert_eq!(log.ok().json(), json(r#"{"id": 1, "outcome": "retrying"}"#));
+    let refused = ground.run(&["flow", "retry", "1", "--from", "c"]).exits(1);
+    assert!(
+        refused.stderr.contains("has not ended"),
+        "{}",
+        refused.stderr
+    );
+    // It runs nowhere: it is stopped first, and then runs again.
+    let done = ground.run(&["flow", "retry", "1", "--from", "c", "--force", "--json"]);
+    assert_eq!(done.ok().json()["status"], "finished");
+    // A job of a flow is the flow's to retry and to delete.
+    for verb in ["retry", "delete"] {
+        let refused = ground.run(&["job", verb, &a, "--context", "1"]).exits(1);
+        assert!(
+            refused.stderr.contains("belongs to a flow"),
+            "{}",
+            refused.stderr
+        );
+    }
+}

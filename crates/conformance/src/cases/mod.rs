@@ -36,6 +36,7 @@ mod feeds;
 mod figures;
 mod finish;
 mod flow_ground;
+mod flow_retry;
 mod flows;
 mod foreign;
 mod foreign_matrix;
@@ -248,6 +249,12 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "flows",
         cases: flows::CASES,
+        heavy: false,
+        beside: true,
+    },
+    Group {
+        name: "flow_retry",
+        cases: flow_retry::CASES,
         heavy: false,
         beside: true,
     },

@@ -96,7 +96,7 @@ impl Client {
         while let Some((id, deleted)) = deletions.next().await {
             match deleted? {
                 Deleted::Deleted => step.deleted.push(id),
-                Deleted::Running => step.left += 1,
+                Deleted::Running | Deleted::OfFlow => step.left += 1,
                 Deleted::Missing => step.stray.push(id),
             }
         }

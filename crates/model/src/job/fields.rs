@@ -124,6 +124,8 @@ pub mod field {
     /// Own: vendors' part of the trace (W3C `tracestate`).
     pub const TRACESTATE: &str = "mw_tracestate";
     /// Own: origin of a job that was imported from Bananas: keys of its record, result and channel, the key that
+    /// Number of the flow that the job is part of.
+    pub const FLOW: &str = "mw_flow";
     /// listed it, and its score if that is a set.
     pub const BANANAS: &str = "mw_bananas";
     /// Own: original record of a job of Bananas.

@@ -116,6 +116,8 @@ pub struct Job {
     pub tracestate: Option<String>,
     /// True if the job was imported from Bananas, whose clients are notified of its end.
     pub taken_over: bool,
+    /// Number of the flow that the job is part of.
+    pub flow: Option<u32>,
     /// Job whose run submitted this one.
     pub parent: Option<String>,
     /// Number of ancestors; 0 without a parent.
@@ -271,6 +273,7 @@ impl Job {
             field::TRACEPARENT => self.traceparent = some_text(value),
             field::TRACESTATE => self.tracestate = some_text(value),
             field::BANANAS => self.taken_over = true,
+            field::FLOW => self.flow = number(value),
             // Only the export to Bananas needs these.
             field::RECORD | field::PLACES | field::IMPORT => {}
             _ => self.set_family(name, value),

@@ -1,4 +1,4 @@
---- @include flow_moves
+--- @include flow_renew
 --- @flags allow-oom
 -- Writes the decisions of a step, if its token is the one in force, and renews the lease. At most 1,000 moves in a call.
 -- KEYS[1]    the flow's record
@@ -9,7 +9,7 @@
 -- ARGV[2]    the flow's number
 -- ARGV[3]    the token
 -- ARGV[4]    the lease in ms
--- ARGV[5..]  per move its word, the number of strings that follow, and those (flow_moves.lua). The last may be rest: the
+-- ARGV[5..]  per move its word, the number of strings that follow, and those (flow_moves.lua, flow_renew.lua). The last may be rest: the
 --            value of mw_dirty that the step has read, and the ms until the next look ('' for none)
 -- Returns 'done'
 --         'stale'  the token is another: nothing has changed

@@ -8,7 +8,7 @@ mod submit;
 use meshwork_model::keys::context::{ContextKeys, FlowId};
 
 pub use read::{FlowFields, Nodes};
-pub use step::{Answered, FlowClaim, FlowLease, Moves, StepDone, Stopped};
+pub use step::{Answered, FlowClaim, FlowLease, Moves, Retried, StepDone, Stopped};
 pub use submit::{FlowJob, NewFlow, Stored};
 
 use crate::context::{ContextStore, Database};

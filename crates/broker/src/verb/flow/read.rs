@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use meshwork_model::job::text;
+use meshwork_model::job::{Job, text};
 use meshwork_model::keys::context::{FlowId, JobKey};
 use meshwork_model::name::JobId;
 
 use super::{Flows, MAX_MOVES};
-use crate::Error;
 use crate::verb::at_most;
+use crate::{Deleted, Error};
 
 /// The fields of a flow's record.
 pub type FlowFields = HashMap<String, String>;
@@ -112,6 +112,14 @@ impl Flows {
             verb: "flow_delete",
             source,
         })
+    }
+
+    /// Deletes a job of a flow that has ended, or that expands a `foreach` anew.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn delete_job(&self, job: &Job) -> Result<Deleted, Error> {
+        self.broker.delete_any(job).await
     }
 
     /// The key of a job of a flow as an id.

@@ -56,6 +56,17 @@ pub enum Stopped {
     Missing,
 }
 
+/// The outcome of a retry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retried {
+    /// The next step starts it anew.
+    Retrying,
+    /// It has not ended.
+    Unfinished,
+    /// There is no such flow.
+    Missing,
+}
+
 /// The outcome of an answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
@@ -150,6 +161,36 @@ impl Moves {
         self.push("settle", parts);
     }
 
+    /// A place of the plan runs again. `seen` is its state as the step has seen it, `then` its state from now on (empty:
+    /// none); `key` and `status` those of its job, if one is stored.
+    pub fn renew(
+        &mut self,
+        node: &str,
+        (seen, then): (&str, &str),
+        generation: u32,
+        (key, status): (&str, &str),
+    ) {
+        let generation = generation.to_string();
+        let parts = [node, seen, then, &generation, key, status];
+        self.push("renew", parts.map(|text| text.as_bytes().to_vec()).into());
+    }
+
+    /// An item whose job was deleted is gone.
+    pub fn forget(&mut self, node: &str, name: &str) {
+        self.push("forget", vec![node.into(), name.into()]);
+    }
+
+    /// All places that a retry names run again: the numbers of the flow's jobs as JSON, and its timeout in milliseconds.
+    pub fn renewed(&mut self, jobs: &str, timeout_ms: Option<u64>) {
+        let timeout = timeout_ms.map(|ms| ms.to_string()).unwrap_or_default();
+        self.push("renewed", vec![jobs.into(), timeout.into()]);
+    }
+
+    /// Retention may not drop these jobs, [`MAX_MOVES`] at most.
+    pub fn hold(&mut self, keys: &[String]) {
+        self.push("hold", keys.iter().map(|key| key.clone().into()).collect());
+    }
+
     /// Fields of the flow's record.
     pub fn note(&mut self, fields: &[(&str, String)]) {
         let fields = fields.iter();
@@ -239,6 +280,26 @@ impl Flows {
             ("missing", Stopped::Missing),
         ];
         word("flow_stop", call.run(&self.broker.conn).await?, &known)
+    }
+
+    /// Starts a flow that has ended anew; `from` says at which jobs, as the next step reads it.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn retry(&self, id: FlowId, from: &str) -> Result<Retried, Error> {
+        let mut call = self.broker.scripts.call(Verb::FlowRetry);
+        call.push_key(self.keys.flow(id));
+        for part in ["names", "nodes", "plan"] {
+            call.push_key(self.part(id, part));
+        }
+        let call = call.arg(self.broker.clock.argument());
+        let call = call.arg(&*self.broker.who).arg(id.0).arg(from);
+        let known = [
+            ("retrying", Retried::Retrying),
+            ("unfinished", Retried::Unfinished),
+            ("missing", Retried::Missing),
+        ];
+        word("flow_retry", call.run(&self.broker.conn).await?, &known)
     }
 
     /// Answers the question of an approval.

@@ -26,6 +26,10 @@ impl Delete {
         let delete = self.chosen.run(context, verb, async |client, job| {
             Ok(match client.delete_dead_letter(job).await? {
                 Deleted::Deleted | Deleted::Missing => Change::Done("deleted"),
+                Deleted::OfFlow => Change::Refused(
+                    "of a flow",
+                    "belongs to a flow: `meshwork flow delete` deletes it with the flow",
+                ),
                 Deleted::Running => Change::Refused(
                     "running",
                     "is no dead letter any more: it was queued again, and runs",

@@ -30,6 +30,10 @@ impl Retry {
                     "unfinished",
                     "is no dead letter any more: it was queued again",
                 ),
+                Retried::OfFlow => Change::Refused(
+                    "of a flow",
+                    "belongs to a flow: `meshwork flow retry FLOW --from JOB` runs it again",
+                ),
                 Retried::Missing => Change::Refused(
                     "missing",
                     "has no record any more that says which queue it belongs to: submit it anew",

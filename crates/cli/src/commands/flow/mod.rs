@@ -7,6 +7,7 @@ mod graph;
 mod live;
 mod look;
 mod place;
+mod retry;
 mod run;
 mod schema;
 
@@ -28,6 +29,7 @@ pub(crate) enum FlowCommand {
     Status(look::Status),
     Logs(look::Logs),
     Cancel(change::Cancel),
+    Retry(retry::Retry),
     Approve(change::Approve),
     Reject(change::Reject),
     Delete(change::Delete),
@@ -46,6 +48,7 @@ impl FlowCommand {
             Self::Status(status) => Box::pin(status.run(context)).await,
             Self::Logs(logs) => Box::pin(logs.run(context)).await,
             Self::Cancel(cancel) => cancel.run(context).await,
+            Self::Retry(retry) => Box::pin(retry.run(context)).await,
             Self::Approve(approve) => approve.run(context).await,
             Self::Reject(reject) => reject.run(context).await,
             Self::Delete(delete) => delete.run(context).await,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use meshwork::flow::{self, FlowView, Plan, Stepper};
 use meshwork::model::access::Operation;
 use meshwork::model::flow::Work;
+use meshwork::model::keys::context::FlowId;
 use meshwork::model::name::{Group, ScriptType};
 use meshwork::model::route::Route;
 use meshwork::{Client, Worker, WorkerHandle, runner};
@@ -81,28 +82,39 @@ impl Run {
             "flow {id} of context {}",
             place.flows.context()
         ));
-        let stepper = Stepper::new(place.client.broker())?.start();
         let slots = self.concurrency.map(usize::from);
-        let workers = workers(&place.client, &plan, slots).await?;
-        let mut live = Live::new(&plan);
-        let waiting = async {
-            let waited = place.flows.wait(id, |view| live.show(view)).await;
-            waited.map_err(CommandError::from)
-        };
-        let ended = interrupt.or(waiting).await;
-        drop(live);
-        for worker in workers {
-            worker.stop().await;
-        }
-        stepper.stop().await;
-        match ended {
-            Ok(view) => print(&view, context),
-            Err(error) => {
-                note(format_args!(
-                    "flow {id} goes on where a worker is: `meshwork flow status {id}` shows it, `meshwork flow cancel {id}` stops it"
-                ));
-                Err(error)
-            }
+        follow(&place, (id, &plan), slots, &interrupt, context).await
+    }
+}
+
+/// Shows how a flow goes until it has ended, and works in this process where no worker listens for a type of its scripts.
+pub(super) async fn follow(
+    place: &Place,
+    (id, plan): (FlowId, &Plan),
+    slots: Option<usize>,
+    interrupt: &Interrupt,
+    context: &mut Context,
+) -> Result<Exit, CommandError> {
+    let stepper = Stepper::new(place.client.broker())?.start();
+    let workers = workers(&place.client, plan, slots).await?;
+    let mut live = Live::new(plan);
+    let waiting = async {
+        let waited = place.flows.wait(id, |view| live.show(view)).await;
+        waited.map_err(CommandError::from)
+    };
+    let ended = interrupt.or(waiting).await;
+    drop(live);
+    for worker in workers {
+        worker.stop().await;
+    }
+    stepper.stop().await;
+    match ended {
+        Ok(view) => print(&view, context),
+        Err(error) => {
+            note(format_args!(
+                "flow {id} goes on where a worker is: `meshwork flow status {id}` shows it, `meshwork flow cancel {id}` stops it"
+            ));
+            Err(error)
         }
     }
 }

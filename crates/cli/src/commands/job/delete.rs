@@ -28,6 +28,10 @@ impl Delete {
             match client.broker().delete(job).await? {
                 Deleted::Deleted => Ok(Change::Done("deleted")),
                 Deleted::Running => Ok(Change::Refused("running", "runs: cancel it first")),
+                Deleted::OfFlow => Ok(Change::Refused(
+                    "of a flow",
+                    "belongs to a flow: `meshwork flow delete` deletes it with the flow",
+                )),
                 Deleted::Missing => Err(MeshworkError::NoJob { id: job.job_id() }),
             }
         });

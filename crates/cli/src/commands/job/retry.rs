@@ -40,6 +40,10 @@ impl Retry {
                     "unfinished",
                     "has not ended: wait for it, or cancel it first",
                 ),
+                Retried::OfFlow => Change::Refused(
+                    "of a flow",
+                    "belongs to a flow: `meshwork flow retry FLOW --from JOB` runs it again",
+                ),
                 Retried::Missing => Change::Refused(
                     "missing",
                     "does not say which queue it belongs to: submit it anew",

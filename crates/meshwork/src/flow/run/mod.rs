@@ -18,6 +18,7 @@ mod tests;
 
 pub use decide::Decider;
 pub use interpret::{Attempt, JobReport, Report, Simulation, interpret};
+pub(super) use retry::renew;
 pub use retry::{From, RetryError, retry};
 pub use state::{
     Decision, End, FlowEnd, FlowState, ItemRun, JobRun, Phase, Prepared, Refused, Stop,

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::decide::Decider;
-use super::state::{End, FlowState, JobRun, Phase};
+use super::state::{End, FlowState, ItemRun, JobRun, Phase};
 
 /// The part of a job that runs again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum From {
     /// The job; of a `foreach` the items that did not finish.
     Job(String),
@@ -34,8 +37,8 @@ pub enum RetryError {
     Undone(String),
 }
 
-/// Starts an ended flow anew: the jobs that are named and all that depend on them get a new generation. On an error
-/// nothing has changed.
+/// Starts an ended flow anew: the jobs that are named, all that depend on them, and those that were stopped or skipped get a
+/// new generation. On an error nothing has changed.
 ///
 /// # Errors
 ///
@@ -48,8 +51,47 @@ pub fn retry(
     if state.outcome.is_none() {
         return Err(RetryError::NotEnded);
     }
-    let mut starts = Vec::new();
-    for place in from {
+    let starts = starts(decider, state, from)?;
+    let again = again(decider, state, &starts);
+    for (partner, target) in partners(decider) {
+        let ran = state.jobs[partner].phase.end().is_some();
+        if ran && !again.contains(&target) {
+            let name = decider.plan.jobs[target].name.to_string();
+            return Err(RetryError::Undone(name));
+        }
+    }
+    state.retries += 1;
+    renew_all(decider, state, &starts);
+    state.stop = None;
+    state.outcome = None;
+    state.retried_at = state.ends;
+    Ok(())
+}
+
+/// Gives the generation of the last retry to the jobs that it includes and that do not have it yet.
+///
+/// # Errors
+///
+/// A name that is not there.
+pub(in crate::flow) fn renew(
+    decider: &Decider<'_>,
+    state: &mut FlowState,
+    from: &[From],
+) -> Result<(), RetryError> {
+    let starts = starts(decider, state, from)?;
+    renew_all(decider, state, &starts);
+    Ok(())
+}
+
+/// A job at which a retry starts, by its number.
+type Start<'f> = (usize, &'f From);
+
+fn starts<'f>(
+    decider: &Decider<'_>,
+    state: &FlowState,
+    from: &'f [From],
+) -> Result<Vec<Start<'f>>, RetryError> {
+    let start = |place: &'f From| {
         let (From::Job(name) | From::Item(name, _) | From::All(name)) = place;
         let job = decider
             .graph
@@ -57,51 +99,59 @@ pub fn retry(
             .filter(|job| decider.graph.level_of(*job).is_some());
         let job = job.ok_or_else(|| RetryError::Unknown(name.clone()))?;
         let items = state.jobs[job].items.as_ref().map_or(0, Vec::len);
-        if let From::Item(name, item) = place
-            && *item >= items
-        {
-            return Err(RetryError::NoItem(name.clone(), *item));
+        match place {
+            From::Item(name, item) if *item >= items => {
+                Err(RetryError::NoItem(name.clone(), *item))
+            }
+            _ => Ok((job, place)),
         }
-        starts.push((job, place));
-    }
-    let again: BTreeSet<usize> = starts
-        .iter()
-        .flat_map(|(job, _)| decider.graph.with_descendants(*job))
-        .collect();
-    let partners: Vec<(usize, usize)> = (0..state.jobs.len())
-        .filter_map(|partner| {
-            let undone = decider.plan.jobs[partner].compensates.as_ref()?;
-            Some((partner, decider.graph.number(undone.as_str())?))
-        })
-        .collect();
-    for (partner, target) in &partners {
-        let ran = state.jobs[*partner].phase.end().is_some();
-        if ran && !again.contains(target) {
-            let name = decider.plan.jobs[*target].name.to_string();
-            return Err(RetryError::Undone(name));
-        }
-    }
-    for job in again {
-        let place = starts
-            .iter()
-            .find(|(start, _)| *start == job)
-            .map(|(_, place)| *place);
-        state.jobs[job] = renewed(&state.jobs[job], place);
-    }
-    for (partner, _) in partners {
-        if state.jobs[partner].phase.end().is_some() {
-            state.jobs[partner] = JobRun::new(state.jobs[partner].generation + 1);
-        }
-    }
-    state.stop = None;
-    state.outcome = None;
-    state.retried_at = state.ends;
-    Ok(())
+    };
+    from.iter().map(start).collect()
 }
 
-/// The next generation of a job. `place` is given for the job that a retry names; one that depends on it starts anew.
-fn renewed(run: &JobRun, place: Option<&From>) -> JobRun {
-    let generation = run.generation + 1;
+/// The jobs that a retry includes: those at which it starts, all that depend on them, and those that were stopped or skipped.
+/// The flow could not finish without these; one whose `if` was false is skipped once more.
+fn again(decider: &Decider<'_>, state: &FlowState, starts: &[Start<'_>]) -> BTreeSet<usize> {
+    let dependents = starts
+        .iter()
+        .flat_map(|(job, _)| decider.graph.with_descendants(*job));
+    let idle = (0..state.jobs.len()).filter(|job| {
+        let end = state.jobs[*job].phase.end();
+        let did_not_run = matches!(end, Some(End::Cancelled | End::Skipped));
+        did_not_run && decider.graph.level_of(*job).is_some()
+    });
+    dependents.chain(idle).collect()
+}
+
+/// Compensations, each with the job that it undoes.
+fn partners(decider: &Decider<'_>) -> Vec<(usize, usize)> {
+    let jobs = decider.plan.jobs.iter().enumerate();
+    jobs.filter_map(|(partner, node)| {
+        let undone = node.compensates.as_ref()?;
+        Some((partner, decider.graph.number(undone.as_str())?))
+    })
+    .collect()
+}
+
+fn renew_all(decider: &Decider<'_>, state: &mut FlowState, starts: &[Start<'_>]) {
+    let generation = state.retries;
+    for job in again(decider, state, starts) {
+        let run = &mut state.jobs[job];
+        if run.generation < generation {
+            let start = starts.iter().find(|(start, _)| *start == job);
+            *run = renewed(run, start.map(|(_, place)| *place), generation);
+        }
+    }
+    for (partner, _) in partners(decider) {
+        let run = &mut state.jobs[partner];
+        if run.generation < generation && run.phase.end().is_some() {
+            *run = JobRun::new(generation);
+        }
+    }
+}
+
+/// A job in its new generation. `place` is given for one at which the retry starts; one that depends on it is as new.
+fn renewed(run: &JobRun, place: Option<&From>, generation: u32) -> JobRun {
     let mut next = JobRun::new(generation);
     let (Some(items), Some(From::Job(_) | From::Item(..))) = (&run.items, place) else {
         return next;
@@ -113,10 +163,7 @@ fn renewed(run: &JobRun, place: Option<&From>) -> JobRun {
             _ => !matches!(item.phase, Phase::Ended(End::Finished(_))),
         };
         if again {
-            item.generation = generation;
-            item.phase = Phase::Waiting;
-            item.ended_as = None;
-            item.stopping = false;
+            *item = ItemRun::waiting(item.value.clone(), generation);
         }
     }
     next.items = Some(items);

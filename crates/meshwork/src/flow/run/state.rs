@@ -17,6 +17,8 @@ pub struct FlowState {
     pub compensate: bool,
     /// The number of ends so far, which orders them.
     pub ends: u64,
+    /// The number of retries so far.
+    pub retries: u32,
     /// The number of ends before the last retry: failures up to it do not stop the others again.
     pub retried_at: u64,
     /// The end of the flow.
@@ -36,7 +38,7 @@ pub enum Stop {
 /// The state of one job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRun {
-    /// Counts the retries of the flow that included this job. Reports of another generation are refused.
+    /// The number of the flow's last retry that included this job. Reports of another generation are refused.
     pub generation: u32,
     /// The phase of the job; of a `foreach` that of the whole group.
     pub phase: Phase,
@@ -92,7 +94,7 @@ pub enum End {
 }
 
 /// The end of a flow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowEnd {
     /// `finished` or `error`.
     pub status: String,
@@ -239,6 +241,7 @@ impl FlowState {
             stop: None,
             compensate: true,
             ends: 0,
+            retries: 0,
             retried_at: 0,
             outcome: None,
         }

@@ -4,6 +4,7 @@ use meshwork_model::flow::Position;
 use meshwork_model::keys::context::{ActorId, FlowId};
 
 use crate::flow::FlowFaults;
+use crate::flow::run::RetryError;
 
 /// The reason why a call about a flow failed.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +66,22 @@ pub enum FlowError {
     /// Who submits may not answer.
     #[error("actor {1} submitted the flow, and `{0}` asks for another (`four_eyes`)")]
     FourEyes(String, ActorId),
+    /// The flow does not run again as it was asked to.
+    #[error("flow {flow}: {why}")]
+    Retry {
+        /// The flow.
+        flow: FlowId,
+        /// The reason.
+        why: RetryError,
+    },
+    /// Retention has dropped a job whose result others need.
+    #[error("the record of job `{job}` of flow {flow} is gone: submit the flow anew")]
+    JobGone {
+        /// The flow.
+        flow: FlowId,
+        /// The job.
+        job: String,
+    },
     /// The store.
     #[error(transparent)]
     Broker(#[from] meshwork_broker::Error),

@@ -7,6 +7,7 @@
 mod error;
 mod node;
 mod results;
+mod retry;
 mod status;
 mod step;
 mod stepper;

@@ -116,6 +116,14 @@ pub(super) fn stored(
     })
 }
 
+/// The status of a job that waits for its turn.
+pub(super) fn waiting(node: &Node) -> &'static str {
+    match node.needs.is_empty() && node.compensates.is_none() {
+        true => "dispatched",
+        false => "waiting_for_prerequisites",
+    }
+}
+
 /// The type of the job that a node is, whether or not it has items.
 fn kind(node: &Node) -> &str {
     match &node.work {

@@ -34,10 +34,10 @@ pub(super) enum StepEnd {
 
 /// One step of a flow under a lease.
 pub(super) struct Step<'s> {
-    flows: &'s Flows,
+    pub(super) flows: &'s Flows,
     lease: &'s FlowLease,
-    plan: &'s Plan,
-    moves: Moves,
+    pub(super) plan: &'s Plan,
+    pub(super) moves: Moves,
     /// The time of the last look, in milliseconds since 1970.
     now: u64,
     /// The first of the times at which a wait or an approval is over.
@@ -65,7 +65,9 @@ pub(super) async fn run(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, Flo
     };
     loop {
         let mut view = View::read(flows, lease.id, &plan).await?;
-        let done = if view.is_ended() {
+        let done = if let Some(from) = view.retry() {
+            step.renew(&decider, &view, &from).await?
+        } else if view.is_ended() {
             step.close(&view).await?
         } else {
             step.look(&mut view).await?;
@@ -85,7 +87,7 @@ pub(super) async fn run(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, Flo
 
 impl Step<'_> {
     /// Commits what was decided so far. Said twice, it changes nothing.
-    async fn flush(&mut self) -> Result<StepDone, FlowError> {
+    pub(super) async fn flush(&mut self) -> Result<StepDone, FlowError> {
         if self.moves.is_empty() {
             return Ok(StepDone::Done);
         }
@@ -98,7 +100,7 @@ impl Step<'_> {
         }
     }
 
-    async fn flush_if_full(&mut self) -> Result<StepDone, FlowError> {
+    pub(super) async fn flush_if_full(&mut self) -> Result<StepDone, FlowError> {
         // One more move has to fit: that which rests.
         if self.moves.len() + 1 < MAX_MOVES && self.moves.bytes() < MOST_BYTES {
             return Ok(StepDone::Done);
@@ -424,12 +426,7 @@ impl Step<'_> {
 
     /// Hands the jobs of a flow that has ended to retention.
     async fn close(&mut self, view: &View) -> Result<StepDone, FlowError> {
-        let keys = view.names.values().map(|id| {
-            let caller = view.caller;
-            self.flows.keys().job(JobKey { caller, id: *id })
-        });
-        let keys: Vec<String> = keys.collect();
-        for keys in keys.chunks(MAX_MOVES - 1) {
+        for keys in view.keys(self.flows).chunks(MAX_MOVES - 1) {
             self.moves.keep(keys);
             let done = self.flush().await?;
             if done != StepDone::Done {
@@ -475,7 +472,7 @@ pub(super) async fn delete(
         let ids: Vec<_> = ids.map(|key| flows.job_id(key)).collect();
         for ids in ids.chunks(MAX_MOVES) {
             for job in broker.inspect_many(ids).await?.into_iter().flatten() {
-                broker.delete(&job).await?;
+                flows.delete_job(&job).await?;
             }
         }
     }

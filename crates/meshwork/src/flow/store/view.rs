@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::node::{self, Seen};
 use super::{FlowError, is_final};
-use crate::flow::run::{End, FlowState, ItemRun, Phase, Stop};
+use crate::flow::run::{End, FlowState, From, ItemRun, Phase, Stop};
 
 /// An item of a `foreach`: its place, phase and generation, and the number of its end.
 type Item = (usize, Phase, u32, Option<u64>);
@@ -66,6 +66,22 @@ impl View {
         self.record.get(field)?.parse().ok()
     }
 
+    /// The jobs at which the flow is to start anew, if it is.
+    pub(super) fn retry(&self) -> Option<Vec<From>> {
+        let text = self.record.get("mw_retry")?;
+        // One that another version wrote in its own way repeats nothing.
+        Some(serde_json::from_str(text).unwrap_or_default())
+    }
+
+    /// The keys of all jobs.
+    pub(super) fn keys(&self, flows: &Flows) -> Vec<String> {
+        let key = |id: &u32| {
+            let (caller, id) = (self.caller, *id);
+            flows.keys().job(JobKey { caller, id })
+        };
+        self.names.values().map(key).collect()
+    }
+
     /// The job of a place, if it is stored.
     pub(super) fn job(&self, plan: &Plan, (job, item): (usize, Option<usize>)) -> Option<JobKey> {
         let id = *self.names.get(&node::name(&plan.jobs[job], item))?;
@@ -79,8 +95,12 @@ impl View {
 /// The state that the places of a flow tell. Results are empty.
 fn state(plan: &Plan, record: &FlowFields, nodes: &Nodes) -> FlowState {
     let mut state = FlowState::new(plan);
-    let number = |name: &str| record.get(name).and_then(|text| text.parse().ok());
+    let number = |name: &str| record.get(name).and_then(|text| text.parse::<u64>().ok());
     state.ends = number("mw_ends").unwrap_or(0);
+    state.retried_at = number("mw_retried").unwrap_or(0);
+    state.retries = number("mw_retries")
+        .and_then(|it| it.try_into().ok())
+        .unwrap_or(0);
     state.compensate = !record.contains_key("mw_keep");
     state.stop = match record.get("mw_stop").map(String::as_str) {
         Some("timeout") => Some(Stop::TimedOut),

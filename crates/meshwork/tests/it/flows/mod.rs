@@ -14,6 +14,8 @@ use meshwork_model::keys::hero::Hero;
 use meshwork_model::outcome::{Failure, FailureKind};
 use serde_json::{Value, json};
 
+mod retry;
+
 /// The longest that a test waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 

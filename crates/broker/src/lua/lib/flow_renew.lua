@@ -1,0 +1,39 @@
+--- @include flow_moves
+-- Moves of a step that carries out a retry: see flow_moves.lua.
+
+-- Makes a record that of a job that has never run, in another generation.
+local function as_new(of, key, generation, status)
+  for _, set in ipairs({ENDED, DEAD, STOPS}) do redis.pcall('ZREM', set, key) end
+  unwatch(key)
+  redis.call('DEL', LOG .. key)
+  redis.call('HDEL', key, OUTPUT, 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token', 'mw_attempt', 'mw_lost',
+    'mw_started', 'mw_dead', 'mw_stop', 'mw_progress', 'mw_snoozes', 'mw_snoozed', 'mw_outcome', 'mw_answer',
+    'mw_question', 'mw_until')
+  redis.call('HSET', key, 'status', status, 'updated_at', of.at, 'mw_generation', generation,
+    'mw_waiting', '"flow ' .. of.flow .. '"')
+  event(key, 'requeue', 'flow ' .. of.flow)
+end
+
+-- A place runs again: place, as it was seen, its state from now on ('' for none), generation, key ('' if none is stored), status
+function flow_moves.renew(of, a)
+  local node, seen, to, generation, key, status = unpack(ARGV, a, a + 5)
+  if not moves(of, node, seen, to) then return end
+  if to == '' then redis.call('HDEL', of.nodes, node) end
+  if key ~= '' and exists(key) then as_new(of, key, generation, status) end
+end
+
+-- An item of a foreach that is expanded anew is gone: place, name
+function flow_moves.forget(of, a)
+  redis.call('HDEL', of.nodes, ARGV[a])
+  redis.call('HDEL', of.names, ARGV[a + 1])
+end
+
+-- All that a retry names waits to run: the numbers of the flow's jobs, and the ms until its timeout ('' for none)
+function flow_moves.renewed(of, a)
+  redis.call('HSET', of.record, 'jobs', ARGV[a], 'updated_at', of.at)
+  if ARGV[a + 1] ~= '' then redis.call('HSET', of.record, 'mw_expires', int(of.now + tonumber(ARGV[a + 1]))) end
+  redis.call('HDEL', of.record, 'mw_retry')
+end
+
+-- Jobs that retention may not drop, since the flow runs again: keys
+function flow_moves.hold(of, a, n) redis.call('ZREM', ENDED, unpack(ARGV, a, a + n - 1)) end

@@ -1,0 +1,105 @@
+//! `meshwork flow retry`.
+
+use std::str::FromStr;
+
+use meshwork::flow::run::From;
+use meshwork::model::access::Operation;
+use meshwork::model::keys::context::FlowId;
+use serde::Serialize;
+
+use super::place::Place;
+use super::run::follow;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::identity::ContextArgs;
+use crate::interrupt::Interrupt;
+use crate::out::note;
+
+/// Run a flow that has ended again from some of its jobs, and show how it goes
+///
+/// The jobs and all that depend on them start anew with all their attempts, and so do jobs that were stopped or skipped; all
+/// others keep their results. Of a `foreach` the items run that did not finish. A job that was undone by its compensation cannot stay undone: start at it or before it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Retry {
+    /// The flow's number
+    id: FlowId,
+    /// The jobs to start at, as fetch,parse; parse[3] is one item of a `foreach`
+    #[arg(long, required = true, value_delimiter = ',', value_name = "JOB,…")]
+    from: Vec<Start>,
+    /// Expand each `foreach` that is named anew, instead of running the items that did not finish
+    #[arg(long)]
+    all: bool,
+    /// Stop the flow first if it has not ended; nothing is undone
+    #[arg(long)]
+    force: bool,
+    /// Print that it starts, and leave it to the workers of the context
+    #[arg(long)]
+    detach: bool,
+    #[command(flatten)]
+    place: ContextArgs,
+}
+
+/// A job, or an item of it.
+#[derive(Debug, Clone)]
+struct Start {
+    job: String,
+    item: Option<usize>,
+}
+
+impl FromStr for Start {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((job, rest)) = text.split_once('[') else {
+            let (job, item) = (text.to_owned(), None);
+            return Ok(Self { job, item });
+        };
+        let item = rest.strip_suffix(']').and_then(|item| item.parse().ok());
+        let item = item.ok_or_else(|| format!("`{text}` is no job and no item as `parse[3]`"))?;
+        let (job, item) = (job.to_owned(), Some(item));
+        Ok(Self { job, item })
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Retrying {
+    id: u32,
+    outcome: &'static str,
+}
+
+impl Retry {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let interrupt = Interrupt::listen()?;
+        let place = match self.detach {
+            true => Place::open(&self.place, context, Operation::Cancel).await?,
+            false => interrupt.or(Place::to_run(&self.place, context)).await?,
+        };
+        let (flows, id) = (&place.flows, self.id);
+        let plan = flows.plan(id).await?;
+        if self.force && flows.cancel(id, false).await? {
+            let stepper = meshwork::flow::Stepper::new(place.client.broker())?.start();
+            let ended = async { flows.wait(id, |_| {}).await.map_err(CommandError::from) };
+            let ended = interrupt.or(ended).await;
+            stepper.stop().await;
+            ended?;
+        }
+        let start = |start: Start| match start.item {
+            Some(item) => From::Item(start.job, item),
+            None if self.all => From::All(start.job),
+            None => From::Job(start.job),
+        };
+        let from: Vec<From> = self.from.into_iter().map(start).collect();
+        flows.retry(id, &from).await?;
+        if !self.detach {
+            note(format_args!("flow {id} runs again"));
+            return follow(&place, (id, &plan), None, &interrupt, context).await;
+        }
+        let outcome = "retrying";
+        match context.out.is_json() {
+            true => context.out.json(&Retrying { id: id.0, outcome })?,
+            false => context.out.line(outcome)?,
+        }
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,171 @@
+//! `retry`: a flow that has ended starts anew at some of its jobs.
+//!
+//! The request is a note in the flow's record. A step carries it out in commits that may be repeated: places that have the
+//! new generation already stay as they are, so a step that was killed is gone on with.
+
+use meshwork_broker::flow::{MAX_MOVES, Retried, StepDone};
+use meshwork_model::keys::context::FlowId;
+use serde_json::json;
+
+use super::node::{self, place};
+use super::step::Step;
+use super::view::{self, View};
+use super::{FlowClient, FlowError};
+use crate::flow::run::{Decider, FlowEnd, From, JobRun, RetryError, renew, retry};
+
+impl FlowClient {
+    /// Starts a flow that has ended anew at these jobs: they and all that depend on them run again, with all their attempts,
+    /// and so do jobs that were stopped or skipped; all others keep their results. The flow's timeout begins anew.
+    ///
+    /// # Errors
+    /// If there is no such flow or job, the flow has not ended, a job was undone by its compensation and would not run
+    /// again, or retention has dropped one; and if the server does not take a call. Nothing has changed then.
+    pub async fn retry(&self, id: FlowId, from: &[From]) -> Result<(), FlowError> {
+        let refused = |why| match why {
+            RetryError::NotEnded => FlowError::NotEnded(id),
+            why => FlowError::Retry { flow: id, why },
+        };
+        let plan = view::plan(&self.flows, id).await?;
+        let decider = Decider::new(&plan).map_err(|error| FlowError::Plan(error.to_string()))?;
+        let mut view = View::read(&self.flows, id, &plan).await?;
+        view.state.outcome = view.is_ended().then(FlowEnd::default);
+        retry(&decider, &mut view.state, from).map_err(refused)?;
+        self.all_there(&view).await?;
+        let from = json!(from).to_string();
+        match self.flows.retry(id, &from).await? {
+            Retried::Retrying => Ok(()),
+            Retried::Unfinished => Err(FlowError::NotEnded(id)),
+            Retried::Missing => Err(FlowError::NoFlow(id)),
+        }
+    }
+
+    /// Refuses a flow of which retention has dropped a job.
+    async fn all_there(&self, view: &View) -> Result<(), FlowError> {
+        let jobs: Vec<(&String, u32)> = view.names.iter().map(|(name, id)| (name, *id)).collect();
+        for jobs in jobs.chunks(MAX_MOVES) {
+            let caller = view.caller;
+            let key = |(_, id): &(&String, u32)| meshwork_model::keys::context::JobKey {
+                caller,
+                id: *id,
+            };
+            let keys: Vec<_> = jobs.iter().map(key).collect();
+            let found = self.flows.job_fields(&keys, &["status"]).await?;
+            let gone = |fields: &Vec<Option<Vec<u8>>>| fields.iter().all(Option::is_none);
+            if let Some(at) = found.iter().position(gone) {
+                let (flow, job) = (view.id, jobs[at].0.clone());
+                return Err(FlowError::JobGone { flow, job });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Step<'_> {
+    /// Carries out a retry: gives the new generation to all places that it includes.
+    pub(super) async fn renew(
+        &mut self,
+        decider: &Decider<'_>,
+        view: &View,
+        from: &[From],
+    ) -> Result<StepDone, FlowError> {
+        // While the flow runs, all its jobs are kept.
+        for keys in view.keys(self.flows).chunks(MAX_MOVES - 1) {
+            self.moves.hold(keys);
+            let done = self.flush().await?;
+            if done != StepDone::Done {
+                return Ok(done);
+            }
+        }
+        let mut next = view.state.clone();
+        if let Err(error) = renew(decider, &mut next, from) {
+            tracing::warn!(flow = %view.id, %error, "the flow goes on without a retry");
+        }
+        let mut gone = Vec::new();
+        for (job, run) in next.jobs.iter().enumerate() {
+            if *run == view.state.jobs[job] {
+                continue;
+            }
+            let done = self.renew_job(view, job, run, &mut gone).await?;
+            if done != StepDone::Done {
+                return Ok(done);
+            }
+        }
+        let jobs = view.record.get("jobs").map_or("[]", String::as_str);
+        let mut jobs: Vec<u32> = serde_json::from_str(jobs).unwrap_or_default();
+        jobs.retain(|id| !gone.contains(id) && view.names.values().any(|known| known == id));
+        self.moves
+            .renewed(&json!(jobs).to_string(), self.plan.timeout_ms);
+        match self.flush().await? {
+            StepDone::Done => Ok(StepDone::Again),
+            other => Ok(other),
+        }
+    }
+
+    /// The items first: while the job has its old generation, the rest of it is still to be done.
+    async fn renew_job(
+        &mut self,
+        view: &View,
+        job: usize,
+        run: &JobRun,
+        gone: &mut Vec<u32>,
+    ) -> Result<StepDone, FlowError> {
+        let before = view.state.jobs[job].items.iter().flatten().enumerate();
+        for (item, old) in before {
+            let new = run.items.as_ref().and_then(|items| items.get(item));
+            let done = match new {
+                Some(new) if new == old => StepDone::Done,
+                Some(_) => self.renew_place(view, (job, Some(item)), run).await?,
+                None => self.forget(view, (job, item), gone).await?,
+            };
+            if done != StepDone::Done {
+                return Ok(done);
+            }
+        }
+        self.renew_place(view, (job, None), run).await
+    }
+
+    async fn renew_place(
+        &mut self,
+        view: &View,
+        at: (usize, Option<usize>),
+        run: &JobRun,
+    ) -> Result<StepDone, FlowError> {
+        let (node, generation) = (place(at.0, at.1), run.generation);
+        let seen = view.nodes.get(&node).map_or("", String::as_str);
+        let key = view.job(self.plan, at);
+        let key = key.map(|key| self.flows.keys().job(key));
+        let (then, status) = match (&run.items, at.1) {
+            (Some(items), None) => (format!("g {generation} {}", items.len()), "started"),
+            // It is stored when it may run.
+            (_, Some(_)) if key.is_none() => (String::new(), ""),
+            _ => (
+                format!("w {generation}"),
+                node::waiting(&self.plan.jobs[at.0]),
+            ),
+        };
+        let key = key.unwrap_or_default();
+        self.moves
+            .renew(&node, (seen, &then), generation, (&key, status));
+        self.flush_if_full().await
+    }
+
+    /// Deletes an item of a `foreach` that is expanded anew.
+    async fn forget(
+        &mut self,
+        view: &View,
+        (job, item): (usize, usize),
+        gone: &mut Vec<u32>,
+    ) -> Result<StepDone, FlowError> {
+        let at = (job, Some(item));
+        if let Some(key) = view.job(self.plan, at) {
+            let broker = self.flows.broker();
+            if let Some(record) = broker.inspect(&self.flows.job_id(key)).await? {
+                self.flows.delete_job(&record).await?;
+            }
+            gone.push(key.id);
+        }
+        let name = node::name(&self.plan.jobs[job], Some(item));
+        self.moves.forget(&place(job, Some(item)), &name);
+        self.flush_if_full().await
+    }
+}
