@@ -36,6 +36,11 @@ impl Interrupted {
     pub(crate) fn exit(self) -> Exit {
         Exit::signal(self.0)
     }
+
+    /// True for SIGINT, which Ctrl-C sends.
+    pub(crate) const fn is_ctrl_c(self) -> bool {
+        self.0 == SIGINT
+    }
 }
 
 impl From<Interrupted> for CommandError {

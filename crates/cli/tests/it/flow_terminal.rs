@@ -107,6 +107,59 @@ fn the_flow_ends_though_nobody_reads() {
 }
 
 #[test]
+fn ctrl_c_asks_and_cancels() {
+    let Some(ground) = waiting() else { return };
+    let command = ground.command(&["flow", "run", "slow.yaml"]);
+    let steps = [("▶ first", "\u{3}"), ("[d/c]", "c\r")];
+    let Some(done) = in_terminal(&command, &steps) else {
+        return;
+    };
+    let done = done.exits(1);
+    assert!(
+        done.stdout.contains("flow 1 failed: stopped"),
+        "{}",
+        done.stdout
+    );
+    let status = ground.run(&["flow", "status", "1", "--json"]).ok().json();
+    assert_eq!(
+        (&status["status"], &status["error"]),
+        (&"error".into(), &"stopped".into())
+    );
+}
+
+#[test]
+fn ctrl_c_asks_and_detaches() {
+    let Some(ground) = waiting() else { return };
+    for (number, answer) in [("1", "d\r"), ("2", "\u{3}")] {
+        let command = ground.command(&["flow", "run", "slow.yaml"]);
+        let steps = [("▶ first", "\u{3}"), ("[d/c]", answer)];
+        let Some(done) = in_terminal(&command, &steps) else {
+            return;
+        };
+        let done = done.exits(130);
+        let said = done
+            .stdout
+            .contains("goes on where a worker is: `meshwork worker --context 1`");
+        assert!(said || answer == "\u{3}", "{}", done.stdout);
+        let status = ground
+            .run(&["flow", "status", number, "--json"])
+            .ok()
+            .json();
+        assert_eq!(status["status"], "started");
+    }
+    ground.file("go", "");
+    let worker = ground.worker(&["--context", "1", "--type", "osis,exec"]);
+    for number in ["1", "2"] {
+        let ended = ground
+            .run(&["flow", "status", number, "--wait", "--json"])
+            .ok()
+            .json();
+        assert_eq!(ended["outputs"]["second"], 2);
+    }
+    worker.stop();
+}
+
+#[test]
 fn without_a_terminal_an_interrupt_detaches() {
     let Some(ground) = waiting() else { return };
     let running = ground.start(&["flow", "run", "slow.yaml"]);
@@ -115,8 +168,9 @@ fn without_a_terminal_an_interrupt_detaches() {
     running.signal(Signal::INT);
     let done = running.ended().exits(130);
     assert!(
-        done.stderr
-            .contains("shows it, `meshwork flow cancel 1` stops it"),
+        done.stderr.contains(
+            "`meshwork flow status 1 --wait` shows it, `meshwork flow cancel 1` stops it"
+        ),
         "{}",
         done.stderr
     );

@@ -4,6 +4,7 @@ mod change;
 mod check;
 mod dag;
 mod graph;
+mod interrupted;
 mod live;
 mod look;
 mod place;

@@ -70,7 +70,7 @@ struct Retrying {
 
 impl Retry {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let interrupt = Interrupt::listen()?;
+        let interrupt = Interrupt::listen_quietly()?;
         let place = match self.detach {
             true => Place::open(&self.place, context, Operation::Cancel).await?,
             false => interrupt.or(Place::to_run(&self.place, context)).await?,

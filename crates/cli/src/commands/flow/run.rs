@@ -14,7 +14,7 @@ use meshwork::model::route::Route;
 use meshwork::{Client, Worker, WorkerHandle, runner};
 use serde::Serialize;
 
-use super::live::Live;
+use super::interrupted;
 use super::place::{InputArgs, Place};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -27,7 +27,8 @@ use crate::out::note;
 ///
 /// Works in this process too, where no worker listens for a type of its scripts. What is killed, any worker of the context goes
 /// on with. Draws a tree on a terminal, elsewhere a line for each change; prints the outputs, or with --json one object with
-/// outputs and results. Exits with 0 if the flow finished, 1 if not.
+/// outputs and results. Exits with 0 if the flow finished, 1 if not. Ctrl-C asks whether the flow is left to others or
+/// cancelled; without a terminal it is left to others.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
     /// The file: YAML, or TOML if its name ends with .toml
@@ -75,7 +76,7 @@ impl Run {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let mut plan = flow::load(&self.file)?;
         self.inputs.fill(&mut plan, &self.file)?;
-        let interrupt = Interrupt::listen()?;
+        let interrupt = Interrupt::listen_quietly()?;
         let place = interrupt.or(Place::to_run(&self.place, context)).await?;
         let id = place.flows.submit(&plan, place.me.id()).await?;
         note(format_args!(
@@ -97,26 +98,12 @@ pub(super) async fn follow(
 ) -> Result<Exit, CommandError> {
     let stepper = Stepper::new(place.client.broker())?.start();
     let workers = workers(&place.client, plan, slots).await?;
-    let mut live = Live::new(plan);
-    let waiting = async {
-        let waited = place.flows.wait(id, |view| live.show(view)).await;
-        waited.map_err(CommandError::from)
-    };
-    let ended = interrupt.or(waiting).await;
-    drop(live);
+    let ended = interrupted::wait(place, (id, plan), interrupt).await;
     for worker in workers {
         worker.stop().await;
     }
     stepper.stop().await;
-    match ended {
-        Ok(view) => print(&view, context),
-        Err(error) => {
-            note(format_args!(
-                "flow {id} goes on where a worker is: `meshwork flow status {id}` shows it, `meshwork flow cancel {id}` stops it"
-            ));
-            Err(error)
-        }
-    }
+    print(&ended?, context)
 }
 
 /// Workers in this process for those types of scripts that nobody else runs.

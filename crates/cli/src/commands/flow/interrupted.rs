@@ -1,0 +1,88 @@
+//! Ctrl-C while a flow is shown: the flow is left to others, or cancelled.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use meshwork::flow::{FlowView, Plan};
+use meshwork::model::keys::context::FlowId;
+use tokio::sync::oneshot;
+
+use super::live::Live;
+use super::place::Place;
+use crate::error::CommandError;
+use crate::interrupt::Interrupt;
+use crate::out::note;
+
+/// The answer to Ctrl-C.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// The flow is left to the workers of its context.
+    Detach,
+    /// The flow is cancelled.
+    Cancel,
+}
+
+/// Shows how a flow goes until it has ended. After Ctrl-C the user of a terminal says how it goes on; elsewhere, and after
+/// SIGTERM or a second Ctrl-C, the flow is left to others.
+///
+/// # Errors
+/// If the flow is left to others, and if the server does not take a call.
+pub(super) async fn wait(
+    place: &Place,
+    (id, plan): (FlowId, &Plan),
+    interrupt: &Interrupt,
+) -> Result<FlowView, CommandError> {
+    let ended = interrupt.or(show(place, (id, plan))).await;
+    let Err(interrupted) = interrupt.check() else {
+        return ended;
+    };
+    // Its jobs go on meanwhile.
+    let answer = match interrupted.is_ctrl_c() && asks() {
+        true => tokio::select! {
+            answer = answer(id) => answer,
+            ended = place.flows.wait(id, |_| {}) => return Ok(ended?),
+        },
+        false => Answer::Detach,
+    };
+    if answer == Answer::Cancel {
+        place.flows.cancel(id, true).await?;
+        return show(place, (id, plan)).await;
+    }
+    let context = place.flows.context();
+    note(format_args!(
+        "flow {id} goes on where a worker is: `meshwork worker --context {context}` starts one, `meshwork flow status {id} \
+         --wait` shows it, `meshwork flow cancel {id}` stops it"
+    ));
+    Err(interrupted.into())
+}
+
+async fn show(place: &Place, (id, plan): (FlowId, &Plan)) -> Result<FlowView, CommandError> {
+    let mut live = Live::new(plan);
+    Ok(place.flows.wait(id, |view| live.show(view)).await?)
+}
+
+/// True if there is somebody who can answer.
+fn asks() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Reads the answer. A second Ctrl-C ends the process, which leaves the flow to others.
+async fn answer(id: FlowId) -> Answer {
+    note(format_args!(
+        "flow {id}: [d]etach and leave it to the workers of its context, or [c]ancel it? Ctrl-C detaches [d/c]"
+    ));
+    let (said, heard) = oneshot::channel();
+    // A thread of the runtime would hold up its end until there is a line.
+    let reading = std::thread::Builder::new().spawn(move || {
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line).ok();
+        said.send(line).ok();
+    });
+    let line = match reading {
+        Ok(_) => heard.await.unwrap_or_default(),
+        Err(_) => String::new(),
+    };
+    match line.trim().to_lowercase().as_str() {
+        "c" | "cancel" => Answer::Cancel,
+        _ => Answer::Detach,
+    }
+}
