@@ -1,11 +1,11 @@
 //! Who a command acts as, and in which context. On a store without actors or contexts the first use makes them.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use meshwork::Client;
 use meshwork::context::{
-    ContextError, ContextHandle, Identity, Node, new_key, read_key, write_key,
+    ContextError, ContextHandle, Identity, KeyFile, Node, Passphrase, new_key, write_key,
 };
 use meshwork::model::access::Role;
 use meshwork::model::actor_key::SecretKey;
@@ -14,6 +14,7 @@ use meshwork::model::keys::context::ContextId;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::out::note;
+use crate::passphrase;
 
 /// The options that say who acts.
 #[derive(Debug, Clone, clap::Args)]
@@ -67,6 +68,15 @@ impl IdentityArgs {
 
     /// The same, over a connection that is there.
     pub(crate) async fn over(&self, client: &Client) -> Result<(Node, Identity), CommandError> {
+        let (node, me, _) = self.unlock(client).await?;
+        Ok((node, me))
+    }
+
+    /// The same, with the passphrase of the key file if that is encrypted.
+    pub(crate) async fn unlock(
+        &self,
+        client: &Client,
+    ) -> Result<(Node, Identity, Option<Passphrase>), CommandError> {
         let path = self.path()?;
         let node = Node::of(client.broker());
         let there = path.exists();
@@ -77,9 +87,9 @@ impl IdentityArgs {
                 path.display()
             )));
         }
-        let key = match there {
-            true => read_key(&path)?,
-            false => made(&path)?,
+        let (key, passphrase) = match there {
+            true => unlocked(&path)?,
+            false => (made(&path, None)?, None),
         };
         match node.identify(key.clone()).await {
             Err(ContextError::UnknownKey { .. }) if node.actors().await?.is_empty() => {
@@ -89,18 +99,31 @@ impl IdentityArgs {
                     actor.id,
                     path.display()
                 ));
-                Ok((node.clone(), node.identify(key).await?))
+                Ok((node.clone(), node.identify(key).await?, passphrase))
             }
-            identified => Ok((node, identified?)),
+            identified => Ok((node, identified?, passphrase)),
         }
     }
 }
 
-/// A new key, in a file.
-pub(crate) fn made(path: &std::path::Path) -> Result<SecretKey, CommandError> {
+/// A new key, in a file that is encrypted if there is a passphrase.
+pub(crate) fn made(
+    path: &Path,
+    passphrase: Option<&Passphrase>,
+) -> Result<SecretKey, CommandError> {
     let key = new_key();
-    write_key(path, &key)?;
+    write_key(path, &key, passphrase)?;
     Ok(key)
+}
+
+/// The key of a file, and its passphrase if it is encrypted.
+pub(crate) fn unlocked(path: &Path) -> Result<(SecretKey, Option<Passphrase>), CommandError> {
+    let file = KeyFile::open(path)?;
+    let passphrase = match file.is_encrypted() {
+        true => passphrase::of(path)?,
+        false => None,
+    };
+    Ok((file.key(passphrase.as_ref())?, passphrase))
 }
 
 impl ContextArgs {

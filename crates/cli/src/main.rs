@@ -27,6 +27,7 @@ mod logs;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod out;
+mod passphrase;
 mod persist;
 mod protocol;
 mod record;

@@ -11,7 +11,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use sha2::{Digest, Sha256};
 
-pub use file::{InvalidKeyFile, MAX_KEY_FILE};
+pub use file::{InvalidKeyFile, MAX_KEY_FILE, is_encrypted};
 
 /// Bytes of a public key, and of the seed of a secret one.
 pub const KEY_BYTES: usize = 32;

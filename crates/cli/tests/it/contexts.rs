@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::common::{Done, Ground, eventually};
+use crate::common::{Done, Ground, Running, eventually};
 use meshwork_test_servers::plain::Plain;
 use meshwork_test_servers::servers::{RealServer, ServerOptions};
 use serde_json::json;
@@ -127,6 +127,46 @@ on_each_store! {
         let said = as_actor(ground, "ann", &["context", "create"]).exits(2).stderr;
         assert!(said.contains("no key file") && !said.contains("\"secret\""), "{said}");
         assert_eq!(ground.run(&["context", "list", "--json"]).ok().stdout, "");
+    }
+
+    fn a_key_file_is_encrypted_with_a_passphrase(ground: &Ground) {
+        let phrase = |name: &str, text: &str| {
+            let path = ground.file(name, text);
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+            path
+        };
+        let (right, wrong) = (phrase("right", "right horse\n"), phrase("wrong", "wrong horse"));
+        let with = |file: Option<&std::path::Path>, args: &[&str]| {
+            let mut command = ground.command(&[args, &["--key", "ann.key"]].concat());
+            command.envs(file.map(|file| ("MESHWORK_ACTOR_PASSPHRASE_FILE", file)));
+            let done = Running::start(command).ended();
+            assert!(!format!("{}{}", done.stdout, done.stderr).contains("horse"), "{}", done.stderr);
+            done
+        };
+        with(None, &["actor", "create", "--passphrase-file", right.to_str().unwrap()]).ok();
+        let stored = std::fs::read_to_string(ground.path("ann.key")).unwrap();
+        assert!(stored.starts_with("-----BEGIN AGE ENCRYPTED FILE-----"), "{stored}");
+        let shown = with(Some(&right), &["actor", "show", "--json"]).ok().json();
+        assert_eq!(shown["key_file_encrypted"], true);
+        assert!(with(Some(&right), &["actor", "show"]).ok().stdout.contains("key file encrypted"));
+        let none = with(None, &["context", "create"]).exits(2).stderr;
+        assert!(none.contains("MESHWORK_ACTOR_PASSPHRASE_FILE"), "{none}");
+        let other = with(Some(&wrong), &["context", "create"]).exits(2).stderr;
+        assert!(other.contains("ann.key") && other.contains("another passphrase"), "{other}");
+        std::fs::set_permissions(&right, PermissionsExt::from_mode(0o640)).unwrap();
+        let open = with(Some(&right), &["context", "create"]).exits(2).stderr;
+        assert!(open.contains("right") && open.contains("mode 640"), "{open}");
+        std::fs::set_permissions(&right, PermissionsExt::from_mode(0o600)).unwrap();
+        assert_eq!(ground.run(&["context", "list", "--json"]).ok().stdout, "", "nothing was made");
+        // No terminal: nobody is asked, and no key is made.
+        let asked = ground.run(&["actor", "create", "--key", "bob.key", "--passphrase-prompt"]).exits(2).stderr;
+        assert!(asked.contains("--passphrase-file") && !ground.path("bob.key").exists(), "{asked}");
+        with(Some(&right), &["context", "create"]).ok();
+        // The next key has the same passphrase.
+        with(Some(&right), &["actor", "rotate"]).ok();
+        let stored = std::fs::read_to_string(ground.path("ann.key")).unwrap();
+        assert!(stored.starts_with("-----BEGIN AGE ENCRYPTED FILE-----"), "{stored}");
+        with(Some(&right), &["context", "show", "1"]).ok();
     }
 
     fn contexts_have_a_number_and_a_layout(ground: &Ground) {

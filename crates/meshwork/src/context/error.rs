@@ -57,6 +57,14 @@ pub enum ContextError {
         /// What is wrong with it.
         why: KeyFileFault,
     },
+    /// A file with a passphrase cannot be used.
+    #[error("the passphrase file {} cannot be used: {why}", path.display())]
+    PassphraseFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: KeyFileFault,
+    },
     /// No context has this number.
     #[error("there is no context {0}: `meshwork context list` shows the contexts of this node")]
     NoContext(ContextId),
@@ -178,7 +186,7 @@ impl ContextError {
     }
 }
 
-/// What is wrong with a key file.
+/// What is wrong with a key file, or the file of its passphrase.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileFault {
@@ -197,6 +205,33 @@ pub enum KeyFileFault {
     /// Its content is no key.
     #[error("{0}")]
     Content(#[from] InvalidKeyFile),
+    /// It is not the passphrase of the file.
+    #[error(
+        "it is encrypted with another passphrase: check MESHWORK_ACTOR_PASSPHRASE_FILE, or type it again"
+    )]
+    WrongPassphrase,
+    /// It is encrypted for keys of `age`.
+    #[error("it is encrypted, but not with a passphrase: `age -d` decrypts it with your key")]
+    NotByPassphrase,
+    /// Its encryption costs too much work.
+    #[error(
+        "its passphrase costs 2^{cost} steps, and 2^{most} is the most: encrypt it again with `age -p`"
+    )]
+    Cost {
+        /// Base-2 logarithm of its cost.
+        cost: u8,
+        /// The greatest cost.
+        most: u8,
+    },
+    /// The encrypted file is not as it was written.
+    #[error("it was cut or changed: restore it from a copy")]
+    Damaged,
+    /// It could not be encrypted.
+    #[error("it cannot be encrypted: {0}")]
+    Encryption(String),
+    /// A passphrase that cannot be used.
+    #[error("a passphrase is one line of 1 to 1024 bytes without control characters")]
+    InvalidPassphrase,
     /// It would be overwritten.
     #[error(
         "it is there already: take another name with --key, or use that key with `meshwork actor trust`"

@@ -1,13 +1,16 @@
 //! Key files of actors: mode 0600, and never written over another one.
 
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use meshwork_model::actor_key::{KEY_BYTES, MAX_KEY_FILE, SecretKey};
+use meshwork_model::actor_key::{KEY_BYTES, MAX_KEY_FILE, SecretKey, is_encrypted};
+use zeroize::Zeroizing;
 
 use super::error::{ContextError, KeyFileFault};
+use super::passphrase::Passphrase;
 
 /// Bits of a mode that let others in.
 const OTHERS: u32 = 0o077;
@@ -18,35 +21,92 @@ pub fn new_key() -> SecretKey {
     SecretKey::from_seed(&rand::random::<[u8; KEY_BYTES]>())
 }
 
-/// Reads a key file.
-///
-/// # Errors
-/// [`ContextError::KeyFile`]: it cannot be read, others may read it, or it is no key file.
-pub fn read_key(path: &Path) -> Result<SecretKey, ContextError> {
-    let read = || -> Result<SecretKey, KeyFileFault> {
-        let file = fs::File::open(path)?;
-        let about = file.metadata()?;
-        if !about.is_file() {
-            return Err(KeyFileFault::NoFile);
-        }
-        let mode = about.mode() & 0o777;
-        if mode & OTHERS != 0 {
-            return Err(KeyFileFault::Mode { mode });
-        }
-        let mut bytes = Vec::with_capacity(MAX_KEY_FILE + 1);
-        let most = u64::try_from(MAX_KEY_FILE).unwrap_or(u64::MAX) + 1;
-        file.take(most).read_to_end(&mut bytes)?;
-        Ok(SecretKey::from_file(&bytes)?)
-    };
-    read().map_err(|why| refused(path, why))
+/// A key file that was read. Its bytes are wiped from memory when it is dropped.
+pub struct KeyFile {
+    path: PathBuf,
+    bytes: Zeroizing<Vec<u8>>,
 }
 
-/// Writes a key file, with the folders that it stands in.
+impl KeyFile {
+    /// Reads a key file.
+    ///
+    /// # Errors
+    /// [`ContextError::KeyFile`]: it cannot be read, or others may read it.
+    pub fn open(path: &Path) -> Result<Self, ContextError> {
+        let bytes = read_private(path, MAX_KEY_FILE).map_err(|why| refused(path, why))?;
+        Ok(Self {
+            path: path.to_owned(),
+            bytes,
+        })
+    }
+
+    /// Returns whether the key is encrypted with a passphrase.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        is_encrypted(&self.bytes)
+    }
+
+    /// Returns the key. A passphrase is used only if the file is encrypted.
+    ///
+    /// # Errors
+    /// [`ContextError::KeyFile`]: the passphrase is missing or wrong, or the content is no key file.
+    pub fn key(&self, passphrase: Option<&Passphrase>) -> Result<SecretKey, ContextError> {
+        let read = || -> Result<SecretKey, KeyFileFault> {
+            match passphrase.filter(|_| self.is_encrypted()) {
+                Some(passphrase) => Ok(SecretKey::from_file(&passphrase.decrypt(&self.bytes)?)?),
+                None => Ok(SecretKey::from_file(&self.bytes)?),
+            }
+        };
+        read().map_err(|why| refused(&self.path, why))
+    }
+}
+
+impl fmt::Debug for KeyFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyFile({})", self.path.display())
+    }
+}
+
+/// Reads a key file that is not encrypted.
 ///
 /// # Errors
-/// [`ContextError::KeyFile`]: there is a file already, or the system does not let us.
-pub fn write_key(path: &Path, key: &SecretKey) -> Result<(), ContextError> {
+/// [`ContextError::KeyFile`]: it cannot be read, others may read it, it is encrypted, or it is no key file.
+pub fn read_key(path: &Path) -> Result<SecretKey, ContextError> {
+    KeyFile::open(path)?.key(None)
+}
+
+/// Reads a file that only its owner may read. Of a longer file than `most` bytes, one byte more is returned.
+pub(super) fn read_private(path: &Path, most: usize) -> Result<Zeroizing<Vec<u8>>, KeyFileFault> {
+    let file = fs::File::open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(KeyFileFault::NoFile);
+    }
+    let mode = about.mode() & 0o777;
+    if mode & OTHERS != 0 {
+        return Err(KeyFileFault::Mode { mode });
+    }
+    // A buffer that never grows leaves no copy behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(most + 2));
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a key file, and creates its folders. With a passphrase the file is encrypted.
+///
+/// # Errors
+/// [`ContextError::KeyFile`]: the file exists, cannot be encrypted, or the system refuses the write.
+pub fn write_key(
+    path: &Path,
+    key: &SecretKey,
+    passphrase: Option<&Passphrase>,
+) -> Result<(), ContextError> {
     let write = || -> Result<(), KeyFileFault> {
+        let text = match passphrase {
+            Some(passphrase) => Zeroizing::new(passphrase.encrypt(&key.to_file())?),
+            None => key.to_file(),
+        };
         if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
             fs::create_dir_all(folder)?;
         }
@@ -56,7 +116,7 @@ pub fn write_key(path: &Path, key: &SecretKey) -> Result<(), ContextError> {
             std::io::ErrorKind::AlreadyExists => KeyFileFault::Exists,
             _ => error.into(),
         })?;
-        file.write_all(key.to_file().as_bytes())?;
+        file.write_all(text.as_bytes())?;
         Ok(file.sync_all()?)
     };
     write().map_err(|why| refused(path, why))
@@ -80,10 +140,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/actor.key");
         let key = new_key();
-        write_key(&path, &key).unwrap();
+        write_key(&path, &key, None).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(read_key(&path).unwrap().public(), key.public());
-        let again = write_key(&path, &new_key()).unwrap_err().to_string();
+        let again = write_key(&path, &new_key(), None).unwrap_err().to_string();
         assert!(again.contains("is there already"), "{again}");
         assert_eq!(read_key(&path).unwrap().public(), key.public());
     }
@@ -92,7 +152,7 @@ mod tests {
     fn a_file_that_others_may_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("actor.key");
-        write_key(&path, &new_key()).unwrap();
+        write_key(&path, &new_key(), None).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let said = read_key(&path).unwrap_err().to_string();
         assert!(

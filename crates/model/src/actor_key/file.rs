@@ -28,7 +28,9 @@ pub enum InvalidKeyFile {
         len: usize,
     },
     /// The file is encrypted.
-    #[error("it is encrypted with a passphrase: give the passphrase")]
+    #[error(
+        "it is encrypted with a passphrase: write that into a file of mode 0600 and name it in MESHWORK_ACTOR_PASSPHRASE_FILE"
+    )]
     Encrypted,
     /// The file is not text, or its first line is not the header.
     #[error("it does not begin with {HEADER:?}: it is no key file, or one of a newer release")]
@@ -50,6 +52,13 @@ pub enum InvalidKeyFile {
     /// The public key is not that of the secret key.
     #[error("its public key is not that of its secret key: the file was changed")]
     Mismatch,
+}
+
+/// Returns whether these are the bytes of an encrypted key file, by their beginning.
+#[must_use]
+pub fn is_encrypted(bytes: &[u8]) -> bool {
+    let begins = |head: &&str| bytes.starts_with(head.as_bytes());
+    ENCRYPTED.iter().any(|head| begins(head))
 }
 
 impl SecretKey {
@@ -80,10 +89,7 @@ impl SecretKey {
     /// # Errors
     /// [`InvalidKeyFile`], with the line that is wrong.
     pub fn from_file(bytes: &[u8]) -> Result<Self, InvalidKeyFile> {
-        if ENCRYPTED
-            .iter()
-            .any(|head| bytes.starts_with(head.as_bytes()))
-        {
+        if is_encrypted(bytes) {
             return Err(InvalidKeyFile::Encrypted);
         }
         if bytes.len() > MAX_KEY_FILE {

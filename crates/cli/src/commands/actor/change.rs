@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use meshwork::context::{Node, read_key};
+use meshwork::context::{KeyFile, Node};
 use meshwork::model::actor_key::PublicKey;
 use meshwork::model::keys::context::ActorId;
 
@@ -10,7 +10,8 @@ use super::print_changed;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::identity::{IdentityArgs, made};
+use crate::identity::{IdentityArgs, made, unlocked};
+use crate::passphrase::NewPassphrase;
 
 /// Make an actor with a new key, and print his number
 ///
@@ -18,6 +19,7 @@ use crate::identity::{IdentityArgs, made};
 ///
 ///   meshwork actor create
 ///   meshwork actor create --key bob.key --id 12
+///   meshwork actor create --passphrase-prompt
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Create {
@@ -26,16 +28,19 @@ pub(crate) struct Create {
     id: Option<ActorId>,
     #[command(flatten)]
     identity: IdentityArgs,
+    #[command(flatten)]
+    passphrase: NewPassphrase,
 }
 
 impl Create {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let path = self.identity.path()?;
+        let passphrase = self.passphrase.read()?;
         let node = node(context).await?;
         if let Some(id) = self.id {
             free(&node, id).await?;
         }
-        let key = made(&path)?;
+        let key = made(&path, passphrase.as_ref())?;
         let actor = node.trust(key.public(), self.id).await?;
         print_changed(context, &actor, Some(path.display().to_string()))?;
         Ok(Exit::DONE)
@@ -76,7 +81,7 @@ impl Trust {
         let file = Path::new(&self.key);
         let key: PublicKey = match self.key.parse() {
             Ok(key) => key,
-            Err(_) if file.exists() => read_key(file)?.public(),
+            Err(_) if file.exists() => unlocked(file)?.0.public(),
             Err(source) => {
                 let text = &self.key;
                 return Err(CommandError::usage(format_args!(
@@ -92,7 +97,7 @@ impl Trust {
 
 /// Give an actor a new key; the old one counts for 7 days more
 ///
-/// The new key goes into the key file. The old one stays beside it, in a file that ends with .old.
+/// The new key goes into the key file, encrypted with the same passphrase if the old one is. The old one stays beside it, in a file that ends with .old.
 ///
 ///   meshwork actor rotate
 #[derive(Debug, clap::Args)]
@@ -105,12 +110,13 @@ pub(crate) struct Rotate {
 impl Rotate {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let path = self.identity.path()?;
-        let (node, me) = self.identity.open(context).await?;
+        let client = context.client().await?;
+        let (node, me, passphrase) = self.identity.unlock(&client).await?;
         // First the new file under another name: a command that is killed between two steps loses no key.
         let (new, old) = (beside(&path, "new"), beside(&path, "old"));
         let key = match new.exists() {
-            true => read_key(&new)?,
-            false => made(&new)?,
+            true => KeyFile::open(&new)?.key(passphrase.as_ref())?,
+            false => made(&new, passphrase.as_ref())?,
         };
         let actor = node.rotate(me.id(), key.public()).await?;
         let moved = std::fs::rename(&path, &old).and_then(|()| std::fs::rename(&new, &path));

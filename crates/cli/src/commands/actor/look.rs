@@ -19,7 +19,13 @@ pub(crate) struct List {}
 impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let node = Node::of(context.client().await?.broker());
-        print(context, &node.actors().await?)
+        let actors = node.actors().await?;
+        let listed = actors.into_iter().map(|actor| Listed {
+            actor,
+            key_file_encrypted: None,
+        });
+        context.out.rows(listed)?;
+        Ok(Exit::DONE)
     }
 }
 
@@ -39,37 +45,49 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let actor = match self.id {
-            Some(id) => Node::of(context.client().await?.broker()).actor(id).await?,
+        let client = context.client().await?;
+        let listed = match self.id {
+            Some(id) => Listed {
+                actor: Node::of(client.broker()).actor(id).await?,
+                key_file_encrypted: None,
+            },
             None => {
-                let (node, me) = self.identity.open(context).await?;
-                node.actor(me.id()).await?
+                let (node, me, passphrase) = self.identity.unlock(&client).await?;
+                Listed {
+                    actor: node.actor(me.id()).await?,
+                    key_file_encrypted: Some(passphrase.is_some()),
+                }
             }
         };
-        print(context, &[actor])
+        context.out.rows([listed])?;
+        Ok(Exit::DONE)
     }
 }
 
-fn print(context: &mut Context, actors: &[Actor]) -> Result<Exit, CommandError> {
-    context.out.rows(actors.iter().map(Listed))?;
-    Ok(Exit::DONE)
+/// An actor, and whether the key file of whoever asks is encrypted.
+#[derive(Debug, Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    actor: Actor,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_file_encrypted: Option<bool>,
 }
 
-#[derive(Debug, Serialize)]
-struct Listed<'a>(&'a Actor);
-
-impl Row for Listed<'_> {
+impl Row for Listed {
     fn columns() -> Vec<Column> {
         Column::named(["id", "public key", "created", "state"], &["id"])
     }
 
     fn cells(&self) -> Vec<String> {
-        let actor = self.0;
-        let state = match (actor.revoked_at, actor.old_until) {
+        let actor = &self.actor;
+        let mut state = match (actor.revoked_at, actor.old_until) {
             (Some(at), _) => format!("revoked {}", when(at)),
             (None, Some(until)) => format!("old key until {}", when(until)),
             (None, None) => "trusted".to_owned(),
         };
+        if self.key_file_encrypted == Some(true) {
+            state.push_str(", key file encrypted");
+        }
         let (id, key) = (actor.id.to_string(), actor.pubkey.to_string());
         vec![id, key, when(actor.created_at), state]
     }

@@ -1,0 +1,184 @@
+//! Passphrases of key files, and their encryption in the format of `age` (scrypt and ChaCha20-Poly1305).
+
+use std::fmt;
+use std::path::Path;
+
+use age::DecryptError;
+use age::scrypt;
+use age::secrecy::{ExposeSecret, SecretString};
+use zeroize::Zeroizing;
+
+use super::error::{ContextError, KeyFileFault};
+use super::key_file::read_private;
+
+/// Greatest length of a passphrase, in bytes.
+pub const MAX_PASSPHRASE: usize = 1024;
+/// Base-2 logarithm of the cost of new files: 64 MiB and some tenths of a second for each guess, and for each command.
+const COST: u8 = 16;
+/// The greatest cost of a file that is read: the default of the command `age`. It takes 256 MiB.
+const MAX_COST: u8 = 18;
+
+/// The passphrase of a key file. It is wiped from memory when it is dropped, and `Debug` does not show it.
+#[derive(Clone)]
+pub struct Passphrase(SecretString);
+
+impl Passphrase {
+    /// Returns the passphrase of a text.
+    ///
+    /// # Errors
+    /// [`KeyFileFault::InvalidPassphrase`]: it is empty, longer than [`MAX_PASSPHRASE`], or has a control character.
+    pub fn new(text: &str) -> Result<Self, KeyFileFault> {
+        if text.is_empty() || text.len() > MAX_PASSPHRASE || text.contains(char::is_control) {
+            return Err(KeyFileFault::InvalidPassphrase);
+        }
+        Ok(Self(SecretString::from(text)))
+    }
+
+    /// Reads a passphrase from a file of one line.
+    ///
+    /// # Errors
+    /// [`ContextError::PassphraseFile`]: the file cannot be read, others may read it, or its content is no passphrase.
+    pub fn from_file(path: &Path) -> Result<Self, ContextError> {
+        let read = || {
+            // Two bytes more than the longest passphrase, for the end of its line.
+            let bytes = read_private(path, MAX_PASSPHRASE + 2)?;
+            let text = std::str::from_utf8(&bytes).map_err(|_| KeyFileFault::InvalidPassphrase)?;
+            let line = text.strip_suffix('\n').unwrap_or(text);
+            Self::new(line.strip_suffix('\r').unwrap_or(line))
+        };
+        read().map_err(|why| ContextError::PassphraseFile {
+            path: path.to_owned(),
+            why,
+        })
+    }
+
+    /// Returns whether both are the same, for a passphrase that is typed twice.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.expose_secret() == other.0.expose_secret()
+    }
+
+    /// Encrypts a text.
+    pub(super) fn encrypt(&self, text: &str) -> Result<String, KeyFileFault> {
+        let mut recipient = scrypt::Recipient::new(self.0.clone());
+        recipient.set_work_factor(COST);
+        let encrypted = age::encrypt_and_armor(&recipient, text.as_bytes());
+        encrypted.map_err(|error| KeyFileFault::Encryption(error.to_string()))
+    }
+
+    /// Decrypts a file.
+    pub(super) fn decrypt(&self, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyFileFault> {
+        let mut identity = scrypt::Identity::new(self.0.clone());
+        identity.set_max_work_factor(MAX_COST);
+        match age::decrypt(&identity, bytes) {
+            Ok(text) => Ok(Zeroizing::new(text)),
+            Err(DecryptError::DecryptionFailed) => Err(KeyFileFault::WrongPassphrase),
+            Err(DecryptError::NoMatchingKeys) => Err(KeyFileFault::NotByPassphrase),
+            Err(DecryptError::ExcessiveWork { required, .. }) => Err(KeyFileFault::Cost {
+                cost: required,
+                most: MAX_COST,
+            }),
+            Err(_) => Err(KeyFileFault::Damaged),
+        }
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::key_file::{KeyFile, new_key, write_key};
+    use super::*;
+
+    fn refused(file: &Path, passphrase: &Passphrase) -> String {
+        let file = KeyFile::open(file).unwrap();
+        file.key(Some(passphrase)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_key_comes_back_with_its_passphrase_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("actor.key");
+        let (key, right) = (new_key(), Passphrase::new("right horse").unwrap());
+        write_key(&path, &key, Some(&right)).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(
+            text.starts_with("-----BEGIN AGE ENCRYPTED FILE-----"),
+            "{text}"
+        );
+        assert!(!text.contains("secret"), "{text}");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        let file = KeyFile::open(&path).unwrap();
+        assert!(file.is_encrypted());
+        assert_eq!(file.key(Some(&right)).unwrap().public(), key.public());
+        let none = file.key(None).unwrap_err().to_string();
+        assert!(none.contains("MESHWORK_ACTOR_PASSPHRASE_FILE"), "{none}");
+        let wrong = refused(&path, &Passphrase::new("wrong horse").unwrap());
+        assert!(wrong.contains("another passphrase"), "{wrong}");
+        assert!(!wrong.contains("horse"), "{wrong}");
+    }
+
+    #[test]
+    fn a_changed_or_costly_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("actor.key");
+        let right = Passphrase::new("right").unwrap();
+        write_key(&path, &new_key(), Some(&right)).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &text[..text.len() / 2]).unwrap();
+        let cut = refused(&path, &right);
+        assert!(cut.contains("was cut or changed"), "{cut}");
+        // Refused before the work is done: 2^40 would never end.
+        let costly = "age-encryption.org/v1\n-> scrypt AAAAAAAAAAAAAAAAAAAAAA 40\n\
+                      AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n\
+                      --- AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n0123456789abcdef";
+        fs::write(&path, costly).unwrap();
+        let costly = refused(&path, &right);
+        assert!(costly.contains("2^40"), "{costly}");
+        // What is encrypted has to be a key file.
+        fs::write(&path, right.encrypt("other").unwrap()).unwrap();
+        let other = refused(&path, &right);
+        assert!(other.contains("is no key file"), "{other}");
+    }
+
+    #[test]
+    fn a_passphrase_file_is_one_private_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("phrase");
+        let write = |text: &str, mode| {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let plain = Passphrase::new("two words ").unwrap();
+        for text in ["two words ", "two words \n", "two words \r\n"] {
+            write(text, 0o600);
+            assert!(
+                Passphrase::from_file(&path).unwrap().is_same(&plain),
+                "{text:?}"
+            );
+        }
+        assert!(!plain.is_same(&Passphrase::new("two words").unwrap()));
+        for text in ["", "\n", "tw\no\n", &"x".repeat(MAX_PASSPHRASE + 1)] {
+            write(text, 0o600);
+            let said = Passphrase::from_file(&path).unwrap_err().to_string();
+            assert!(
+                said.contains("one line") && said.contains("phrase"),
+                "{said}"
+            );
+        }
+        write("two words", 0o644);
+        let said = Passphrase::from_file(&path).unwrap_err().to_string();
+        assert!(said.contains("mode 644") && !said.contains("two"), "{said}");
+        assert!(!format!("{plain:?}").contains("two"));
+    }
+}
