@@ -158,9 +158,9 @@ on_each_store! {
         assert!(open.contains("right") && open.contains("mode 640"), "{open}");
         std::fs::set_permissions(&right, PermissionsExt::from_mode(0o600)).unwrap();
         assert_eq!(ground.run(&["context", "list", "--json"]).ok().stdout, "", "nothing was made");
-        // No terminal: nobody is asked, and no key is made.
-        let asked = ground.run(&["actor", "create", "--key", "bob.key", "--passphrase-prompt"]).exits(2).stderr;
-        assert!(asked.contains("--passphrase-file") && !ground.path("bob.key").exists(), "{asked}");
+        // No terminal: there is no prompt, and no key is made.
+        let refused = ground.run(&["actor", "create", "--key", "bob.key", "--passphrase-prompt"]).exits(2).stderr;
+        assert!(refused.contains("--passphrase-file") && !ground.path("bob.key").exists(), "{refused}");
         with(Some(&right), &["context", "create"]).ok();
         // The next key has the same passphrase.
         with(Some(&right), &["actor", "rotate"]).ok();

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use meshwork_model::actor_key::{KEY_BYTES, MAX_KEY_FILE, SecretKey, is_encrypted};
@@ -11,9 +11,7 @@ use zeroize::Zeroizing;
 
 use super::error::{ContextError, KeyFileFault};
 use super::passphrase::Passphrase;
-
-/// Bits of a mode that let others in.
-const OTHERS: u32 = 0o077;
+use super::private_file::read_private;
 
 /// A new key, of the system's random bytes.
 #[must_use]
@@ -75,24 +73,6 @@ pub fn read_key(path: &Path) -> Result<SecretKey, ContextError> {
     KeyFile::open(path)?.key(None)
 }
 
-/// Reads a file that only its owner may read. Of a longer file than `most` bytes, one byte more is returned.
-pub(super) fn read_private(path: &Path, most: usize) -> Result<Zeroizing<Vec<u8>>, KeyFileFault> {
-    let file = fs::File::open(path)?;
-    let about = file.metadata()?;
-    if !about.is_file() {
-        return Err(KeyFileFault::NoFile);
-    }
-    let mode = about.mode() & 0o777;
-    if mode & OTHERS != 0 {
-        return Err(KeyFileFault::Mode { mode });
-    }
-    // A buffer that never grows leaves no copy behind.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(most + 2));
-    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
-    file.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// Writes a key file, and creates its folders. With a passphrase the file is encrypted.
 ///
 /// # Errors
@@ -131,7 +111,7 @@ fn refused(path: &Path, why: KeyFileFault) -> ContextError {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use super::*;
 

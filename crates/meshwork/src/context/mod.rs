@@ -16,6 +16,9 @@ mod node;
 mod origin;
 mod outbox_watch;
 mod passphrase;
+#[cfg(test)]
+mod passphrase_tests;
+mod private_file;
 mod runners;
 mod send;
 mod take_up;

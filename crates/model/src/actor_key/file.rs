@@ -58,7 +58,7 @@ pub enum InvalidKeyFile {
 #[must_use]
 pub fn is_encrypted(bytes: &[u8]) -> bool {
     let begins = |head: &&str| bytes.starts_with(head.as_bytes());
-    ENCRYPTED.iter().any(|head| begins(head))
+    ENCRYPTED.iter().any(begins)
 }
 
 impl SecretKey {

@@ -31,13 +31,13 @@ const MAX_CHANGE: usize = 160;
 /// Greatest number of lines with private words and of comments that begin with a question, by folder. Lower a limit
 /// when lines are rewritten; a folder that is not named has none.
 const LIMITS: &[(&str, usize, usize)] = &[
-    ("crates/broker", 213, 9),
+    ("crates/broker", 211, 7),
     ("crates/cli", 349, 259),
     ("crates/conformance", 342, 0),
-    ("crates/embedded", 22, 2),
+    ("crates/embedded", 20, 2),
     ("crates/fuzz", 0, 0),
-    ("crates/meshwork", 723, 556),
-    ("crates/model", 40, 0),
+    ("crates/meshwork", 678, 555),
+    ("crates/model", 37, 0),
     ("crates/scenarios", 117, 0),
     ("crates/test-servers", 0, 0),
     ("xtask", 9, 0),
