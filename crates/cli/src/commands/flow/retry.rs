@@ -24,7 +24,7 @@ use crate::out::note;
 pub(crate) struct Retry {
     /// The flow's number
     id: FlowId,
-    /// The jobs to start at, as fetch,parse; parse[3] is one item of a `foreach`
+    /// The jobs to start at, as `fetch,parse`; `parse[3]` is one item of a `foreach`
     #[arg(long, required = true, value_delimiter = ',', value_name = "JOB,…")]
     from: Vec<Start>,
     /// Expand each `foreach` that is named anew, instead of running the items that did not finish
