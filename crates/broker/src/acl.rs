@@ -10,7 +10,7 @@ use crate::conn::Conn;
 
 /// Every command that Meshwork sends, inside and outside of scripts, as an example for a key `K`. The tests run all
 /// verbs as a user with exactly these rights.
-const COMMANDS: [&str; 64] = [
+const COMMANDS: [&str; 65] = [
     "blmove K K LEFT RIGHT 1",
     "blpop K 1",
     "client|id",
@@ -43,6 +43,7 @@ const COMMANDS: [&str; 64] = [
     "lrange K 0 1",
     "lrem K 0 v",
     "ltrim K 0 1",
+    "persist K",
     "pexpire K 1",
     "ping",
     "role",

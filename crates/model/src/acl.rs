@@ -157,7 +157,7 @@ const OF_READERS: [&str; 24] = [
 ];
 
 /// Commands of Meshwork's client and worker, inside and outside of scripts.
-const OF_OURS: [&str; 61] = [
+const OF_OURS: [&str; 62] = [
     "blmove",
     "blpop",
     "client|unblock",
@@ -188,6 +188,7 @@ const OF_OURS: [&str; 61] = [
     "lrange",
     "lrem",
     "ltrim",
+    "persist",
     "pexpire",
     "role",
     "rpop",
