@@ -4,18 +4,19 @@
 use meshwork_broker::context::{Commit, Committed};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::{
-    Context, LogLevel, Message, MessageEvent, MessageStatus, MessageType, Unsigned, field,
+    LogLevel, Message, MessageEvent, MessageStatus, MessageType, Unsigned, field,
 };
 use meshwork_model::context::{NodeId, limits};
-use meshwork_model::envelope::{Keyring, Kind, Receiver, SKEW, open};
+use meshwork_model::envelope::{Keyring, Kind, Receiver, Refusal, SKEW, open};
 use meshwork_model::keys::context::{Counter, MessageKey};
 
 use super::audit::Change;
 use super::message::{MessageView, after, logs_with};
-use super::{ContextError, ContextHandle, Delivery, Node, Parcel, TRIES};
+use super::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel, TRIES};
 
-/// How long the origin of a message is remembered, in milliseconds: as long as its envelope may be taken, and an hour.
-const ORIGIN_FOR_MS: u64 = (limits::MAX_MESSAGE_TIMEOUT as u64 + SKEW + 3_600) * 1_000;
+/// How long the origin of a message is remembered, in milliseconds: as long as its envelope may be taken (the sender's
+/// clock may be ahead by `SKEW`, and `SKEW` is allowed after the expiry), and an hour.
+const ORIGIN_FOR_MS: u64 = (limits::MAX_MESSAGE_TIMEOUT as u64 + 2 * SKEW + 3_600) * 1_000;
 
 impl Node {
     /// Takes a message for one of the node's contexts.
@@ -57,8 +58,7 @@ impl ContextHandle {
         if message.is_result() && self.expects(parcel).await? {
             return Ok(None);
         }
-        let context = self.record().await?;
-        if let Some(reason) = self.unsealed(me, message, &context).await? {
+        if let Some(reason) = self.unsealed(me, message, Some(&parcel.origin)).await? {
             return Ok(Some(reason));
         }
         let object = match message.message_type {
@@ -88,17 +88,19 @@ impl ContextHandle {
         }))
     }
 
-    /// Why the envelope of a message is not taken, or its lack.
+    /// Why the envelope of a message is not taken, or its lack. One that came over a transport has an origin: it has to
+    /// be the signed one, since each origin is stored once. Otherwise an envelope in a second message would count again.
     pub(super) async fn unsealed(
         &self,
         me: NodeId,
         message: &Message,
-        context: &Context,
+        origin: Option<&Origin>,
     ) -> Result<Option<String>, ContextError> {
         let Some(envelope) = &message.envelope else {
             let reason =
                 "it has no signed envelope, and the context takes none without (unsigned: refuse)";
-            return Ok((context.unsigned == Unsigned::Refuse).then(|| reason.to_owned()));
+            let refused = self.record().await?.unsigned == Unsigned::Refuse;
+            return Ok(refused.then(|| reason.to_owned()));
         };
         let actor = match self.node().actor(message.caller_id).await {
             Ok(actor) => actor,
@@ -115,12 +117,16 @@ impl ContextHandle {
             types: &[Kind::of(message).payload_type()],
         };
         let now = u64::from(self.node().now().await?);
+        let refused = |refusal: Refusal| Some(format!("{}: {refusal}", refusal.code()));
         Ok(match open(envelope.as_bytes(), &receiver, &keys, now) {
-            Err(refusal) => Some(format!("{}: {refusal}", refusal.code())),
-            Ok(opened) => {
-                let difference = opened.body.difference(message);
-                difference.map(|field| format!("tampered: `{field}` is not what was signed"))
-            }
+            Err(refusal) => refused(refusal),
+            Ok(opened) => match opened.body.difference(message) {
+                Some(field) => Some(format!("tampered: `{field}` is not what was signed")),
+                None if origin.is_some_and(|it| *it != Origin::signed(&opened.body)) => {
+                    refused(Refusal::Replayed)
+                }
+                None => None,
+            },
         })
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use meshwork_model::context::NodeId;
+use meshwork_model::envelope::Body;
 use meshwork_model::keys::context::{ContextId, MessageKey};
 
 /// Bytes of a nonce, in hexadecimal digits.
@@ -26,6 +27,18 @@ pub struct Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("write NODE/CONTEXT/CALLER:ID/NONCE")]
 pub struct InvalidOrigin;
+
+impl Origin {
+    /// Returns the origin that an envelope was signed for.
+    pub(super) fn signed(body: &Body) -> Self {
+        Self {
+            node: body.src.node,
+            context: body.src.context,
+            message: body.id,
+            nonce: body.nonce.to_string(),
+        }
+    }
+}
 
 /// Returns whether a text is a nonce.
 pub(super) fn is_nonce(text: &str) -> bool {

@@ -125,7 +125,7 @@ impl ContextHandle {
         // Any other counts as said by whoever may write in this database, who could have stored its jobs himself.
         let refused = match view.origin {
             Some(_) => None,
-            None => self.unsealed(node, message, &self.record().await?).await?,
+            None => self.unsealed(node, message, None).await?,
         };
         if let Some(reason) = refused.or_else(|| self.unfit(message)) {
             return self

@@ -4,19 +4,17 @@
 //! content is read only after its signatures were verified with keys that are trusted here. The sender names himself,
 //! but never the key for the check. The caller passes in time and keys.
 //!
-//! [`Body::seal`] creates an envelope, [`open`] reads one, and [`ReplayWindow`] refuses envelopes that were received
-//! before.
+//! [`Body::seal`] creates an envelope, and [`open`] reads one. An envelope that is sent again is detected where messages
+//! are stored: its source, message and nonce are the origin of exactly one message.
 
 mod body;
 mod dsse;
 mod json;
 mod keyring;
-mod replay;
 
 pub use body::{Blob, Body, Destination, Kind, Nonce, Source};
 pub use dsse::pae;
 pub use keyring::{Keyring, TrustedKey};
-pub use replay::{MAX_SEEN, ReplayWindow};
 
 use crate::actor_key::KeyBytes;
 use crate::context::NodeId;
@@ -28,7 +26,7 @@ pub const MAX_BODY: usize = 1024 * 1024;
 pub const MAX_ENVELOPE: usize = MAX_BODY.div_ceil(3) * 4 + 4096;
 /// Greatest number of signatures; each costs a verification. An actor who changes his key has two.
 pub const MAX_SIGNATURES: usize = 4;
-/// Greatest time between creation and expiry, in seconds (7 days). Nonces are remembered for as long.
+/// Greatest time between creation and expiry, in seconds (7 days). Origins of messages are remembered for longer.
 pub const MAX_LIFE: u64 = 7 * 24 * 3600;
 /// Greatest difference of the clocks of two nodes, in seconds (5 minutes), in either direction.
 pub const SKEW: u64 = 300;
@@ -137,14 +135,9 @@ pub enum Refusal {
         /// Time of creation, in seconds since 1970.
         at: u64,
     },
-    /// The envelope was received before.
-    #[error("the envelope has come before")]
+    /// The envelope belongs to another message: it is used a second time.
+    #[error("the envelope was signed for another message: each message needs its own")]
     Replayed,
-    /// The replay window is full, so that a replay could not be detected.
-    #[error(
-        "{MAX_SEEN} envelopes are remembered, and none of them has expired: send it again later"
-    )]
-    TooMany,
 }
 
 impl Refusal {
@@ -164,7 +157,6 @@ impl Refusal {
             Self::Expired { .. } => "expired",
             Self::FromTheFuture { .. } => "future",
             Self::Replayed => "replay",
-            Self::TooMany => "busy",
         }
     }
 }
@@ -180,8 +172,7 @@ pub struct Receiver<'a> {
     pub types: &'a [PayloadType],
 }
 
-/// An envelope with valid signatures, destination and time. [`ReplayWindow::admit`] checks whether it was received
-/// before.
+/// An envelope with valid signatures, destination and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
     /// Signer, by his number on this node.

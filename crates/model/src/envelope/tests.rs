@@ -276,22 +276,6 @@ fn time_is_looked_at_with_some_room() {
 }
 
 #[test]
-fn what_has_come_is_known_until_it_expires() {
-    let mut window = ReplayWindow::default();
-    let envelope = sealed(&body());
-    let first = opened(&envelope).unwrap();
-    assert_eq!(window.admit(&first, NOW), Ok(()));
-    assert_eq!(
-        window.admit(&opened(&envelope).unwrap(), NOW),
-        Err(Refusal::Replayed)
-    );
-    // After the window the envelope itself is refused.
-    let later = first.body.expires_at + SKEW + 1;
-    let read = open(envelope.as_bytes(), ALL, &keyring(), later);
-    assert_eq!(read.unwrap_err().code(), "expired");
-}
-
-#[test]
 fn sizes_are_looked_at_first() {
     let large = " ".repeat(MAX_ENVELOPE + 1);
     assert_eq!(code(&large), "too_large");
