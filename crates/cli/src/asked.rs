@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use meshwork::JobRequest;
-use meshwork::model::job::OnFailure;
 use meshwork::model::job::limits::MAX_RETRIES;
+use meshwork::model::job::{OnFailure, Tag};
 use meshwork::model::name::{Group, Instance, JobId, RoutingKey, ScriptType};
 use meshwork::model::route::{Fallback, Priority};
 
@@ -52,6 +52,10 @@ pub(crate) struct Asked {
         allow_hyphen_values = true
     )]
     pub(crate) priority: Priority,
+    /// A label of the job, by which lists find it; may be given several times: up to 10, each 1 to 64 of the characters
+    /// A-Z a-z 0-9 . _ : / -. Jobs that it submits have it too
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<Tag>,
     /// Not before this job has ended; may be given several times. The script finds its result by the id, or by NAME
     #[arg(long, value_name = "[NAME=]ID", value_parser = value::prerequisite)]
     pub(crate) depends_on: Vec<(Option<String>, JobId)>,
@@ -149,6 +153,9 @@ impl Asked {
             .env(self.env.iter().cloned().collect());
         for of in &self.depends_on {
             request = after(request, of.clone());
+        }
+        for tag in &self.tags {
+            request = request.tag(tag.clone());
         }
         if let Some(timeout) = self.prerequisite_timeout {
             request = request.prerequisite_timeout(timeout);

@@ -1,5 +1,6 @@
 //! Options that choose among jobs or dead letters, the same for every command that takes many.
 
+use meshwork::model::job::Tag;
 use meshwork::model::keys::hero::Hero;
 use meshwork::model::name::{BatchId, Group, RoutingKey, ScriptType};
 use meshwork::{Client, JobFilter, JobState};
@@ -41,6 +42,9 @@ pub(crate) struct Select {
     /// Only those of this key
     #[arg(long)]
     key: Option<String>,
+    /// Only those with this tag; may be given several times: those with all of them
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<Tag>,
     /// Only members of this batch
     #[arg(long, value_name = "BATCH")]
     batch: Option<BatchId>,
@@ -63,13 +67,14 @@ pub(crate) struct Select {
 }
 
 /// The names of all these options, for rules about them.
-pub(crate) const OPTIONS: [&str; 12] = [
+pub(crate) const OPTIONS: [&str; 13] = [
     "script_type",
     "group",
     "route",
     "queue",
     "status",
     "key",
+    "tags",
     "batch",
     "reason",
     "error",
@@ -103,6 +108,7 @@ impl Select {
             queue,
             status: self.status,
             key: self.key.clone(),
+            tags: self.tags.clone(),
             batch: self.batch.clone(),
             parent: None,
             reason: self.reason.clone(),

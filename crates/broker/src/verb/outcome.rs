@@ -10,7 +10,7 @@ use super::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
 /// Fields for a list of jobs: route and outcome, in a few short fields.
-const SUMMARY: [&str; 36] = [
+const SUMMARY: [&str; 37] = [
     field::FLOW,
     field::ID,
     field::STATUS,
@@ -42,6 +42,7 @@ const SUMMARY: [&str; 36] = [
     field::PROGRESS,
     field::RUN_AT,
     field::KEY,
+    field::TAGS,
     field::UNIQUE,
     field::BATCH,
     field::PARENT,

@@ -52,8 +52,14 @@ pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String
     hash.part(script.script_type.as_str());
     hash.part(asked.group.as_ref().map_or("", |group| group.as_str()));
     hash.part(format!("{:?} {}", asked.timeout, asked.retries));
-    let (priority, alone) = (asked.priority, asked.exclusive);
-    hash.part(format!("{:?} {priority} {alone}", asked.backoff));
+    let Asked {
+        priority,
+        exclusive,
+        backoff,
+        tags,
+        ..
+    } = asked;
+    hash.part(format!("{backoff:?} {priority} {exclusive}"));
     for (name, id) in &asked.depends_on {
         hash.part(id.as_str());
         if let Some(name) = name {
@@ -63,6 +69,9 @@ pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String
     hash.part(asked.on_failure.as_str());
     if let Some(timeout) = asked.prerequisite_timeout {
         hash.part(format!("{timeout:?}"));
+    }
+    for tag in tags {
+        hash.part(format!("tag {tag}"));
     }
     let mut env = asked.env.clone();
     env.sort();
@@ -144,6 +153,7 @@ mod tests {
             retries: 0,
             backoff: None,
             priority: Default::default(),
+            tags: Vec::new(),
             depends_on: Vec::new(),
             on_failure: Default::default(),
             prerequisite_timeout: None,
@@ -181,7 +191,12 @@ mod tests {
             depends_on: vec![(None, "j".parse().unwrap())],
             ..asked(&[])
         };
+        let tagged = Asked {
+            tags: vec!["t".parse().unwrap()],
+            ..asked(&[])
+        };
         for other in [
+            digest(&script("1"), &tagged, &inputs),
             digest(&script("1"), &urgent, &inputs),
             digest(&script("1"), &later, &inputs),
             digest(&script("2"), &asked(&[]), &inputs),

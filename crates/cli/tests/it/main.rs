@@ -57,6 +57,7 @@ mod run;
 mod sandbox;
 mod schedule;
 mod secrets;
+mod tags;
 mod tls;
 mod trace;
 mod transfer;

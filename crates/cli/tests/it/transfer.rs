@@ -63,7 +63,9 @@ fn fill(ground: &Ground, jobs: usize) {
         .ok();
     for more in [
         &["--id", "late", "--delay", "1h", "--unique", "name"][..],
-        &["--id", "tenant", "--key", "a"],
+        &[
+            "--id", "tenant", "--key", "a", "--tag", "team:a", "--tag", "x",
+        ],
         &["--id", "after", "--depends-on", "first=tenant"],
     ] {
         let file = if more.contains(&"after") {

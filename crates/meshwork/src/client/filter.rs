@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use meshwork_broker::{DeadLetter, MAX_ITEMS};
-use meshwork_model::job::Job;
+use meshwork_model::job::{Job, Tag};
 use meshwork_model::name::{BatchId, Group, JobId, RoutingKey, ScriptType};
 use meshwork_model::state::Status;
 use meshwork_model::time;
@@ -77,6 +77,8 @@ pub struct JobFilter {
     pub status: Option<JobState>,
     /// Only jobs of this key.
     pub key: Option<String>,
+    /// Only jobs with each of these tags.
+    pub tags: Vec<Tag>,
     /// Only members of this batch.
     pub batch: Option<BatchId>,
     /// Only children of this job.
@@ -127,6 +129,7 @@ impl JobFilter {
             && is(self.group.as_ref().map(Group::as_str), job.group.as_deref())
             && self.includes_route(job)
             && is(self.key.as_deref(), job.key.as_deref())
+            && (self.tags.iter()).all(|tag| job.tags.iter().any(|has| has == tag.as_str()))
             && is(
                 self.batch.as_ref().map(BatchId::as_str),
                 job.batch.as_deref(),

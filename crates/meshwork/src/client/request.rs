@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use meshwork_model::batch::Membership;
 use meshwork_model::job::limits::MAX_TIMEOUT;
-use meshwork_model::job::{Invalid, NewJob, OnDuplicate, OnFailure, Unique, Until, When};
+use meshwork_model::job::{Invalid, NewJob, OnDuplicate, OnFailure, Tag, Unique, Until, When};
 use meshwork_model::name::{BatchId, Group, Instance, JobId, RoutingKey, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::bindings::Bindings;
@@ -165,6 +165,14 @@ impl JobRequest {
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.job.key = Some(key.into());
+        self
+    }
+
+    /// A label by which lists find it ([`JobFilter::tags`](crate::JobFilter)); may be said of up to 10. Jobs that its runs
+    /// submit have it too.
+    #[must_use]
+    pub fn tag(mut self, tag: Tag) -> Self {
+        self.job.tags.insert(tag);
         self
     }
 

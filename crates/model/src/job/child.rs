@@ -12,8 +12,8 @@ use crate::route::{Priority, Route};
 use crate::secret::EnvVars;
 use crate::trace::TraceContext;
 
-/// A child as its parent's run submits it. Options that are not set have the defaults of any job. Caller, context and
-/// trace are the parent's; the environment is not inherited.
+/// A child as its parent's run submits it. Options that are not set have the defaults of any job. Caller, context, tags
+/// and trace are the parent's; the environment is not inherited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewChild {
     /// Text of the script, or the text for a handler in Rust.
@@ -118,6 +118,9 @@ impl NewChild {
         job.retries = self.retries.unwrap_or(job.retries);
         job.timeout = self.timeout.unwrap_or(job.timeout);
         job.key.clone_from(&self.key);
+        // Another program may have written more, or other texts.
+        let tags = parent.tags.iter().filter_map(|tag| tag.parse().ok());
+        job.tags = tags.take(limits::MAX_TAGS).collect();
         job.env_vars = self.env_vars.clone();
         job.trace = trace;
         job.check()?;
@@ -223,6 +226,7 @@ mod tests {
             ("caller_id", "me"),
             ("context_id", "here"),
             ("env_vars", r#"{"A":"b"}"#),
+            ("mw_tags", "nightly ä team:a"),
         ];
         Job::from_fields(
             id,
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_what_it_is_given_and_its_parents_caller_and_context() {
+    fn it_has_what_it_is_given_and_its_parents_caller_context_and_tags() {
         let child = NewChild {
             delay_ms: Some(1500),
             retries: Some(2),
@@ -259,6 +263,8 @@ mod tests {
             (job.caller_id.as_str(), job.context_id.as_str()),
             ("me", "here")
         );
+        let tags: Vec<_> = job.tags.iter().map(super::super::Tag::as_str).collect();
+        assert_eq!(tags, ["nightly", "team:a"]);
         assert!(job.env_vars.is_empty(), "{:?}", job.env_vars);
         assert_eq!(
             (job.when, job.retries, job.timeout),

@@ -62,6 +62,8 @@ pub mod field {
     pub const STARTED: &str = "mw_started";
     /// Own: concurrency key, for fair queues and limits.
     pub const KEY: &str = "mw_key";
+    /// Own: tags, with blanks between them.
+    pub const TAGS: &str = "mw_tags";
     /// Own: sequence number among jobs with a key.
     pub const SEQ: &str = "mw_seq";
     /// Own: queue in which the job occupies a slot.

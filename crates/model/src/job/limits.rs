@@ -35,6 +35,8 @@ pub const MAX_DEPTH: u32 = 8;
 pub const MAX_DELAY_MS: u64 = 10 * 366 * 86_400_000;
 /// Greatest length of a concurrency key and of a unique name, in bytes. They are parts of key names.
 pub const MAX_KEY: usize = 256;
+/// Greatest number of tags of a job. Lists read them of each job.
+pub const MAX_TAGS: usize = 10;
 /// Greatest first backoff, in milliseconds (1 hour).
 pub const MAX_BACKOFF_MS: u64 = 3_600_000;
 /// Greatest delay that a run may request before the next one: 7 days, like the greatest timeout.

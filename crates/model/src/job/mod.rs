@@ -10,6 +10,7 @@ mod membership;
 mod new;
 mod prerequisite;
 mod record;
+mod tag;
 mod wish;
 
 pub use child::{ChildDigest, InvalidChild, NewChild, child_id};
@@ -19,6 +20,7 @@ pub use membership::Membership;
 pub use new::{Invalid, NewJob};
 pub use prerequisite::{OnFailure, UnknownOnFailure, is_input_name};
 pub use record::{Job, text};
+pub use tag::{InvalidTag, Tag};
 pub(crate) use wish::name_fault;
 pub use wish::{OnDuplicate, Unique, UnknownPolicy, Until, When};
 

@@ -1,10 +1,10 @@
 //! A job as a client submits it, checked before anything is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::prerequisite::{OnFailure, is_input_name};
 use super::wish::{self, Unique, When};
-use super::{Membership, field, limits, log_path_fault};
+use super::{Membership, Tag, field, limits, log_path_fault};
 use crate::name::JobId;
 use crate::route::{Fallback, Priority, Route};
 use crate::secret::EnvVars;
@@ -55,6 +55,8 @@ pub struct NewJob {
     pub when: Option<When>,
     /// Concurrency key, for fair queues and limits: a tenant, for example.
     pub key: Option<String>,
+    /// Labels for lists, at most [`limits::MAX_TAGS`].
+    pub tags: BTreeSet<Tag>,
     /// Unique name, which only one open job may have.
     pub unique: Option<Unique>,
     /// Trace of the job, and span of its submission.
@@ -118,6 +120,14 @@ pub enum Invalid {
         id: JobId,
         /// The requested number.
         retries: u32,
+    },
+    /// There are too many tags.
+    #[error("job {id}: {count} tags are too many: at most {max}", max = limits::MAX_TAGS)]
+    Tags {
+        /// The job.
+        id: JobId,
+        /// The number of tags.
+        count: usize,
     },
     /// There are too many prerequisites.
     #[error("job {id}: {count} prerequisites are too many: at most {max}", max = limits::MAX_PREREQUISITES)]
@@ -219,6 +229,7 @@ impl NewJob {
             backoff_ms: None,
             when: None,
             key: None,
+            tags: BTreeSet::new(),
             unique: None,
             trace: None,
             batch: None,
@@ -267,6 +278,10 @@ impl NewJob {
                 id: id(),
                 retries: self.retries,
             });
+        }
+        if self.tags.len() > limits::MAX_TAGS {
+            let count = self.tags.len();
+            return Err(Invalid::Tags { id: id(), count });
         }
         self.check_order()?;
         for (name, value) in &self.env_vars {
@@ -439,6 +454,10 @@ impl NewJob {
         }
         if let Some(key) = &self.key {
             fields.push((field::KEY, key.as_str().into()));
+        }
+        if !self.tags.is_empty() {
+            let tags: Vec<_> = self.tags.iter().map(Tag::as_str).collect();
+            fields.push((field::TAGS, tags.join(" ").into()));
         }
         if let Some(unique) = &self.unique {
             let name = unique.field(self.route.script_type.as_str());

@@ -105,6 +105,8 @@ pub struct Job {
     pub run_at_ms: Option<u64>,
     /// Concurrency key, for fair queues and limits.
     pub key: Option<String>,
+    /// Labels for lists.
+    pub tags: Vec<String>,
     /// The time for which the unique name is taken (`done`, `started`, or milliseconds from the submission), a blank,
     /// the type, a colon and the name.
     pub unique: Option<String>,
@@ -139,6 +141,10 @@ pub fn text(value: Vec<u8>) -> String {
 
 fn some_text(value: Vec<u8>) -> Option<String> {
     Some(text(value)).filter(|text| !text.is_empty())
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
 fn number<T: std::str::FromStr>(value: Vec<u8>) -> Option<T> {
@@ -268,6 +274,7 @@ impl Job {
             field::DEAD => self.dead = some_text(value),
             field::RUN_AT => self.run_at_ms = number(value),
             field::KEY => self.key = some_text(value),
+            field::TAGS => self.tags = words(&text(value)),
             field::UNIQUE => self.unique = some_text(value),
             field::PROGRESS => self.progress = some_text(value),
             field::TRACEPARENT => self.traceparent = some_text(value),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Schedule;
 use super::timing::{Rhythm, Timing};
-use crate::job::{NewJob, Unique, UnknownPolicy, Until};
+use crate::job::{InvalidTag, NewJob, Unique, UnknownPolicy, Until};
 use crate::name::{JobId, ScheduleName};
 use crate::route::{Fallback, Priority, Route};
 
@@ -72,6 +72,8 @@ struct StoredJob {
     backoff_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unique: Option<StoredUnique>,
     #[serde(flatten)]
@@ -216,6 +218,7 @@ impl StoredJob {
             log_path: job.log_path.clone(),
             backoff_ms: job.backoff_ms,
             key: job.key.clone(),
+            tags: job.tags.iter().map(ToString::to_string).collect(),
             unique: job.unique.as_ref().map(StoredUnique::new),
             rest,
         }
@@ -253,6 +256,10 @@ impl StoredJob {
         job.log_path = self.log_path;
         job.backoff_ms = self.backoff_ms;
         job.key = self.key;
+        let tags = self.tags.iter().map(|tag| tag.parse());
+        job.tags = tags
+            .collect::<Result<_, _>>()
+            .map_err(|error: InvalidTag| error.to_string())?;
         job.unique = self.unique.map(StoredUnique::read).transpose()?;
         Ok(job)
     }

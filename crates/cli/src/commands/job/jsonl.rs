@@ -93,6 +93,8 @@ struct Line {
     /// Seconds.
     backoff: Option<f64>,
     #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
     depends_on: Vec<String>,
     on_failure: Option<String>,
     prerequisite_timeout: Option<u64>,
@@ -348,6 +350,9 @@ impl All {
         }
         if let Some(seconds) = line.backoff {
             request = request.backoff(value::backoff(&seconds.to_string())?);
+        }
+        for tag in &line.tags {
+            request = request.tag(parse(tag)?);
         }
         for id in &line.depends_on {
             request = after(request, value::prerequisite(id)?);

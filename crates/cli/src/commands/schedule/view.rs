@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use meshwork::Scheduled;
-use meshwork::model::job::{NewJob, Unique, Until};
+use meshwork::model::job::{NewJob, Tag, Unique, Until};
 use meshwork::model::schedule::Schedule;
 use meshwork::model::time::iso;
 use serde::Serialize;
@@ -48,6 +48,7 @@ pub(super) struct JobView<'a> {
     retries: u32,
     concurrent: bool,
     key: Option<&'a str>,
+    tags: Vec<&'a str>,
     unique: Option<UniqueView<'a>>,
     env: BTreeMap<&'a str, &'a str>,
     log_path: Option<&'a str>,
@@ -161,6 +162,7 @@ impl<'a> From<&'a NewJob> for JobView<'a> {
             retries: job.retries,
             concurrent: job.concurrent,
             key: job.key.as_deref(),
+            tags: job.tags.iter().map(Tag::as_str).collect(),
             unique: job.unique.as_ref().map(UniqueView::from),
             env: job.env_vars.shown().collect(),
             log_path: job.log_path.as_deref(),
@@ -189,6 +191,7 @@ impl JobView<'_> {
             ("priority", self.priority),
             ("exclusive", if self.concurrent { "" } else { "yes" }),
             ("key", self.key.unwrap_or_default()),
+            ("tags", &self.tags.join(", ")),
             ("unique", unique.as_deref().unwrap_or_default()),
             ("input", input.as_deref().unwrap_or_default()),
             ("caller", self.caller),
