@@ -39,8 +39,7 @@ fn content<'a>(key: &'a Bytes, value: &'a Value) -> Box<dyn Iterator<Item = Vec<
         Value::Hash(hash) => pieces(
             "HSET",
             key,
-            hash.iter()
-                .map(|(field, value)| [Some(field.clone()), Some(value.clone())]),
+            hash.iter().map(|(field, value)| [Some(field), Some(value)]),
         ),
         Value::Stream(stream) => Box::new(stream::commands(key, stream)),
         Value::Zset(zset) => pieces(

@@ -102,7 +102,7 @@ fn a_snapshot_is_commands_of_bounded_length() {
     let mut zset = Zset::default();
     zset.set(&key("m"), 0.1);
     zset.set(&key("inf"), f64::INFINITY);
-    store.put(2, &key("zset"), Value::Zset(zset));
+    store.put(2, &key("zset"), Value::Zset(Box::new(zset)));
     let mut hash = Hash::default();
     hash.set(&key("f"), key("v"));
     store.put(15, &key("hash"), Value::Hash(hash));

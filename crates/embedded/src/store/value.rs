@@ -8,15 +8,16 @@ use super::{Hash, Set, Stream, Zset};
 
 pub(crate) type List = VecDeque<Bytes>;
 
-/// The value of a key. Empty collections are removed from the store, except for streams.
+/// The value of a key. Empty collections are removed from the store, except for streams. Large types are boxed, so that
+/// the many small values need little memory.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Str(Bytes),
     List(List),
     Hash(Hash),
-    Set(Set),
-    Zset(Zset),
-    Stream(Stream),
+    Set(Box<Set>),
+    Zset(Box<Zset>),
+    Stream(Box<Stream>),
 }
 
 impl Value {
@@ -58,6 +59,9 @@ pub(crate) trait Kind: Default {
 
 macro_rules! kind {
     ($type:ty, $variant:ident) => {
+        kind!($type, $variant, std::convert::identity);
+    };
+    ($type:ty, $variant:ident, $wrap:path) => {
         impl Kind for $type {
             fn of(value: &Value) -> Option<&Self> {
                 match value {
@@ -74,7 +78,7 @@ macro_rules! kind {
             }
 
             fn into_value(self) -> Value {
-                Value::$variant(self)
+                Value::$variant($wrap(self))
             }
         }
     };
@@ -83,6 +87,6 @@ macro_rules! kind {
 kind!(Bytes, Str);
 kind!(List, List);
 kind!(Hash, Hash);
-kind!(Set, Set);
-kind!(Zset, Zset);
-kind!(Stream, Stream);
+kind!(Set, Set, Box::new);
+kind!(Zset, Zset, Box::new);
+kind!(Stream, Stream, Box::new);

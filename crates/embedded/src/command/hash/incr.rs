@@ -19,7 +19,7 @@ pub(in crate::command) fn hincrby(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome 
     let (key, field) = (&args[1], &args[2]);
     let by = int(&args[3])?;
     let value = match ctx.get::<Hash>(key)?.and_then(|hash| hash.get(field)) {
-        Some(text) => parse_integer(text).ok_or_else(|| refuse("hash value is not an integer"))?,
+        Some(text) => parse_integer(&text).ok_or_else(|| refuse("hash value is not an integer"))?,
         None => 0,
     };
     let value = value.checked_add(by).ok_or_else(would_overflow)?;
@@ -35,7 +35,7 @@ pub(in crate::command) fn hincrbyfloat(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Out
         return Err(refuse("value is NaN or Infinity"));
     }
     let value = match ctx.get::<Hash>(key)?.and_then(|hash| hash.get(field)) {
-        Some(text) => Extended::parse(text).ok_or_else(|| refuse("hash value is not a float"))?,
+        Some(text) => Extended::parse(&text).ok_or_else(|| refuse("hash value is not a float"))?,
         None => Extended::ZERO,
     };
     let sum = value

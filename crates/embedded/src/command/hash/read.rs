@@ -12,8 +12,8 @@ use crate::{
     store::Hash,
 };
 
-fn bulk(value: Option<&Bytes>) -> Reply {
-    value.cloned().map_or(Reply::Nil, Reply::Bulk)
+fn bulk(value: Option<Bytes>) -> Reply {
+    value.map_or(Reply::Nil, Reply::Bulk)
 }
 
 pub(in crate::command) fn hget(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
@@ -36,7 +36,7 @@ pub(in crate::command) fn hgetall(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome 
     let pairs = hash.into_iter().flat_map(Hash::iter);
     Ok(Reply::Map(
         pairs
-            .map(|(field, value)| (Reply::Bulk(field.clone()), Reply::Bulk(value.clone())))
+            .map(|(field, value)| (Reply::Bulk(field), Reply::Bulk(value)))
             .collect(),
     ))
 }
@@ -45,7 +45,7 @@ pub(in crate::command) fn hkeys(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let hash = ctx.get::<Hash>(&args[1])?;
     let pairs = hash.into_iter().flat_map(Hash::iter);
     Ok(Reply::Array(
-        pairs.map(|(field, _)| Reply::Bulk(field.clone())).collect(),
+        pairs.map(|(field, _)| Reply::Bulk(field)).collect(),
     ))
 }
 
@@ -53,7 +53,7 @@ pub(in crate::command) fn hvals(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let hash = ctx.get::<Hash>(&args[1])?;
     let pairs = hash.into_iter().flat_map(Hash::iter);
     Ok(Reply::Array(
-        pairs.map(|(_, value)| Reply::Bulk(value.clone())).collect(),
+        pairs.map(|(_, value)| Reply::Bulk(value)).collect(),
     ))
 }
 
@@ -66,7 +66,7 @@ pub(in crate::command) fn hlen(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
 pub(in crate::command) fn hexists(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let found = ctx
         .get::<Hash>(&args[1])?
-        .is_some_and(|hash| hash.get(&args[2]).is_some());
+        .is_some_and(|hash| hash.contains(&args[2]));
     Ok(Reply::Int(i64::from(found)))
 }
 
@@ -74,7 +74,7 @@ pub(in crate::command) fn hstrlen(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome 
     let value = ctx
         .get::<Hash>(&args[1])?
         .and_then(|hash| hash.get(&args[2]));
-    Ok(Reply::count(value.map_or(0, Bytes::len)))
+    Ok(Reply::count(value.map_or(0, |value| value.len())))
 }
 
 pub(in crate::command) fn hscan(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
@@ -84,11 +84,10 @@ pub(in crate::command) fn hscan(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     };
     let options = Options::parse(&args[3..], false)?;
     let step = options.step(cursor, hash.len(), hash.is_compact());
-    let pairs = step.places.rev().filter_map(|place| hash.at(place));
+    let pairs = hash.from(step.places.start).take(step.places.len());
     let found = pairs.filter(|(field, _)| options.takes(field));
     let items = found
         .flat_map(|(field, value)| [field, value])
-        .cloned()
         .map(Reply::Bulk);
     Ok(scan_reply(step.cursor, items.collect()))
 }

@@ -36,7 +36,7 @@ pub(in crate::command) fn hsetnx(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let (key, field) = (&args[1], &args[2]);
     if ctx
         .get::<Hash>(key)?
-        .is_some_and(|hash| hash.get(field).is_some())
+        .is_some_and(|hash| hash.contains(field))
     {
         return Ok(Reply::Int(0));
     }
