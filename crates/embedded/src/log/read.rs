@@ -247,6 +247,15 @@ impl<R: BufRead> LogReader<R> {
     }
 
     fn bulk(&mut self, len: usize) -> Result<Bytes, ReadError> {
+        // Nearly all arguments are whole in the buffer.
+        if let Some((bytes, rest)) = self.input.fill_buf()?.split_at_checked(len)
+            && rest.starts_with(b"\r\n")
+        {
+            let bytes = Bytes::copy_from_slice(bytes);
+            self.input.consume(len + 2);
+            self.at += len as u64 + 2;
+            return Ok(bytes);
+        }
         // The exact capacity avoids growing, so that a stored value uses no more memory than needed.
         let mut bytes = Vec::with_capacity(len.min(MAX_RESERVE));
         (&mut self.input).take(len as u64).read_to_end(&mut bytes)?;
