@@ -19,7 +19,7 @@ pub(super) struct Packed {
 /// The position of a field.
 struct Place {
     start: usize,
-    /// Where its value starts.
+    /// Start of its value.
     value: usize,
     end: usize,
 }
