@@ -10,7 +10,7 @@ use crate::conn::Conn;
 
 /// Every command that Meshwork sends, inside and outside of scripts, as an example for a key `K`. The tests run all
 /// verbs as a user with exactly these rights.
-const COMMANDS: [&str; 65] = [
+const COMMANDS: [&str; 66] = [
     "blmove K K LEFT RIGHT 1",
     "blpop K 1",
     "client|id",
@@ -55,6 +55,7 @@ const COMMANDS: [&str; 65] = [
     "script|load s",
     "select 0",
     "set K v",
+    "sismember K v",
     "srem K v",
     "sscan K 0",
     "time",
@@ -214,33 +215,64 @@ pub(crate) async fn of_service(
 
 #[cfg(test)]
 mod tests {
+    use meshwork_model::acl::{AclServer, AclUser};
+    use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
+
     use super::*;
     use crate::script::{Layout, Schema, Verb};
+
+    /// Returns the commands in a script, in lower case.
+    fn said(verb: Verb, layout: Layout) -> Vec<String> {
+        let source = verb.source(layout);
+        let calls = ["redis.call('", "redis.pcall('"];
+        let after = calls.iter().flat_map(|call| source.split(call).skip(1));
+        let name = |rest: &str| rest.split('\'').next().unwrap_or_default().to_lowercase();
+        after.map(name).collect()
+    }
 
     /// Every command in scripts must be in one of the lists.
     #[test]
     fn no_script_says_what_is_not_among_the_rights() {
-        for verb in Verb::ALL {
-            let source = verb.source(Layout::Hero);
-            for call in ["redis.call('", "redis.pcall('"] {
-                for (at, _) in source.match_indices(call) {
-                    let said = source[at + call.len()..]
-                        .split('\'')
-                        .next()
-                        .unwrap_or_default();
-                    let said = said.to_lowercase();
-                    let besides = match verb.schema() {
-                        // Scripts that end an imported job notify Bananas, if the user may.
-                        Schema::Hero | Schema::Bananas => &BANANAS_COMMANDS[..],
-                        Schema::Nooble => &NOOBLE_COMMANDS,
-                        Schema::Context => &[],
-                    };
-                    let among = COMMANDS.iter().any(|command| name(command) == said)
-                        || besides.iter().any(|command| name(command) == said);
-                    assert!(among, "{verb:?} says {said}");
-                }
+        for (verb, layout) in verbs_in(&Layout::ALL) {
+            for said in said(verb, layout) {
+                let besides = match verb.schema() {
+                    // Scripts that end an imported job notify Bananas, if the user may.
+                    Schema::Hero | Schema::Bananas => &BANANAS_COMMANDS[..],
+                    Schema::Nooble => &NOOBLE_COMMANDS,
+                    Schema::Context => &[],
+                };
+                let among = COMMANDS.iter().any(|command| name(command) == said)
+                    || besides.iter().any(|command| name(command) == said);
+                assert!(among, "{verb:?} says {said}");
             }
         }
+    }
+
+    fn verbs_in(layouts: &[Layout]) -> Vec<(Verb, Layout)> {
+        let of = |layout: &Layout| Verb::ALL.map(|verb| (verb, *layout));
+        layouts.iter().flat_map(of).collect()
+    }
+
+    /// Scripts run with the rights of their caller: in a context, of the runner's ACL user.
+    #[test]
+    fn a_runner_may_say_what_scripts_say_in_a_context() {
+        let context = ContextId::new(7).expect("it is from 1");
+        let keys = ContextKeys::new(context, ContextLayout::Prefix);
+        let server = AclServer::Redis { major: 7 };
+        let rules = meshwork_model::acl::rules(AclUser::Runner, &keys, server);
+        let rules = rules.expect("it has rules for a prefix");
+        let jobs = verbs_in(&[Layout::Context]);
+        let jobs = jobs.into_iter().filter(|it| it.0.schema() == Schema::Hero);
+        let mut seen = 0;
+        for (verb, layout) in jobs {
+            for said in said(verb, layout) {
+                let of_bananas = BANANAS_COMMANDS.contains(&&*said);
+                let may = rules.contains(&format!("+{said}"));
+                assert!(may || of_bananas, "{verb:?} says {said}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 1_000, "only {seen} commands");
     }
 
     #[test]

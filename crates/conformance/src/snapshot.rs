@@ -68,7 +68,11 @@ pub async fn keys_outside(conn: &Conn, namespaces: &[&str]) -> RedisResult<Vec<V
     Ok(keys)
 }
 
-async fn scan(conn: &Conn, pattern: &str) -> RedisResult<Vec<Vec<u8>>> {
+/// Returns the keys that match `pattern`, sorted.
+///
+/// # Errors
+/// The server refuses a command.
+pub async fn scan(conn: &Conn, pattern: &str) -> RedisResult<Vec<Vec<u8>>> {
     let mut keys = Vec::new();
     let mut from = 0_u64;
     loop {

@@ -157,7 +157,7 @@ const OF_READERS: [&str; 24] = [
 ];
 
 /// Commands of Meshwork's client and worker, inside and outside of scripts.
-const OF_OURS: [&str; 62] = [
+const OF_OURS: [&str; 63] = [
     "blmove",
     "blpop",
     "client|unblock",
@@ -197,6 +197,7 @@ const OF_OURS: [&str; 62] = [
     "scard",
     "script|load",
     "set",
+    "sismember",
     "smembers",
     "srem",
     "sscan",

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use meshwork_broker::{Controlled, Enqueued, Failed};
 use meshwork_model::job::{Job, NewJob, When};
-use meshwork_model::keys::context::{ContextLayout, JobKey};
+use meshwork_model::keys::context::JobKey;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Route;
 
+use super::in_context::in_both;
 use super::world::{Got, LEASE_MS, START, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
 
@@ -30,19 +31,6 @@ cases![
 
 /// Start time of the cases, in seconds.
 const SECONDS: &str = "1700000000";
-
-/// Runs a case in a context of each layout; on a cluster, only of the layout with a prefix.
-pub(super) async fn in_both(world: &World, case: impl AsyncFn(&World) -> Outcome) -> Outcome {
-    for layout in ContextLayout::ALL {
-        let Some(context) = world.context(layout).await? else {
-            continue;
-        };
-        let outcome = case(&context).await;
-        context.raw::<()>(&["FLUSHDB"]).await?;
-        outcome.map_err(|failure| Failure::new(format!("{layout}: {failure}")))?;
-    }
-    Ok(())
-}
 
 /// Returns the key of a job of caller 12.
 fn job_of(world: &World, id: u32) -> Got<String> {

@@ -3,9 +3,14 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use meshwork_broker::Broker;
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_broker::context::ContextStore;
 use meshwork_broker::doctor::{bananas_rights, nooble_rights, rights};
 use meshwork_embedded::Handle;
+use meshwork_model::acl::{AclUser, rules, user_name};
+use meshwork_model::keys::context::ContextKeys;
+use meshwork_model::keys::hero::Hero;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use super::Failure;
@@ -41,6 +46,8 @@ pub(super) struct Ways {
     pub(super) raw: Conn,
     /// Prefix of all keys of a case there. The next case has the same, for which the engine has the scripts already.
     pub(super) namespace: String,
+    /// URL of the server for other users; `None` if the engine has no users.
+    pub(super) url: Option<String>,
 }
 
 impl Ways {
@@ -50,7 +57,19 @@ impl Ways {
             verbs,
             raw,
             namespace: format!("{HASH_TAG}{number}"),
+            url: None,
         }
+    }
+
+    /// Opens both connections to this server.
+    async fn open(url: &str) -> Result<Self, Failure> {
+        let conn = open(url).await?;
+        Ok(Self::new(conn.clone(), conn).on(url))
+    }
+
+    fn on(self, url: &str) -> Self {
+        let url = Some(url.to_owned());
+        Self { url, ..self }
     }
 }
 
@@ -172,29 +191,33 @@ impl Engine {
         if free.is_some() {
             return Ok(free);
         }
-        let conn = match self {
-            Self::Redis => return node(test).await,
-            Self::Plain => server(test, Tool::Redis).await?,
-            Self::Valkey => server(test, Tool::Valkey).await?,
-            Self::Embedded => Some(Conn::embedded(&Handle::in_memory())),
-            Self::Cluster => cluster(test).await?,
-            Self::Rights => return restricted(test).await,
+        match self {
+            Self::Redis => node(test).await,
+            Self::Plain => server(test, Tool::Redis).await,
+            Self::Valkey => server(test, Tool::Valkey).await,
+            Self::Embedded => {
+                let conn = Conn::embedded(&Handle::in_memory());
+                Ok(Some(Ways::new(conn.clone(), conn)))
+            }
+            Self::Cluster => cluster(test).await,
+            Self::Rights => restricted(test).await,
             Self::FullLog => {
                 let engine = Handle::in_memory();
                 let ways = Ways::new(probed(&engine), Conn::embedded(&engine));
-                return Ok(Some(ways));
+                Ok(Some(ways))
             }
-        };
-        Ok(conn.map(|conn| Ways::new(conn.clone(), conn)))
+        }
     }
 }
 
-/// Returns a fresh database of the server that all tests of this binary share.
-async fn server(test: &str, tool: Tool) -> Result<Option<Conn>, Failure> {
-    let Some(database) = shared_for(test, tool) else {
+/// Returns a fresh database of the server that all tests of this binary share. The first database is left to contexts
+/// in the layout `prefix`.
+async fn server(test: &str, tool: Tool) -> Result<Option<Ways>, Failure> {
+    let database = shared_for(test, tool).filter(|database| database.number > 0);
+    let Some(database) = database.or_else(|| shared_for(test, tool)) else {
         return Ok(None);
     };
-    open(&database.url()).await.map(Some)
+    Ways::open(&database.url()).await.map(Some)
 }
 
 /// Returns a fresh database of the same server, with a user.
@@ -225,15 +248,45 @@ async fn add_user(server: &RealServer, url: &str) -> Result<Ways, Failure> {
     let rule = format!("on >{USER} {rules} ~{HASH_TAG}* &{HASH_TAG}*");
     let words = ["ACL", "SETUSER", USER].into_iter().chain(rule.split(' '));
     server.say::<()>(&Vec::from_iter(words))?;
-    let login = url.replacen("://", &format!("://{USER}:{USER}@"), 1);
-    Ok(Ways::new(open(&login).await?, open(url).await?))
+    let login = login(url, USER);
+    Ok(Ways::new(open(&login).await?, open(url).await?).on(url))
+}
+
+/// Returns the URL for a user whose password is his name.
+fn login(url: &str, user: &str) -> String {
+    url.replacen("://", &format!("://{user}:{user}@"), 1)
+}
+
+/// Opens a connection to a context as the ACL user of its runner, with the rules that `meshwork context acl` writes.
+/// `None` if the server cannot restrict a user to this context.
+pub(super) async fn as_runner(
+    raw: &Conn,
+    url: &str,
+    keys: &ContextKeys,
+) -> Result<Option<Conn>, Failure> {
+    let acl = ContextStore::of(&Broker::new(raw.clone(), Hero::default()));
+    let Ok(rules) = rules(AclUser::Runner, keys, acl.acl_server().await?) else {
+        return Ok(None);
+    };
+    let user = user_name(AclUser::Runner, keys);
+    let head = ["SETUSER", &user, "reset", "on", &format!(">{user}")].map(str::to_owned);
+    acl.acl(&head.into_iter().chain(rules).collect::<Vec<_>>())
+        .await?;
+    // The URL of a cluster has no database.
+    let url = match url.rsplit_once('/') {
+        Some((server, number)) if number.parse::<u32>().is_ok() => {
+            format!("{server}/{}", keys.database())
+        }
+        _ => url.to_owned(),
+    };
+    open(&login(&url, &user)).await.map(Some)
 }
 
 /// Starts the cluster that all tests of this binary share.
-async fn cluster(test: &str) -> Result<Option<Conn>, Failure> {
+async fn cluster(test: &str) -> Result<Option<Ways>, Failure> {
     let start = || RealCluster::start_for(test, RealServer::redis(), 0);
     match CLUSTER.get_or_init(start).await {
-        Some(cluster) => open(&cluster.url()).await.map(Some),
+        Some(cluster) => Ways::open(&cluster.url()).await.map(Some),
         None => Ok(None),
     }
 }

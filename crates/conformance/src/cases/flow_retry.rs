@@ -3,8 +3,8 @@
 use meshwork_broker::flow::{Moves, Retried, StepDone, Stopped};
 use meshwork_model::keys::context::FlowId;
 
-use super::contexts::in_both;
 use super::flow_ground::Ground;
+use super::in_context::in_both;
 use super::{Outcome, World, cases, check, same};
 
 cases![

@@ -7,8 +7,8 @@ use meshwork_broker::flow::{
 };
 use meshwork_model::keys::context::{ActorId, FlowId};
 
-use super::contexts::in_both;
 use super::flow_ground::{ACTOR, Ground};
+use super::in_context::in_both;
 use super::world::{LEASE, LEASE_MS};
 use super::{Outcome, World, cases, check, same};
 

@@ -47,6 +47,7 @@ mod heavy_keys;
 mod heavy_schedules;
 mod heavy_waits;
 mod import;
+mod in_context;
 mod inputs;
 mod inspect;
 mod keys;

@@ -16,14 +16,11 @@ use meshwork_broker::{
 };
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::keys::bananas::Bananas as BananasKeys;
-use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::keys::nooble::{Dialect, QueueManager};
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Route;
-
-use redis::aio::ConnectionLike as _;
 
 use super::Failure;
 use super::engine::Ways;
@@ -42,9 +39,6 @@ pub(super) const ALIVE_MS: u64 = 15_000;
 pub(super) const WORKER: &str = "w1-a";
 /// Suffix of the namespace for the names of another system, in cases with both.
 pub(super) const BESIDE: &str = "b";
-/// Databases for a context of a case that uses the first one: the last database of a shared server, and the last one
-/// of an embedded engine.
-const OF_NO_CASE: [u32; 2] = [4095, 15];
 /// Timeout of waits for an event that must come.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -54,11 +48,13 @@ pub struct World {
     /// The verbs.
     pub(super) broker: Broker,
     /// Connection for direct access to the data.
-    raw: Conn,
-    namespace: String,
-    hand: Arc<AtomicU64>,
-    scripts: Scripts,
-    tokens: AtomicU64,
+    pub(super) raw: Conn,
+    pub(super) namespace: String,
+    /// URL of the server, if it has users.
+    pub(super) url: Option<String>,
+    pub(super) hand: Arc<AtomicU64>,
+    pub(super) scripts: Scripts,
+    pub(super) tokens: AtomicU64,
 }
 
 pub(super) type Got<T> = Result<T, Failure>;
@@ -74,6 +70,7 @@ impl World {
             broker,
             raw: ways.raw,
             namespace: ways.namespace,
+            url: ways.url,
             hand,
             scripts,
             tokens: AtomicU64::new(0),
@@ -94,42 +91,9 @@ impl World {
             verbs: self.broker.conn().clone(),
             raw: self.raw.clone(),
             namespace: format!("{}-", self.namespace),
+            url: self.url.clone(),
         };
         Self::new(ways, scripts)
-    }
-
-    /// Returns a context with the same clock and scripts, in a database of its own, or with its prefix in this one.
-    /// `None` on a cluster, which has only one database.
-    pub(super) async fn context(&self, layout: ContextLayout) -> Got<Option<Self>> {
-        let database = self.raw.get_db() as u32;
-        let id = match database {
-            0 if self.raw.in_database(OF_NO_CASE[0]).await.is_ok() => OF_NO_CASE[0],
-            0 => OF_NO_CASE[1],
-            number => number,
-        };
-        let id = ContextId::new(id).ok_or_else(|| Failure::new("no context"))?;
-        let keys = Hero::of_context(ContextKeys::new(id, layout));
-        let raw = match layout {
-            ContextLayout::Db => match self.raw.in_database(id.get()).await {
-                Err(error) if error.kind() == redis::ErrorKind::InvalidClientConfig => {
-                    return Ok(None);
-                }
-                conn => conn?,
-            },
-            ContextLayout::Prefix => self.raw.clone(),
-        };
-        let broker = Broker::new(raw.clone(), keys)
-            .with_clock(Clock::Manual(Arc::clone(&self.hand)))
-            .with_scripts(&self.scripts);
-        self.at(START);
-        Ok(Some(Self {
-            broker,
-            raw,
-            namespace: String::new(),
-            hand: Arc::clone(&self.hand),
-            scripts: self.scripts.clone(),
-            tokens: AtomicU64::new(0),
-        }))
     }
 
     /// Returns the same namespace and clock with scripts that no server has seen: each begins with a unique name.
@@ -142,6 +106,7 @@ impl World {
             broker: self.broker.clone().with_scripts(&scripts),
             raw: self.raw.clone(),
             namespace: self.namespace.clone(),
+            url: self.url.clone(),
             hand: Arc::clone(&self.hand),
             scripts,
             tokens: AtomicU64::new(1_000),
