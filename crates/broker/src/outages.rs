@@ -42,7 +42,7 @@ pub struct Outages {
 struct Outage {
     began: Instant,
     failed: Instant,
-    told: Instant,
+    logged: Instant,
     errors: u64,
     /// Number of errors of each kind.
     kinds: BTreeMap<String, u64>,
@@ -86,10 +86,10 @@ impl Outages {
         let of_kind = outage.kinds.entry(kind).or_default();
         *of_kind += 1;
         if *of_kind == 1 {
-            outage.told = now;
+            outage.logged = now;
             tracing::warn!(operation, %error, "server call failed; retrying");
-        } else if now - outage.told >= REMIND {
-            outage.told = now;
+        } else if now - outage.logged >= REMIND {
+            outage.logged = now;
             let (errors, seconds) = (outage.errors, (now - outage.began).as_secs());
             tracing::warn!(operation, %error, errors, seconds, "server calls still failing");
         } else {
@@ -125,7 +125,11 @@ impl Outages {
     ///
     /// # Errors
     /// That of the call.
-    pub fn told<T>(&self, operation: &'static str, answer: Result<T, Error>) -> Result<T, Error> {
+    pub fn observe<T>(
+        &self,
+        operation: &'static str,
+        answer: Result<T, Error>,
+    ) -> Result<T, Error> {
         match &answer {
             Ok(_) => self.succeeded(operation),
             Err(error) => self.failed(operation, error),
@@ -139,7 +143,7 @@ impl Outage {
         Self {
             began: now,
             failed: now,
-            told: now,
+            logged: now,
             errors: 0,
             kinds: BTreeMap::new(),
             loops: BTreeMap::new(),

@@ -78,8 +78,8 @@ impl<K> Session<K> {
         verb: &'static str,
         cmd: &redis::Cmd,
     ) -> Result<T, Error> {
-        let asked = cmd.query_async(&mut self.conn.clone()).await;
-        asked.map_err(|source| Error::of_keys(verb, &keys_of(cmd), source))
+        let answer = cmd.query_async(&mut self.conn.clone()).await;
+        answer.map_err(|source| Error::of_keys(verb, &keys_of(cmd), source))
     }
 }
 

@@ -2,7 +2,7 @@
 //! replaced another one and accepts every command, but lacks the earlier server's state.
 
 use futures_util::future::BoxFuture;
-use meshwork_broker::conn::{Conn, Ear, Transport};
+use meshwork_broker::conn::{Conn, Subscriber, Transport};
 use redis::{Cmd, ErrorKind, Pipeline, RedisFuture, RedisResult, Value};
 
 /// The fake connection.
@@ -27,7 +27,7 @@ impl Transport for FakeAgreeing {
         Box::pin(async { Ok(Conn::new(Self)) })
     }
 
-    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
+    fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
         Box::pin(async { Err((ErrorKind::Io, "nothing is published here").into()) })
     }
 }

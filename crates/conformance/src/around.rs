@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::io;
 
 use futures_util::future::BoxFuture;
-use meshwork_broker::conn::{Conn, Ear, Transport};
+use meshwork_broker::conn::{Conn, Subscriber, Transport};
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
@@ -102,8 +102,8 @@ impl<F: Fates> Transport for Around<F> {
         Box::pin(self.meet(|| pipeline.get_packed_pipeline(), call))
     }
 
-    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
-        Box::pin(self.inner.ear())
+    fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
+        Box::pin(self.inner.subscriber())
     }
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {

@@ -1,5 +1,4 @@
-//! The host's wall clock, for people who read a log. Nothing is decided by it: time that counts is the
-//! server's.
+//! The host's wall clock, for logs. Deadlines and leases use the server's clock.
 
 use std::time::UNIX_EPOCH;
 
@@ -8,7 +7,7 @@ pub(crate) fn now_iso() -> String {
     iso(host_ms())
 }
 
-/// The time of this host, in milliseconds since 1970: for what is asked without a server.
+/// The time of this host, in milliseconds since 1970, for calls without a server.
 #[must_use]
 pub fn host_ms() -> u64 {
     host_micros() / 1000

@@ -1,4 +1,4 @@
-//! What a program that uses Meshwork can be told.
+//! Errors of the library.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use meshwork_model::worker_request::WorkerRequest;
 use crate::runner::ScriptError;
 use crate::worker::{InvalidSetting, LogDirError};
 
-/// Why a call did not do what it was asked for.
+/// Error of a call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -36,7 +36,7 @@ pub enum Error {
     Script {
         /// The job.
         id: JobId,
-        /// What is wrong with it.
+        /// The fault.
         source: ScriptError,
     },
     /// The server did not take a call.
@@ -49,7 +49,7 @@ pub enum Error {
         what: &'static str,
         /// The job.
         id: JobId,
-        /// Where it does not fit.
+        /// The position of the mismatch.
         source: serde_json::Error,
     },
     /// A worker has not obeyed a request in time. The request was withdrawn.
@@ -111,7 +111,7 @@ pub enum Error {
         id: JobId,
         /// The queue.
         queue: String,
-        /// What it takes.
+        /// The limit, in bytes.
         bytes: u64,
     },
     /// A queue holds as many as it may; nothing was written.
@@ -125,7 +125,7 @@ pub enum Error {
         id: JobId,
         /// The queue.
         queue: String,
-        /// How many it may hold; none if that has changed meanwhile.
+        /// The maximum length; none if it has changed meanwhile.
         limit: Option<u64>,
     },
     /// A job cannot wait for one that is not there; nothing was written.
@@ -135,7 +135,7 @@ pub enum Error {
     NoPrerequisite {
         /// The job.
         id: JobId,
-        /// What it was to wait for.
+        /// The unknown prerequisite.
         prerequisite: JobId,
     },
     /// The batch cannot be meant.
@@ -162,7 +162,7 @@ pub enum Error {
     BatchNotEnded {
         /// The batch.
         id: BatchId,
-        /// How long it was waited for.
+        /// The time waited.
         waited: Duration,
     },
     /// A queue still has jobs.
@@ -174,9 +174,9 @@ pub enum Error {
     NotDrained {
         /// The queue.
         queue: String,
-        /// How long it was waited for.
+        /// The time waited.
         waited: Duration,
-        /// What it still has to do.
+        /// The unfinished jobs.
         depth: meshwork_broker::QueueDepth,
     },
     /// The job is no dead letter.
@@ -185,7 +185,7 @@ pub enum Error {
         /// The job.
         id: JobId,
     },
-    /// A worker that was told to stop a job has not done so in the time that the caller would wait.
+    /// The worker has not ended a cancelled job within the caller's wait.
     #[error(
         "job {id} was to stop, but has not ended after {waited:?}: {}; wait for it, or end it by force",
         worker.as_ref().map_or_else(
@@ -196,7 +196,7 @@ pub enum Error {
     NotStopped {
         /// The job.
         id: JobId,
-        /// How long it was waited for.
+        /// The time waited.
         waited: Duration,
         /// The worker that ran it last.
         worker: Option<String>,
@@ -214,7 +214,7 @@ pub enum Error {
         id: JobId,
         /// Its `error`.
         message: String,
-        /// Where in the script, if the language says so.
+        /// The traceback, if the language has one.
         traceback: Option<String>,
     },
     /// The job has not ended in the time that the caller would wait.
@@ -222,10 +222,10 @@ pub enum Error {
     NotEnded {
         /// The job.
         id: JobId,
-        /// How long it was waited for.
+        /// The time waited.
         waited: Duration,
     },
-    /// How often a schedule is to run is wrong.
+    /// The recurrence of a schedule is invalid.
     #[error(transparent)]
     Rhythm(#[from] RhythmError),
     /// A time zone is wrong.
@@ -275,7 +275,7 @@ pub enum Error {
     UnknownType {
         /// The type.
         script_type: String,
-        /// What there is.
+        /// The known ones.
         known: String,
     },
     /// A folder cannot hold log files.
@@ -291,9 +291,9 @@ pub enum Error {
         name: String,
         /// The other's process.
         pid: String,
-        /// Where it runs.
+        /// Its host.
         hostname: String,
-        /// When it was started.
+        /// The time of its start.
         since: String,
     },
     /// The system did not give a worker what it needs.
@@ -311,7 +311,7 @@ impl From<meshwork_broker::Error> for Error {
     }
 }
 
-/// How long one has waited, if at all.
+/// The time waited, as text; empty if none.
 fn after(waited: Duration) -> String {
     match waited.is_zero() {
         true => " yet".to_owned(),

@@ -12,7 +12,7 @@ const MAX_LOGGED: usize = 4 * 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Reason {
     pub(crate) kind: FailureKind,
-    /// The error, for whoever asked for the job.
+    /// The error, for the job's caller.
     pub(crate) message: String,
     /// The ends of traceback and stderr, for whoever operates the worker; empty if there is neither.
     pub(crate) detail: String,
@@ -51,8 +51,8 @@ impl Reason {
         start(&whole, most).to_owned()
     }
 
-    /// Logs the failed run, in one line. The span around it tells which job and which attempt it was. A run that somebody
-    /// asked to stop has not failed.
+    /// Logs the failed run, in one line. The span around it tells which job and which attempt it was. A cancelled run
+    /// has not failed.
     pub(crate) fn log(&self, runs_again: bool) {
         let (kind, error) = (self.kind.as_str(), start(&self.message, MAX_LOGGED));
         let detail = Some(self.detail.as_str()).filter(|detail| !detail.is_empty());

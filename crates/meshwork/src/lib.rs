@@ -6,12 +6,12 @@ pub mod context;
 mod error;
 mod failure;
 pub mod flow;
-mod lot;
 pub mod metrics;
 pub mod protocol;
 pub mod runner;
 mod span;
 mod transfer;
+mod wait_pool;
 pub mod worker;
 
 /// The examples of docs/library.md, as doc tests.

@@ -62,7 +62,7 @@ impl Subject<'_> {
     }
 }
 
-/// The span of a run of a job of ours, and the trace that what it calls belongs to.
+/// The span of a run of a native job, and the trace context of its calls.
 pub(crate) fn of_run(claimed: &Claimed, worker: &str) -> (Span, Option<TraceContext>) {
     let job = &claimed.job;
     let (trace, fault) = job.trace();
@@ -124,8 +124,8 @@ mod remote {
     /// Makes `span` a child of `trace`. What it calls is a part of `span` then, or of `trace` still where
     /// nobody records spans.
     pub(super) fn child(span: &Span, trace: Option<TraceContext>) -> Option<TraceContext> {
-        if let Some(asked) = trace.as_ref().and_then(remote) {
-            let context = Context::new().with_remote_span_context(asked);
+        if let Some(parent) = trace.as_ref().and_then(remote) {
+            let context = Context::new().with_remote_span_context(parent);
             // It fails only where nobody records spans.
             let _ = span.set_parent(context);
         }
@@ -155,8 +155,7 @@ mod remote {
         Some(trace.with_state(&found.trace_state().header()))
     }
 
-    /// Says how the run ended. Its error is the job's and may hold what is nobody else's business: only its
-    /// kind is told.
+    /// Records the outcome of the run. Of an error only the kind is recorded, since its text may be confidential.
     pub(super) fn ended(report: Option<&Report>) {
         let status = match report.map(|report| &report.result) {
             Some(Ok(_)) => Status::Ok,

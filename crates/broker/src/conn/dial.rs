@@ -8,7 +8,7 @@ use redis::{
     RedisResult, TlsCertificates,
 };
 
-use super::Ear;
+use super::Subscriber;
 use super::target::{Server, TargetError};
 use super::tls::Tls;
 use crate::error::timed_out;
@@ -100,7 +100,11 @@ impl Dial {
     }
 
     /// Opens a connection that receives published messages.
-    pub(super) async fn ear(&self, addr: &ConnectionAddr, within: Duration) -> RedisResult<Ear> {
+    pub(super) async fn subscriber(
+        &self,
+        addr: &ConnectionAddr,
+        within: Duration,
+    ) -> RedisResult<Subscriber> {
         let made = async {
             let Some((tls, host, port)) = self.own(addr) else {
                 return self.client(addr)?.get_async_pubsub().await;
@@ -108,7 +112,8 @@ impl Dial {
             PubSub::new(&self.login, tls.connect(host, port).await?).await
         };
         let made = tokio::time::timeout(within, made).await;
-        made.unwrap_or_else(|_| Err(timed_out())).map(Ear::server)
+        made.unwrap_or_else(|_| Err(timed_out()))
+            .map(Subscriber::server)
     }
 
     /// Returns the TLS settings and the address, if the address needs TLS with authorities of a file.

@@ -17,7 +17,7 @@ use redis::{
 
 use super::dial::introduce;
 use super::socket::{Dedicate, Wire};
-use super::{CALL_TIMEOUT, Conn, ConnectError, Ear, Transport, in_time, only_looks};
+use super::{CALL_TIMEOUT, Conn, ConnectError, Subscriber, Transport, in_time, only_looks};
 use session::Sessions;
 
 /// The shared connection of one process to one data directory.
@@ -128,11 +128,11 @@ async fn connect(socket: &Socket, database: u32) -> RedisResult<MultiplexedConne
 }
 
 /// Opens a connection to the owner that receives published messages.
-async fn hear(socket: &Socket) -> RedisResult<Ear> {
+async fn hear(socket: &Socket) -> RedisResult<Subscriber> {
     let stream = socket.connect().await?;
     let info = RedisConnectionInfo::default();
     let made = PubSub::new(&info, stream);
-    Ok(Ear::server(in_time(Some(CALL_TIMEOUT), made).await?))
+    Ok(Subscriber::server(in_time(Some(CALL_TIMEOUT), made).await?))
 }
 
 impl Directory {
@@ -280,8 +280,8 @@ impl Transport for Shared {
         Arc::clone(&self.0).dedicated()
     }
 
-    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
-        Arc::clone(&self.0).ear()
+    fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
+        Arc::clone(&self.0).subscriber()
     }
 
     fn in_database(&self, database: u32) -> BoxFuture<'_, RedisResult<Conn>> {
@@ -309,10 +309,10 @@ impl Dedicate for Directory {
         })
     }
 
-    fn ear(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Ear>> {
+    fn subscriber(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Subscriber>> {
         Box::pin(async move {
             let made = match self.way() {
-                Way::Here(here) => return here.sessions.ear().await,
+                Way::Here(here) => return here.sessions.subscriber().await,
                 Way::There(there) => hear(&there.socket).await,
             };
             self.recovered(&made).await;

@@ -4,10 +4,10 @@
 mod check;
 mod dial;
 mod directory;
-mod ear;
 mod locate;
 mod remote;
 mod socket;
+mod subscriber;
 mod target;
 mod tls;
 
@@ -25,7 +25,7 @@ use crate::Outages;
 use crate::error::{passes, timed_out};
 pub use check::Unfit;
 pub(crate) use dial::CLIENT_NAME;
-pub use ear::{Ear, Heard};
+pub use subscriber::{Heard, Subscriber};
 pub(crate) use target::Security;
 pub use target::{Server, Target, TargetError, TlsFiles};
 
@@ -87,7 +87,7 @@ pub trait Transport: Send + Sync + 'static {
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>>;
 
     /// Opens a separate connection that receives published messages.
-    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>>;
+    fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>>;
 
     /// Opens a connection to another database of the same store. Default: an error.
     fn in_database(&self, _: u32) -> BoxFuture<'_, RedisResult<Conn>> {
@@ -189,8 +189,8 @@ impl Conn {
     ///
     /// # Errors
     /// The connection cannot be opened.
-    pub async fn ear(&self) -> RedisResult<Ear> {
-        self.transport.ear().await
+    pub async fn subscriber(&self) -> RedisResult<Subscriber> {
+        self.transport.subscriber().await
     }
 }
 

@@ -16,7 +16,9 @@ use tokio::time::{Instant, timeout_at};
 use super::locate::{Found, Locator};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
-use super::{CALL_TIMEOUT, Conn, ConnectError, Ear, Transport, check, gone, only_looks, tls};
+use super::{
+    CALL_TIMEOUT, Conn, ConnectError, Subscriber, Transport, check, gone, only_looks, tls,
+};
 use crate::backoff::Backoff;
 use crate::error::{is_elsewhere, passes, timed_out};
 
@@ -344,8 +346,8 @@ impl Dedicate for Remote {
         })
     }
 
-    fn ear(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Ear>> {
-        Box::pin(async move { self.locator.ear().await })
+    fn subscriber(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Subscriber>> {
+        Box::pin(async move { self.locator.subscriber().await })
     }
 }
 
@@ -361,8 +363,8 @@ impl Dedicate for Branch {
         Arc::clone(&self.remote).dedicated()
     }
 
-    fn ear(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Ear>> {
-        Arc::clone(&self.remote).ear()
+    fn subscriber(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Subscriber>> {
+        Arc::clone(&self.remote).subscriber()
     }
 
     fn moved(&self) -> BoxFuture<'_, ()> {
@@ -423,8 +425,8 @@ impl Transport for Shared {
         Arc::clone(&self.0).dedicated()
     }
 
-    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
-        Arc::clone(&self.0).ear()
+    fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
+        Arc::clone(&self.0).subscriber()
     }
 
     fn in_database(&self, database: u32) -> BoxFuture<'_, RedisResult<Conn>> {

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
-use super::{Conn, Ear, Transport, gone};
+use super::{Conn, Subscriber, Transport, gone};
 
 /// Opens connections for blocking commands.
 pub(super) trait Dedicate: Send + Sync + 'static {
@@ -15,7 +15,7 @@ pub(super) trait Dedicate: Send + Sync + 'static {
     fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>>;
 
     /// Opens one that receives published messages.
-    fn ear(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Ear>>;
+    fn subscriber(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Subscriber>>;
 
     /// Returns when the data has moved to another server since the connection was opened. The connection may not
     /// notice this, if its server hangs.
@@ -74,8 +74,8 @@ impl Transport for Wire {
         Arc::clone(&self.origin).dedicated()
     }
 
-    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
-        Arc::clone(&self.origin).ear()
+    fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
+        Arc::clone(&self.origin).subscriber()
     }
 
     fn db(&self) -> i64 {

@@ -34,11 +34,11 @@ async fn kinds(conn: &Conn, keys: Vec<String>) -> Vec<String> {
     for key in &keys {
         types.cmd("TYPE").arg(key);
     }
-    let told = types.query_async(&mut conn.clone()).await;
-    let Ok(told): RedisResult<Vec<String>> = told else {
+    let kinds = types.query_async(&mut conn.clone()).await;
+    let Ok(kinds): RedisResult<Vec<String>> = kinds else {
         return keys;
     };
-    let both = keys.iter().zip(told).filter(|(_, kind)| kind != "none");
+    let both = keys.iter().zip(kinds).filter(|(_, kind)| kind != "none");
     let named: Vec<_> = both
         .map(|(key, kind)| format!("{key} (now a {kind})"))
         .collect();

@@ -31,8 +31,11 @@ pub struct BlockingConn {
 }
 
 /// Returns the answer to a call that may block for `wait`.
-async fn in_time<T>(wait: Duration, asked: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
-    tokio::time::timeout(wait + GRACE, asked)
+async fn in_time<T>(
+    wait: Duration,
+    pending: impl Future<Output = RedisResult<T>>,
+) -> RedisResult<T> {
+    tokio::time::timeout(wait + GRACE, pending)
         .await
         .unwrap_or_else(|_| Err(timed_out()))
 }
@@ -54,8 +57,8 @@ impl BlockingConn {
         cmd: &redis::Cmd,
         wait: Duration,
     ) -> Result<Value, Error> {
-        let asked = in_time(wait, cmd.query_async(&mut self.conn.clone())).await;
-        asked.map_err(of(verb, cmd))
+        let pending = in_time(wait, cmd.query_async(&mut self.conn.clone())).await;
+        pending.map_err(of(verb, cmd))
     }
 
     /// Sends a command that may block, with others behind it. Returns its answer first, then those of the others.
@@ -66,8 +69,8 @@ impl BlockingConn {
         wait: Duration,
     ) -> Result<impl Iterator<Item = Value> + use<>, Error> {
         let mut conn = self.conn.clone();
-        let asked = conn.req_packed_commands(all, 0, all.len());
-        let answers = in_time(wait, asked).await.map_err(failed(verb))?;
+        let pending = conn.req_packed_commands(all, 0, all.len());
+        let answers = in_time(wait, pending).await.map_err(failed(verb))?;
         let mut answers = answers.into_iter();
         let first = answers.next().unwrap_or(Value::Nil).extract_error();
         let first = first.map_err(|source| {
@@ -89,23 +92,23 @@ impl BlockingConn {
         wait: Duration,
     ) -> Result<Value, Error> {
         let mut waits = self.conn.clone();
-        let asked = cmd.query_async(&mut waits);
-        tokio::pin!(asked);
-        if let Ok(answer) = tokio::time::timeout(wait + GRACE, &mut asked).await {
+        let pending = cmd.query_async(&mut waits);
+        tokio::pin!(pending);
+        if let Ok(answer) = tokio::time::timeout(wait + GRACE, &mut pending).await {
             return answer.map_err(of(verb, cmd));
         }
         let mut answered = 0;
         while answered < UNBLOCKS {
             tokio::select! {
                 biased;
-                answer = &mut asked => return answer.map_err(of(verb, cmd)),
+                answer = &mut pending => return answer.map_err(of(verb, cmd)),
                 ended = session.unblock(self) => match ended {
                     Ok(()) => answered += 1,
                     Err(error) => tracing::debug!(%error, "{verb}: the server stands still, and is waited for"),
                 },
             }
             // The request to end the wait may have arrived before the wait.
-            if let Ok(answer) = tokio::time::timeout(GRACE, &mut asked).await {
+            if let Ok(answer) = tokio::time::timeout(GRACE, &mut pending).await {
                 return answer.map_err(of(verb, cmd));
             }
         }
@@ -162,8 +165,8 @@ impl<K> Session<K> {
         // Without a timeout, a server that vanished after the handshake would never be noticed.
         let mut asks = conn.clone();
         let mut id = redis::cmd("CLIENT");
-        let asked = id.arg("ID").query_async(&mut asks);
-        let client_id = in_time(Duration::ZERO, asked).await;
+        let pending = id.arg("ID").query_async(&mut asks);
+        let client_id = in_time(Duration::ZERO, pending).await;
         let client_id = client_id.map_err(failed("connect"))?;
         Ok(BlockingConn { conn, client_id })
     }

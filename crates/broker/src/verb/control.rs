@@ -46,22 +46,22 @@ impl Broker {
     /// # Errors
     /// There are more than [`MAX_ITEMS`] jobs, or the server refuses the call. [`Broker::renew`] then reports the
     /// cancellations that were removed.
-    pub async fn control(&self, asked: Controlled<'_>) -> Result<Control, Error> {
-        at_most("control", MAX_ITEMS, asked.held.len())?;
+    pub async fn control(&self, request: Controlled<'_>) -> Result<Control, Error> {
+        at_most("control", MAX_ITEMS, request.held.len())?;
         let mut call = self
             .scripts
             .call(Verb::Control)
             .arg(self.clock.argument())
-            .arg(asked.worker)
-            .arg(asked.turn.as_millis() as u64)
-            .arg(asked.types.len());
-        for queue in asked.queues {
+            .arg(request.worker)
+            .arg(request.turn.as_millis() as u64)
+            .arg(request.types.len());
+        for queue in request.queues {
             call.push_key(queue);
         }
-        for script_type in asked.types {
+        for script_type in request.types {
             call.push_arg(script_type.as_str());
         }
-        for id in asked.held {
+        for id in request.held {
             call.push_arg(id);
         }
         let mut answer = call.answer(&self.conn).await?;

@@ -103,7 +103,7 @@ impl Broker {
             }
             let answers: Vec<String> = call.run(conn).await?;
             for answer in answers {
-                enqueued.push(told(answer)?);
+                enqueued.push(parse_enqueued(answer)?);
             }
         }
         Ok(enqueued)
@@ -125,9 +125,9 @@ impl Broker {
         call.push_key(job.route.queue(&self.keys));
         call.push_arg(job.id.as_str());
         call.push_arg(job.route.script_type.as_str());
-        let wishes = wishes(&self.keys, job);
-        call.push_arg(wishes.len());
-        for (name, value) in wishes {
+        let options = options(&self.keys, job);
+        call.push_arg(options.len());
+        for (name, value) in options {
             call.push_arg(name);
             call.push_arg(value);
         }
@@ -145,57 +145,57 @@ impl Broker {
 }
 
 /// Returns the options of a job, with their names in `lua/enqueue.lua`; usually none.
-fn wishes(keys: &Hero, job: &NewJob) -> Vec<(&'static str, String)> {
+fn options(keys: &Hero, job: &NewJob) -> Vec<(&'static str, String)> {
     let Route {
         script_type,
         group,
         instance,
         ..
     } = &job.route;
-    let mut wishes = Vec::new();
+    let mut options = Vec::new();
     if let Some(instance) = instance {
-        wishes.push(("worker", instance.to_string()));
+        options.push(("worker", instance.to_string()));
         if let Some(fallback) = job.fallback {
             let group = group.clone().unwrap_or_default();
             let presence = keys.presence_key(script_type, &group, instance);
-            wishes.push(("presence", presence));
-            wishes.push(("fallback", fallback.route(&job.route).queue(keys)));
+            options.push(("presence", presence));
+            options.push(("fallback", fallback.route(&job.route).queue(keys)));
         }
     }
     if !job.depends_on.is_empty() {
         let wait = job.prerequisite_timeout;
-        wishes.extend(wait.map(|seconds| ("wait", (seconds * 1000).to_string())));
-        wishes.push(("on_failure", job.on_failure.as_str().to_owned()));
+        options.extend(wait.map(|seconds| ("wait", (seconds * 1000).to_string())));
+        options.push(("on_failure", job.on_failure.as_str().to_owned()));
         let after = stored::prerequisites(keys, job).into_iter();
-        wishes.extend(after.map(|id| ("after", id)));
+        options.extend(after.map(|id| ("after", id)));
     }
     match job.when {
-        Some(When::At(ms)) => wishes.push(("due", ms.to_string())),
-        Some(When::In(ms)) => wishes.push(("delay", ms.to_string())),
+        Some(When::At(ms)) => options.push(("due", ms.to_string())),
+        Some(When::In(ms)) => options.push(("delay", ms.to_string())),
         None => {}
     }
     if let Some(key) = &job.key {
-        wishes.push(("key", key.clone()));
+        options.push(("key", key.clone()));
     }
     if let Some(unique) = &job.unique {
-        wishes.push(("unique", unique.scoped(script_type.as_str())));
-        wishes.push(("policy", unique.policy.as_str().to_owned()));
+        options.push(("unique", unique.scoped(script_type.as_str())));
+        options.push(("policy", unique.policy.as_str().to_owned()));
         if let Until::For(ms) = unique.until {
-            wishes.push(("window", ms.to_string()));
+            options.push(("window", ms.to_string()));
         }
     }
     if let Some(of) = &job.batch {
-        wishes.push(("batch", of.batch.to_string()));
+        options.push(("batch", of.batch.to_string()));
         if let Some((member, token)) = &of.by {
-            wishes.push(("member", member.to_string()));
-            wishes.push(("token", token.clone()));
+            options.push(("member", member.to_string()));
+            options.push(("token", token.clone()));
         }
     }
-    wishes
+    options
 }
 
 /// Parses the answer about one job.
-pub(super) fn told(answer: String) -> Result<Enqueued, Error> {
+pub(super) fn parse_enqueued(answer: String) -> Result<Enqueued, Error> {
     if let Some((word, more)) = answer.split_once(' ') {
         let id = || JobId::foreign(more.to_owned());
         let unreadable = || Error::Answer {

@@ -39,9 +39,9 @@ impl Broker {
         let mut answer = call.answer(&self.conn).await?;
         let stale: Vec<usize> = answer.next("stale")?;
         let taken = Taken::read(answer.nested("claim")?, &self.keys, &claim)?;
-        let told = |at| finish::told(&stale, at);
+        let outcome = |at| finish::outcome(&stale, at);
         Ok(Exchanged {
-            finished: (0..results.len()).map(told).collect(),
+            finished: (0..results.len()).map(outcome).collect(),
             taken,
         })
     }

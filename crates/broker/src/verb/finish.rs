@@ -47,8 +47,8 @@ impl Broker {
             stdout,
             stderr,
         };
-        let told = self.finish_all(&[result]).await?;
-        Ok(told.first().copied().unwrap_or(Finished::Stale))
+        let outcomes = self.finish_all(&[result]).await?;
+        Ok(outcomes.first().copied().unwrap_or(Finished::Stale))
     }
 
     /// Completes several jobs in one call, and returns the result of each.
@@ -66,7 +66,7 @@ impl Broker {
             self.push_result(&mut call, result);
         }
         let stale: Vec<usize> = call.run(&self.conn).await?;
-        Ok((0..results.len()).map(|at| told(&stale, at)).collect())
+        Ok((0..results.len()).map(|at| outcome(&stale, at)).collect())
     }
 
     /// Pushes the key and the arguments of one result.
@@ -81,7 +81,7 @@ impl Broker {
 }
 
 /// Returns the result of the report at index `at`; the script counts from 1.
-pub(super) fn told(stale: &[usize], at: usize) -> Finished {
+pub(super) fn outcome(stale: &[usize], at: usize) -> Finished {
     if stale.contains(&(at + 1)) {
         Finished::Stale
     } else {

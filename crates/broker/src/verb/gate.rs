@@ -17,8 +17,8 @@ impl Broker {
         let opened = redis::Cmd::sadd(context.gates(), name);
         let opened: usize = self.ask("open_gate", &opened).await?;
         // The blank marks an open gate, whatever a record of this name contains.
-        let told = redis::Cmd::lpush(self.keys.settle(), format!(" {name}"));
-        self.ask::<usize>("open_gate", &told).await?;
+        let push = redis::Cmd::lpush(self.keys.settle(), format!(" {name}"));
+        self.ask::<usize>("open_gate", &push).await?;
         while self.settle().await? {}
         Ok(opened > 0)
     }

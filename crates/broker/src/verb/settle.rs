@@ -14,7 +14,7 @@ impl Broker {
         let call = self.scripts.call(Verb::Settle);
         let call = call.arg(self.clock.argument()).arg(MAX_ITEMS);
         let mut answer = call.answer(&self.conn).await?;
-        answer.next::<usize>("told")?;
+        answer.next::<usize>("resolved")?;
         answer.flag("more")
     }
 }

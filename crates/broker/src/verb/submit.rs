@@ -2,7 +2,7 @@
 
 use meshwork_model::job::{ChildDigest, NewJob, field};
 
-use super::enqueue::{named, told};
+use super::enqueue::{named, parse_enqueued};
 use super::{Claimed, Enqueued};
 use crate::conn::Conn;
 use crate::script::Verb;
@@ -82,7 +82,7 @@ impl Broker {
             "taken" => Submitted::Taken,
             _ => match answer.strip_prefix("differs ") {
                 Some(digest) => Submitted::Differs(digest.to_owned()),
-                None => Submitted::Enqueued(told(answer)?),
+                None => Submitted::Enqueued(parse_enqueued(answer)?),
             },
         })
     }

@@ -118,11 +118,11 @@ impl Broker {
         let position = there.position_text();
         let mut item = self.item(schedule, &there.version, position);
         item.jobs.push((position.to_owned(), job));
-        let told = self.call(&[item]).await?;
+        let answer = self.call(&[item]).await?;
         Ok(
-            match told
+            match answer
                 .first()
-                .and_then(|told| told.first())
+                .and_then(|answer| answer.first())
                 .map(String::as_str)
             {
                 Some("changed") | None => None,
@@ -238,9 +238,9 @@ impl Broker {
                 count += 1;
             }
             let (now, later) = rest.split_at(count);
-            let told = self.call(now).await?;
-            for (item, told) in now.iter().zip(told) {
-                ticked.add(item, told);
+            let answer = self.call(now).await?;
+            for (item, answer) in now.iter().zip(answer) {
+                ticked.add(item, answer);
             }
             rest = later;
         }
@@ -290,9 +290,9 @@ pub enum Ran {
 }
 
 impl Ticked {
-    fn add(&mut self, item: &Item, told: Vec<String>) {
+    fn add(&mut self, item: &Item, answer: Vec<String>) {
         let mut trouble = (!item.trouble.is_empty()).then(|| item.trouble.clone());
-        for word in told {
+        for word in answer {
             match word.as_str() {
                 "stored" => self.stored += 1,
                 "skipped" => self.skipped += 1,

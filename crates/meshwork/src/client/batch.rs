@@ -33,15 +33,15 @@ impl BatchRequest {
         self
     }
 
-    /// What people call it, at most 256 bytes.
+    /// The batch's name for people, at most 256 bytes.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.batch.name = name.into();
         self
     }
 
-    /// How long it stays open with nothing added (default: an hour; from a second to seven days). If nobody
-    /// has sealed it then, it is sealed, and counts as failed: what was to be added is not there.
+    /// The longest time without a new job before the batch is sealed. A batch sealed so counts as failed, since jobs
+    /// may be missing. Default: 1 h; from 1 s to 7 days.
     #[must_use]
     pub fn open_for(mut self, open_for: Duration) -> Self {
         self.batch.open_for = open_for;
@@ -174,9 +174,9 @@ impl Batch {
         }
     }
 
-    /// Cancels it: its callbacks end in error and never run; its jobs that wait end in error, and of those
-    /// that run the workers are told. Returns when all have been stopped or told; they need not have ended.
-    /// If this breaks off, the workers go on with it. False if it had ended already.
+    /// Cancels the batch. Its callbacks and waiting jobs end in error; running jobs get a cancel request. Returns when
+    /// all are cancelled or requested, before running jobs have ended. Workers finish an interrupted cancel. False if
+    /// the batch had ended.
     ///
     /// # Errors
     /// If it is not there, or the server does not take a call.
@@ -192,7 +192,7 @@ impl Batch {
         }
     }
 
-    /// How it stands.
+    /// Reads the status of this batch.
     ///
     /// # Errors
     /// If it is not there, or the server does not take the call.
@@ -266,7 +266,7 @@ impl Client {
         }
     }
 
-    /// How a batch stands.
+    /// Reads the status of a batch.
     ///
     /// # Errors
     /// If there is none, or the server does not take the call.

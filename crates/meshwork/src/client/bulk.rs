@@ -22,7 +22,7 @@ pub enum BulkCancel {
     Force,
 }
 
-/// Whether a job can be cancelled: it has not ended, and nobody has cancelled it.
+/// True if a job has not ended and no cancel was requested.
 fn is_cancellable(job: &Job) -> bool {
     job.status().is_some_and(|status| !status.is_final()) && job.stop.is_none()
 }

@@ -74,7 +74,7 @@ impl Client {
         &self,
         id: &JobId,
         force: bool,
-        mut told: impl FnMut(&Job, Cancelled),
+        mut report: impl FnMut(&Job, Cancelled),
     ) -> Result<usize, Error> {
         let (mut levels, mut stopped) = (vec![self.level(id).await?], 0);
         while let Some(mut level) = levels.pop() {
@@ -87,7 +87,7 @@ impl Client {
                 .map(async |job| (job, self.broker.cancel_anywhere(job, STOPPED, force).await))
                 .buffer_unordered(AT_ONCE);
             while let Some((job, cancelled)) = stops.next().await {
-                told(job, cancelled?);
+                report(job, cancelled?);
                 stopped += 1;
             }
             // How many each has is only certain now, when it submits no more.

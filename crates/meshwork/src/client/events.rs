@@ -1,4 +1,4 @@
-//! What happened to jobs: who did what, and when.
+//! Events: the changes of jobs, with actor and time.
 
 use futures_util::FutureExt;
 use meshwork_broker::{JobEvent, MAX_ITEMS};
@@ -85,7 +85,7 @@ impl Client {
 }
 
 impl EventFollower {
-    /// The next events. While the server is away it is asked again for 15 s.
+    /// The next events. While the server is away the read is repeated for 15 s.
     ///
     /// # Errors
     /// If the server does not take a call.

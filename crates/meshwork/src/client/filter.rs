@@ -118,7 +118,7 @@ fn is(wanted: Option<&str>, is: Option<&str>) -> bool {
 }
 
 impl JobFilter {
-    /// Whether a record is included, but for the text, a delay and the time.
+    /// True if the filter includes a record, regardless of text, delay and time.
     fn includes_record(&self, job: &Job, list: &str) -> bool {
         let status = self.status.and_then(JobState::status);
         status.is_none_or(|status| job.status() == Some(status))
@@ -155,7 +155,7 @@ impl JobFilter {
         }
     }
 
-    /// Whether a job of this time is included.
+    /// True if the filter includes this time.
     fn includes_time(&self, at_ms: Option<u64>) -> bool {
         (self.since_ms.is_none() && self.until_ms.is_none())
             || at_ms.is_some_and(|at| {
@@ -165,7 +165,7 @@ impl JobFilter {
     }
 }
 
-/// Whether a whole record contains a text.
+/// True if a complete record contains a text.
 fn contains(job: &Job, text: &str) -> bool {
     let in_bytes = |bytes: &[u8]| {
         let text = text.as_bytes();

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::REPEAT_FOR;
 use crate::Error;
 
-/// How long one wait lasts before whoever follows looks at other things.
+/// Longest single blocking wait of a follower.
 pub(super) const SLICE: Duration = Duration::from_millis(500);
 
 /// The way to what comes next.
@@ -37,7 +37,7 @@ impl Follow {
             let answer = match self.blocking.take() {
                 Some(blocking) => {
                     let answer = call(self.broker.clone(), blocking.clone()).await;
-                    // A connection that broke is not asked again.
+                    // A broken connection is not reused.
                     self.blocking = answer.is_ok().then_some(blocking);
                     answer.map(Some)
                 }

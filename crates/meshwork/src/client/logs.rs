@@ -1,4 +1,4 @@
-//! What a job prints, while it prints it.
+//! Log lines of a job, live.
 
 use futures_util::FutureExt;
 use meshwork_broker::LogLine;
@@ -53,8 +53,8 @@ impl Client {
 }
 
 impl LogFollower {
-    /// The next lines, up to 1,000; none at all when the job has ended and its last line was told. While
-    /// the server is away it is asked again for 15 s.
+    /// The next lines, at most 1,000. None when the job has ended and all its lines were returned. While the server is
+    /// away the read is repeated for 15 s.
     ///
     /// # Errors
     /// If the job was deleted meanwhile, or the server does not take a call.
@@ -83,7 +83,7 @@ impl LogFollower {
             }
             let summary = self.client.broker.summaries(std::slice::from_ref(&self.id));
             let job = match summary.await {
-                // The next wait sees to it that the server is asked again.
+                // The next wait repeats the read.
                 Err(error) if error.is_temporary() => continue,
                 answer => answer?.into_iter().next().flatten(),
             };

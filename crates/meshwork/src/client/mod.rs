@@ -32,7 +32,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
-use crate::lot::Lot;
+use crate::wait_pool::WaitPool;
 pub use batch::{Batch, BatchRequest};
 pub use bulk::BulkCancel;
 pub use events::{EventFilter, EventFollower, EventPage};
@@ -43,11 +43,10 @@ pub use name::local_name;
 pub use request::JobRequest;
 pub use schedule::{ScheduleHandle, ScheduleRequest};
 
-/// How long a call is repeated while the server is away or the connection breaks.
+/// Longest time for which a call is repeated while the server is away or the connection breaks.
 const REPEAT_FOR: Duration = Duration::from_secs(15);
 
-/// Whether a call that stores something is to be repeated. A server without memory is there, and seldom has some a few
-/// seconds later: who submits is to know, and to decide.
+/// True if a write is worth repeating. A server out of memory is not: the caller gets that error at once.
 fn worth_repeating(error: &meshwork_broker::Error) -> bool {
     error.is_temporary() && !error.is_out_of_memory()
 }
@@ -56,7 +55,7 @@ fn worth_repeating(error: &meshwork_broker::Error) -> bool {
 #[derive(Debug, Clone)]
 pub struct Client {
     broker: Broker,
-    lot: Arc<Lot<BlockingConn>>,
+    wait_pool: Arc<WaitPool<BlockingConn>>,
     /// In a context: where new jobs get their numbers.
     numbers: Option<Arc<Numbers>>,
 }
@@ -84,12 +83,12 @@ impl Client {
     pub fn new(broker: Broker) -> Self {
         Self {
             broker,
-            lot: Arc::default(),
+            wait_pool: Arc::default(),
             numbers: None,
         }
     }
 
-    /// What it sends its calls through.
+    /// The broker of this client.
     #[must_use]
     pub fn broker(&self) -> &Broker {
         &self.broker
@@ -218,8 +217,7 @@ impl Client {
         Ok(ids.into_iter().zip(statuses).collect())
     }
 
-    /// When a job that failed is to run again, in milliseconds since 1970; none if it waits for no such
-    /// time.
+    /// Time of the next attempt of a failed job, in milliseconds since 1970. None if no retry is scheduled.
     ///
     /// # Errors
     /// If the server does not take the call.
@@ -227,8 +225,8 @@ impl Client {
         Ok(self.broker.next_run(id).await?)
     }
 
-    /// What a job waits for besides other jobs and those before it in its queue: its time, its queue's pause
-    /// or limits, the turn of its key.
+    /// The reasons why a job waits, other than prerequisites and earlier jobs: its time, a pause, a limit, the credit
+    /// of its key.
     ///
     /// # Errors
     /// If the server does not take a call.
@@ -246,7 +244,7 @@ impl Client {
         Ok(self.broker.run_now(&job).await?)
     }
 
-    /// Whether a worker listens where `route` leads.
+    /// True if a live worker consumes the queue of `route`.
     ///
     /// # Errors
     /// If the server does not take the call.

@@ -2,7 +2,7 @@
 
 use std::env;
 
-/// How much of a user's and of a host's name is told.
+/// Longest part of a user's and of a host's name in an actor, in characters.
 const MAX_NAME: usize = 64;
 
 /// `program:user@host`, without anything that could be a secret.

@@ -25,7 +25,7 @@ impl Client {
         Ok(self.broker.queues().await?)
     }
 
-    /// How all queues are set.
+    /// Reads the settings of all queues.
     ///
     /// # Errors
     /// If the server does not take the call.
@@ -33,7 +33,7 @@ impl Client {
         Ok(self.broker.settings().await?)
     }
 
-    /// How many ids queues may hold.
+    /// Reads the maximum lengths of all queues.
     ///
     /// # Errors
     /// If the server does not take the call.
@@ -64,8 +64,7 @@ impl Client {
         Ok(self.broker.configure(queue, settings).await?)
     }
 
-    /// Whether somebody has used a queue: a job was enqueued to it, a worker has listened to it, or something is set
-    /// for it.
+    /// True if a job was enqueued to the queue, a worker has consumed it, or it has settings.
     ///
     /// # Errors
     /// If the server does not take a call.
@@ -108,7 +107,7 @@ impl Client {
         Ok(())
     }
 
-    /// What a queue still has to do.
+    /// Counts the unfinished jobs of a queue.
     ///
     /// # Errors
     /// If the server does not take a call.
@@ -116,10 +115,9 @@ impl Client {
         Ok(self.broker.depth(queue).await?)
     }
 
-    /// Lets a queue take no new jobs, and waits until nothing is left that goes on by itself: nothing in its
-    /// lists or set aside, nothing that runs or is to run again. Jobs that wait for their time are told of and
-    /// not waited for, nor are those that wait for others. Tells `progress` at each look.
-    /// [`Client::resume`] ends it.
+    /// Starts a drain of a queue, and waits until its lists are empty and no job of it runs or waits for a retry.
+    /// Delayed jobs and jobs with prerequisites are reported, not awaited. Calls `progress` at each poll.
+    /// [`Client::resume`] ends the drain.
     ///
     /// # Errors
     /// [`Error::NotDrained`] if it is not empty after `patience`: it takes no new jobs all the same. If the

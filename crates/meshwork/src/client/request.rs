@@ -1,4 +1,4 @@
-//! What a program asks for, put together piece by piece.
+//! Builder of jobs.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::{Error, runner, span};
 
-/// What waiting in the queue may take on top of the runs, before a caller gives up.
+/// Allowance for the time in the queue, on top of the runs.
 const QUEUEING: Duration = Duration::from_secs(3600);
 
 /// A job to be submitted.
@@ -89,16 +89,16 @@ impl JobRequest {
         self
     }
 
-    /// Where a job for one worker goes if that worker is not there, when it is submitted or later (default:
-    /// it waits). Refused for a job without an instance.
+    /// Destination of a job for one worker while that worker is not registered, at submission or later. Default: the
+    /// job waits. Refused for a job without an instance.
     #[must_use]
     pub fn fallback(mut self, fallback: Fallback) -> Self {
         self.job.fallback = Some(fallback);
         self
     }
 
-    /// How urgent it is (default: normal). Among the queues of a worker all of one level come before those
-    /// of the next; from time to time a worker looks at the lowest first, so that none starves.
+    /// Priority of the job. Default: normal. A worker claims from all its queues of one priority before the next one.
+    /// Now and then it starts with the lowest, so that none starves.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.job.route.priority = priority;
@@ -122,16 +122,15 @@ impl JobRequest {
         self.depends_on(id)
     }
 
-    /// How long it waits for the jobs that it depends on, in whole seconds rounded up: 1 s to 7 days. Then it ends in
-    /// error. Default: no bound. Its timeout bounds a run, and does not begin before that.
+    /// Longest wait for prerequisites, in whole seconds rounded up: 1 s to 7 days. The job ends in error after that.
+    /// Default: no limit. The job's timeout starts with its run.
     #[must_use]
     pub fn prerequisite_timeout(mut self, timeout: Duration) -> Self {
         self.job.prerequisite_timeout = Some(seconds(timeout));
         self
     }
 
-    /// What it means when a job that it depends on does not finish (default: this one ends in error at
-    /// once, without being run).
+    /// Policy for a prerequisite that fails. Default: this job ends in error at once, without a run.
     #[must_use]
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.job.on_failure = on_failure;
@@ -232,7 +231,7 @@ impl JobRequest {
         Ok(self)
     }
 
-    /// Who asks, and in which context: `CALLER_ID` and `CONTEXT_ID` of the script.
+    /// The caller's id and context: `CALLER_ID` and `CONTEXT_ID` of the script.
     #[must_use]
     pub fn caller(mut self, caller_id: impl Into<String>, context_id: impl Into<String>) -> Self {
         self.job.caller_id = caller_id.into();
@@ -240,7 +239,7 @@ impl JobRequest {
         self
     }
 
-    /// How long one run may take, in whole seconds rounded up (default: 1,800 s).
+    /// Longest time of one run, in whole seconds rounded up. Default: 1,800 s.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.job.timeout = seconds(timeout);
@@ -254,8 +253,8 @@ impl JobRequest {
         self
     }
 
-    /// Whether it may run beside other jobs on its worker (default: yes). One that may not waits until what
-    /// runs there has ended, and nothing starts beside it; its timeout begins when it starts.
+    /// True if the job may run beside other jobs of its worker (default). An exclusive job waits until running jobs
+    /// have ended, and no other starts beside it. Its timeout starts with its run.
     #[must_use]
     pub fn concurrent(mut self, concurrent: bool) -> Self {
         self.job.concurrent = concurrent;
@@ -292,19 +291,19 @@ impl JobRequest {
         self
     }
 
-    /// Whether the result is pushed to the reply list, which spares a waiting client its polls.
+    /// Pushes the result to the reply list, so that a waiting client need not poll.
     #[must_use]
     pub fn reply(mut self, reply: bool) -> Self {
         self.job.reply = reply;
         self
     }
 
-    /// Checks the job, and the syntax of its script as the runtime for its type would read it. For a script
-    /// in Python there has to be an interpreter here.
+    /// Checks the job, and the syntax of its script with the parser of its runtime. Python scripts need an interpreter
+    /// on this host.
     ///
     /// # Errors
-    /// What is wrong, and where in the script; or that nothing here can tell, as with the payload of a
-    /// handler.
+    /// If the job or its script is invalid, with the position; or if no parser is available, as for payloads of
+    /// handlers.
     pub async fn check_syntax(&self) -> Result<(), Error> {
         self.job.check()?;
         let script_type = self.job.route.script_type.as_str();
@@ -315,20 +314,19 @@ impl JobRequest {
         })
     }
 
-    /// The job, checked. With the feature `opentelemetry` it belongs to the trace of the current span, where
-    /// it was not given one.
+    /// Builds the job and checks it. With the feature `opentelemetry` a job without a trace joins that of the current
+    /// span.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the job is invalid.
     pub fn build(mut self) -> Result<NewJob, Invalid> {
         self.job.check()?;
         self.job.trace = self.job.trace.or_else(span::current);
         Ok(self.job)
     }
 
-    /// How long a caller waits for it at most: all its runs and the pauses between them, what it waits for
-    /// other jobs and its delay, and an hour in the queue. A time of its own ([`JobRequest::run_at`]) is not
-    /// known to be how far away: wait for the difference too.
+    /// Default wait of a caller: all runs with backoff, the prerequisite timeout, the delay, and 1 h in the queue. Add
+    /// the time until [`JobRequest::run_at`], which is not included.
     #[must_use]
     pub fn patience(&self) -> Duration {
         let job = &self.job;

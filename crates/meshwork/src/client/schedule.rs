@@ -13,7 +13,7 @@ use meshwork_model::schedule::zone::Zone;
 use super::{Client, JobRequest};
 use crate::Error;
 
-/// When a job is to run again and again, put together piece by piece.
+/// Builder of schedules.
 #[derive(Debug, Clone)]
 pub struct ScheduleRequest {
     timing: Timing,
@@ -23,12 +23,11 @@ pub struct ScheduleRequest {
 }
 
 impl ScheduleRequest {
-    /// A job by a cron expression of 5 or 6 fields (with 6, the second is the first), one of `@hourly`,
-    /// `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly` and `@annually`, or `@every 30s`. The job's id
-    /// is of no account.
+    /// A job by a cron expression of 5 or 6 fields (with 6, the second is the first), one of `@hourly`, `@daily`,
+    /// `@midnight`, `@weekly`, `@monthly`, `@yearly` and `@annually`, or `@every 30s`. The job's id is ignored.
     ///
     /// # Errors
-    /// What is wrong with the expression, and what is allowed.
+    /// If the expression is invalid; the error names what is allowed.
     pub fn cron(expression: &str, job: JobRequest) -> Result<Self, Error> {
         Ok(Self::new(expression.parse()?, job))
     }
@@ -85,14 +84,14 @@ impl ScheduleRequest {
         self
     }
 
-    /// What becomes of slots that were missed since no worker lived (default: the latest of them runs).
+    /// Policy for slots missed while no worker ran. Default: only the latest runs.
     #[must_use]
     pub fn catch_up(mut self, policy: CatchUp) -> Self {
         self.catch_up = policy;
         self
     }
 
-    /// What becomes of a slot while the job of the last one has not ended (default: it is skipped).
+    /// Policy for a slot whose predecessor's job has not ended. Default: the slot is skipped.
     #[must_use]
     pub fn overlap(mut self, policy: Overlap) -> Self {
         self.overlap = policy;
@@ -186,7 +185,7 @@ impl ScheduleHandle {
             .await?)
     }
 
-    /// What it is and how far it is.
+    /// Reads the schedule and its progress.
     ///
     /// # Errors
     /// If it is not there, or the server does not take a call.

@@ -14,9 +14,9 @@ use crate::Error;
 pub(super) const STOPPED: &str = "stopped";
 
 impl Client {
-    /// Stops a job. One that waits ends in error `stopped` at once. Of one that runs, its worker is told
-    /// ([`Cancelled::Stopping`]): it lets the script put things in order, kills it after a grace period,
-    /// and then the job ends in error `stopped_by_request`.
+    /// Cancels a job. A waiting job ends in error `stopped` at once. For a running job the worker gets a request
+    /// ([`Cancelled::Stopping`]): it signals the script, kills it after a grace period, and then the job ends in error
+    /// `stopped_by_request`.
     ///
     /// # Errors
     /// If there is no such job, or the server does not take a call.

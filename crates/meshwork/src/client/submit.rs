@@ -10,8 +10,8 @@ use crate::Error;
 use crate::span::Subject;
 
 impl Client {
-    /// Submits a job and returns its id; or that of another job which has its unique name and stays. While the
-    /// server is away the call is repeated for 15 s; that it has no memory left is told at once.
+    /// Submits a job and returns its id; or that of another job which has its unique name and stays. While the server
+    /// is away the call is repeated for 15 s; a server out of memory is reported at once.
     ///
     /// # Errors
     /// If the job is invalid, its queue is full, or a job that it depends on does not exist: nothing was

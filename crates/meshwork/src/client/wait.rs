@@ -1,8 +1,8 @@
-//! Waiting for a job to end: on its reply list where a connection is free for it, else by asking again. A reply to a job
-//! that a client of another make submitted is left to that client.
+//! Waits for a job to end: on its reply list if a connection is free, else by polling. Replies to foreign clients'
+//! jobs stay for those clients.
 //!
-//! The record decides, never the reply: a worker of another make may write only the hash, and a reply may
-//! have been taken by somebody else.
+//! The record decides, never the reply: a foreign worker may write only the hash, and another reader may have taken
+//! the reply.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use tokio::time::Instant;
 
 use super::Client;
 use crate::Error;
-use crate::lot::Space;
+use crate::wait_pool::PooledConnection;
 
-/// How long one wait on the reply list lasts before the record is looked at.
+/// Longest single wait on the reply list before the record is read.
 const SLICE: Duration = Duration::from_secs(1);
 /// Between two looks at a record whose worker may write no reply: at first, and at most.
 const POLL: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(250));
 
-/// How much of a record is read: while the job runs, not what may be large.
+/// The part of a record to read: large fields only after the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Summary,
     Whole,
 }
 
-impl Space<'_, BlockingConn> {
+impl PooledConnection<'_, BlockingConn> {
     /// Waits for the reply, for `time` at most, and says whether it came, and with it what the record is then, if
     /// that is to be read. None if the connection broke.
     async fn wait(
@@ -67,7 +67,7 @@ impl Client {
     /// goes on.
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
         let until = Instant::now() + patience;
-        let mut space: Option<Space<'_, BlockingConn>> = None;
+        let mut space: Option<PooledConnection<'_, BlockingConn>> = None;
         let (mut pause, mut part) = (POLL.0, Part::Summary);
         // Most jobs end soon: the record is read with the first reply. Later it is not read in vain.
         let (mut first, mut known) = (true, None);
@@ -92,7 +92,7 @@ impl Client {
             }
             if job.reply && !job.foreign && space.is_none() {
                 space = self
-                    .lot
+                    .wait_pool
                     .enter(async || self.broker.blocking_conn().await)
                     .await;
             }
@@ -117,7 +117,7 @@ impl Client {
         }
     }
 
-    /// The record; while the server is away, it is asked for again until `until`.
+    /// Reads the record, and repeats the read until `until` while the server is away.
     async fn look(&self, id: &JobId, until: Instant, part: Part) -> Result<Job, Error> {
         let mut backoff = Backoff::new();
         loop {

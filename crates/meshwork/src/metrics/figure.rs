@@ -1,4 +1,4 @@
-//! What a metric is, and where its numbers come from. Which there are stands in [`super::table`].
+//! Definition of a metric and the source of its values. [`super::table`] lists all metrics.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::process::Process;
 use super::shared::Reading;
 use crate::{Monitor, WorkerInfo};
 
-/// What kind of number it is.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// It only grows; its samples end in `_total`.
     Counter,
     /// It goes up and down.
     Gauge,
-    /// How often it was how large: samples end in `_bucket`, `_count` and `_sum`.
+    /// Distribution of values: samples end in `_bucket`, `_count` and `_sum`.
     Histogram,
     /// Always 1; what it says is in its labels. Its sample ends in `_info`.
     Info,
@@ -40,13 +40,13 @@ impl Kind {
 pub struct Figure {
     /// Its name, with the unit, without what its kind adds.
     pub name: &'static str,
-    /// What kind it is.
+    /// The type.
     pub kind: Kind,
     /// `seconds` or `bytes`, where it has a unit.
     pub unit: Option<&'static str>,
-    /// What tells its samples apart.
+    /// The label names.
     pub labels: &'static [&'static str],
-    /// What it says, in a sentence.
+    /// The help text, one sentence.
     pub help: &'static str,
     pub(super) source: Source,
 }
@@ -64,12 +64,12 @@ impl Figure {
     }
 }
 
-/// Where the numbers come from.
+/// Source of the values.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Source {
     /// A queue's figures, at the server's time in milliseconds; how two lists of one place become one.
     Queue(fn(&QueueStats, u64) -> Option<f64>, Merge),
-    /// What a queue counts by a word, which is the last label.
+    /// Counters of a queue by the last label.
     Words(fn(&QueueStats) -> &BTreeMap<String, u64>),
     Store(fn(&Stats) -> Option<f64>),
     Pool(fn(&WorkerInfo) -> f64),
@@ -77,7 +77,7 @@ pub(super) enum Source {
     Worker(fn(&Monitor) -> Option<f64>),
     /// One priority of a route of Bananas.
     BananasPlace(fn(&PlaceStats) -> Option<f64>),
-    /// What ours run of each route.
+    /// Running jobs of each route, on native workers.
     BananasRunning,
     Bananas(fn(&bananas::Stats) -> f64),
     ConnectionErrors,
@@ -87,7 +87,7 @@ pub(super) enum Source {
     Build,
 }
 
-/// How the figures of two lists of one place become one (`:prio:1` is the same as no suffix).
+/// Aggregation of the values of two lists of one queue (`:prio:1` is the same as no suffix).
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Merge {
     Sum,

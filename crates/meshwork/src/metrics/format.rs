@@ -5,7 +5,7 @@ use prometheus_client::registry::Registry;
 
 use super::page::Page;
 
-/// How metrics are written.
+/// Exposition format of metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// OpenMetrics 1.0, with units and an end mark.
@@ -16,7 +16,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// What the header `Accept` asks for: OpenMetrics where it is named, else what everything reads.
+    /// The format for a header `Accept`: OpenMetrics if named, else the Prometheus text format.
     #[must_use]
     pub fn accepted(header: Option<&str>) -> Self {
         let wants = |part: &str| {
@@ -44,7 +44,7 @@ impl Format {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(page));
         let mut text = String::new();
-        // Writing into a string fails only if a metric does, and none of ours can.
+        // Writing into a string fails only if a metric does, and none here can.
         if let Err(error) = encode(&mut text, &registry) {
             tracing::error!(%error, "metrics are missing");
         }

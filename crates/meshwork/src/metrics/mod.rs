@@ -21,8 +21,7 @@ use crate::protocol::bananas::Client as BananasClient;
 use crate::{Client, Monitor};
 use page::Page;
 
-/// What can be told: the figures of the store, those of this process, and of the worker in it, if there is
-/// one. Cheap to clone; all clones share what they have read.
+/// Metrics of the store, of this process, and of the worker in it, if any. Clones share cached readings.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     shared: Arc<Shared>,
@@ -41,8 +40,8 @@ impl Metrics {
         }
     }
 
-    /// With those of jobs of Bananas: of the routes that workers of ours serve or have served, and those that clients
-    /// of ours have submitted to.
+    /// Includes metrics of Bananas jobs, for routes that native workers have served or native clients have submitted
+    /// to.
     #[must_use]
     pub fn bananas(self, client: &BananasClient) -> Self {
         let (ours, theirs) = (self.shared.broker().clone(), client.broker().clone());
@@ -61,8 +60,8 @@ impl Metrics {
         }
     }
 
-    /// With a search for queues that goes all around before anything is told, however long it takes: for who
-    /// asks once. Else it goes on with each read, and `meshwork_store_partial` is 1 until it has been around.
+    /// Scans for queues completely before each reading, however long it takes: for single readings. Without this, the
+    /// scan continues with each reading, and `meshwork_store_partial` is 1 until it is complete.
     #[must_use]
     pub fn whole(self) -> Self {
         Self {

@@ -20,7 +20,7 @@ use super::shared::Reading;
 use super::table::FIGURES;
 use crate::{Monitor, WorkerInfo};
 
-/// What a worker's calls are told apart by: what it does over a connection.
+/// Labels of a worker's calls on a connection.
 const OPERATIONS: [&str; 5] = ["claim", "connect", "renew", "report", "wait"];
 
 /// Everything that was read for one page.
@@ -54,7 +54,7 @@ impl Collector for Page {
 }
 
 impl Page {
-    /// What there is to tell; nothing where nobody knows.
+    /// The samples of a metric. None if its value is unknown.
     fn samples(&self, figure: &Figure) -> Option<Vec<Sample>> {
         let alone = |value: Option<f64>| value.map(|value| (Labels::new(), value));
         let alone = |value| Some(alone(value).into_iter().collect());
@@ -171,7 +171,7 @@ fn places(stats: &bananas::Stats, of: fn(&PlaceStats) -> Option<f64>) -> Vec<Sam
     stats.places.iter().filter_map(sample).collect()
 }
 
-/// How many jobs of each route of Bananas ours run.
+/// Running jobs of each Bananas route, on native workers.
 fn routes(stats: &bananas::Stats) -> Vec<Sample> {
     let sample = |(route, running): (&RoutingKey, &u64)| {
         (vec![("route", route.to_string())], *running as f64)

@@ -1,8 +1,8 @@
-//! What the system says of this process (Linux' `/proc`; elsewhere nothing).
+//! Figures of this process from Linux' `/proc`; elsewhere none.
 
 use std::fs;
 
-/// Figures of a process; those that the system does not tell are none.
+/// Figures of a process; none where the system has no value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Process {
     /// Time on a processor, in seconds.
@@ -15,11 +15,11 @@ pub(crate) struct Process {
     pub(crate) open_files: Option<u64>,
     /// The most of them.
     pub(crate) most_files: Option<u64>,
-    /// When it was started, in seconds since 1970.
+    /// Time of the start, in seconds since 1970.
     pub(crate) started: Option<f64>,
 }
 
-/// Asks the system.
+/// Reads `/proc`.
 pub(crate) fn read() -> Process {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name, in parentheses, may hold anything; the state follows.
@@ -49,7 +49,7 @@ fn most_files() -> Option<u64> {
     line.split_ascii_whitespace().nth(3)?.parse().ok()
 }
 
-/// When the system was started, in seconds since 1970.
+/// Time of the system's boot, in seconds since 1970.
 fn boot() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let line = stat.lines().find_map(|line| line.strip_prefix("btime "))?;

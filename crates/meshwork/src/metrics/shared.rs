@@ -1,4 +1,4 @@
-//! The figures of the store, read at most once in [`FRESH`], however many ask.
+//! Cached figures of the store, read at most once in [`FRESH`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 /// For how long figures are as good as new: scrapers ask every 15 seconds or so, and several of them cost no
 /// more than one.
 pub const FRESH: Duration = Duration::from_secs(1);
-/// How long reading may take. Scrapers give up after ten seconds.
+/// Timeout of a reading. Scrapers give up after 10 s.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it may take to look for all queues among many millions of keys.
+/// Timeout of a complete scan for queues among millions of keys.
 const LONG: Duration = Duration::from_secs(300);
 
 /// Reads the figures of the store.
@@ -33,7 +33,7 @@ struct Last {
     reads: u64,
 }
 
-/// What was read, and how long it took.
+/// A reading, and its duration.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     /// None if the store did not answer.
@@ -86,18 +86,18 @@ impl Shared {
         reading
     }
 
-    /// Whether the store answered when it was last asked, which is now if that is longer ago than [`FRESH`].
+    /// True if the store answered the last reading; repeats a reading older than [`FRESH`].
     pub async fn is_up(&self) -> bool {
         self.read(false).await.stats.is_some()
     }
 
-    /// How often the store was asked.
+    /// Number of readings.
     pub async fn reads(&self) -> u64 {
         self.last.lock().await.reads
     }
 }
 
-/// What is read in time; what fails is missing.
+/// The reading, or none after a timeout or an error.
 async fn within<T>(
     outages: &Outages,
     patience: Duration,
@@ -105,5 +105,5 @@ async fn within<T>(
 ) -> Option<Arc<T>> {
     let read = tokio::time::timeout(patience, read).await;
     let read = read.unwrap_or_else(|_| Err(Error::timed_out("stats")));
-    outages.told("stats", read).ok().map(Arc::new)
+    outages.observe("stats", read).ok().map(Arc::new)
 }

@@ -8,8 +8,8 @@ use super::figure::{Figure, Kind, Merge, Source, figure};
 use super::process::Process;
 use crate::{Monitor, WorkerInfo};
 
-/// What tells queues apart. A queue of all groups has an empty `group`, one of a whole group an empty
-/// `inst` (not `instance`, which Prometheus gives to what it scrapes).
+/// Labels of queues. A queue of all groups has an empty `group`, one of a whole group an empty `inst` (not `instance`,
+/// which Prometheus gives to what it scrapes).
 const QUEUE: &[&str] = &["type", "group", "inst", "priority"];
 const ERROR: &[&str] = &["type", "group", "inst", "priority", "kind"];
 const SLOT: &[&str] = &["type", "group", "inst", "priority", "outcome"];
@@ -65,7 +65,7 @@ const fn of_process(
     figure(name, kind, &[], help, Source::Process(of))
 }
 
-/// Those of the store, which every process tells alike, then those of the worker and of the process that is asked.
+/// Metrics of the store, the same in every process; then those of this worker and process.
 const OURS: &[Figure] = &[
     count(
         "meshwork_jobs_created",
@@ -344,8 +344,7 @@ const OURS: &[Figure] = &[
     ),
 ];
 
-/// All metrics: those of the store, of the worker and of the process that is asked, and those of Bananas, where its jobs
-/// are told of too.
+/// All metrics: of the store, of this worker and process, and of Bananas jobs if included.
 pub const FIGURES: &[Figure] = &ALL;
 
 const ALL: [Figure; OURS.len() + bananas::FIGURES.len()] = joined(OURS, &bananas::FIGURES);

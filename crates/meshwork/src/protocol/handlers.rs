@@ -40,7 +40,7 @@ pub enum HandlerError {
     },
 }
 
-/// What runs jobs of one name.
+/// Handler of one job name.
 pub(super) struct Entry {
     pub(super) runner: AnyRunner,
     /// The script; none for a function.
@@ -70,7 +70,7 @@ impl Entry {
         Job::from_fields(id, fields)
     }
 
-    /// What a run gave, as JSON: a script may give any text.
+    /// Result of a run as JSON: a script may return any text.
     pub(super) fn result(&self, output: Vec<u8>) -> Option<String> {
         if self.script.is_none() {
             return String::from_utf8(output).ok();

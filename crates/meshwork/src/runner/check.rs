@@ -1,5 +1,4 @@
-//! Whether a script can be read at all, found out before anybody runs it. Each runtime looks with its own
-//! parser; none runs anything of the script.
+//! Syntax check of scripts before they run. Each runtime uses its own parser, which runs nothing of the script.
 
 use std::fmt;
 
@@ -16,7 +15,7 @@ pub enum ScriptError {
     Syntax {
         /// The type that it was given as.
         script_type: &'static str,
-        /// What is wrong, in the words of the language.
+        /// The language's own message.
         message: String,
         /// Where.
         at: Place,
@@ -29,7 +28,7 @@ pub enum ScriptError {
         /// The types that can.
         known: String,
     },
-    /// The parser could not be asked.
+    /// The parser could not run.
     #[error("the script could not be checked: {0}")]
     Unchecked(String),
 }
@@ -53,13 +52,13 @@ impl fmt::Display for Place {
     }
 }
 
-/// How a runtime checks a script.
+/// Syntax check of a runtime.
 pub(super) type Checker = fn(Vec<u8>) -> BoxFuture<'static, Result<(), ScriptError>>;
 
 /// Checks the syntax of a script, as the runtime for its type would read it.
 ///
 /// # Errors
-/// Where it is wrong, or why nobody can tell.
+/// If the syntax is wrong, with the position, or if the parser could not run.
 pub async fn check(script_type: &str, script: &[u8]) -> Result<(), ScriptError> {
     let runtime = RUNTIMES.iter().find(|runtime| runtime.name == script_type);
     let Some(runtime) = runtime else {

@@ -23,35 +23,34 @@ use super::submit::{SubmitError, Submitter, submit};
 use super::{Inputs, Run, Runner, StopReason};
 use crate::Batch;
 
-/// How long a handler may go on after [`Context::stop`] when its job is this worker's no more: enough to drop
-/// what it holds. The job may run elsewhere already, but code in this process can only be asked.
+/// Grace of a handler after [`Context::stop`] when its job's lease is lost: enough to drop its resources. The job may
+/// already run elsewhere.
 pub(crate) const LOST_GRACE: Duration = Duration::from_secs(1);
 
-/// What a handler may know about the run that it is called for.
+/// Context of a handler's run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Context {
-    /// The job; with it a handler can tell a repeated run from a new job.
+    /// The job's id, the same in each run of the job.
     pub job_id: String,
     /// Runs of this job that were begun, this one included.
     pub attempt: u32,
-    /// Who asked for the job.
+    /// The caller's id.
     pub caller_id: String,
-    /// In which context.
+    /// The caller's context.
     pub context_id: String,
     /// Bytes that came with the job beside the payload.
     pub input: Option<Arc<[u8]>>,
-    /// Cancelled at the deadline, when somebody asks the job to stop, and when nobody wants the result any
-    /// more. A handler that does not end within the worker's grace (in the last case: within a second) is
-    /// cut off at its next `.await`.
+    /// Cancelled at the deadline, when a cancel is requested, and when the lease is lost. A handler that does not end
+    /// within the worker's grace (after a lost lease: within 1 s) is cut off at its next `.await`.
     pub stop: CancellationToken,
-    /// The trace that the run belongs to: what to hand on to services that it calls.
+    /// The trace of the run, to propagate to called services.
     pub trace: Option<TraceContext>,
     /// The results of the jobs that it depends on, or of a batch's jobs in its callback.
     pub inputs: Inputs,
     /// The batch that the job belongs to. While it runs it may add jobs to it, also when it is sealed.
     pub batch: Option<Batch>,
-    /// How the batch stood whose callback the job is, when it was queued.
+    /// In a callback: the outcome of its batch when the callback was enqueued.
     pub batch_end: Option<BatchEnd>,
     submitter: Option<Submitter>,
     log: LogSink,
@@ -181,10 +180,10 @@ impl<H, S> fmt::Debug for Typed<H, S> {
 impl<H: Handler<S>, S: 'static> Runner for Typed<H, S> {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         Box::pin(async move {
-            let (talk, told) = Talk::new(&run);
-            let context = talk.context(&run, &told);
+            let (talk, cancelled) = Talk::new(&run);
+            let context = talk.context(&run, &cancelled);
             let report = match self.handler.call(&run.job.script, context) {
-                Ok(call) => finish(call, &run, told.drop_guard()).await,
+                Ok(call) => finish(call, &run, cancelled.drop_guard()).await,
                 Err(failure) => Report::failed(failure),
             };
             talk.end(report)
@@ -192,7 +191,7 @@ impl<H: Handler<S>, S: 'static> Runner for Typed<H, S> {
     }
 }
 
-/// What a handler and its run say to each other.
+/// Log output and cancel token shared by a handler and its run.
 pub(super) struct Talk(Arc<Mutex<LogWriter>>);
 
 impl Talk {
@@ -202,8 +201,8 @@ impl Talk {
         (Self(stdout), CancellationToken::new())
     }
 
-    pub(super) fn context(&self, run: &Run, told: &CancellationToken) -> Context {
-        context(run, &self.0, told)
+    pub(super) fn context(&self, run: &Run, cancelled: &CancellationToken) -> Context {
+        context(run, &self.0, cancelled)
     }
 
     /// The report with what was said.
@@ -214,7 +213,7 @@ impl Talk {
     }
 }
 
-fn context(run: &Run, stdout: &Arc<Mutex<LogWriter>>, told: &CancellationToken) -> Context {
+fn context(run: &Run, stdout: &Arc<Mutex<LogWriter>>, cancelled: &CancellationToken) -> Context {
     let job = &run.job;
     Context {
         job_id: job.id.clone(),
@@ -222,7 +221,7 @@ fn context(run: &Run, stdout: &Arc<Mutex<LogWriter>>, told: &CancellationToken) 
         caller_id: job.caller_id.clone(),
         context_id: job.context_id.clone(),
         input: job.input.as_deref().map(Arc::from),
-        stop: told.clone(),
+        stop: cancelled.clone(),
         trace: run.trace.clone(),
         inputs: run.inputs.clone(),
         batch: run.batch.clone(),
@@ -238,17 +237,17 @@ fn batch_end(job: &Job) -> Option<BatchEnd> {
 }
 
 /// Sees to a call until it has ended or is cut off.
-async fn finish(call: Call, run: &Run, told: DropGuard) -> Report {
+async fn finish(call: Call, run: &Run, cancelled: DropGuard) -> Report {
     // A task of its own: a panic ends there, and a handler that never yields holds up no timer.
     let task = AbortOnDropHandle::new(tokio::spawn(call.in_current_span()));
-    until_over(async { report(task.await) }, run, told).await
+    until_over(async { report(task.await) }, run, cancelled).await
 }
 
 /// Waits until a call has ended, or the time is over that it has; it is dropped then.
 pub(super) async fn until_over(
     ended: impl Future<Output = Report>,
     run: &Run,
-    told: DropGuard,
+    cancelled: DropGuard,
 ) -> Report {
     tokio::pin!(ended);
     let (failure, grace) = tokio::select! {
@@ -260,7 +259,7 @@ pub(super) async fn until_over(
             StopReason::Lost => (Failure::stopped(), LOST_GRACE.min(run.grace)),
         },
     };
-    drop(told);
+    drop(cancelled);
     let lost = async {
         run.stop.lost().await;
         tokio::time::sleep(LOST_GRACE).await;

@@ -33,9 +33,9 @@ pub enum InputError {
         "there is no input `{name}`: this job has {known}. Name a prerequisite with --depends-on {name}=ID"
     )]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// The record of the job is not there any more.
@@ -63,12 +63,12 @@ pub enum InputError {
         /// The size of its result.
         bytes: usize,
     },
-    /// It is no JSON, or not of the type that was asked for.
+    /// The result is not JSON, or not of the requested type.
     #[error("the result of job {id} is not what the handler takes: {source}")]
     Value {
         /// The job.
         id: String,
-        /// What is wrong.
+        /// The cause.
         source: serde_json::Error,
     },
 }
@@ -83,7 +83,7 @@ impl Inputs {
         Self(inputs.into_iter().map(entry).collect())
     }
 
-    /// Whether the job has waited for none.
+    /// True if the job has no prerequisites.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

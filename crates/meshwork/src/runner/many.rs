@@ -1,5 +1,5 @@
-//! Groups: one call of a function for several jobs of one type. Which jobs come together is told here; what each
-//! of them is (its lease, its timeout, its retries, its result) stays its own.
+//! Groups: one call of a handler for several jobs of one type. Each job has its own lease, timeout, retries and
+//! result.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,10 +19,10 @@ use tokio::task::AbortHandle;
 use super::handler::{Context, Talk, encoded, failed, payload_of, until_over};
 use super::{Run, Runner};
 
-/// How long a group waits for jobs that were claimed with its first: they are only on their way to it.
+/// Longest wait of a group for jobs of the same claim, which are still being started.
 const SOON: Duration = Duration::from_millis(20);
 
-/// How many jobs are handed to one call, and how long the first of them waits for the others.
+/// Size of a group, and the wait of its first job for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Many {
     max: usize,
@@ -31,8 +31,7 @@ pub struct Many {
 }
 
 impl Many {
-    /// Up to `max` jobs, at least 1. A worker never has more in its hands than its concurrency, so a group is
-    /// not larger than that either.
+    /// Up to `max` jobs, at least 1. A group is never larger than the worker's concurrency.
     #[must_use]
     pub const fn up_to(max: usize) -> Self {
         Self {
@@ -42,15 +41,15 @@ impl Many {
         }
     }
 
-    /// The first job waits so long for others (default 0: those that were claimed with it). It counts as
-    /// running meanwhile, so choose less than the jobs' timeout.
+    /// Longest wait of the first job for others. Default: 0, only jobs of the same claim. The wait counts toward the
+    /// run: choose less than the jobs' timeout.
     #[must_use]
     pub const fn linger(mut self, linger: Duration) -> Self {
         self.linger = linger;
         self
     }
 
-    /// Only jobs of one key come together; those without a key are a group too.
+    /// Groups only jobs of one key; those without a key form a group too.
     #[must_use]
     pub const fn by_key(mut self) -> Self {
         self.by_key = true;
@@ -61,7 +60,7 @@ impl Many {
 /// A function that runs several jobs in one call: `Fn(Vec<(In, Context)>) -> impl Future<Output =
 /// Vec<Result<Out, E>>>`, with one result per job, in their order. `Signature` is found by the compiler.
 pub trait GroupHandler<Signature>: Send + Sync + 'static {
-    /// What it reads from a payload.
+    /// The type of a payload.
     type In: DeserializeOwned + Send + 'static;
 
     /// Calls the function, and writes its results.
@@ -235,12 +234,12 @@ impl<H: GroupHandler<S>, S: 'static> Runner for Group<H, S> {
                 Ok(payload) => payload,
                 Err(failure) => return Report::failed(failure),
             };
-            let (talk, told) = Talk::new(&run);
+            let (talk, cancelled) = Talk::new(&run);
             let (answer, answered) = oneshot::channel();
             let key = run.job.key.clone().filter(|_| self.0.many.by_key);
             let member = Member {
                 payload,
-                context: talk.context(&run, &told),
+                context: talk.context(&run, &cancelled),
                 answer,
             };
             self.0.join(key, member);
@@ -254,7 +253,7 @@ impl<H: GroupHandler<S>, S: 'static> Runner for Group<H, S> {
                     }
                 }
             };
-            let report = until_over(ended, &run, told.drop_guard()).await;
+            let report = until_over(ended, &run, cancelled.drop_guard()).await;
             talk.end(report)
         })
     }

@@ -1,5 +1,4 @@
-//! What executes a job: one file per runtime, one entry each in `RUNTIMES`. Queues and leases
-//! are the worker's.
+//! Runtimes that execute jobs: one file and one entry in `RUNTIMES` each. Queues and leases belong to the worker.
 
 mod check;
 mod handler;
@@ -70,8 +69,8 @@ struct Runtime {
 /// The answer to [`is_ping`].
 pub const PONG: &str = "pong";
 
-/// Whether this is Hero's health check, the special script `ping`, which a worker answers itself with
-/// [`PONG`], whatever its script type.
+/// True for Hero's health check: the script `ping`, which a worker answers itself with [`PONG`], whatever its script
+/// type.
 #[must_use]
 pub fn is_ping(job: &Job) -> bool {
     job.script.trim_ascii() == b"ping"
@@ -91,8 +90,7 @@ pub fn runtimes() -> impl Iterator<Item = &'static str> {
     RUNTIMES.iter().map(|runtime| runtime.name)
 }
 
-/// How long a script that is asked to stop, or whose time is over, may take to put things in order unless
-/// the worker says otherwise: half of what init systems and schedulers give a whole service.
+/// Default grace of a script after its stop signal or timeout: half of the time that init systems give a service.
 pub const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// One run of a job.
@@ -101,31 +99,30 @@ pub const STOP_GRACE: Duration = Duration::from_secs(5);
 pub struct Run {
     /// The record as it was claimed.
     pub job: Arc<Job>,
-    /// When the job's timeout ends: the runner tells the script to end, as if it were stopped, and reports
+    /// End of the job's timeout: the runner signals the script, as for a cancel, and reports
     /// [`Failure::timeout`](meshwork_model::outcome::Failure::timeout).
     pub deadline: Instant,
-    /// Given when the run is to stop. Whether there is time to put things in order, and whether anybody
-    /// wants the report, is a matter of the reason.
+    /// Signals that the run has to end. Its reason decides whether the script gets a grace period and the report is
+    /// used.
     pub stop: StopSignal,
-    /// How long the script may go on after it was told that its time is over, or that somebody asked it to
-    /// stop.
+    /// Grace of the script after its timeout or a cancel request.
     pub grace: Duration,
-    /// Takes in what the run says while it runs.
+    /// Receives the output of the run.
     pub log: LogSink,
-    /// The trace that the run belongs to, and the span that what it calls is a part of.
+    /// Trace of the run, and the parent span of its calls.
     pub trace: Option<TraceContext>,
-    /// What [`Runner::announce`] gave for it.
+    /// The result of [`Runner::announce`] for this job.
     pub(crate) announced: Option<Announced>,
     /// The results of the jobs that it has waited for.
     pub inputs: Inputs,
     /// The batch that the job belongs to; what is added through it is added by this run.
     pub batch: Option<Batch>,
-    /// With what it submits children; none where it is no job of ours.
+    /// Submits children; none for jobs of other systems.
     pub(crate) submitter: Option<Submitter>,
 }
 
 impl Run {
-    /// A run that nobody stops or listens to yet, with [`STOP_GRACE`].
+    /// A run without a stop signal or reader of its log, with [`STOP_GRACE`].
     #[must_use]
     pub fn new(job: Arc<Job>, deadline: Instant) -> Self {
         let log = LogSink::new(job.env_vars.secrets());
@@ -152,8 +149,8 @@ pub trait Runner: Send + Sync + 'static {
     /// timeout or the stop itself.
     fn run(&self, run: Run) -> BoxFuture<'_, Report>;
 
-    /// Asked for each job that is about to be run, before the first of those that were claimed together runs:
-    /// a runner that takes several together knows by what it gives which ones to wait for. It never waits.
+    /// Called for each job of a claim before the first of them runs. A runner that groups jobs learns so for which to
+    /// wait. Never blocks.
     fn announce(&self) -> Option<Announced> {
         None
     }
@@ -164,12 +161,12 @@ fn stopped() -> Report {
     Report::failed(Failure::stopped())
 }
 
-/// An error in words, with what caused it.
-pub(crate) fn told(error: &(dyn std::error::Error + 'static)) -> String {
+/// The error's message with its causes.
+pub(crate) fn error_message(error: &(dyn std::error::Error + 'static)) -> String {
     handler::failed(error).message
 }
 
-/// What a panic says, as far as it is text.
+/// The message of a panic, if it is text.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))

@@ -45,7 +45,7 @@ struct Command {
     args: Vec<Vec<String>>,
 }
 
-/// What a job runs.
+/// Command of a job.
 struct Job {
     command: Command,
     /// The script; it becomes a file.
@@ -130,7 +130,7 @@ impl Runner for Programs {
     }
 }
 
-/// What a job of the type `exec` runs.
+/// The command of a job of the type `exec`.
 fn of_exec(script: &[u8]) -> Result<Job, Failure> {
     let exec = Exec::read(script).map_err(|error| {
         let message = format!("the script names no program: {error}");

@@ -1,11 +1,11 @@
-//! How a run is told to stop, and why.
+//! The stop signal of a run, and its reason.
 
 use tokio::sync::watch;
 
 /// Why a run is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopReason {
-    /// Somebody asked for it: the script may put things in order, and the run is reported as
+    /// A cancel request: the script gets its grace, and the run is reported as
     /// [`Failure::stopped`](meshwork_model::outcome::Failure::stopped).
     Requested,
     /// The job is this worker's no more (it was ended from outside, handed back, or its lease is lost) and

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::Inputs;
 
-/// What the names of these folders begin with.
+/// Prefix of the folders' names.
 const PREFIX: &str = "meshwork-";
 /// The file that is locked as long as the worker of the run lives.
 const LOCK: &str = "lock";
@@ -79,17 +79,17 @@ impl Folder {
         self.inputs.as_deref()
     }
 
-    /// Where the script runs; also its home and its place for temporary files.
+    /// Working directory of the script, also its `HOME` and `TMPDIR`.
     pub(super) fn work(&self) -> &Path {
         &self.work
     }
 
-    /// Where it leaves how it ended, outside of what it looks at.
+    /// File of its outcome, outside of its working directory.
     pub(super) fn outcome(&self) -> &Path {
         &self.outcome
     }
 
-    /// Where it says how far it is; a pipe that is made there.
+    /// Named pipe of its progress, created here.
     pub(super) fn progress(&self) -> &Path {
         &self.progress
     }
@@ -120,7 +120,7 @@ fn sweep(parent: &Path) {
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     for entry in ours.take(MAX_SWEPT) {
         let folder = entry.path();
-        // `parent` may be open to everybody: nothing of theirs, and no link.
+        // `parent` may be writable for all: no other user's folder, and no link.
         let owned = entry
             .metadata()
             .is_ok_and(|m| m.is_dir() && m.uid() == geteuid().as_raw());
@@ -133,7 +133,7 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Whether the worker that made this folder is gone.
+/// True if the worker that made this folder is gone.
 fn is_orphan(folder: &Path) -> bool {
     File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
 }

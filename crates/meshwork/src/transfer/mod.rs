@@ -42,7 +42,7 @@ pub enum TransferError {
         /// The number of jobs.
         count: usize,
     },
-    /// A job has been started meanwhile, or by a worker of another make.
+    /// A job has been started meanwhile, or by a foreign worker.
     #[error("job {id} is running, and one that runs cannot be exported: stop the workers first")]
     Started {
         /// The job.

@@ -8,13 +8,13 @@ use crate::runner;
 const CONCURRENCY: usize = 10;
 /// The most jobs that one worker runs at once: as many as one renewal can carry.
 pub const MAX_CONCURRENCY: usize = meshwork_broker::MAX_ITEMS;
-/// How long a job belongs to a worker that does not renew its lease.
+/// Default lease of a job.
 const LEASE: Duration = Duration::from_secs(10);
 /// The shortest lease: three heartbeats have to fit in.
 const MIN_LEASE: Duration = Duration::from_millis(300);
 /// The longest lease: the jobs of a killed worker wait as long.
 const MAX_LEASE: Duration = Duration::from_secs(3600);
-/// How long shutdown waits for running jobs: less than the 30 s after which init systems and schedulers kill.
+/// Default timeout of running jobs at shutdown: less than the 30 s after which init systems and schedulers kill.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(25);
 /// The longest run of a job that does not bring a timeout of its own.
 pub const TIMEOUT: Duration = Duration::from_secs(300);
@@ -31,13 +31,13 @@ pub(crate) const HEARTBEATS: u32 = 3;
 pub struct Config {
     /// The most jobs that run at once. Default: 10, minimum: 1, maximum: [`MAX_CONCURRENCY`].
     pub concurrency: usize,
-    /// How long a job belongs to this worker without a renewal. Default: 10 s, minimum: 300 ms, maximum: 1 h.
+    /// Lease of a job. Default: 10 s, minimum: 300 ms, maximum: 1 h.
     pub lease: Duration,
     /// The longest run of a job that does not bring a timeout of its own. Default: 5 min, minimum: 1 ms, maximum: 10 years.
     pub timeout: Duration,
-    /// How long shutdown waits for running jobs before it releases them. Default: 25 s, maximum: 10 years.
+    /// Timeout of running jobs at shutdown, before they are released. Default: 25 s, maximum: 10 years.
     pub shutdown_timeout: Duration,
-    /// How long a run may go on after its stop signal. Default: 5 s, maximum: 10 years.
+    /// Grace of a run after its stop signal. Default: 5 s, maximum: 10 years.
     pub cancel_grace: Duration,
 }
 
@@ -92,8 +92,8 @@ impl Config {
         self.lease / HEARTBEATS
     }
 
-    /// How long one blocking wait for an id lasts: it ends before this worker, should its renewals fail, counts as dead, so
-    /// that no id comes into a prefetch list that nobody reads.
+    /// Longest single blocking wait for an id. It ends before this worker counts as dead if its renewals fail, so that
+    /// no id enters an unread prefetch list.
     pub(crate) fn wait(&self) -> Duration {
         self.lease.mul_f64(0.6)
     }

@@ -86,7 +86,7 @@ pub(crate) async fn in_turn<T>(
     let late = answer.is_err();
     match answer.unwrap_or_else(|_| Err(Error::timed_out(verb))) {
         Err(error) if error.is_connection_lost() && !late => Err(error),
-        answer => Ok(outages.told(verb, answer).ok()),
+        answer => Ok(outages.observe(verb, answer).ok()),
     }
 }
 

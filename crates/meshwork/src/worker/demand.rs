@@ -7,10 +7,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a prefetcher that brought an id waits for the claim before it waits for the next id.
+/// Longest wait of a prefetcher for the claim of its id before its next wait.
 const CLAIM_SOON: Duration = Duration::from_secs(1);
-/// A list that is held back is asked for again after this time at the latest: what holds it may have been
-/// taken away by hand.
+/// Longest pause before a blocked list is tried again: an operator may have removed the reason.
 const HOLD_MOST: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -52,7 +51,7 @@ impl Demand {
         let _ = want.wait_for(|want| want.is_for(list)).await;
     }
 
-    /// Whether [`Demand::wait_for_demand`] would return at once.
+    /// True if [`Demand::wait_for_demand`] would return at once.
     pub(crate) fn is_demanded(&self, list: &str) -> bool {
         self.want.borrow().is_for(list)
     }
@@ -72,7 +71,7 @@ impl Demand {
         });
     }
 
-    /// From which lists ids have come since it was asked last, as soon as there is one.
+    /// Waits for arrivals, and returns the lists with arrivals since the last call.
     pub(crate) async fn arrivals(&self) -> BTreeSet<String> {
         let mut arrived = self.arrived.subscribe();
         // The sender lives as long as `self`.
@@ -106,15 +105,15 @@ impl Demand {
     }
 }
 
-/// The lists from which nothing may be taken for now, since their queue is paused or at its limit, and when
-/// to ask for each again. One stays here until a claim was told otherwise.
+/// Lists whose queue is paused or at its limit, and the time of the next try for each. A list stays here until a claim
+/// reports otherwise.
 #[derive(Debug, Default)]
 pub(crate) struct BlockedQueues {
     until: HashMap<String, Instant>,
 }
 
 impl BlockedQueues {
-    /// When to ask for one of them again.
+    /// Time of the next try.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.until.values().min().copied()
     }
@@ -138,8 +137,8 @@ impl BlockedQueues {
         }
     }
 
-    /// What a claim was told that did not ask for `skipped`.
-    pub(crate) fn told(
+    /// Records the blocked queues that a claim without `skipped` reported.
+    pub(crate) fn update(
         &mut self,
         demand: &Demand,
         skipped: &[String],
@@ -170,20 +169,20 @@ mod tests {
         let waits = |list: &str| demand.wait_for_demand(list).now_or_never().is_none();
         let hold = |list: &str, ms| (list.to_owned(), Duration::from_millis(ms));
         let both = vec![hold("q", 200), hold("q:prio:2", 9000)];
-        holds.told(&demand, &[], both, now);
+        holds.update(&demand, &[], both, now);
         assert_eq!(holds.skipped(now).len(), 2);
         assert!(waits("q") && !waits("other"));
         assert_eq!(holds.next(), Some(now + Duration::from_millis(200)));
         let later = now + HOLD_MOST;
         assert!(holds.skipped(later).is_empty(), "asked for again");
         assert!(waits("q"), "until that was answered");
-        holds.told(&demand, &[], vec![hold("q", 200)], later);
+        holds.update(&demand, &[], vec![hold("q", 200)], later);
         assert!(!waits("q:prio:2"));
-        holds.told(&demand, &["q".to_owned()], Vec::new(), later);
+        holds.update(&demand, &["q".to_owned()], Vec::new(), later);
         assert_eq!(holds.skipped(later), ["q"], "it was not asked for");
         holds.unblock(later, |list| list == "q");
         assert!(holds.skipped(later).is_empty() && waits("q"));
-        holds.told(&demand, &[], Vec::new(), later);
+        holds.update(&demand, &[], Vec::new(), later);
         assert!(!waits("q"));
         assert_eq!(holds.next(), None);
     }

@@ -1,4 +1,4 @@
-//! What all parts of a running worker share.
+//! State shared by all parts of a running worker.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl<Q> Clone for Registered<Q> {
     }
 }
 
-/// What all parts of a running worker share.
+/// State shared by all parts of a running worker.
 pub(crate) struct Engine<P: Protocol> {
     pub(super) protocol: P,
     pub(super) config: Config,
@@ -46,8 +46,8 @@ pub(crate) struct Engine<P: Protocol> {
     /// The slots that runs hold, where jobs come without a claim ([`Protocol::TAKES`]).
     pub(super) slots: Semaphore,
     pub(super) registered: watch::Sender<Option<Registered<P::Queues>>>,
-    /// Whether the worker is, or is to be, registered for its queues. Locked while a renewal is on its way: one that lands
-    /// after the worker left would register it again.
+    /// True if the worker is, or will be, registered for its queues. Locked during a renewal: one that lands after
+    /// deregistration would register it again.
     pub(super) listening: tokio::sync::Mutex<bool>,
     /// Cancelled when the worker takes no more jobs: it is quiet or shuts down.
     pub(super) stop: CancellationToken,
@@ -79,8 +79,8 @@ impl<P: Protocol> Engine<P> {
         (known.until > Instant::now() + self.config.wait()).then(|| known.clone())
     }
 
-    /// Whether a wait for a queue may be sent: a slot is free, the queues were found empty, nothing blocks this one, and the
-    /// server knows for longer than the wait lasts that this worker is alive and takes from it.
+    /// True if a wait for a queue may be sent: a slot is free, the queues were found empty, this one is not blocked,
+    /// and the registration outlives the wait.
     pub(super) fn may_wait(&self, queue: &str) -> bool {
         let takes = |known: Registered<P::Queues>| {
             known.queues.names().iter().any(|name| name == queue)

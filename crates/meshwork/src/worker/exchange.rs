@@ -15,13 +15,13 @@ pub struct FetchRequest {
     pub(super) until: Instant,
     /// The most jobs. With 0 only ids that were prefetched and are not wanted go back.
     pub want: usize,
-    /// How many requests have brought jobs before, for the order of queues; none while another request is under way.
+    /// Number of earlier requests with jobs, for the order of queues; none while another request is in flight.
     pub round: Option<usize>,
     /// Queues that are left out, since they are paused or at a limit.
     pub skipped: Vec<String>,
     /// Queues from which ids were prefetched: none of them is left out.
     pub arrivals: BTreeSet<String>,
-    /// Whether to look into the prefetch lists of all queues.
+    /// True to read the prefetch lists of all queues.
     pub sweep: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Fetched<J> {
     pub jobs: Vec<J>,
     /// Ids without a job that can be run.
     pub dropped: usize,
-    /// Whether the call stopped at its bound.
+    /// True if the call stopped at its bound.
     pub more: bool,
     /// Queues that are paused or at a limit, and when to ask for each again.
     pub blocked: Vec<(String, Duration)>,
@@ -48,7 +48,7 @@ pub(super) struct Exchange<J> {
 }
 
 impl<J> Exchange<J> {
-    /// How many slots it may need: those of its results are not free before they are known to be stored.
+    /// Most slots that it needs: those of its results are free only after they are stored.
     pub(super) fn slots(&self) -> usize {
         let want = self.fetch.as_ref().map_or(0, |fetch| fetch.want);
         want.max(self.results.len())
@@ -79,7 +79,7 @@ pub enum Completed {
 }
 
 impl Completed {
-    /// Whether the result was stored; else the job did not belong to this worker any more.
+    /// Stored, or else stale: the job no longer belonged to this worker.
     #[must_use]
     pub fn of(is_stored: bool) -> Self {
         match is_stored {
@@ -94,7 +94,7 @@ impl Completed {
 pub struct Exchanged<J> {
     /// The outcome of each result.
     pub completed: Result<Vec<Completed>, Error>,
-    /// The jobs, if some were asked for; none if the results failed before.
+    /// The jobs, if requested; none if storing the results failed before.
     pub fetched: Option<Result<Fetched<J>, Error>>,
 }
 

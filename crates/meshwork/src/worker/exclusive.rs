@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
-/// Who may run now.
+/// Gate between exclusive and other jobs.
 #[derive(Debug, Clone)]
 pub(super) struct ExclusiveGate {
     lock: Arc<RwLock<()>>,
-    /// Whether a job waits to run alone, or does.
+    /// True if an exclusive job waits or runs.
     alone: Arc<AtomicBool>,
 }
 
@@ -48,7 +48,7 @@ impl ExclusiveGate {
         GateTicket::Alone(self.clone())
     }
 
-    /// Whether a job waits to run alone, or does.
+    /// True if an exclusive job waits or runs.
     pub(super) fn is_taken(&self) -> bool {
         self.alone.load(Ordering::SeqCst)
     }

@@ -19,10 +19,10 @@ use super::task::{LeasedJob, REPEAT_FOR};
 use crate::runner::{Announced, Run, Runner, StopReason, StopSignal};
 use crate::span;
 
-/// How long a run may go on after its grace before it is cut off: no slot is lost to a handler that ignores its signal.
+/// Extra time of a run after its grace before it is aborted: a handler that ignores its signal does not keep its slot.
 pub(crate) const CUT_OFF: Duration = Duration::from_secs(5);
 
-/// How long the last lines may take to their file.
+/// Timeout of the last lines' write to their file.
 const LAST_LINES: Duration = Duration::from_secs(5);
 
 /// A run's trace, and its place in a batch of its handler.

@@ -24,9 +24,8 @@ use super::release::release_all;
 use super::spawner::{Spawner, Starter};
 use super::task::{Completion, RunEvent};
 
-/// Between two claims while nothing arrives: what no connection told of is found then, and what came to a queue that no
-/// connection waits on. Between two looks into all prefetch lists too: into one of them an id may have come whose wait broke
-/// off before it told so.
+/// Interval of claims without arrivals: finds ids whose wakeup was lost, and queues without a wait. Also the interval
+/// of reads of all prefetch lists: an id may be in one whose wait broke before it reported.
 const SAFETY: Duration = Duration::from_secs(1);
 /// Calls under way at once: while the server does one, the worker makes use of the last.
 const MOST_CALLS: usize = 2;
@@ -36,9 +35,9 @@ const PARTS: usize = MOST_CALLS;
 /// The most that the results of one call take, in bytes: others wait while the server reads it.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
-/// How the loop is told to end.
+/// Shutdown signals of the loop.
 pub(super) struct ShutdownTokens {
-    /// What is not reported by now was released.
+    /// Unreported jobs were released.
     pub(super) released: CancellationToken,
     /// Told when no job comes any more.
     pub(super) quiet: oneshot::Sender<()>,
@@ -87,7 +86,7 @@ struct Fetcher<P: Protocol> {
     /// Results to be stored.
     ready: VecDeque<Completion<P::Job>>,
     flying: FuturesUnordered<BoxFuture<'static, ExchangeEvent<P::Job>>>,
-    /// How many of these are calls, how many of those claim, and how many release jobs.
+    /// Number of calls among these, of those that claim, and of those that release jobs.
     calls: usize,
     claims: usize,
     releases: usize,
@@ -100,9 +99,9 @@ struct Fetcher<P: Protocol> {
     empty: bool,
     /// The queues from which ids have arrived since the last claim was sent.
     arrivals: BTreeSet<String>,
-    /// When a claim came back last.
+    /// Time of the last claim's answer.
     looked: Instant,
-    /// When one came back last that had looked into the prefetch lists of all queues.
+    /// Time of the last answer that covered the prefetch lists of all queues.
     swept: Option<Instant>,
     stopping: bool,
 }
@@ -151,7 +150,7 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    /// Whether others that run may be about to end too, so that their results go together.
+    /// True if other runs may be about to end, so that their results share a call.
     fn is_worth_a_look(&self) -> bool {
         self.calls < MOST_CALLS && !self.ready.is_empty() && self.in_hand > self.ready.len()
     }
@@ -178,7 +177,7 @@ impl<P: Protocol> Fetcher<P> {
         self.blocked.unblock(now, same);
     }
 
-    /// What is to be sent now, if anything.
+    /// The next call, if any.
     fn next(&mut self) -> Option<Exchange<P::Job>> {
         if self.resting || self.calls >= MOST_CALLS {
             return None;
@@ -220,7 +219,7 @@ impl<P: Protocol> Fetcher<P> {
         self.ready.drain(..together).collect()
     }
 
-    /// What to claim beside so many results.
+    /// The claim to send with this many results.
     fn claim(&mut self, results: usize, now: Instant) -> Option<FetchRequest> {
         let want = self.want(results);
         if self.stopping {
@@ -256,7 +255,7 @@ impl<P: Protocol> Fetcher<P> {
         })
     }
 
-    /// How many jobs there is room for when so many results are told.
+    /// Number of jobs to claim, given this many results.
     fn want(&self, results: usize) -> usize {
         let busy = (self.in_hand - results) + self.reserved;
         let free = self.engine.config.concurrency.saturating_sub(busy);
@@ -272,7 +271,7 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    /// When to claim although nothing was heard.
+    /// Time of the next claim without an arrival.
     fn wakes(&self) -> Option<Instant> {
         if !self.empty
             || self.claims > 0
@@ -386,7 +385,7 @@ impl<P: Protocol> Fetcher<P> {
             self.swept = Some(self.looked);
         }
         self.rounds = self.rounds.wrapping_add(usize::from(got > 0));
-        self.blocked.told(
+        self.blocked.update(
             &engine.demand,
             &request.skipped,
             fetched.blocked,
@@ -468,7 +467,7 @@ impl<P: Protocol> Fetcher<P> {
         self.empty = false;
     }
 
-    /// What could not be reported belongs to another worker by now.
+    /// Drops unreported jobs: they belong to another worker by now.
     fn give_up(&mut self) {
         while let Some(ran) = self.ready.pop_front() {
             self.in_hand -= 1;

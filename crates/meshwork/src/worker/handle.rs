@@ -23,7 +23,7 @@ use super::release::{ENDED, ended_or_cut_off, release_all};
 use super::spawner::Starter;
 use crate::Error;
 
-/// How long a stopping worker waits for the answer to a claim.
+/// Longest wait for a claim's answer at shutdown.
 const QUIET: Duration = Duration::from_secs(5);
 
 /// A running worker, whatever its protocol. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it runs

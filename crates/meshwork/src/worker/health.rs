@@ -1,5 +1,4 @@
-//! How a running worker is: whether it lives, whether it is ready for jobs, and what it counts. It asks
-//! nobody; how often it is looked at costs nothing.
+//! Health of a running worker: liveness, readiness and counters. Reads make no calls, so they may be frequent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +17,11 @@ const SILENCE: Duration = Duration::from_secs(60);
 pub(crate) trait HealthSource: Send + Sync {
     /// Its name with its incarnation.
     fn name(&self) -> &str;
-    /// How many jobs it holds now.
+    /// Number of jobs in flight.
     fn busy(&self) -> usize;
     /// Until when the server counts it as alive; none while it is not registered.
     fn alive_until(&self) -> Option<Instant>;
-    /// What it counts.
+    /// Its counters.
     fn meter(&self) -> &Meter;
 }
 
@@ -41,7 +40,7 @@ pub enum Unfit {
     /// It takes no more jobs; what it runs may still go on.
     #[error("the worker is quiet or stopping")]
     Stopping,
-    /// The part of it that takes jobs has ended, though nobody asked it to.
+    /// Its fetcher has ended without a shutdown.
     #[error("the worker takes no jobs any more; start it again")]
     Ended,
     /// It has not registered yet, or its registration has run out.
@@ -69,11 +68,11 @@ impl Monitor {
         }
     }
 
-    /// Whether it lives: it takes jobs unless it is stopping, and the server has answered it within the last
-    /// 60 s. A process that is not healthy is worth a restart.
+    /// Liveness: the worker claims jobs unless it shuts down, and the server has answered within the last 60 s.
+    /// Restart an unhealthy process.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The reason.
     pub fn healthy(&self) -> Result<(), Unfit> {
         let is_over = self.fetchers.iter().any(AbortHandle::is_finished);
         if is_over && !self.stop.is_cancelled() {
@@ -85,10 +84,10 @@ impl Monitor {
         }
     }
 
-    /// Whether it is ready for jobs: healthy, registered as a listener for now, and not stopping.
+    /// Readiness: healthy, registered, and not shutting down.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The reason.
     pub fn ready(&self) -> Result<(), Unfit> {
         if self.stop.is_cancelled() {
             return Err(Unfit::Stopping);
@@ -106,7 +105,7 @@ impl Monitor {
         self.worker.name()
     }
 
-    /// How many jobs it holds now.
+    /// Number of jobs in flight.
     #[must_use]
     pub fn busy(&self) -> usize {
         self.worker.busy()

@@ -1,4 +1,4 @@
-//! Who a worker is: its name and the incarnation, which no other process has or had.
+//! Identity of a worker: its name and its incarnation, unique to one process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -108,9 +108,9 @@ impl<J> InFlight<J> {
         }
     }
 
-    /// Ends the runs of jobs that do not belong to this worker any more, and returns their number. `gone` are their places in
-    /// the snapshot: the same job may have been claimed anew since. A run that has ended is no loss: its report was sent
-    /// before the server was asked.
+    /// Ends the runs of jobs that do not belong to this worker any more, and returns their number. `gone` are their
+    /// places in the snapshot: the same job may have been claimed anew since. An ended run is not lost: its report was
+    /// sent before this snapshot.
     pub(crate) fn lose(
         &self,
         snapshot: &Snapshot<J>,

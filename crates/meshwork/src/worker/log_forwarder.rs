@@ -16,11 +16,11 @@ use crate::runner::log::{Batch, Entry, LogDrain, Progress};
 pub(super) const CAPACITY: usize = 1000;
 /// Between two batches, so that a run that prints line by line costs ten calls a second at most.
 const PACE: Duration = Duration::from_millis(100);
-/// How long a call may take.
+/// Timeout of a call.
 const CALL: Duration = Duration::from_secs(2);
-/// How long the report waits for the last lines.
+/// Longest wait of the report for the last lines.
 const LAST: Duration = Duration::from_secs(1);
-/// The stream under which lines that were not kept are told.
+/// Stream name of the count of dropped lines.
 const DROPPED: &str = "dropped";
 
 /// A run's log on its way. Most runs say nothing, so a task for it begins with the first line.
@@ -128,7 +128,7 @@ async fn send<P: Protocol>(
             }
         }
     }
-    let progress = batch.progress.as_ref().map(told);
+    let progress = batch.progress.as_ref().map(progress_text);
     let call = protocol.log(job, &lines, progress.as_deref());
     tokio::time::timeout(CALL, call)
         .await
@@ -142,8 +142,8 @@ fn dropped(entry: &Entry) -> Option<String> {
     }
 }
 
-/// How far a run is, as it stands in the record: `45% message`.
-fn told(progress: &Progress) -> String {
+/// Progress of a run, as stored in the record: `45% message`.
+fn progress_text(progress: &Progress) -> String {
     let percent = (progress.fraction() * 100.0).floor();
     match progress.message() {
         Some(message) => format!("{percent}% {message}"),
@@ -163,7 +163,7 @@ mod tests {
             (0.999, None, "99%"),
             (1.0, Some("done"), "100% done"),
         ] {
-            assert_eq!(told(&Progress::new(fraction, message)), text);
+            assert_eq!(progress_text(&Progress::new(fraction, message)), text);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a worker counts while it works: how long jobs waited and ran, when it last heard of the server, what
-//! went wrong with the connection. Counting is cheap and never waits for I/O; what is told of it, `metrics` says.
+//! Counters of a worker: waits and runs of jobs, the server's last answer, errors of the connection. Counting is cheap
+//! and never waits for I/O; `metrics` exposes the values.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -23,7 +23,7 @@ const RUN: [f64; 15] = [
 /// anybody's.
 const MOST_PLACES: usize = 1000;
 
-/// How a run ended, in a word.
+/// Outcome label of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     Finished,
@@ -71,12 +71,12 @@ impl From<FailureKind> for Outcome {
     }
 }
 
-/// Where jobs wait, for the labels of what is told of them.
+/// Queue parts, for labels.
 pub(crate) type PlaceKey = Arc<QueueParts>;
 /// A type of jobs, and how a run ended.
 pub(crate) type RunKey = (String, Outcome);
 
-/// What one worker counts.
+/// Counters of one worker.
 #[derive(Debug)]
 pub(crate) struct Meter {
     slots: usize,
@@ -87,7 +87,7 @@ pub(crate) struct Meter {
     said: Mutex<Said>,
 }
 
-/// What changes seldom.
+/// Values that change seldom.
 #[derive(Debug, Clone, Default)]
 struct Said {
     contact: Option<Instant>,
@@ -181,27 +181,27 @@ impl Meter {
         self.said().lost += jobs as u64;
     }
 
-    /// How many jobs it runs at once.
+    /// Its concurrency.
     pub(crate) fn slots(&self) -> usize {
         self.slots
     }
 
-    /// How many jobs it has lost to others.
+    /// Number of jobs whose lease was lost.
     pub(crate) fn lost_jobs(&self) -> u64 {
         self.said().lost
     }
 
-    /// How long ago the server answered; since the start if it never did.
+    /// Time since the server's last answer; since the start if there was none.
     pub(crate) fn since_contact(&self) -> Duration {
         self.said().contact.unwrap_or(self.began).elapsed()
     }
 
-    /// How long ago a claim brought a job; none if none has.
+    /// Time since a claim last brought a job; none if none has.
     pub(crate) fn since_claim(&self) -> Option<Duration> {
         self.said().claim.map(|at| at.elapsed())
     }
 
-    /// Errors of the connection, by what was asked for.
+    /// Errors of the connection, by operation.
     pub(crate) fn errors(&self) -> BTreeMap<&'static str, u64> {
         self.said().errors.clone()
     }
@@ -212,9 +212,9 @@ impl Meter {
         mut each: impl FnMut(&QueueParts, &Histogram) -> std::fmt::Result,
     ) -> std::fmt::Result {
         let places = self.waited.read().unwrap_or_else(PoisonError::into_inner);
-        let mut told = std::collections::BTreeSet::new();
+        let mut seen = std::collections::BTreeSet::new();
         for (place, histogram) in places.values() {
-            if told.insert(Arc::clone(place)) {
+            if seen.insert(Arc::clone(place)) {
                 each(place, histogram)?;
             }
         }

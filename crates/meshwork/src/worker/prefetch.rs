@@ -19,7 +19,7 @@ use super::protocol::{Protocol, Queues, Waited};
 use super::spawner::Starter;
 use super::waits::Waits;
 
-/// How long a stopping worker waits for its waiting connections.
+/// Longest wait for blocking connections at shutdown.
 const END_WAIT: Duration = Duration::from_secs(2);
 /// For how long at most nothing is sent that would hold up a result which comes at once. A handler may hold its thread for
 /// longer in its first step, and other slots are free.
@@ -136,8 +136,8 @@ struct Prefetch<P: Protocol> {
     /// The run of a job that came alone, until it is over or takes longer than a step: nothing is sent that would hold up its
     /// result.
     begun: Option<Arc<Notify>>,
-    /// When that ends at the latest. Set anew when it is over and not for each job, since a timer costs as much as a call
-    /// saves: one that comes early does no harm.
+    /// Deadline of that. Reset only when expired, not for each job: a timer costs as much as a call saves, and an
+    /// early one does no harm.
     patience: Pin<Box<Sleep>>,
 }
 

@@ -91,7 +91,7 @@ pub enum Step {
     End(Report),
     /// The protocol has dealt with the job.
     Settled,
-    /// A call failed: the step is asked for again after a pause, if another try may succeed.
+    /// A call failed: the step is repeated after a pause, if that may succeed.
     Again(Error),
 }
 
@@ -139,7 +139,7 @@ pub struct FailedRun<'a> {
     pub stdout: &'a [u8],
     /// The same of stderr.
     pub stderr: &'a [u8],
-    /// How long the run took.
+    /// Duration of the run.
     pub took: Duration,
 }
 
@@ -198,12 +198,12 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// The queues that a worker takes from.
     type Queues: Queues;
 
-    /// Whether output and progress of a run are stored while it runs.
+    /// True if output and progress of a run are stored while it runs.
     const KEEPS_LOGS: bool = false;
-    /// Whether jobs come without a claim: from waits, and from the look after dead workers. A worker takes none before it is
-    /// registered.
+    /// True if jobs arrive without a claim: from waits, and from the search for dead workers' jobs. A worker takes
+    /// none before its registration.
     const TAKES: bool = false;
-    /// Whether the results of several runs are stored in one call. Else each is stored at once, by the task that ran the job.
+    /// True if the results of several runs share a call. Otherwise the task of each run stores its own at once.
     const TOGETHER: bool = true;
     /// The most waits under way for one queue, one behind the other on its connection. No more than slots are free.
     const WAITS: usize = 1;
@@ -214,7 +214,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     fn outages(&self) -> &Outages;
     /// The queues that the worker takes from now.
     fn queues(&self) -> &watch::Sender<Arc<Self::Queues>>;
-    /// Whether two queues share their limits, so that a job of one that ends may free a slot of the other.
+    /// True if two queues share their limits, so that the end of a job of one may free a slot of the other.
     fn share_limits(&self, one: &str, other: &str) -> bool {
         one == other
     }
@@ -227,7 +227,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     fn record_bytes(_job: &Self::Job) -> usize {
         0
     }
-    /// Whether nothing else may run on this worker while the job does.
+    /// True if no other job may run on this worker beside the job.
     fn is_exclusive(_job: &Self::Job) -> bool {
         false
     }

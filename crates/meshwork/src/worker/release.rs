@@ -6,11 +6,11 @@ use futures_util::future::join_all;
 use meshwork_broker::Error;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// By when a run that was told to stop is cut off: a little longer than it may go on, and than its last words take.
+/// Timeout after which a run with a stop signal is aborted: a little longer than its grace and its last lines.
 pub(crate) const ENDED: Duration = Duration::from_secs(12);
 
-/// Waits until runs that were told to stop are over, or cut off. A handler that holds its thread cannot be: neither what the
-/// others have in hand waits for it, nor whoever stops the process. False if there is one.
+/// Waits until signalled runs have ended or were aborted. A handler that blocks its thread cannot be aborted: neither
+/// the other jobs in flight nor shutdown wait for it. False if there is one.
 pub(crate) async fn ended_or_cut_off(runs: impl Future<Output = ()>, cut_off: Duration) -> bool {
     let ended = timeout(cut_off, runs).await.is_ok();
     if !ended {
@@ -55,9 +55,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_that_is_not_released_delays_the_others_by_no_more_than_a_lease() {
-        let asked = RefCell::new(Vec::new());
+        let released = RefCell::new(Vec::new());
         let release = |job: u8| {
-            asked.borrow_mut().push(job);
+            released.borrow_mut().push(job);
             async move {
                 match job {
                     1 => std::future::pending().await,
@@ -68,6 +68,6 @@ mod tests {
         };
         let lease = Duration::from_millis(10);
         assert_eq!(release_all([5, 4, 3, 2, 1], lease, release).await, 2);
-        assert_eq!(*asked.borrow(), [5, 4, 3, 2, 1]);
+        assert_eq!(*released.borrow(), [5, 4, 3, 2, 1]);
     }
 }

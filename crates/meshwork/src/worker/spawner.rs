@@ -56,7 +56,7 @@ impl<P: Protocol> Spawner<P> {
         }
     }
 
-    /// Whether an exclusive job waits or runs, or the worker has stopped: nothing more is to be claimed.
+    /// True if an exclusive job waits or runs, or the worker has stopped: nothing more may be claimed.
     pub(super) fn is_closed(&self) -> bool {
         self.starter.gate.is_taken() || self.starter.running.is_closed()
     }

@@ -9,7 +9,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::runner::{StopReason, StopSignal};
 
-/// How long a report is repeated while the server is away. After that the job runs again when its lease has expired.
+/// Longest time for which a report is repeated while the server is away. After that the job runs again when its lease
+/// has expired.
 pub(super) const REPEAT_FOR: Duration = Duration::from_secs(600);
 
 /// A job in flight.
@@ -34,7 +35,7 @@ pub struct Completion<J> {
     pub stdout: Vec<u8>,
     /// The same of stderr.
     pub stderr: Vec<u8>,
-    /// How long the run took.
+    /// Duration of the run.
     pub took: Duration,
     until: Instant,
     /// A call with others was refused for good: this result goes alone, so that it spoils no other one.
@@ -70,7 +71,7 @@ impl<J> Completion<J> {
         self.output.len() + self.stdout.len() + self.stderr.len()
     }
 
-    /// Whether the report is repeated after a call with it has failed.
+    /// True if the report is repeated after a call with it has failed.
     pub(super) fn repeats(&self, error: &meshwork_broker::Error, id: &str) -> bool {
         if self.task.cancel.reason() == Some(StopReason::Lost) {
             return false;

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
 use meshwork_broker::Error;
 
-/// How long a wait may take to end before the call is repeated.
+/// Longest time for a wait to end before its unblocking is repeated.
 const END_AGAIN: Duration = Duration::from_millis(20);
 
 /// The most calls that a server answers without ending the wait: six seconds, as in the broker. Then the wait is on another
@@ -82,7 +82,7 @@ impl<C: Clone, T: Send + 'static> Waits<C, T> {
 /// Futures that begin and end one behind the other, as calls over one connection do: only the first is polled.
 struct InOrder<T> {
     all: VecDeque<MaybeDone<BoxFuture<'static, T>>>,
-    /// How many of them, the last ones, have not begun.
+    /// Number of the last ones that have not begun.
     new: usize,
 }
 

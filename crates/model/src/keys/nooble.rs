@@ -232,7 +232,7 @@ impl QueueManager {
 
     /// Record of a callback that a service waits for, by event and id: its question, and the data to restore.
     #[must_use]
-    pub fn asked(&self, client: &str, event: &str, correlation_id: &str) -> String {
+    pub fn pending_callback(&self, client: &str, event: &str, correlation_id: &str) -> String {
         self.of(client, None, &format!("mw:asked:{event}:{correlation_id}"))
     }
 
@@ -348,7 +348,11 @@ mod tests {
         }
         assert!(keys.processing_of("w").ends_with(":mw:processing:w"));
         assert!(names.trace().starts_with("nooble4:dev:mw:"));
-        assert!(names.asked("a", "e", "c").contains(":a:mw:asked:"));
+        assert!(
+            names
+                .pending_callback("a", "e", "c")
+                .contains(":a:mw:asked:")
+        );
         assert!(names.cycle("a", "t").contains(":a:mw:cycle:"));
     }
 

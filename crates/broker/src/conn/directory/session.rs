@@ -10,7 +10,7 @@ use redis::{Arg, Cmd, Pipeline, RedisFuture, RedisResult, Value};
 use tokio::task;
 
 use super::super::dial::introduction;
-use super::super::{Conn, Ear, Transport};
+use super::super::{Conn, Subscriber, Transport};
 use super::reply;
 
 /// Number of idle sessions that are kept. More concurrent calls are rare, and a session is cheap to create.
@@ -90,8 +90,8 @@ impl Transport for Sessions {
         Box::pin(async move { Ok(Conn::new(Own::new(&self.handle, self.database).await?)) })
     }
 
-    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
-        Box::pin(async move { Ok(Ear::engine(self.handle.session())) })
+    fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
+        Box::pin(async move { Ok(Subscriber::engine(self.handle.session())) })
     }
 
     fn in_database(&self, database: u32) -> BoxFuture<'_, RedisResult<Conn>> {
@@ -160,8 +160,8 @@ impl Transport for Own {
         i64::from(self.database)
     }
 
-    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
-        Box::pin(async move { Ok(Ear::engine(self.handle.session())) })
+    fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
+        Box::pin(async move { Ok(Subscriber::engine(self.handle.session())) })
     }
 }
 

@@ -125,19 +125,19 @@ impl Cluster {
 
 /// Returns the address of a node that another one names by host, port and id. A node that does not know its own host
 /// sends none.
-fn address(asked: &ConnectionAddr, node: Value) -> Option<ConnectionAddr> {
+fn address(queried: &ConnectionAddr, node: Value) -> Option<ConnectionAddr> {
     let mut parts = redis::from_redis_value::<Vec<Value>>(node)
         .ok()?
         .into_iter();
     let host: Option<String> = redis::from_redis_value(parts.next()?).ok()?;
     let port: u16 = redis::from_redis_value(parts.next()?).ok()?;
-    let host = match (host.as_deref(), asked) {
+    let host = match (host.as_deref(), queried) {
         (Some("" | "?") | None, ConnectionAddr::Tcp(host, _)) => host.clone(),
         (Some("" | "?") | None, ConnectionAddr::TcpTls { host, .. }) => host.clone(),
         (Some(host), _) => host.to_owned(),
         (None, _) => return None,
     };
-    Some(beside(asked, host, port))
+    Some(beside(queried, host, port))
 }
 
 #[cfg(test)]
@@ -156,10 +156,10 @@ mod tests {
 
     #[test]
     fn a_node_without_a_host_is_the_one_that_was_asked() {
-        let asked = ConnectionAddr::Tcp("h".to_owned(), 7000);
+        let queried = ConnectionAddr::Tcp("h".to_owned(), 7000);
         let named = |host| Value::Array(vec![host, Value::Int(7001)]);
         let text = |text: &str| Value::BulkString(text.as_bytes().into());
-        let of = |host| address(&asked, named(host)).unwrap().to_string();
+        let of = |host| address(&queried, named(host)).unwrap().to_string();
         assert_eq!(of(text("10.0.0.1")), "10.0.0.1:7001");
         assert_eq!(of(text("")), "h:7001");
         assert_eq!(of(Value::Nil), "h:7001");

@@ -12,7 +12,7 @@ use redis::{Cmd, ConnectionAddr, FromRedisValue, RedisResult};
 
 use super::dial::{CONNECT_TIMEOUT, Dial};
 use super::target::{Kind, Server};
-use super::{ConnectError, Ear, in_time};
+use super::{ConnectError, Subscriber, in_time};
 use cluster::Cluster;
 use sentinel::Sentinel;
 
@@ -104,9 +104,9 @@ impl Locator {
     }
 
     /// Opens a connection that receives messages published on that server.
-    pub(super) async fn ear(&self) -> RedisResult<Ear> {
+    pub(super) async fn subscriber(&self) -> RedisResult<Subscriber> {
         let addr = self.locate().await?;
-        self.dial.ear(&addr, self.patience()).await
+        self.dial.subscriber(&addr, self.patience()).await
     }
 
     fn patience(&self) -> Duration {

@@ -371,11 +371,11 @@ mod tests {
 
     #[test]
     fn replicas_that_must_confirm() {
-        let asked = |rest: &str| parse(&format!("redis://h/1{rest}")).acknowledge;
-        assert_eq!(asked(""), None);
-        assert_eq!(asked("?wait_timeout_ms=20"), None);
-        let one = asked("?wait_replicas=1&wait_timeout_ms=250").unwrap();
+        let parsed = |rest: &str| parse(&format!("redis://h/1{rest}")).acknowledge;
+        assert_eq!(parsed(""), None);
+        assert_eq!(parsed("?wait_timeout_ms=20"), None);
+        let one = parsed("?wait_replicas=1&wait_timeout_ms=250").unwrap();
         assert_eq!((one.replicas, one.timeout.as_millis()), (1, 250));
-        assert_eq!(asked("?wait_replicas=2").unwrap().timeout, WAIT_TIMEOUT);
+        assert_eq!(parsed("?wait_replicas=2").unwrap().timeout, WAIT_TIMEOUT);
     }
 }

@@ -48,11 +48,11 @@ impl Bananas {
                 confirmed.write(&self.conn, store, || named(&ids)).await?
             }
         };
-        let told = |at| match there.contains(&(at + 1)) {
+        let outcome = |at| match there.contains(&(at + 1)) {
             true => Enqueued::Exists,
             false => Enqueued::Stored,
         };
-        Ok((0..jobs.len()).map(told).collect())
+        Ok((0..jobs.len()).map(outcome).collect())
     }
 }
 

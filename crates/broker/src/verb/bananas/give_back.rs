@@ -135,8 +135,9 @@ impl Broker {
             ("awaited", GivenBack::Awaited),
             ("odd", GivenBack::Odd),
         ];
-        let told = answers.into_iter();
-        told.map(|answer| word("give_back", answer, &known))
+        let answers = answers.into_iter();
+        answers
+            .map(|answer| word("give_back", answer, &known))
             .collect()
     }
 }

@@ -1,7 +1,7 @@
 //! listen: receives notifications of results.
 
 use super::Bananas;
-use crate::conn::Ear;
+use crate::conn::Subscriber;
 use crate::error::Error;
 
 fn failed(source: redis::RedisError) -> Error {
@@ -16,31 +16,37 @@ impl Bananas {
     ///
     /// # Errors
     /// The connection cannot be opened.
-    pub async fn ear(&self) -> Result<Ear, Error> {
-        self.conn.ear().await.map_err(failed)
+    pub async fn subscriber(&self) -> Result<Subscriber, Error> {
+        self.conn.subscriber().await.map_err(failed)
     }
 
-    /// Subscribes to the result of a job; [`Bananas::told`] receives what is published from now on.
+    /// Subscribes to the result of a job; [`Bananas::wait_for_result`] receives what is published from now on.
     ///
     /// # Errors
     /// The connection breaks, or the user lacks the right.
-    pub async fn listen(&self, ear: &mut Ear, id: &str) -> Result<(), Error> {
-        ear.listen(&self.keys.notify(id)).await.map_err(failed)
+    pub async fn listen(&self, subscriber: &mut Subscriber, id: &str) -> Result<(), Error> {
+        subscriber
+            .listen(&self.keys.notify(id))
+            .await
+            .map_err(failed)
     }
 
     /// Unsubscribes.
     ///
     /// # Errors
     /// The connection breaks.
-    pub async fn hush(&self, ear: &mut Ear, id: &str) -> Result<(), Error> {
-        ear.leave(&self.keys.notify(id)).await.map_err(failed)
+    pub async fn hush(&self, subscriber: &mut Subscriber, id: &str) -> Result<(), Error> {
+        subscriber
+            .leave(&self.keys.notify(id))
+            .await
+            .map_err(failed)
     }
 
     /// Returns when any message has arrived, and sometimes without one.
     ///
     /// # Errors
     /// The connection breaks.
-    pub async fn told(&self, ear: &mut Ear) -> Result<(), Error> {
-        ear.heard().await.map(|_| ()).map_err(failed)
+    pub async fn wait_for_result(&self, subscriber: &mut Subscriber) -> Result<(), Error> {
+        subscriber.heard().await.map(|_| ()).map_err(failed)
     }
 }

@@ -54,7 +54,7 @@ impl Bananas {
     pub async fn finish(&self, ended: &[Ended<'_>]) -> Result<Vec<Finished>, Error> {
         at_most("finish", MAX_ITEMS, ended.len())?;
         let mut found: Vec<_> = ended.iter().map(|one| one.claimed.found.clone()).collect();
-        let mut told = vec![Finished::Stale; ended.len()];
+        let mut outcomes = vec![Finished::Stale; ended.len()];
         let mut left: Vec<usize> = (0..ended.len()).collect();
         for _ in 0..MOST_TRIES {
             if left.is_empty() {
@@ -64,7 +64,7 @@ impl Bananas {
             let mut changed = Vec::new();
             for (at, word) in left.into_iter().zip(words) {
                 match word.as_str() {
-                    "finished" => told[at] = Finished::Finished,
+                    "finished" => outcomes[at] = Finished::Finished,
                     "stale" => {}
                     _ => {
                         found[at] = self.look(&ended[at].claimed.id).await?;
@@ -76,7 +76,7 @@ impl Bananas {
         }
         match left.first() {
             Some(at) => Err(changing("finish", ended[*at].claimed)),
-            None => Ok(told),
+            None => Ok(outcomes),
         }
     }
 

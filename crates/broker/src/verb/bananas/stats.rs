@@ -143,21 +143,21 @@ impl Bananas {
         let rows: Vec<Row> = pipe.query_async(conn).await.map_err(failed("stats"))?;
         let mut pipe = redis::pipe();
         pipe.ignore_errors();
-        let mut asked = Vec::new();
+        let mut queried = Vec::new();
         for (at, (waiting, oldest)) in rows.into_iter().enumerate() {
             lists[at].1.waiting = waiting.unwrap_or_default();
             if let Some(id) = oldest.ok().and_then(|mut ids| ids.pop()) {
                 let record = self.keys.job(&text(id));
                 pipe.cmd("GETRANGE").arg(record).arg(0).arg(MOST_BYTES - 1);
-                asked.push(at);
+                queried.push(at);
             }
         }
-        if asked.is_empty() {
+        if queried.is_empty() {
             return Ok(());
         }
         let records: Vec<RedisResult<Vec<u8>>> =
             pipe.query_async(conn).await.map_err(failed("stats"))?;
-        for (at, record) in asked.into_iter().zip(records) {
+        for (at, record) in queried.into_iter().zip(records) {
             let record = record.ok().and_then(|text| Record::read(&text).ok());
             let written = record.and_then(|record| record.written_ms());
             lists[at].1.oldest_ms = written.map(|written| now_ms.saturating_sub(written));

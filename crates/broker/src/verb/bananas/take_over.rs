@@ -5,7 +5,7 @@ use meshwork_model::job::field;
 use meshwork_model::keys::bananas::Bananas as Keys;
 
 use crate::script::Verb;
-use crate::verb::enqueue::told;
+use crate::verb::enqueue::parse_enqueued;
 use crate::verb::{at_most, sha1};
 use crate::{Broker, Enqueued, Error};
 
@@ -105,6 +105,6 @@ fn taken_over(answer: String) -> Result<TakenOver, Error> {
         "runs" => TakenOver::Runs,
         "due" => TakenOver::Due,
         "changed" => TakenOver::Changed,
-        _ => TakenOver::Refused(told(answer)?),
+        _ => TakenOver::Refused(parse_enqueued(answer)?),
     })
 }

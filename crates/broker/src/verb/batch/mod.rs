@@ -6,7 +6,7 @@ mod status;
 use meshwork_model::batch::{Callback, NewBatch};
 use meshwork_model::name::BatchId;
 
-use super::enqueue::{Enqueued, told};
+use super::enqueue::{Enqueued, parse_enqueued};
 use super::{MAX_ITEMS, Retention, word};
 use crate::conn::Conn;
 use crate::script::{Call, Verb};
@@ -97,7 +97,7 @@ impl Broker {
             .into_iter()
             .find(|known| known.as_str() == kind)
         {
-            Some(kind) => Ok(BatchOpened::Refused(kind, told(why.to_owned())?)),
+            Some(kind) => Ok(BatchOpened::Refused(kind, parse_enqueued(why.to_owned())?)),
             None => Err(Error::Answer { verb, answer }),
         }
     }

@@ -20,7 +20,7 @@ pub use dead::{DeadAction, DeadActions, Replayed};
 pub use keep::{MAX_WAIT, Reclaimed};
 pub use receive::Received;
 pub use report::{Answer, End, Failed, Failure, Finished};
-pub use send::Asked;
+pub use send::PendingCallback;
 pub use step::{Kept, Room, Step, Stepped};
 pub use tidy::Over;
 
@@ -165,8 +165,8 @@ impl Nooble {
     /// Returns the rights on a queue that a service lacks. None if the server cannot answer, as the embedded engine,
     /// which has no users.
     pub async fn denied(&self, source: &Source) -> Denied {
-        let told = acl::of_service(&self.conn, source.queue(), source.group.is_some()).await;
-        let (commands, takes_nothing) = told.unwrap_or_default();
+        let rights = acl::of_service(&self.conn, source.queue(), source.group.is_some()).await;
+        let (commands, takes_nothing) = rights.unwrap_or_default();
         Denied {
             commands,
             takes_nothing,

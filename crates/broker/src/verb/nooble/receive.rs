@@ -142,8 +142,8 @@ impl Nooble {
             return Ok(self.given(source, given).await?.pop());
         }
         let both = move_to_hand(source, worker, wait);
-        let mut told = blocking.call_all("wait", &both, before + wait).await?;
-        let value = told.next().unwrap_or(Value::Nil);
+        let mut replies = blocking.call_all("wait", &both, before + wait).await?;
+        let value = replies.next().unwrap_or(Value::Nil);
         let message = Option::<Vec<u8>>::from_redis_value(value).map_err(|error| Error::Call {
             verb: "wait",
             source: error.into(),

@@ -57,9 +57,9 @@ impl Nooble {
         let mut both = redis::pipe();
         both.cmd("LPUSH").arg(list).arg(GIVEN_UP).ignore();
         both.cmd("PEXPIRE").arg(list).arg(ends.as_millis() as u64);
-        let told = both.query_async(&mut self.conn.clone()).await;
+        let answer = both.query_async(&mut self.conn.clone()).await;
         let (ends,): (bool,) =
-            told.map_err(|source| Error::of_pipeline("give_up", &both, source))?;
+            answer.map_err(|source| Error::of_pipeline("give_up", &both, source))?;
         Ok(ends)
     }
 

@@ -25,7 +25,7 @@ pub struct End<'a> {
     /// The answer, if one was requested.
     pub answer: Option<Answer<'a>>,
     /// Key of the pending callback's record, which ends with this action.
-    pub asked: Option<&'a str>,
+    pub pending_callback: Option<&'a str>,
 }
 
 /// A failed run.
@@ -88,13 +88,13 @@ impl Nooble {
         let call = call.key(hand(&of.source, worker));
         let mut call = call.arg(of.source.group()).arg(which);
         self.push_end(&mut call, of, end);
-        call.push_key(end.asked);
-        let told: String = call.run(&self.conn).await?;
-        match told.as_str() {
+        call.push_key(end.pending_callback);
+        let status: String = call.run(&self.conn).await?;
+        match status.as_str() {
             "finished" => Ok(Finished::Finished),
             "unanswered" => Ok(Finished::Unanswered),
             "stale" => Ok(Finished::Stale),
-            _ => Err(unknown("finish", told)),
+            _ => Err(unknown("finish", status)),
         }
     }
 
@@ -115,20 +115,20 @@ impl Nooble {
         call.push_key(tries_of(of));
         call.push_key(&of.source.keys.delayed);
         call.push_key(&of.source.keys.dead);
-        call.push_key(end.asked);
+        call.push_key(end.pending_callback);
         call.push_arg(failure.most_runs);
         call.push_arg(failure.pause.as_millis() as u64);
         call.push_arg(failure.longest_pause.as_millis() as u64);
         call.push_arg(failure.error);
         call.push_arg(failure.token);
         let mut answer = call.answer(&self.conn).await?;
-        let (told, runs): (String, u32) = (answer.next("told")?, answer.next("runs")?);
-        match told.as_str() {
+        let (status, runs): (String, u32) = (answer.next("status")?, answer.next("runs")?);
+        match status.as_str() {
             "again" => Ok(Failed::Again(runs)),
             "failed" => Ok(Failed::Failed(runs)),
             "unanswered" => Ok(Failed::Unanswered(runs)),
             "stale" => Ok(Failed::Stale),
-            _ => Err(unknown("fail", told)),
+            _ => Err(unknown("fail", status)),
         }
     }
 

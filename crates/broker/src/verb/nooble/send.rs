@@ -9,7 +9,7 @@ use crate::error::Error;
 
 /// The record of a pending callback, kept until the callback arrives.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct PendingCallback<'a> {
     /// Its key.
     pub key: &'a str,
     /// Content of the record.
@@ -29,7 +29,7 @@ impl Nooble {
         &self,
         queue: &str,
         message: &str,
-        asked: Option<Asked<'_>>,
+        pending: Option<PendingCallback<'_>>,
     ) -> Result<(), Error> {
         let mut send = room_for(queue.len() + message.len());
         match self.keys.dialect() {
@@ -37,11 +37,11 @@ impl Nooble {
             Dialect::Lists => send.arg("LPUSH").arg(queue),
         };
         send.arg(message);
-        let Some(asked) = asked else {
+        let Some(pending) = pending else {
             return self.ask("send", &send).await;
         };
         let mut both = redis::pipe();
-        both.add_command(keep(asked)).ignore();
+        both.add_command(keep(pending)).ignore();
         both.add_command(send).ignore();
         let sent = both.query_async(&mut self.conn.clone()).await;
         sent.map_err(|source| Error::of_pipeline("send", &both, source))
@@ -67,8 +67,8 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
-    pub async fn keep_asked(&self, asked: Asked<'_>) -> Result<(), Error> {
-        self.ask("keep_asked", &keep(asked)).await
+    pub async fn store_pending_callback(&self, pending: PendingCallback<'_>) -> Result<(), Error> {
+        self.ask("store_pending_callback", &keep(pending)).await
     }
 
     /// Publishes a message. Returns the number of its receivers.
@@ -84,14 +84,15 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
-    pub async fn asked(&self, key: &str) -> Result<Option<String>, Error> {
-        self.ask("asked", redis::cmd("GET").arg(key)).await
+    pub async fn pending_callback(&self, key: &str) -> Result<Option<String>, Error> {
+        self.ask("pending_callback", redis::cmd("GET").arg(key))
+            .await
     }
 }
 
-fn keep(asked: Asked<'_>) -> redis::Cmd {
+fn keep(pending: PendingCallback<'_>) -> redis::Cmd {
     let mut cmd = redis::cmd("SET");
-    cmd.arg(asked.key).arg(asked.record);
-    cmd.arg("PX").arg(asked.stays.as_millis() as u64);
+    cmd.arg(pending.key).arg(pending.record);
+    cmd.arg("PX").arg(pending.stays.as_millis() as u64);
     cmd
 }

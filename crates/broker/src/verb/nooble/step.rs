@@ -96,9 +96,9 @@ impl Nooble {
             .arg(room.steps)
             .arg(room.bytes);
         let mut read = call.answer(&self.conn).await?;
-        let (told, message): (String, String) = (read.next("told")?, read.next("message")?);
+        let (status, message): (String, String) = (read.next("status")?, read.next("message")?);
         let (since, answer) = (read.next("since")?, read.next("answer")?);
-        match told.as_str() {
+        match status.as_str() {
             "asked" => Ok(Stepped::Asked),
             "again" => Ok(Stepped::Again { message }),
             "waits" => Ok(Stepped::Waits {
@@ -109,7 +109,7 @@ impl Nooble {
             "full" => Ok(Stepped::Full),
             _ => Err(Error::Answer {
                 verb: "step",
-                answer: told,
+                answer: status,
             }),
         }
     }
@@ -128,14 +128,14 @@ impl Nooble {
         let call = call.key(step.cycle).key(list).arg(step.name).arg(answer);
         let call = call.arg(room.stays.as_millis() as u64).arg(room.bytes);
         let mut read = call.answer(&self.conn).await?;
-        let (told, kept): (String, String) = (read.next("told")?, read.next("kept")?);
-        match told.as_str() {
+        let (status, kept): (String, String) = (read.next("status")?, read.next("kept")?);
+        match status.as_str() {
             "kept" => Ok(Kept::Kept(kept)),
             "full" => Ok(Kept::Full),
             "gone" => Ok(Kept::Gone),
             _ => Err(Error::Answer {
                 verb: "keep_answer",
-                answer: told,
+                answer: status,
             }),
         }
     }

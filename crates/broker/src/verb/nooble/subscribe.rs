@@ -1,7 +1,7 @@
 //! subscribe: receives notifications as they are published. Redis stores none: without a subscriber they are lost.
 
 use super::Nooble;
-use crate::conn::{Ear, Heard};
+use crate::conn::{Heard, Subscriber};
 use crate::error::Error;
 use crate::verb::{MAX_ITEMS, at_most};
 
@@ -18,20 +18,24 @@ impl Nooble {
     ///
     /// # Errors
     /// There are too many channels, or the server refuses the subscription.
-    pub async fn subscribe(&self, channels: &[String]) -> Result<Ear, Error> {
+    pub async fn subscribe(&self, channels: &[String]) -> Result<Subscriber, Error> {
         at_most("subscribe", MAX_ITEMS, channels.len())?;
-        let mut ear = self.conn.ear().await.map_err(failed)?;
-        self.subscribe_again(&mut ear, channels).await?;
-        Ok(ear)
+        let mut subscriber = self.conn.subscriber().await.map_err(failed)?;
+        self.subscribe_again(&mut subscriber, channels).await?;
+        Ok(subscriber)
     }
 
     /// Subscribes again, which changes nothing, but detects a server that vanished.
     ///
     /// # Errors
     /// The connection is broken, or the server does not answer in time.
-    pub async fn subscribe_again(&self, ear: &mut Ear, channels: &[String]) -> Result<(), Error> {
+    pub async fn subscribe_again(
+        &self,
+        subscriber: &mut Subscriber,
+        channels: &[String],
+    ) -> Result<(), Error> {
         for channel in channels {
-            let listens = ear.listen(channel).await;
+            let listens = subscriber.listen(channel).await;
             let channel = std::slice::from_ref(channel);
             listens.map_err(|source| Error::of_keys("subscribe", channel, source))?;
         }
@@ -42,7 +46,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The connection is broken.
-    pub async fn heard(&self, ear: &mut Ear) -> Result<Option<Heard>, Error> {
-        ear.heard().await.map_err(failed)
+    pub async fn heard(&self, subscriber: &mut Subscriber) -> Result<Option<Heard>, Error> {
+        subscriber.heard().await.map_err(failed)
     }
 }

@@ -27,10 +27,10 @@ pub struct Over {
 impl Over {
     /// Returns the cleanup for the message, with its entry in the trace.
     #[must_use]
-    pub fn new(received: &Received, told: &Traced<'_>) -> Self {
+    pub fn new(received: &Received, event: &Traced<'_>) -> Self {
         Self {
             tries: tries_of(received),
-            entry: told.write(),
+            entry: event.write(),
         }
     }
 
@@ -85,8 +85,8 @@ impl Nooble {
         let read = |entry| {
             let entry = Entry::read(entry);
             let id = entry.id.clone();
-            let told = entry.fields().find(|(name, _)| name == ENTRY.as_bytes());
-            (id, told.and_then(|(_, told)| Traced::read(&told)))
+            let field = entry.fields().find(|(name, _)| name == ENTRY.as_bytes());
+            (id, field.and_then(|(_, value)| Traced::read(&value)))
         };
         Ok(found.into_iter().map(read).collect())
     }

@@ -26,7 +26,7 @@ async fn waits_for_its_next_run(world: &World) -> Outcome {
         let got = side.started("m 1").await?;
         let (asked, replies) = (side.asked(), side.replies());
         let end = End {
-            asked: Some(&asked),
+            pending_callback: Some(&asked),
             ..to(&replies, "r1")
         };
         world.raw::<()>(&["SET", &asked, "x"]).await?;
@@ -144,7 +144,7 @@ async fn forgets_what_was_asked_when_it_is_over(world: &World) -> Outcome {
         let asked = side.asked();
         world.raw::<()>(&["SET", &asked, "x"]).await?;
         let end = End {
-            asked: Some(&asked),
+            pending_callback: Some(&asked),
             ..End::default()
         };
         side.fail(&got, 1, end).await?;

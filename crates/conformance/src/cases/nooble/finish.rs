@@ -108,7 +108,7 @@ async fn forgets_what_was_asked(world: &World) -> Outcome {
         let asked = side.asked();
         world.raw::<()>(&["SET", &asked, "x"]).await?;
         let end = End {
-            asked: Some(&asked),
+            pending_callback: Some(&asked),
             ..End::default()
         };
         side.verbs.finish(W1, &got, end).await?;

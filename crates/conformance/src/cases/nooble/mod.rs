@@ -92,7 +92,7 @@ impl<'a> Side<'a> {
 
     fn asked(&self) -> String {
         let names = self.verbs.names();
-        names.asked("tester", "tester.done", self.dialect.as_str())
+        names.pending_callback("tester", "tester.done", self.dialect.as_str())
     }
 
     /// Sends messages as a client does.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshwork_broker::Error;
-use meshwork_broker::nooble::{Asked, MAX_WAIT};
+use meshwork_broker::nooble::{MAX_WAIT, PendingCallback};
 
 use super::super::world::PATIENCE;
 use super::{GROUP, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same, texts};
@@ -194,16 +194,19 @@ async fn what_was_asked_is_kept_for_so_long(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.send(&[]).await?;
         let key = side.asked();
-        let asked = Asked {
+        let asked = PendingCallback {
             key: &key,
             record: "{}",
             stays: Duration::from_secs(60),
         };
         side.verbs.send(side.queue(), "m1", Some(asked)).await?;
-        same!(side.verbs.asked(&key).await?.as_deref(), Some("{}"));
+        same!(
+            side.verbs.pending_callback(&key).await?.as_deref(),
+            Some("{}")
+        );
         same!(side.ttl(&key).await?, 60);
         same!(side.waiting().await?, ["m1"]);
-        same!(side.verbs.asked(&side.replies()).await?, None);
+        same!(side.verbs.pending_callback(&side.replies()).await?, None);
     }
     Ok(())
 }

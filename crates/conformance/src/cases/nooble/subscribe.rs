@@ -1,6 +1,6 @@
 //! notify and subscribe: a subscriber receives what is published, and nothing is kept for others.
 
-use meshwork_broker::conn::{Ear, Heard};
+use meshwork_broker::conn::{Heard, Subscriber};
 
 use super::super::world::{Got, PATIENCE};
 use super::{Failure, Outcome, Side, World, cases, same};
@@ -12,10 +12,10 @@ cases![
 ];
 
 /// Returns the next message.
-async fn next(side: &Side<'_>, ear: &mut Ear) -> Got<Heard> {
+async fn next(side: &Side<'_>, subscriber: &mut Subscriber) -> Got<Heard> {
     let heard = async {
         loop {
-            if let Some(heard) = side.verbs.heard(ear).await? {
+            if let Some(heard) = side.verbs.heard(subscriber).await? {
                 return Ok(heard);
             }
         }
@@ -41,14 +41,14 @@ async fn what_is_published_is_heard(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let [first, second] = channels(&side, "published");
         let both = [first.clone(), second.clone()];
-        let mut ear = side.verbs.subscribe(&both).await?;
+        let mut subscriber = side.verbs.subscribe(&both).await?;
         let mut other = side.verbs.subscribe(&both[..1]).await?;
         same!(side.verbs.notify(&first, "m1").await?, 2);
         same!(side.verbs.notify(&second, "m2").await?, 1);
         same!(side.verbs.notify(&first, "m3").await?, 2);
-        same!(next(&side, &mut ear).await?, said(&first, "m1"));
-        same!(next(&side, &mut ear).await?, said(&second, "m2"));
-        same!(next(&side, &mut ear).await?, said(&first, "m3"));
+        same!(next(&side, &mut subscriber).await?, said(&first, "m1"));
+        same!(next(&side, &mut subscriber).await?, said(&second, "m2"));
+        same!(next(&side, &mut subscriber).await?, said(&first, "m3"));
         same!(next(&side, &mut other).await?, said(&first, "m1"));
         same!(next(&side, &mut other).await?, said(&first, "m3"));
     }
@@ -59,9 +59,9 @@ async fn what_was_said_before_is_not_heard(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let [first, _] = channels(&side, "before");
         same!(side.verbs.notify(&first, "m1").await?, 0);
-        let mut ear = side.verbs.subscribe(std::slice::from_ref(&first)).await?;
+        let mut subscriber = side.verbs.subscribe(std::slice::from_ref(&first)).await?;
         same!(side.verbs.notify(&first, "m2").await?, 1);
-        same!(next(&side, &mut ear).await?, said(&first, "m2"));
+        same!(next(&side, &mut subscriber).await?, said(&first, "m2"));
     }
     Ok(())
 }
@@ -69,13 +69,13 @@ async fn what_was_said_before_is_not_heard(world: &World) -> Outcome {
 async fn listening_again_changes_nothing(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let both = channels(&side, "again");
-        let mut ear = side.verbs.subscribe(&both).await?;
-        side.verbs.subscribe_again(&mut ear, &both).await?;
+        let mut subscriber = side.verbs.subscribe(&both).await?;
+        side.verbs.subscribe_again(&mut subscriber, &both).await?;
         same!(side.verbs.notify(&both[0], "m1").await?, 1);
-        side.verbs.subscribe_again(&mut ear, &both).await?;
+        side.verbs.subscribe_again(&mut subscriber, &both).await?;
         same!(side.verbs.notify(&both[1], "m2").await?, 1);
-        same!(next(&side, &mut ear).await?, said(&both[0], "m1"));
-        same!(next(&side, &mut ear).await?, said(&both[1], "m2"));
+        same!(next(&side, &mut subscriber).await?, said(&both[0], "m1"));
+        same!(next(&side, &mut subscriber).await?, said(&both[1], "m2"));
     }
     Ok(())
 }

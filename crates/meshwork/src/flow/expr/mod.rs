@@ -175,7 +175,7 @@ pub fn items(expression: &Text, facts: &Facts<'_>) -> Result<Vec<Value>, ExprErr
     Ok(items)
 }
 
-/// True if an `if` asks for the failure of others: then it is asked although a need has failed.
+/// True if an `if` checks for failures: then it is evaluated although a need has failed.
 #[must_use]
 pub fn asks_for_failure(expression: &Text) -> bool {
     let names = lexer::names(&expression.text);

@@ -10,7 +10,7 @@ pub(super) struct Tree {
     pub(super) data: Data,
 }
 
-/// What a value is.
+/// Type and content of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Data {
     Null,

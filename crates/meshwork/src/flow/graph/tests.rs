@@ -1,4 +1,4 @@
-//! What the drawings look like, and that they stay within their bounds.
+//! The drawings and their bounds.
 
 use meshwork_model::flow::{Approve, Dag, JobState, Node, Plan, Run, Work};
 

@@ -13,7 +13,7 @@ use super::decide::Decider;
 use super::state::{Decision, End, FlowEnd, FlowState, Phase, Prepared, Stop};
 use crate::flow::expr::ExprError;
 
-/// What one attempt does: how long it takes, and its result or error.
+/// One attempt: its duration, and its result or error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
     /// The time that it takes, in milliseconds. An approval: until the answer. A message: until it comes.
@@ -22,7 +22,7 @@ pub struct Attempt {
     pub result: Result<Value, String>,
 }
 
-/// A run of a job that is asked about.
+/// A run of a job, as input of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JobReport<'a> {
     /// The job.
@@ -39,7 +39,7 @@ pub struct JobReport<'a> {
 
 /// The surroundings of a flow in memory.
 pub struct Simulation<'a> {
-    /// What an attempt does. Jobs of nested flows are asked about, too.
+    /// Simulates an attempt, also of jobs in nested flows.
     pub attempt: &'a dyn Fn(&JobReport<'_>) -> Attempt,
     /// Which of so many jobs that could start now starts first.
     pub pick: &'a mut dyn FnMut(usize) -> usize,
@@ -49,7 +49,7 @@ pub struct Simulation<'a> {
     pub cancel_ms: Option<u64>,
 }
 
-/// What became of a flow.
+/// Outcome of a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// The state at the end.

@@ -46,7 +46,7 @@ pub struct JobRun {
     pub items: Option<Vec<ItemRun>>,
     /// The number of the job's end among all ends, from 1.
     pub ended_as: Option<u64>,
-    /// The job has been asked to stop.
+    /// A cancel of the job was requested.
     pub stopping: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct ItemRun {
     pub phase: Phase,
     /// The number of the item's end among all ends, from 1.
     pub ended_as: Option<u64>,
-    /// The item has been asked to stop.
+    /// A cancel of the item was requested.
     pub stopping: bool,
 }
 
@@ -229,7 +229,7 @@ impl ItemRun {
     }
 }
 
-/// What a report changes: the phase of a job or an item, its generation, and the number of its end.
+/// The state that a report changes: the phase of a job or an item, its generation, and the number of its end.
 type Target<'a> = (&'a mut Phase, u32, &'a mut Option<u64>);
 
 impl FlowState {

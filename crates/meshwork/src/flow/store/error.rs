@@ -31,7 +31,7 @@ pub enum FlowError {
     Job {
         /// The job.
         job: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// The plan cannot be evaluated.
@@ -63,10 +63,10 @@ pub enum FlowError {
     /// The actor may not answer.
     #[error("actor {1} may not answer `{0}`: its approvers are named in the flow")]
     NoApprover(String, ActorId),
-    /// Who submits may not answer.
+    /// The submitter may not answer (`four_eyes`).
     #[error("actor {1} submitted the flow, and `{0}` asks for another (`four_eyes`)")]
     FourEyes(String, ActorId),
-    /// The flow does not run again as it was asked to.
+    /// The flow cannot be retried in this way.
     #[error("flow {flow}: {why}")]
     Retry {
         /// The flow.

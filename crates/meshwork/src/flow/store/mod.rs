@@ -63,7 +63,7 @@ impl FlowClient {
         Some(self.flows.job_id(job.parse().ok()?))
     }
 
-    /// How a flow stands.
+    /// Reads the status of a flow.
     ///
     /// # Errors
     /// If there is no such flow, and if the server does not take a call.

@@ -1,4 +1,4 @@
-//! How a flow stands, for people and programs.
+//! Status of a flow, for people and programs.
 
 use std::collections::BTreeMap;
 
@@ -136,7 +136,7 @@ fn text(fields: &Fields, number: usize) -> Option<String> {
     Some(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// How a flow stands.
+/// Reads the status of a flow.
 pub(super) async fn read(flows: &Flows, id: FlowId) -> Result<FlowView, FlowError> {
     let plan = view::plan(flows, id).await?;
     let view = View::read(flows, id, &plan).await?;

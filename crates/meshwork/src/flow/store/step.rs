@@ -20,7 +20,7 @@ use crate::flow::run::{Decider, Decision, End, FlowEnd, Phase, Prepared, Stop};
 
 /// The most bytes of one commit, more or less: it holds up everybody else meanwhile.
 const MOST_BYTES: usize = 1024 * 1024;
-/// Between two looks at jobs that may run: a runner of another make tells no script that one has ended.
+/// Pause between two polls of running jobs: foreign workers publish no ends.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The way a step ended.

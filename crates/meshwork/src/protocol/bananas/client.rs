@@ -7,7 +7,7 @@ use std::time::Duration;
 use meshwork_broker::bananas::{
     Bananas, Depths, Enqueued, Found, Kept, KeptCron, Replayed, RouteLimit,
 };
-use meshwork_broker::conn::{Ear, Target, TlsFiles};
+use meshwork_broker::conn::{Subscriber, Target, TlsFiles};
 use meshwork_model::bananas::{Cron, MAX_CRONS, NewJob, Outcome, Peer, Record, Status};
 use meshwork_model::keys::bananas::Bananas as Keys;
 use meshwork_model::name::{JobId, RoutingKey, ScheduleName};
@@ -19,12 +19,12 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::Error;
-use crate::lot::{Lot, Space};
 use crate::span::Subject;
+use crate::wait_pool::{PooledConnection, WaitPool};
 
 /// Between two looks at a result that is not there yet, where no connection hears of it: at first, and at most.
 const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
-/// Between two looks where one does: a worker of another make may say nothing, as when a job is corrupt.
+/// Pause between polls: a foreign worker may publish nothing, as for a corrupt job.
 const SLICE: Duration = Duration::from_secs(1);
 
 /// A client; cheap to clone.
@@ -32,7 +32,7 @@ const SLICE: Duration = Duration::from_secs(1);
 pub struct Client {
     broker: Bananas,
     peer: Peer,
-    lot: Arc<Lot<Ear>>,
+    wait_pool: Arc<WaitPool<Subscriber>>,
 }
 
 /// A job to be submitted.
@@ -73,7 +73,7 @@ impl Request {
         self
     }
 
-    /// How urgent it is (default: normal).
+    /// Priority of the job. Default: normal.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.job.priority = priority;
@@ -97,14 +97,14 @@ impl Request {
         self.route(route.clone())
     }
 
-    /// What it is for, in words.
+    /// Description for people.
     #[must_use]
     pub fn description(mut self, description: &str) -> Self {
         description.clone_into(&mut self.job.description);
         self
     }
 
-    /// How often it may run in all (default: 3).
+    /// Most runs in all. Default: 3.
     #[must_use]
     pub fn max_retries(mut self, runs: u32) -> Self {
         self.job.max_retries = runs;
@@ -136,7 +136,7 @@ impl Client {
         Self {
             broker,
             peer: Peer::default(),
-            lot: Arc::default(),
+            wait_pool: Arc::default(),
         }
     }
 
@@ -153,7 +153,7 @@ impl Client {
         self.peer
     }
 
-    /// What it sends its calls through.
+    /// The broker of this client.
     #[must_use]
     pub fn broker(&self) -> &Bananas {
         &self.broker
@@ -165,11 +165,11 @@ impl Client {
     /// If the job cannot be meant, there is one of its id, or the server does not take the call.
     pub async fn submit(&self, request: Request) -> Result<JobId, Error> {
         let job = request.job;
-        let told = self
+        let enqueued = self
             .broker
             .enqueue(std::slice::from_ref(&job), self.peer)
             .await?;
-        if told.first() == Some(&Enqueued::Exists) {
+        if enqueued.first() == Some(&Enqueued::Exists) {
             return Err(Error::Exists { id: job.id });
         }
         let route = job.route.clone().unwrap_or_default();
@@ -219,22 +219,25 @@ impl Client {
                 }
             }
         };
-        if let Some(mut ear) = space.as_mut().and_then(|space| space.connection.take())
-            && self.broker.hush(&mut ear, id.as_str()).await.is_ok()
+        if let Some(mut subscriber) = space.as_mut().and_then(|space| space.connection.take())
+            && self.broker.hush(&mut subscriber, id.as_str()).await.is_ok()
             && let Some(space) = &mut space
         {
-            space.connection = Some(ear);
+            space.connection = Some(subscriber);
         }
         ended
     }
 
     /// A connection that listens for the result of a job, if one is free and the user may.
-    async fn listening(&self, id: &JobId) -> Option<Space<'_, Ear>> {
-        let mut space = self.lot.enter(async || self.broker.ear().await).await?;
-        let mut ear = space.connection.take()?;
-        match self.broker.listen(&mut ear, id.as_str()).await {
+    async fn listening(&self, id: &JobId) -> Option<PooledConnection<'_, Subscriber>> {
+        let mut space = self
+            .wait_pool
+            .enter(async || self.broker.subscriber().await)
+            .await?;
+        let mut subscriber = space.connection.take()?;
+        match self.broker.listen(&mut subscriber, id.as_str()).await {
             Ok(()) => {
-                space.connection = Some(ear);
+                space.connection = Some(subscriber);
                 Some(space)
             }
             Err(error) => {
@@ -245,11 +248,15 @@ impl Client {
     }
 
     /// Waits for a word, for `time` at most. False if there is no connection that hears.
-    async fn hears(&self, space: &mut Option<Space<'_, Ear>>, time: Duration) -> bool {
-        let Some(ear) = space.as_mut().and_then(|space| space.connection.as_mut()) else {
+    async fn hears(
+        &self,
+        space: &mut Option<PooledConnection<'_, Subscriber>>,
+        time: Duration,
+    ) -> bool {
+        let Some(subscriber) = space.as_mut().and_then(|space| space.connection.as_mut()) else {
             return false;
         };
-        match tokio::time::timeout(time, self.broker.told(ear)).await {
+        match tokio::time::timeout(time, self.broker.wait_for_result(subscriber)).await {
             Ok(Ok(())) | Err(_) => true,
             Ok(Err(error)) => {
                 tracing::debug!(%error, "a wait for a result broke off");
@@ -261,7 +268,7 @@ impl Client {
         }
     }
 
-    /// How a job ended, if it has.
+    /// The outcome of a job, if it has ended.
     async fn ended(&self, id: &JobId) -> Result<Option<Outcome>, Error> {
         // The record first: a worker writes it after the result, or with it.
         let found = self.broker.inspect(id.as_str()).await?;
@@ -304,12 +311,12 @@ impl Client {
         Ok(self.broker.result(id.as_str()).await?)
     }
 
-    /// Keeps a cron schedule in Redis, whose slots workers of ours run unless they are told to leave what waits for
-    /// its time to others. Its first slot is the next one from now on. True if it stands in the place of another one.
+    /// Stores a cron schedule in Redis. Native workers run its slots unless they leave delayed jobs to others. Its
+    /// first slot is the next one from now on. True if it replaced another schedule.
     ///
     /// # Errors
-    /// If its job could not be run, it is never due, there is one of its name and it is not to be replaced, there are
-    /// as many as there may be, or the server does not take the call.
+    /// If its job is invalid, it is never due, its name is taken and `replace` is false, the limit of schedules is
+    /// reached, or the server does not take the call.
     pub async fn keep_schedule(&self, cron: &Cron, replace: bool) -> Result<bool, Error> {
         let name = || cron.name.clone();
         match self.broker.keep_cron(cron, replace).await? {
@@ -323,7 +330,7 @@ impl Client {
         }
     }
 
-    /// Forgets a cron schedule; jobs that it has asked for stay.
+    /// Deletes a cron schedule; its enqueued jobs stay.
     ///
     /// # Errors
     /// If there is none of that name, or the server does not take the call.
@@ -344,9 +351,9 @@ impl Client {
         Ok(all)
     }
 
-    /// Changes single limits of a route; the others stay. They hold for what workers of ours take off the lists of the
-    /// route, of all priorities together; jobs on lists without a route are of `default`. Bananas' own workers ask
-    /// nobody, and do not count.
+    /// Changes single limits of a route; the others stay. They bound what native workers claim from the route's lists,
+    /// of all priorities together; jobs on lists without a route count for `default`. Bananas' own workers ignore the
+    /// limits and do not count.
     ///
     /// # Errors
     /// If a limit cannot be, or the server does not take the call.
@@ -366,7 +373,7 @@ impl Client {
         Ok(self.broker.limits().await?)
     }
 
-    /// How much waits where.
+    /// Counts the waiting jobs of each list.
     ///
     /// # Errors
     /// If the server does not take the calls.

@@ -93,10 +93,10 @@ impl BananasProtocol {
         }
     }
 
-    /// Whether a job on a queue without a route has gone to where it belongs, or stays there.
+    /// True if a job on a queue without a route was moved to its route's queue, or stays for others.
     async fn is_elsewhere(&self, claimed: &Claimed, record: &Record) -> bool {
-        // What no worker could be asked for so is run wherever it is found. That of a route of this worker goes there too:
-        // else the route's limits would not hold for it.
+        // Jobs with an impossible route run wherever they are found. Jobs of this worker's routes move too: otherwise
+        // the route's limits would not apply.
         let Some(route) = record.route().filter(|route| !route.is_default()) else {
             return false;
         };

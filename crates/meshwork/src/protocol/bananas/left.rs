@@ -1,6 +1,6 @@
-//! Left: what becomes of lists without a route on which jobs for others were left ([`super::Foreign::Leave`]). Such a job is
-//! the next one there, so nothing is taken from these lists while any is left. Once a second one looks at what stands there,
-//! and brings what somebody of ours takes to the lists of their routes, in their order; what is left stays as it was.
+//! Treatment of lists without a route that hold foreign jobs ([`super::Foreign::Leave`]). Such a job is the next one
+//! there, so nothing is claimed from these lists while any is there. Once a second one worker scans them and moves
+//! jobs for native workers to the lists of their routes, in order; foreign jobs stay.
 
 use std::time::Duration;
 
@@ -11,20 +11,19 @@ use meshwork_model::name::RoutingKey;
 
 use super::state::BananasProtocol;
 
-/// The most jobs looked at of one list at a time.
+/// Most jobs of one list scanned at a time.
 const LOOK: usize = 1000;
-/// So deep one looks into a list; what stands behind so many that are left waits for them.
+/// Deepest scan of a list; jobs behind as many foreign jobs wait for them.
 const DEEPEST: usize = 10_000;
-/// The most steps of one call: each job is looked for in its list.
+/// Most steps of one call: each job is searched in its list.
 const MOST_STEPS: usize = 1_000_000;
-/// The most jobs for this worker that are brought to lists of its routes at a time, since Bananas' workers may not take
-/// from there.
+/// Most jobs moved to this worker's routes at a time, since Bananas' workers may not claim from there.
 const MOST_OWN: usize = 100;
 
-/// Looks through the lists, if it is time to.
+/// Scans the lists if a scan is due.
 ///
 /// # Errors
-/// If the server does not take a call: one looks again after a while.
+/// If the server does not take a call; the scan is repeated later.
 pub(super) async fn look(state: &BananasProtocol, lease: Duration) -> Result<(), Error> {
     if !state.looks_at_left() {
         return Ok(());
@@ -44,7 +43,7 @@ pub(super) async fn look(state: &BananasProtocol, lease: Duration) -> Result<(),
     Ok(())
 }
 
-/// What came from these lists to this worker before goes back.
+/// Returns jobs that this worker claimed from these lists before.
 async fn hand_back(
     state: &BananasProtocol,
     lists: &[String],
@@ -60,7 +59,7 @@ async fn hand_back(
     state.broker.claim(nothing).await.map(drop)
 }
 
-/// Whether jobs for others are left there, or there are some that nobody has looked at.
+/// True if foreign jobs, or jobs not scanned yet, are on the list.
 async fn look_through(
     state: &BananasProtocol,
     list: &str,
@@ -84,7 +83,7 @@ async fn look_through(
     Ok(others_there || from > 0 || !seen_to_the_end)
 }
 
-/// Where a job goes: what no worker could be asked for so, and what is no job, to those of `default`.
+/// Destination of a job; `default` for impossible routes and corrupt jobs.
 fn forward(job: &Standing) -> Forward {
     let route = match &job.found {
         Found::Job(record) => record.route(),

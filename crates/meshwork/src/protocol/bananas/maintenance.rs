@@ -37,18 +37,18 @@ async fn look(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Res
         let due = in_turn(broker.outages(), "due", lease, broker.due()).await?;
         let due = due.unwrap_or_default();
         if !due.is_empty() {
-            let told = broker.promote(&due, state.peer);
-            let told = in_turn(broker.outages(), "promote", lease, told).await?;
-            let told = told.unwrap_or_default();
-            if told.buried > 0 {
-                let ids = told.buried;
+            let promoted = broker.promote(&due, state.peer);
+            let promoted = in_turn(broker.outages(), "promote", lease, promoted).await?;
+            let promoted = promoted.unwrap_or_default();
+            if promoted.buried > 0 {
+                let ids = promoted.buried;
                 tracing::warn!(
                     ids,
                     "dead letters: they waited for a time, and have no record"
                 );
             }
             // Whom nothing moves would be looked at without end.
-            if told.moved > 0 {
+            if promoted.moved > 0 {
                 continue;
             }
         }

@@ -27,8 +27,8 @@ pub use crate::worker::{MAX_CONCURRENCY, TIMEOUT as JOB_TIMEOUT, WorkerHandle};
 pub use client::{Client, Request};
 use state::BananasProtocol;
 
-/// What becomes of a job on a list without a route that is for workers of another one, while none of ours is there
-/// for it. (While one is, the job goes to the list of its route.)
+/// Policy for a job of another route on a list without one, while no native worker serves the route. (While one does,
+/// the job is moved to its route's list.)
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Foreign {
     /// It is run, as Bananas' own workers do.
@@ -89,7 +89,7 @@ impl Worker {
         Ok(self)
     }
 
-    /// Whether jobs of this name have a handler.
+    /// True if jobs of this name have a handler.
     #[must_use]
     pub fn knows(&self, name: &str) -> bool {
         self.handlers.get(name).is_some()
@@ -124,28 +124,27 @@ impl Worker {
         }
     }
 
-    /// How long a job belongs to this worker without a renewal. If the process dies, its jobs wait as long. Default: 10 s,
-    /// minimum: 300 ms, maximum: 1 h.
+    /// Lease of a job. If the process dies, its jobs wait for that time. Default: 10 s, minimum: 300 ms, maximum: 1 h.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.config.lease = lease;
         self
     }
 
-    /// How long shutdown waits for running jobs before it releases them. Default: 25 s, maximum: 10 years.
+    /// Timeout of running jobs at shutdown, before they are released. Default: 25 s, maximum: 10 years.
     #[must_use]
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.config.shutdown_timeout = timeout;
         self
     }
 
-    /// What becomes of jobs for others on lists without a route.
+    /// Policy for foreign jobs on lists without a route.
     #[must_use]
     pub fn foreign(self, foreign: Foreign) -> Self {
         Self { foreign, ..self }
     }
 
-    /// Where jobs are pushed whose time has come, and those that it puts back: where this make of client pushes.
+    /// Destination of promoted and requeued jobs: the lists that this variant of client uses.
     #[must_use]
     pub fn peer(self, peer: Peer) -> Self {
         Self { peer, ..self }
@@ -161,7 +160,7 @@ impl Worker {
         }
     }
 
-    /// Whether it moves jobs whose time has come (it does, unless it is said).
+    /// True if the worker promotes delayed jobs. Default: true.
     #[must_use]
     pub fn scheduler(self, scheduler: bool) -> Self {
         Self { scheduler, ..self }

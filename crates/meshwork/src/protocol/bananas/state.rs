@@ -30,9 +30,9 @@ pub(super) struct BananasProtocol {
     pub(super) peer: Peer,
     pub(super) strays: Option<Duration>,
     pub(super) scheduler: bool,
-    /// When to look past the jobs that are left on queues without a route; nothing is taken from there while any is.
+    /// Time of the next scan past foreign jobs on queues without a route. While set, nothing is claimed there.
     pub(super) rests: watch::Sender<Option<Instant>>,
-    /// How far into each queue without a route this worker has looked past jobs that are left there.
+    /// Position of the scan in each queue without a route.
     pub(super) behind: tokio::sync::Mutex<Vec<usize>>,
 }
 
@@ -47,12 +47,12 @@ impl BananasProtocol {
         self.rests.send_replace(None);
     }
 
-    /// Whether it is time to look past the jobs that are left.
+    /// True if a scan past foreign jobs is due.
     pub(super) fn looks_at_left(&self) -> bool {
         self.rests.borrow().is_some_and(|at| at <= Instant::now())
     }
 
-    /// Whether nothing is taken from a queue for now.
+    /// True if nothing is claimed from a queue for now.
     pub(super) fn rests(&self, list: &str) -> bool {
         self.rests.borrow().is_some() && self.broker.keys().is_plain(list)
     }

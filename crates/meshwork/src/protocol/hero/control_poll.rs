@@ -27,7 +27,7 @@ pub(super) async fn poll_control(
         ticks.tick().await;
         let mut ids = Vec::new();
         in_flight.each(|claimed| ids.push(claimed.job.id.clone()));
-        let asked = Controlled {
+        let request = Controlled {
             worker: hero.identity.worker(),
             queues: &queues,
             types: &types,
@@ -35,29 +35,29 @@ pub(super) async fn poll_control(
             turn: LEADS_FOR,
         };
         // What a poll that failed should have learned, the renewals tell.
-        if let Some(told) = in_turn(
+        if let Some(control) = in_turn(
             broker.outages(),
             "control",
             POLL_EVERY,
-            broker.control(asked),
+            broker.control(request),
         )
         .await?
         {
-            heed(hero, in_flight, polls, told);
+            apply(hero, in_flight, polls, control);
         }
     }
 }
 
-fn heed(
+fn apply(
     hero: &HeroProtocol,
     in_flight: &InFlight<Claimed>,
     polls: &watch::Sender<Leadership>,
-    told: Control,
+    control: Control,
 ) {
-    for id in &told.stop {
+    for id in &control.stop {
         let _ = in_flight.cancel(|claimed| claimed.job.id == *id);
     }
-    let lists = hero.places.lists(hero.broker.keys(), &told.migrations);
+    let lists = hero.places.lists(hero.broker.keys(), &control.migrations);
     hero.lists.send_if_modified(|now| {
         let changed = **now != lists;
         if changed {
@@ -67,8 +67,8 @@ fn heed(
         changed
     });
     polls.send_replace(Leadership {
-        leads: told.turn,
-        due: told.due,
-        tasks: told.tasks,
+        leads: control.turn,
+        due: control.due,
+        tasks: control.tasks,
     });
 }

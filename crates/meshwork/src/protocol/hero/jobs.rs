@@ -35,7 +35,7 @@ use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step
 use crate::worker::task::Completion;
 use crate::worker::{Config, Protocol};
 
-/// How long it may take to free the worker's name. The name is free a little later in any case.
+/// Timeout of the worker name's release. The name also expires by itself.
 const DEPART: Duration = Duration::from_millis(500);
 
 impl HeroProtocol {
@@ -175,7 +175,7 @@ impl Protocol for HeroProtocol {
         !job.job.concurrent
     }
 
-    /// What puts a job into its queue changes `updated_at`. Records of others may say it in their own way, or not at all.
+    /// Every enqueue changes `updated_at`. Records of foreign clients may have another format, or lack it.
     fn ready_ms(job: &Claimed) -> Option<u64> {
         let said = [&job.job.updated_at, &job.job.created_at];
         said.into_iter().find_map(|at| parse_iso(at))

@@ -87,8 +87,8 @@ impl Worker {
         Ok(self.runner(script_type.clone(), found))
     }
 
-    /// Calls `handler` for jobs named `name`: its payload is read from the job's script as JSON, its result
-    /// is written as JSON. A name that is none is told by [`Worker::start`].
+    /// Calls `handler` for jobs named `name`: its payload is read from the job's script as JSON, its result is written
+    /// as JSON. [`Worker::start`] reports an invalid name.
     #[must_use]
     pub fn handle<H: runner::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
         match name.parse() {
@@ -151,31 +151,30 @@ impl Worker {
         self
     }
 
-    /// How long a job belongs to this worker without a renewal. If the process dies, its jobs wait as long. It renews three
-    /// times in each lease. Default: 10 s, minimum: 300 ms, maximum: 1 h.
+    /// Lease of a job, renewed three times in its duration. If the process dies, its jobs wait for that time. Default:
+    /// 10 s, minimum: 300 ms, maximum: 1 h.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.config.lease = lease;
         self
     }
 
-    /// How long shutdown waits for running jobs before it releases them. Default: 25 s, maximum: 10 years.
+    /// Timeout of running jobs at shutdown, before they are released. Default: 25 s, maximum: 10 years.
     #[must_use]
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.config.shutdown_timeout = timeout;
         self
     }
 
-    /// How long a script that somebody asks to stop, or whose timeout is over, has between SIGTERM and SIGKILL
-    /// (default 5 s; 0 kills at once). A job that is this worker's no more is killed at once in any case.
+    /// Time between SIGTERM and SIGKILL for a script after a cancel request or its timeout. Default: 5 s; 0 kills at
+    /// once. After a lost lease a script is killed at once.
     #[must_use]
     pub fn cancel_grace(mut self, grace: Duration) -> Self {
         self.config.cancel_grace = grace;
         self
     }
 
-    /// How long a job that failed waits for its next run, where the job does not say it (default: 1 s,
-    /// doubled with each run up to 10 minutes).
+    /// Backoff of failed jobs without their own. Default: 1 s, doubled with each run up to 10 min.
     #[must_use]
     pub fn backoff(mut self, backoff: RetryBackoff) -> Self {
         self.backoff = backoff;
@@ -191,8 +190,8 @@ impl Worker {
         self
     }
 
-    /// How long ended jobs are kept, and how many (default: seven days, 100,000), dead letters apart. One
-    /// worker at a time forgets those of all, by its own rule: give it to all workers alike.
+    /// Retention of ended jobs, by time and number; dead letters are separate. Default: seven days, 100,000. One
+    /// worker at a time prunes for all, by its own setting: use the same one everywhere.
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = retention;

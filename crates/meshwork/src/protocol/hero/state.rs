@@ -25,6 +25,6 @@ pub(super) struct HeroProtocol {
     pub(super) runners: HashMap<String, Arc<dyn Runner>>,
     pub(super) backoff: RetryBackoff,
     pub(super) retention: Retention,
-    /// When a job that failed here is due again.
+    /// Time of the next retry of jobs that failed here.
     pub(super) next_due: NextDue,
 }

@@ -21,12 +21,12 @@ pub(super) fn base_of(queue: &str) -> &str {
     queue.rsplit_once(":prio:").map_or(queue, |(base, _)| base)
 }
 
-/// Where a worker belongs.
+/// Types, groups and names of a worker.
 #[derive(Debug)]
 pub(super) struct Places {
     /// One per type.
     pub(super) listens: Vec<Listen>,
-    /// The names of old workers whose lists it takes over.
+    /// Names of legacy workers whose lists it takes over.
     pub(super) legacy_ids: Vec<ActorId>,
 }
 
@@ -37,7 +37,7 @@ impl Places {
         listens.map(|listen| listen.script_type.clone()).collect()
     }
 
-    /// The lists on which it is asked to stop jobs.
+    /// The lists of its cancel requests.
     pub(super) fn control_queues(&self, keys: &Hero) -> Vec<String> {
         let mut queues = Vec::new();
         for listen in &self.listens {
@@ -53,7 +53,7 @@ impl Places {
         queues
     }
 
-    /// What it takes from while migrations stand as they do, one setting per type.
+    /// Its queues at the current state of migrations, one setting per type.
     pub(super) fn lists(&self, keys: &Hero, migrations: &[Option<Migration>]) -> Lists {
         let mut old: Vec<OldList> = Vec::new();
         for (listen, setting) in self.listens.iter().zip(migrations) {
@@ -112,7 +112,7 @@ impl Places {
 pub(super) struct Lists {
     names: Vec<String>,
     old: Vec<OldList>,
-    /// How many of the canonical ones are of each route, one route after the other.
+    /// Number of canonical queues of each route, one route after the other.
     parts: Vec<usize>,
 }
 

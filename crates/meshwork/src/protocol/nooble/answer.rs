@@ -1,4 +1,4 @@
-//! What an action is answered with, and where that goes.
+//! Answers to actions, and their destinations.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(super) struct Reply {
     pub(super) waits: Option<Duration>,
 }
 
-/// Whether somebody waits for the answer at this moment: a caller, who decides himself whether to call again.
+/// True if a caller waits for the answer now; the caller decides about another attempt.
 pub(super) fn is_call(action: &Action) -> bool {
     list(action).is_some() && action.callback_action_type.is_none()
 }

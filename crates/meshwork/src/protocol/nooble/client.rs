@@ -4,14 +4,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use meshwork_broker::conn::{Target, TlsFiles};
-use meshwork_broker::nooble::{Asked, Nooble};
+use meshwork_broker::nooble::{Nooble, PendingCallback};
 use meshwork_model::keys::nooble::{Dialect, QueueManager, service_of};
 use meshwork_model::name::Namespace;
 use meshwork_model::nooble::{Action, Data, InvalidData, Response};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::replies::{Reader, Replies, Told};
+use super::replies::{CallAnswer, Reader, Replies};
 use super::request::{Request, new_id, now};
 use super::subscribe::Subscription;
 use super::{Error, WAITS_FOR_CALLBACK};
@@ -32,25 +32,25 @@ struct Calls {
     reader: OnceLock<Reader>,
 }
 
-/// What was asked for with a callback: it is kept in Redis until the callback has come, so that whoever takes that,
-/// after a restart too, knows what it is about.
+/// The request behind a callback. Redis stores it until the callback has come, so that its handler knows the request,
+/// also after a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AskedFor {
-    /// The id of the message that asked.
+    /// The id of the request's message.
     pub action_id: String,
-    /// What was asked.
+    /// The type of the requested action.
     pub action_type: String,
-    /// When.
+    /// The time of the request.
     pub timestamp: String,
-    /// What the caller wants to know again.
+    /// Data of the caller's, returned with the callback.
     pub remembers: serde_json::Value,
-    /// What stood in its place.
+    /// The record that this one replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<Before>,
 }
 
-/// What the callback was about whose answer asked: both are known by one correlation id.
+/// The request behind a callback whose answer expects a callback itself: both share one correlation id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Before {
     action_id: String,
@@ -58,8 +58,8 @@ struct Before {
 }
 
 impl AskedFor {
-    /// What a callback of this id is about. Where a run of its own put what the answer asks for in the place of that,
-    /// and did not end, it is what was there before.
+    /// The request behind the callback of this id. If its own run has replaced the record and did not end, the request
+    /// is the replaced one.
     pub(super) fn of(mut self, action_id: &str) -> Self {
         match self.before.take() {
             Some(before) if before.action_id == action_id => *before.asked,
@@ -67,12 +67,12 @@ impl AskedFor {
         }
     }
 
-    /// As it is kept.
+    /// The stored form.
     pub(super) fn written(&self) -> Result<String, InvalidData> {
         serde_json::to_string(self).map_err(InvalidData::Unwritable)
     }
 
-    /// In the place of what a callback of this id is about.
+    /// Replaces the request behind the callback of this id.
     pub(super) fn instead_of(self, action_id: &str, asked: Self) -> Self {
         let before = Before {
             action_id: action_id.to_owned(),
@@ -127,7 +127,7 @@ impl Client {
         }
     }
 
-    /// What it sends its calls through.
+    /// The broker of this client.
     #[must_use]
     pub fn broker(&self) -> &Nooble {
         &self.broker
@@ -171,7 +171,7 @@ impl Client {
         &self,
         action: &mut Action,
         context: Option<&str>,
-        asked: Option<Asked<'_>>,
+        asked: Option<PendingCallback<'_>>,
     ) -> Result<(), Error> {
         self.sign(action)?;
         self.put_signed(action, context, asked).await
@@ -187,7 +187,7 @@ impl Client {
         &self,
         action: &Action,
         context: Option<&str>,
-        asked: Option<Asked<'_>>,
+        asked: Option<PendingCallback<'_>>,
     ) -> Result<(), Error> {
         let names = self.names();
         let queue = names.actions(service_of(&action.action_type), context);
@@ -285,8 +285,8 @@ impl Client {
         let record = asked.written()?;
         action.callback_queue_name = Some(list);
         action.callback_action_type = Some(event.to_owned());
-        let asked = Asked {
-            key: &self.names().asked(&self.service, event, &id),
+        let asked = PendingCallback {
+            key: &self.names().pending_callback(&self.service, event, &id),
             record: &record,
             stays: WAITS_FOR_CALLBACK,
         };
@@ -295,7 +295,7 @@ impl Client {
         Ok(id)
     }
 
-    /// The list of a callback, and what was asked for.
+    /// The list of a callback, and the record of its request.
     pub(super) fn expects(
         &self,
         action: &Action,
@@ -351,7 +351,7 @@ impl Client {
     }
 }
 
-/// What is said of an action that was sent, if it is not answered as it should be.
+/// The facts of a sent action, for its errors.
 struct Sent {
     action_type: String,
     action_id: String,
@@ -366,14 +366,14 @@ impl Sent {
     }
 }
 
-/// What came for a call, if anything came in its time.
-fn answered(came: Option<Told>, sent: Sent, waited: Duration) -> Result<Response, Error> {
+/// The answer of a call, or the error if none came in time.
+fn answered(came: Option<CallAnswer>, sent: Sent, waited: Duration) -> Result<Response, Error> {
     let Sent {
         action_type,
         action_id,
     } = sent;
     match came {
-        Some(told) => told.map_err(|why| Error::Unreadable {
+        Some(answer) => answer.map_err(|why| Error::Unreadable {
             action_type,
             action_id,
             why,
@@ -386,7 +386,7 @@ fn answered(came: Option<Told>, sent: Sent, waited: Duration) -> Result<Response
     }
 }
 
-/// What an answer gives, as a type of the caller's.
+/// The data of an answer, as a type of the caller's.
 pub(super) fn given<Out: DeserializeOwned>(
     action_type: String,
     response: Response,

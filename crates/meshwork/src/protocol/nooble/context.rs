@@ -1,9 +1,9 @@
-//! What a handler knows of the action that it is called for, and how it calls on without forgetting an id.
+//! Context of an action's handler, which also makes calls with the action's ids.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use meshwork_broker::nooble::Asked;
+use meshwork_broker::nooble::PendingCallback;
 use meshwork_model::nooble::{Action, InvalidData, Response};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use super::{Error, WAITS_FOR_CALLBACK};
 pub struct ActionContext {
     /// The action.
     pub action: Arc<Action>,
-    /// What was asked for, of a callback.
+    /// In a callback: the request behind it.
     pub asked: Option<AskedFor>,
     /// Cancelled when the time is up, and when the action is this service's no more.
     pub stop: CancellationToken,
@@ -28,16 +28,16 @@ pub struct ActionContext {
     expects: Arc<Mutex<Option<Expects>>>,
 }
 
-/// Where the answer's own callback goes.
+/// Destination of the answer's own callback.
 #[derive(Debug, Clone)]
 pub(super) struct Expects {
     pub(super) list: String,
     pub(super) event: String,
-    /// Whether its record stands where that of the callback stood which it is the answer to.
+    /// True if its record replaces the one of the callback that it answers.
     pub(super) in_place: bool,
 }
 
-/// Where a handler says which callback its answer asks for.
+/// The callback that a handler's answer expects.
 #[derive(Debug)]
 pub(super) struct Expected(Arc<Mutex<Option<Expects>>>);
 
@@ -139,12 +139,10 @@ impl ActionContext {
             .await
     }
 
-    /// Lets the answer, if it is a callback, ask for a callback itself: what it is answered with comes to this
-    /// service as `event`.
+    /// Makes the answer, if it is a callback, expect a callback itself: its answer comes to this service as `event`.
     ///
     /// # Errors
-    /// If the answer is that callback itself, which a service asked itself for; or the server does not keep what was asked
-    /// for.
+    /// If the answer is the callback of a request by this service to itself, or the server does not store the record.
     pub async fn answer_expects(
         &self,
         event: &str,
@@ -166,12 +164,14 @@ impl ActionContext {
             asks = asks.instead_of(&self.action.action_id, asked);
         }
         let (broker, record) = (self.client.broker(), asks.written()?);
-        let asked = Asked {
-            key: &broker.names().asked(self.client.service(), event, id),
+        let asked = PendingCallback {
+            key: &broker
+                .names()
+                .pending_callback(self.client.service(), event, id),
             record: &record,
             stays: WAITS_FOR_CALLBACK,
         };
-        broker.keep_asked(asked).await?;
+        broker.store_pending_callback(asked).await?;
         let event = event.to_owned();
         let mut expects = self.expects.lock().unwrap_or_else(PoisonError::into_inner);
         *expects = Some(Expects {
@@ -182,7 +182,7 @@ impl ActionContext {
         Ok(())
     }
 
-    /// Where the callback stands that the answer asks for.
+    /// The callback that the answer expects.
     pub(super) fn expected(&self) -> Expected {
         Expected(Arc::clone(&self.expects))
     }

@@ -1,6 +1,6 @@
-//! Cycles: an orchestrator calls one service after the other for one task, each step with a
-//! correlation id of its own, and decides by the answers what comes next. What was asked and answered is kept in
-//! Redis; the orchestrator's own code is gone through again from its beginning.
+//! Cycles: an orchestrator calls services one after the other for one task, each step with its own correlation id. The
+//! answers decide the next step. Redis stores requests and answers; after a restart the orchestrator's code runs again
+//! from its beginning.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ use super::{ANSWER_WAITS, Error, WAITS_FOR_CALLBACK};
 
 /// The most steps of one cycle.
 pub const MAX_STEPS: usize = 1_000;
-/// How long steps are kept after the last one, and how much of a cycle: all of it is in the server's memory.
+/// Retention of steps after the last one, and the bounds of a cycle: all of it is in the server's memory.
 const ROOM: Room = Room {
     stays: WAITS_FOR_CALLBACK,
     steps: MAX_STEPS,
     bytes: 16 * 1024 * 1024,
 };
 
-/// Several calls for one task. A step is known by its name: whoever takes it again, in this process or, after this one
-/// was killed, in another, is given the answer that was kept, or waits for the one that is under way. It is asked
-/// again only when no answer came in time, with the same ids, by which its service can tell that it is the same.
+/// Several calls for one task. A step is identified by its name: a repeated step gets the stored answer, or waits for
+/// the call in flight, also after a restart. A call is repeated only when no answer came in time, with the same ids,
+/// so that its service recognizes it.
 #[derive(Debug, Clone)]
 pub struct Cycle {
     client: Client,
@@ -35,7 +35,7 @@ pub struct Cycle {
     parent: Option<String>,
 }
 
-/// What a step asks.
+/// Request of a step.
 struct Asks<'a> {
     name: &'a str,
     action: Action,
@@ -43,11 +43,11 @@ struct Asks<'a> {
     message: String,
 }
 
-/// How far a step has come.
+/// State of a step.
 enum Reached {
     /// Its answer.
     End(Box<Response>),
-    /// It was asked so long ago, by these words.
+    /// The request was sent this long ago.
     Asked(Box<Action>, Duration),
 }
 
@@ -83,12 +83,12 @@ impl Cycle {
         request.parent(self.parent.as_deref())
     }
 
-    /// Takes a step: calls another service within the task and gives its answer, good or bad, from now on always the
-    /// same one. `wait` is counted from when the step was asked; when it is over without an answer the step is asked
-    /// again, once in this call and only if this call did not ask it first.
+    /// Runs a step: calls another service within the task, and returns its answer, good or bad. Later runs return the
+    /// same answer. `wait` starts with the first request. After it the request is sent once more, unless this call
+    /// sent the first one.
     ///
     /// # Errors
-    /// As [`Client::call`]; and if the step asked something else before, or there is no room for it.
+    /// As [`Client::call`]; and if the step sent another request before, or the cycle is full.
     pub async fn call(
         &self,
         step: &str,
@@ -135,10 +135,10 @@ impl Cycle {
         given(action_type, self.call(step, request, wait).await?)
     }
 
-    /// The task is done: its steps are kept for an hour more, for what is told twice.
+    /// Ends the task: its steps are kept for 1 h more, for duplicate messages.
     ///
     /// # Errors
-    /// If the server does not take the call; then they are kept as long as others.
+    /// If the server does not take the call; then the steps have the usual retention.
     pub async fn end(self) -> Result<(), Error> {
         let broker = self.client.broker();
         Ok(broker.end_cycle(&self.key, ANSWER_WAITS).await?)
@@ -183,7 +183,7 @@ impl Cycle {
         let read = |message: &str| Action::read(message.as_bytes(), dialect, fresh).ok();
         let was = |message: &str| {
             let (was, is) = (read(message), read(&asks.message));
-            let same = was.as_ref().map(asked) == is.as_ref().map(asked);
+            let same = was.as_ref().map(essence) == is.as_ref().map(essence);
             was.filter(|_| same).ok_or_else(|| Error::OtherStep {
                 step: asks.name.to_owned(),
                 was: read(message).map_or_else(String::new, |was| was.action_type),
@@ -253,8 +253,8 @@ fn full(asks: &Asks<'_>) -> Error {
     }
 }
 
-/// What makes a step the same one: ids and times do not.
-fn asked(action: &Action) -> (&str, &Data, [Option<&Data>; 3]) {
+/// The parts by which a step is compared: without ids and times.
+fn essence(action: &Action) -> (&str, &Data, [Option<&Data>; 3]) {
     let configs = [
         &action.execution_config,
         &action.query_config,

@@ -1,4 +1,4 @@
-//! What can go wrong when an action is sent, and what a handler may say.
+//! Errors of sent actions and of handlers.
 
 use std::fmt;
 use std::time::Duration;
@@ -39,40 +39,40 @@ pub enum Error {
         .waited.as_secs_f64()
     )]
     NoAnswer {
-        /// What was asked.
+        /// The type of the action.
         action_type: String,
         /// The message's id.
         action_id: String,
-        /// How long it was waited for.
+        /// The time waited.
         waited: Duration,
     },
     /// An answer came that is none.
     #[error("the answer to {action_type} (action {action_id}) cannot be read: {why}")]
     Unreadable {
-        /// What was asked.
+        /// The type of the action.
         action_type: String,
         /// The message's id.
         action_id: String,
-        /// What is wrong with the answer.
+        /// The fault of the answer.
         why: String,
     },
     /// The action failed.
     #[error("{action_type} failed: {}", .error.message)]
     Failed {
-        /// What was asked.
+        /// The type of the action.
         action_type: String,
-        /// What it failed with.
+        /// The error of the action.
         error: ErrorDetail,
     },
     /// The answer is not of the type that was expected.
     #[error("the answer to {action_type} does not fit its type: {source}")]
     Answer {
-        /// What was asked.
+        /// The type of the action.
         action_type: String,
-        /// Where it does not fit.
+        /// The position of the mismatch.
         source: serde_json::Error,
     },
-    /// The answer to what a service asked itself is to ask for a callback of its own kind.
+    /// The answer to a request of a service to itself expects a callback of the same name.
     #[error(
         "the answer is a callback {0} of this service: let it ask for a callback of another name"
     )]
@@ -83,8 +83,7 @@ pub enum Error {
         /// The bound.
         most: usize,
     },
-    /// A call with this correlation id waits for its answer: which of two an answer is to could not be told. Nothing was
-    /// sent.
+    /// A call with this correlation id is in flight: its answer would be ambiguous. Nothing was sent.
     #[error(
         "a call with the correlation id {correlation_id} is under way: give each call an id of its own, or wait for that one"
     )]
@@ -103,7 +102,7 @@ pub enum Error {
     OtherStep {
         /// The step.
         step: String,
-        /// What it asked.
+        /// The earlier request.
         was: String,
     },
     /// A cycle has more steps, or longer messages and answers, than are kept.
@@ -127,14 +126,14 @@ pub enum Error {
     Thread(#[from] std::io::Error),
 }
 
-/// An error of a handler that says what the other side is told. Any other error is told as a `ProcessingError`
-/// with the code `HANDLER_EXECUTION_ERROR`.
+/// An error of a handler with the text for the other side. Any other error is sent as a `ProcessingError` with the
+/// code `HANDLER_EXECUTION_ERROR`.
 #[derive(Debug, Clone)]
 pub struct ActionError {
     pub(super) detail: ErrorDetail,
-    /// Whether another run may end differently, and which figure it counts for.
+    /// Kind of the failure: decides about a retry, and labels its metric.
     pub(super) kind: FailureKind,
-    /// What stands behind it, for whoever operates the service: a traceback, stderr. The other side is never told.
+    /// Details for operators: a traceback, stderr. Never sent to the other side.
     pub(super) behind: Box<str>,
 }
 
@@ -165,7 +164,7 @@ impl ActionError {
         }
     }
 
-    /// What a run that took longer than this is told as.
+    /// Error of a run that exceeded its timeout.
     pub(super) fn timeout(after: std::time::Duration) -> Self {
         let message = format!("it took longer than {after:?}");
         Self {
@@ -174,7 +173,7 @@ impl ActionError {
         }
     }
 
-    /// What a panic of a handler is told as.
+    /// Error of a handler that panicked.
     pub(super) fn panicked(panic: &str) -> Self {
         let what = "the handler panicked; see the service's log";
         Self {
@@ -183,7 +182,7 @@ impl ActionError {
         }
     }
 
-    /// What a failed run of a script is told as.
+    /// Error of a failed script.
     pub(super) fn of_run(reason: &Reason) -> Self {
         let error = Self::new(PROCESSING.0, PROCESSING.1, &reason.message);
         Self {
@@ -211,12 +210,12 @@ impl ActionError {
         }
     }
 
-    /// What any error of a handler is told as.
+    /// Error of a handler with any other error type.
     pub(super) fn of(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
         match error.downcast::<Self>() {
             Ok(own) => *own,
             Err(other) => {
-                let message = crate::runner::told(&*other);
+                let message = crate::runner::error_message(&*other);
                 Self::new(PROCESSING.0, PROCESSING.1, &message)
             }
         }

@@ -1,8 +1,8 @@
-//! What reads messages goes on whatever is in one: a panic is an error of that message alone.
+//! Panic guard of message readers: a panic becomes an error of that message alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What is said of a message whose reading panicked.
+/// Error text of a message whose reader panicked.
 pub(super) const PANICKED: &str = "reading it panicked; see the log";
 
 /// Reads a message. A panic is an error as any other: whoever is given the message next would panic too.

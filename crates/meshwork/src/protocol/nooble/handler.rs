@@ -16,7 +16,7 @@ use super::error::{ActionError, PROCESSING};
 use super::request::traceparent;
 use crate::protocol::handlers::Entry;
 
-/// What a handler gives: the data of the answer.
+/// Result of a handler: the data of the answer.
 pub(super) type Given = Result<Data, ActionError>;
 
 /// A handler, whatever its types.
@@ -37,8 +37,8 @@ pub trait ActionHandler<Signature>: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<Data, ActionError>>;
 }
 
-/// A function that deals with callbacks: as [`ActionHandler`], but that what it takes is `Result<In, ErrorDetail>`,
-/// since what was asked for may have failed.
+/// A function for callbacks: as [`ActionHandler`], but it takes `Result<In, ErrorDetail>`, since the request may have
+/// failed.
 pub trait CallbackHandler<Signature>: Send + Sync + 'static {
     /// Calls it.
     #[doc(hidden)]
@@ -102,7 +102,7 @@ fn read<In: DeserializeOwned>(data: &Data) -> Result<In, ActionError> {
     })
 }
 
-/// What a function gave, as the data of an answer.
+/// Converts a function's result to the data of an answer.
 fn given<Out: Serialize>(out: Result<Out, Box<dyn std::error::Error + Send + Sync>>) -> Given {
     let out = out.map_err(ActionError::of)?;
     answer(Data::of(&out))
@@ -116,7 +116,7 @@ fn answer(data: Result<Data, InvalidData>) -> Given {
     }
 }
 
-/// What a handler gave is no data.
+/// Error of a handler whose result is not data of an answer.
 fn no_data(why: &str) -> ActionError {
     let message = format!("what the handler gave is no answer: {why}");
     ActionError::new(PROCESSING.0, PROCESSING.1, &message).permanent()
@@ -137,7 +137,7 @@ impl<H: CallbackHandler<S>, S: 'static> Act for TypedCallback<H, S> {
     }
 }
 
-/// What a callback says: what was asked for went well, or it failed.
+/// The outcome in a callback: the data, or the error of the request.
 fn outcome(data: Data) -> Result<Data, ErrorDetail> {
     #[derive(serde::Deserialize)]
     struct Failure {
@@ -162,7 +162,7 @@ fn outcome(data: Data) -> Result<Data, ErrorDetail> {
     }
 }
 
-/// What a script gave, as the data of an answer.
+/// Converts a script's output to the data of an answer.
 pub(super) fn data_of(output: &[u8]) -> Given {
     match String::from_utf8_lossy(output).trim() {
         "" => Ok(Data::empty()),
@@ -182,7 +182,7 @@ pub(super) fn job_of(entry: &Entry, action: &Action) -> Job {
     job
 }
 
-/// What a script is told of its action, as environment variables. What the action does not say is not there.
+/// Environment variables of a script that describe its action; absent where the action has no value.
 fn env(action: &Action) -> EnvVars {
     let said = |name: &str, id: Option<&String>| id.map(|id| (name.to_owned(), id.clone()));
     [
@@ -201,7 +201,7 @@ fn env(action: &Action) -> EnvVars {
     .collect()
 }
 
-/// What deals with actions of a type.
+/// Handler of one action type.
 #[derive(Clone)]
 pub(super) enum Deals {
     Function(Arc<dyn Act>),
@@ -209,7 +209,7 @@ pub(super) enum Deals {
     Script(Arc<Entry>),
 }
 
-/// What deals with actions, by their type.
+/// Handlers by action type.
 pub(super) type Handlers = HashMap<String, Deals>;
 
 /// The only one of the callbacks of an event.

@@ -38,7 +38,7 @@ use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step
 use crate::worker::task::Completion;
 use crate::worker::{Config, Protocol};
 
-/// How long it may take to tell the trace of the last runs, and to be forgotten. Both end by themselves.
+/// Timeout of the last trace entries and of deregistration. Both also end by expiry.
 const DEPART: Duration = Duration::from_secs(2);
 
 impl NoobleProtocol {
@@ -54,8 +54,8 @@ impl NoobleProtocol {
     ) -> Result<Option<AskedFor>, Step> {
         let id = action.correlation_id.as_deref().unwrap_or_default();
         let names = self.broker.names();
-        let key = names.asked(self.client.service(), &action.action_type, id);
-        let found = self.refused(message, self.broker.asked(&key).await);
+        let key = names.pending_callback(self.client.service(), &action.action_type, id);
+        let found = self.refused(message, self.broker.pending_callback(&key).await);
         let found = found.map_err(Step::Again)?;
         if found.is_none() && !self.unasked {
             tracing::info!(
@@ -267,7 +267,7 @@ impl Protocol for NoobleProtocol {
         self.broker.unblock(conn).await
     }
 
-    /// What runs is this worker's as long as it is registered: it is forgotten when it departs.
+    /// Running actions belong to this worker until it deregisters.
     async fn deregister(&self, _queues: &[String]) -> Result<(), Error> {
         self.leaves.store(true, Ordering::Relaxed);
         Ok(())

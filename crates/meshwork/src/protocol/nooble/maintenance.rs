@@ -17,7 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_SOON: Duration = Duration::from_millis(5);
 /// Between two looks at what a stream keeps that is done with.
 const TRIM_EVERY: Duration = Duration::from_secs(10);
-/// For how long a stream keeps what workers of another make acknowledged: somebody may want to look at it.
+/// Retention of entries that foreign workers acknowledged, for inspection.
 const KEEP: Duration = Duration::from_secs(600);
 
 /// Does it all until the connection breaks. No call takes longer than a lease.

@@ -29,7 +29,7 @@ pub(super) struct Message {
 /// The facts of a run beyond its report.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    /// When it began, in microseconds since 1970, by the host's clock.
+    /// Time of the run's start, in microseconds since 1970, by the host's clock.
     pub(super) began: u64,
     /// The key of the record of the request that a callback answers.
     pub(super) record: Option<String>,

@@ -48,22 +48,22 @@ pub use super::handlers::{HandlerError, UnknownScript};
 use crate::worker::{self, Config, Engine, LogFolders};
 pub use crate::worker::{MAX_CONCURRENCY, WorkerHandle as ServiceHandle};
 
-/// How many runs an action gets that nobody waits for, unless it is said.
+/// Default for the most runs of an action without a waiting caller.
 const RUNS: u32 = 3;
 /// The pause after the first failure, and the longest one.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(600));
-/// How long an answer waits for its caller: the longest call that makes sense is shorter.
+/// TTL of an answer to a call: longer than any useful call.
 const ANSWER_WAITS: Duration = Duration::from_secs(3_600);
-/// How long a callback waits for who takes it, and how long one is waited for: over a weekend.
+/// TTL of a callback, and of the record of its request: over a weekend.
 const WAITS_FOR_CALLBACK: Duration = Duration::from_secs(3 * 86_400);
 
 /// A service, to be started.
 pub struct Service {
     client: Client,
     handlers: Handlers,
-    /// Where its actions come from.
+    /// Sources of its actions.
     actions: Vec<Arc<Source>>,
-    /// Where callbacks come from, and what deals with them.
+    /// Sources of callbacks, and their handlers.
     callbacks: Vec<(Arc<Source>, Handlers)>,
     config: Config,
     runs: u32,
@@ -82,7 +82,7 @@ impl Service {
         service
     }
 
-    /// A part of that service that takes no actions: callbacks, and what goes to contexts, as far as it is told so.
+    /// A part of the service that consumes no actions: only callbacks, and messages for contexts if enabled.
     #[must_use]
     pub fn listener(client: &Client) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl Service {
         Ok(self)
     }
 
-    /// Deals with callbacks of this event, which this service asked for, by a function.
+    /// Handles callbacks of this event, which this service requested, by a function.
     #[must_use]
     pub fn on_callback<H, Signature>(mut self, event: &str, handler: H) -> Self
     where
@@ -134,8 +134,7 @@ impl Service {
         self.listen(event, None, handlers)
     }
 
-    /// The same for the callback of one call, which was asked for with a list of its own
-    /// ([`Request::own_list`]), as Nooble4's clients do.
+    /// Handles the callback of one call that used a private list ([`Request::own_list`]), as Nooble4's clients do.
     #[must_use]
     pub fn on_callback_of<H, Signature>(self, event: &str, call: &str, handler: H) -> Self
     where
@@ -156,8 +155,8 @@ impl Service {
         self
     }
 
-    /// Deals with callbacks too that have no record of what was asked for, as those that clients of Nooble4 asked for
-    /// in this service's name; one that comes twice is dealt with twice. Without, they are dropped.
+    /// Also handles callbacks without a record of their request, such as those that Nooble4's clients requested in
+    /// this service's name. Duplicates are handled twice. Default: dropped.
     #[must_use]
     pub fn unasked(self) -> Self {
         Self {
@@ -202,7 +201,7 @@ impl Service {
         Self { runs, ..self }
     }
 
-    /// A call whose caller waits gets so many runs (default 1: the caller is told, and may call again).
+    /// Most runs of a call with a waiting caller. Default: 1; the caller gets the error and may call again.
     #[must_use]
     pub fn call_runs(self, runs: u32) -> Self {
         Self {
@@ -228,7 +227,7 @@ impl Service {
         self
     }
 
-    /// How long shutdown waits for running actions before it releases them. Default: 25 s, maximum: 10 years.
+    /// Timeout of running actions at shutdown, before they are released. Default: 25 s, maximum: 10 years.
     #[must_use]
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.config.shutdown_timeout = timeout;

@@ -1,4 +1,4 @@
-//! Queue: a stream or a list that a service takes from, and the doubt whether all is known that it was given from there.
+//! Queue: a stream or a list that a service consumes, and the search for deliveries that the service does not know of.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,39 +8,39 @@ use meshwork_broker::nooble::{Received, Source};
 use super::handler::Handlers;
 use crate::worker::config::HEARTBEATS;
 
-/// So often it is looked, a renewal apart, for what came when a connection broke: a wait that the server knows of goes on
-/// for less than two renewals. Of a list, what is unknown twice is taken; of a stream, what was not renewed for a lease, and
-/// the last look may be without a slot.
+/// Number of searches, one heartbeat apart, for messages delivered while a connection broke: a wait that the server
+/// knows of goes on for less than two renewals. From a list, a message unknown twice is taken; from a stream, one not
+/// renewed for a lease. The last search may lack a slot.
 const DOUBTS: u32 = HEARTBEATS + 4;
 
-/// A queue that a service takes from.
+/// A queue that a service consumes.
 pub(super) struct Queue {
     pub(super) source: Arc<Source>,
-    /// Whether callbacks come here.
+    /// True for queues of callbacks.
     pub(super) callbacks: bool,
-    /// The handlers of what comes here, by its type.
+    /// Handlers of its messages, by type.
     pub(super) handlers: Arc<Handlers>,
-    /// Whether the last call brought all that was wanted, so that more may be there.
+    /// True if the last call returned as many messages as requested: more may be there.
     pub(super) more: AtomicBool,
-    /// How often it is still to be looked whether something was given to this service that it knows nothing of.
+    /// Remaining searches for unknown deliveries.
     doubts: AtomicU32,
     looks: Mutex<Looks>,
 }
 
-/// The state of the looks after messages of services that are gone.
+/// State of the search for messages of dead services.
 #[derive(Default)]
 pub(super) struct Looks {
-    /// Where in a stream it looks next; at first at its beginning.
+    /// Position of the next search in a stream; none: its beginning.
     pub(super) from: Option<String>,
-    /// Messages that this service knew nothing of when it last looked.
+    /// Messages unknown to this service in the last search.
     pub(super) suspects: Vec<Received>,
 }
 
-/// A call that gives messages: if it fails, or is dropped, some may have come that nobody knows of.
+/// Guard of a call that delivers messages: if it fails or is dropped, deliveries may be unknown.
 pub(super) struct Giving<'a>(Option<&'a Queue>);
 
 impl Giving<'_> {
-    /// All that came is known.
+    /// Marks all deliveries as known.
     pub(super) fn all_known(mut self) {
         self.0 = None;
     }
@@ -80,7 +80,7 @@ impl Queue {
         self.doubts.store(DOUBTS, Ordering::Relaxed);
     }
 
-    /// Whether to look.
+    /// True if a search is due.
     pub(super) fn is_in_doubt(&self) -> bool {
         let one_less = |doubts: u32| doubts.checked_sub(1);
         let looked = self

@@ -175,7 +175,7 @@ impl NoobleProtocol {
         answer::to(action, service, names, given, expects)
     }
 
-    /// What is left to do when an action is over.
+    /// Cleanup of an ended action.
     fn ended(
         &self,
         message: &Message,
@@ -221,7 +221,7 @@ fn end<'a>(message: &'a Message, record: Option<&'a str>) -> End<'a> {
     });
     End {
         answer,
-        asked: record,
+        pending_callback: record,
     }
 }
 
@@ -230,7 +230,7 @@ fn said(of: &Option<String>) -> Cow<'_, str> {
     of.as_deref().unwrap_or_default().into()
 }
 
-/// What stands with a dead letter that is no action: why, and what came in the place of a message.
+/// Text of a dead letter that is not an action: the reason and the original message.
 fn letter(what: &str, of: &Received) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let field = |(name, value): &(Vec<u8>, Vec<u8>)| format!("{}={}", text(name), text(value));

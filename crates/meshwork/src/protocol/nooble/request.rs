@@ -1,4 +1,4 @@
-//! What a client asks for, and the ids that belong together.
+//! Requests of a client, and their ids.
 
 use meshwork_model::keys::nooble::Dialect;
 use meshwork_model::nooble::{Action, Data, Fresh, InvalidData, micros, uuid};
@@ -120,7 +120,7 @@ impl Request {
         self
     }
 
-    /// With a correlation id of the caller's, a UUID (default: a new one where an answer is asked for).
+    /// Sets the correlation id, a UUID. Default: a new one if an answer is expected.
     #[must_use]
     pub fn correlation_id(mut self, id: &str) -> Self {
         self.action.correlation_id = Some(one_form(id.to_owned()));
@@ -134,7 +134,7 @@ impl Request {
         self
     }
 
-    /// Belongs to this trace: what asked for it is the action's parent. It stands in the place of other metadata.
+    /// Joins this trace: its span is the action's parent. Replaces other metadata.
     #[must_use]
     pub fn trace(mut self, trace: &TraceContext) -> Self {
         let metadata = format!("{{\"traceparent\":\"{trace}\"}}");
@@ -222,7 +222,7 @@ pub(super) fn now() -> String {
     micros(host_micros())
 }
 
-/// What a reader puts where an envelope says nothing.
+/// Defaults for absent fields of an envelope.
 pub(super) fn fresh() -> Fresh {
     Fresh {
         action_id: new_id(),
@@ -272,7 +272,7 @@ pub(super) fn span(action_id: &str) -> String {
     (if made_up { last } else { first }).to_owned()
 }
 
-/// Whether the dialect's wire has a place for the task.
+/// The task, if the dialect's wire format has a field for it.
 pub(super) fn task_of(action: &Action, dialect: Dialect) -> &str {
     let task = action
         .task_id

@@ -32,7 +32,7 @@ pub(super) struct NoobleProtocol {
     pub(super) over: Arc<Ends>,
     /// Functions take no job.
     pub(super) no_job: Arc<Job>,
-    /// Whether nothing comes to this worker any more, so that it may be forgotten.
+    /// True if this worker consumes nothing more, so that it may be deregistered.
     pub(super) leaves: AtomicBool,
 }
 

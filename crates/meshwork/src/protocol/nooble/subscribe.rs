@@ -1,12 +1,12 @@
-//! Subscribe: the notifications of a service, as they come. A task reads them off a connection of its own into a buffer
-//! with a bound, and connects again when that breaks; whoever listens is told of what it missed.
+//! Subscriptions to the notifications of a service. A task reads them from its own connection into a bounded buffer
+//! and reconnects after errors. The reader learns of gaps.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use meshwork_broker::conn::{Ear, Heard};
+use meshwork_broker::conn::{Heard, Subscriber};
 use meshwork_broker::nooble::Nooble;
 use meshwork_broker::{Backoff, Error};
 use meshwork_model::nooble::Action;
@@ -21,10 +21,10 @@ use super::request::fresh;
 pub const MAX_UNREAD: usize = 1_000;
 /// The most bytes of them: notifications may be megabytes long.
 const MAX_UNREAD_BYTES: usize = 64 * 1024 * 1024;
-/// After so long without a word the server is asked whether it is there: one that is gone may leave no trace.
+/// Silence after which the server is pinged: a dead connection may show no error.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// What a listener hears.
+/// Item of a subscription.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Notice<T> {
@@ -38,9 +38,9 @@ pub enum Notice<T> {
     Unreadable {
         /// The event that it was said of.
         event: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
-        /// What was said.
+        /// The raw message.
         message: Vec<u8>,
     },
 }
@@ -74,7 +74,7 @@ struct Channels {
     events: Vec<String>,
 }
 
-/// What was heard and not read yet.
+/// Buffer of received, unread messages.
 #[derive(Debug, Default)]
 struct Unread {
     kept: Mutex<Kept>,
@@ -87,11 +87,11 @@ struct Kept {
     bytes: usize,
     /// So many came since the last one that is kept.
     dropped: u64,
-    /// Whether the connection broke since then.
+    /// True if the connection broke since then.
     gap: bool,
 }
 
-/// What was heard, as it came.
+/// A received message, raw.
 #[derive(Debug, PartialEq, Eq)]
 enum Word {
     Said(Heard),
@@ -115,7 +115,7 @@ impl Kept {
         self.heard.push_back(Word::Said(heard));
     }
 
-    /// What is to be told of what is missing after the last one that is kept.
+    /// The gap after the last buffered message, if any.
     fn missed(&mut self) -> Option<Word> {
         match std::mem::take(&mut self.dropped) {
             0 => std::mem::take(&mut self.gap).then_some(Word::Gap),
@@ -171,11 +171,11 @@ impl<T: DeserializeOwned> Subscription<T> {
             names: events.iter().map(name).collect(),
             events: events.iter().map(|event| (*event).to_owned()).collect(),
         });
-        let ear = broker.subscribe(&channels.names).await?;
+        let subscriber = broker.subscribe(&channels.names).await?;
         let (unread, stop) = (Arc::<Unread>::default(), CancellationToken::new());
         let listens = listen(
             broker.clone(),
-            ear,
+            subscriber,
             Arc::clone(&channels),
             Arc::clone(&unread),
         );
@@ -190,7 +190,7 @@ impl<T: DeserializeOwned> Subscription<T> {
         })
     }
 
-    /// What is heard next. It waits as long as it takes, and may be given up at any time without losing anything.
+    /// Waits for the next item, without a timeout. Cancel-safe.
     pub async fn next(&mut self) -> Notice<T> {
         match self.unread.next().await {
             Word::Said(heard) => self.read(heard),
@@ -228,16 +228,21 @@ impl<T: DeserializeOwned> Subscription<T> {
 }
 
 /// Listens for ever, over a connection that is made again whenever it breaks.
-async fn listen(broker: Nooble, mut ear: Ear, channels: Arc<Channels>, unread: Arc<Unread>) {
+async fn listen(
+    broker: Nooble,
+    mut subscriber: Subscriber,
+    channels: Arc<Channels>,
+    unread: Arc<Unread>,
+) {
     loop {
-        let error = hear(&broker, &mut ear, &channels.names, &unread).await;
+        let error = hear(&broker, &mut subscriber, &channels.names, &unread).await;
         // What is said meanwhile is not heard.
         broker.outages().failed("listen", &error);
         let mut backoff = Backoff::new();
-        ear = loop {
+        subscriber = loop {
             backoff.wait().await;
             match broker.subscribe(&channels.names).await {
-                Ok(ear) => break ear,
+                Ok(subscriber) => break subscriber,
                 Err(error) => broker.outages().failed("listen", &error),
             }
         };
@@ -247,9 +252,14 @@ async fn listen(broker: Nooble, mut ear: Ear, channels: Arc<Channels>, unread: A
 }
 
 /// Takes what is heard until the connection breaks.
-async fn hear(broker: &Nooble, ear: &mut Ear, names: &[String], unread: &Unread) -> Error {
+async fn hear(
+    broker: &Nooble,
+    subscriber: &mut Subscriber,
+    names: &[String],
+    unread: &Unread,
+) -> Error {
     loop {
-        match tokio::time::timeout(SILENCE, broker.heard(ear)).await {
+        match tokio::time::timeout(SILENCE, broker.heard(subscriber)).await {
             Ok(Ok(heard)) => {
                 if let Some(heard) = heard {
                     unread.say(heard);
@@ -257,7 +267,7 @@ async fn hear(broker: &Nooble, ear: &mut Ear, names: &[String], unread: &Unread)
             }
             Ok(Err(error)) => return error,
             Err(_) => {
-                if let Err(error) = broker.subscribe_again(ear, names).await {
+                if let Err(error) = broker.subscribe_again(subscriber, names).await {
                     return error;
                 }
             }

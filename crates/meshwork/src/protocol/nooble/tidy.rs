@@ -1,6 +1,5 @@
-//! Tidy: what is left to do when runs are over, many at once and a little after their answers, so that who waits for an
-//! answer does not wait for this: the trace is told, and failures are forgotten. What a service has not told yet when it
-//! is killed is missing in the trace, and nowhere else.
+//! Cleanup after runs, batched and after their answers, so that callers do not wait for it: trace entries are written,
+//! and failure counts removed. Entries pending when a service is killed are missing in the trace only.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,16 +9,15 @@ use meshwork_broker::nooble::{Nooble, Over};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// How long the first of those that are told together waits for the others.
+/// Wait of a batch's first run for others.
 const PAUSE: Duration = Duration::from_millis(5);
-/// The most that wait to be told of, while the server does not answer, and the most bytes of what is told. What ends then
-/// is not told.
+/// Most pending runs while the server does not answer, and their most bytes. Further runs are not traced.
 const MOST: usize = 10_000;
 const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// The most that are told in one call: what runs meanwhile waits until it is put together.
+/// Most runs in one call: the next batch waits for it.
 const AT_ONCE: usize = 100;
 
-/// The runs that are still to be told of.
+/// Runs whose cleanup is pending.
 #[derive(Default)]
 pub(super) struct Ends {
     over: Mutex<Untold>,
@@ -68,7 +66,7 @@ pub(super) async fn flush(broker: &Nooble, ends: &Ends) {
     let _telling = ends.telling.lock().await;
     let over = std::mem::take(&mut *ends.over()).runs;
     for part in over.chunks(AT_ONCE) {
-        let tidied = broker.outages().told("tidy", broker.tidy(part).await);
+        let tidied = broker.outages().observe("tidy", broker.tidy(part).await);
         if tidied.is_err() {
             tracing::debug!(
                 many = part.len(),

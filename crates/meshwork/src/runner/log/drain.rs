@@ -7,19 +7,19 @@ use tokio::sync::Notify;
 
 use super::{Entry, Progress, Stream};
 
-/// How much text one drain holds at most, in bytes: a worker may run a thousand jobs.
+/// Most text in one drain, in bytes: a worker may run a thousand jobs.
 pub(super) const MAX_BYTES: usize = 512 * 1024;
 /// The most lines in one batch: one call to a server that nobody else has to wait for.
 const MAX_BATCH: usize = 200;
-/// How much text is in one batch, in bytes, unless a single line has more.
+/// Most text in one batch, in bytes, except for a single longer line.
 const MAX_BATCH_BYTES: usize = 256 * 1024;
 
-/// What was said since the last batch.
+/// Output since the last batch.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
     /// Lines, oldest first.
     pub entries: Vec<Entry>,
-    /// How far the run is, if it has said so since.
+    /// The latest progress, if reported since then.
     pub progress: Option<Progress>,
 }
 
@@ -48,13 +48,12 @@ impl LogDrain {
         }
     }
 
-    /// Whether something waits to be taken.
+    /// True if a batch is available.
     pub(crate) fn is_filled(&self) -> bool {
         !self.0.pending().is_told()
     }
 
-    /// Waits until there is something. None when the run has ended and all is told. A call that is dropped
-    /// loses nothing.
+    /// Waits for the next batch. None when the run has ended and all output was returned. Cancel-safe.
     pub async fn next(&mut self) -> Option<Batch> {
         loop {
             // There is one drain per queue, and a notice that comes before the wait is kept.
@@ -74,7 +73,7 @@ impl LogDrain {
     }
 }
 
-/// What is between a sink and a drain.
+/// Buffer between a sink and a drain.
 #[derive(Debug)]
 pub(super) struct Queue {
     capacity: usize,

@@ -1,9 +1,8 @@
-//! What a run says while it runs: the lines it prints, and how far it is. Runners write into a [`LogSink`],
-//! whoever wants to know takes a [`LogDrain`] from it. What becomes of it there (a stream in Redis, a file)
-//! is the worker's.
+//! Output of a run: its lines and progress. Runners write into a [`LogSink`]; a [`LogDrain`] reads from it. The worker
+//! stores the output in the store's stream or a file.
 //!
-//! A run is never held up: a drain that nobody empties drops its oldest lines and counts them, and of
-//! progress it keeps the latest. Everything is without the job's secrets before anybody sees it.
+//! A run never waits for its drain: a full drain drops its oldest lines and counts them. Of progress the latest is
+//! kept. Secrets of the job are masked before the output reaches the drain.
 
 mod drain;
 mod tail;
@@ -19,17 +18,17 @@ pub use writer::LogWriter;
 
 /// The longest line in bytes; what is longer is cut, and ends with [`CUT`].
 pub const MAX_LINE: usize = 8 * 1024;
-/// What a line that was cut ends with.
+/// End of a line that was cut.
 pub const CUT: &str = " [line cut]";
 /// The longest message of a progress report in bytes: it is a word beside a bar.
 pub const MAX_MESSAGE: usize = 1024;
 
-/// Where a line was written to.
+/// The stream of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
-    /// What a script prints.
+    /// Standard output.
     Stdout,
-    /// What it complains about.
+    /// Standard error.
     Stderr,
 }
 
@@ -49,16 +48,16 @@ impl Stream {
 pub enum Entry {
     /// A line, without its end.
     Line {
-        /// Where it was written to.
+        /// The stream.
         stream: Stream,
-        /// What it says, at most [`MAX_LINE`] bytes.
+        /// The text, at most [`MAX_LINE`] bytes.
         text: Arc<str>,
     },
     /// So many lines were dropped here, since they were not taken in time.
     Dropped(u64),
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     fraction: f64,
@@ -88,7 +87,7 @@ impl Progress {
         self.fraction
     }
 
-    /// What is being done.
+    /// The text that describes the current step.
     #[must_use]
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()

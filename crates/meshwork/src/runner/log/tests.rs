@@ -4,7 +4,7 @@ use meshwork_model::job::limits::MAX_LOG;
 
 use super::*;
 
-/// What came through, one text each; `!` before a line of stderr.
+/// The lines of a batch; `!` before a line of stderr.
 fn said(batch: Batch) -> Vec<String> {
     let entry = |entry| match entry {
         Entry::Line {
@@ -116,9 +116,9 @@ async fn of_progress_the_latest_is_told() {
     let mut drain = sink.drain(10);
     sink.progress(0.25, None);
     sink.progress(0.5, Some("half"));
-    let told = drain.next().await.unwrap();
-    assert_eq!(told.entries, []);
-    assert_eq!(told.progress, Some(Progress::new(0.5, Some("half"))));
+    let batch = drain.next().await.unwrap();
+    assert_eq!(batch.entries, []);
+    assert_eq!(batch.progress, Some(Progress::new(0.5, Some("half"))));
     for (given, kept) in [(-1.0, 0.0), (7.0, 1.0), (f64::NAN, 0.0)] {
         assert_eq!(Progress::new(given, Some("")).fraction(), kept);
     }
@@ -140,8 +140,8 @@ async fn no_secret_comes_out() {
     let sink = LogSink::new(Secrets::new(["hunter22"]));
     let mut drain = sink.drain(1);
     sink.progress(0.0, Some("with hunter22"));
-    let told = drain.next().await.unwrap().progress.unwrap();
-    assert_eq!(told.message(), Some("with ***"));
+    let batch = drain.next().await.unwrap().progress.unwrap();
+    assert_eq!(batch.message(), Some("with ***"));
 }
 
 #[tokio::test]

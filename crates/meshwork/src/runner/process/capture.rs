@@ -1,5 +1,4 @@
-//! What a script prints, taken in while it runs: into its log, and all of it, up to the limit, in case it is
-//! the result.
+//! Captures a script's output while it runs: into its log, and up to the limit as its possible result.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,17 +9,17 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::super::log::LogWriter;
 
-/// How much is taken at once: what a pipe holds.
+/// Size of one read: the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
 
-/// What was printed.
+/// Captured output.
 #[derive(Debug)]
 pub(in super::super) struct Printed {
     /// The end of it.
     pub(in super::super) log: Vec<u8>,
     /// All of it, unless that is more than a result may be.
     pub(in super::super) whole: Option<Vec<u8>>,
-    /// How many bytes it was.
+    /// Its full size, in bytes.
     pub(in super::super) size: u64,
 }
 
@@ -84,7 +83,7 @@ impl Capture {
         let _ = (&mut self.task).await;
     }
 
-    /// What has come in so far; no more is taken in.
+    /// Ends the capture and returns the output so far.
     pub(super) fn finish(self) -> Printed {
         self.task.abort();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

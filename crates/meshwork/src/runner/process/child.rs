@@ -17,14 +17,14 @@ use tokio::sync::oneshot;
 use super::super::workdir::Folder;
 use super::super::{Run, sandbox};
 
-/// What the thread that waits for a process needs, and more.
+/// Stack of the thread that waits for a process, in bytes.
 const WAITER_STACK: usize = 128 * 1024;
 
-/// How long a launcher may take to end a run. It takes milliseconds, and two seconds where processes cannot be
-/// killed; a script may have stopped it.
+/// Timeout of a launcher that ends a run. Usually milliseconds, and 2 s if processes cannot be killed; a script may
+/// have stopped the launcher.
 const LAUNCHER_ENDS: Duration = Duration::from_secs(4);
-/// How often the processes below a launcher that does not do it are killed: once for each that a killed one has
-/// just started is enough, unless they start others without end.
+/// Most rounds of kills below a launcher that does not answer. One round suffices unless the processes fork without
+/// end.
 const MAX_ROUNDS: usize = 100;
 
 /// A process group, killed when this is dropped.
@@ -121,9 +121,9 @@ impl Child {
         self.kill();
         let status = self.leader.wait().await;
         self.group = None;
-        let told = self.launcher.take().and_then(|launcher| launcher.status());
+        let launched = self.launcher.take().and_then(|launcher| launcher.status());
         // A launcher that was killed tells nothing: its own end is the script's.
-        Ok(told.unwrap_or(status?))
+        Ok(launched.unwrap_or(status?))
     }
 
     fn has_ended(&self) -> bool {
@@ -152,14 +152,14 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         match self.launcher {
-            // It is told to end all by the end of the way to it, and may have been stopped.
+            // The end of its socket is its order; it may have been stopped.
             Some(_) => self.signal(Signal::CONT),
             None => self.kill(),
         }
     }
 }
 
-/// What the script finds as its environment: nothing of the worker's but `PATH`.
+/// Sets the script's environment, which inherits only `PATH` from the worker.
 fn set_environment(command: &mut Command, run: &Run, folder: &Folder) {
     let job = &run.job;
     command.env_clear();

@@ -1,17 +1,17 @@
-//! The process of a run, for all runtimes that start one: [`Child`] keeps it and all that it starts, [`Capture`] takes in
-//! what it prints. It runs in a folder and a process group of its own, with none of the worker's environment but `PATH`.
+//! The process of a run, for all runtimes that start one: [`Child`] keeps it and all that it starts, [`Capture`] takes
+//! in what it prints. It runs in its own folder and process group, and inherits only `PATH` of the worker's
+//! environment.
 //!
 //! It finds its input on stdin (empty where there is none), and in its environment the job's `env_vars`, `CALLER_ID`,
 //! `CONTEXT_ID`, `JOB_ID`, `LANG`, `HOME` and `TMPDIR`, which are its folder, and `MESHWORK_JOB`, by which the command
 //! knows that it is within a job; `MESHWORK_INPUTS`, a file with the results of the jobs that it depends on, if any; also `TRACEPARENT` and `TRACESTATE` where the job belongs to a trace.
 //!
-//! When its time is over, and when somebody asks it to stop, the whole process group gets SIGTERM, as service
-//! managers do it, and the script has the run's grace to put things in order, by a handler that it has set
-//! for the signal. When the script has ended, when the grace is over, and at once when the job is this
-//! worker's no more, all that it started is killed, also what left the process group. When the worker itself is
-//! killed, so are its scripts. Both is the work of the launcher in [`sandbox`](super::sandbox). In programs that
-//! do not call [`init`](super::init) what left the process group is not reached, and of a killed worker only Python
-//! scripts learn ([`mod@lifeline`]).
+//! After its timeout or a cancel request the process group gets SIGTERM, as from service managers. The script can
+//! handle the signal within the run's grace. When the script has ended, when the grace is over, and at once when the
+//! lease is lost, all its processes are killed, also those that left the process group. When the worker is killed, so
+//! are its scripts. The launcher in [`sandbox`](super::sandbox) does both. Programs that do not call
+//! [`init`](super::init) have no launcher: processes that left the group survive there, and only Python scripts notice
+//! a killed worker ([`mod@lifeline`]).
 
 mod capture;
 mod child;
@@ -40,8 +40,8 @@ use child::Child;
 pub(super) use exit::{failed, printed};
 pub(super) use lifeline::descriptor as lifeline;
 
-/// How long the last output may take to come in once the run's processes are killed: only one that could not
-/// be killed can hold it open longer.
+/// Timeout of the last output after the run's processes are killed: only a process that could not be killed keeps the
+/// pipe open longer.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// Executes a run in a task of its own, so that a run that is dropped still ends in order. The token is cancelled then.
@@ -160,7 +160,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// The report of the run; `result` is asked where the process ended by itself.
+    /// The report of the run. `result` is called if the process ended by itself.
     pub(super) fn report(
         self,
         result: impl FnOnce(ExitStatus, &mut Printed) -> Result<Vec<u8>, Failure>,

@@ -13,7 +13,7 @@ use super::super::check::{Place, ScriptError};
 use super::super::process;
 use super::interpreter;
 
-/// How long the interpreter may take: it compiles the largest script in seconds.
+/// Timeout of the interpreter: it compiles the largest script in seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Compiles what is on stdin and says in one line what is wrong with it: line, column, message.

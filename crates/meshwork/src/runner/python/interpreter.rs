@@ -12,10 +12,10 @@ pub(super) const VARIABLE: &str = "MESHWORK_PYTHON";
 /// The interpreter where that variable says nothing.
 const DEFAULT: &str = "python3";
 
-/// How long it may take to say where it is: a wrapper that has to look for it takes tenths of a second.
+/// Timeout of the interpreter's answer: a wrapper needs tenths of a second.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What it is asked: itself may be a wrapper, which would cost time at each start.
+/// Script that prints the version check and the real path: the command may be a slow wrapper.
 const QUESTION: &str = "import sys; print(int(sys.version_info >= (3, 8)), sys.executable)";
 
 /// Why there is no interpreter.

@@ -32,7 +32,7 @@ pub(super) use check::check;
 use progress::Reports;
 use requests::Requests;
 
-/// What the interpreter runs; the script itself it reads from its folder.
+/// Bootstrap that the interpreter runs; it reads the script from its folder.
 const BOOTSTRAP: &str = include_str!("bootstrap.py");
 /// The name of the script's file; `bootstrap.py` knows it too.
 const SCRIPT: &str = "script.py";

@@ -1,4 +1,4 @@
-//! How a script ended: from the file that the bootstrap left, the exit status, and what was printed.
+//! Outcome of a script: from the bootstrap's file, the exit status, and the output.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use super::super::verdict;
 /// The most that is read of that file: a result and a line before it.
 const MAX_FILE: u64 = MAX_OUTPUT as u64 + 64;
 
-/// What the bootstrap left.
+/// Content of the bootstrap's file.
 #[derive(Debug, PartialEq, Eq)]
 enum Left {
     /// The value of `result`.

@@ -1,5 +1,5 @@
-//! How far a script says it is: a named pipe in its folder, into which it writes without ever waiting.
-//! What it writes is in `bootstrap.py`: a line with the fraction and, after a blank, a message.
+//! Progress of a script: a named pipe in its folder, to which the script writes without blocking. `bootstrap.py`
+//! writes a line with the fraction and, after a blank, a message.
 
 use std::io;
 use std::path::Path;
@@ -15,8 +15,7 @@ use super::super::log::{LogSink, MAX_MESSAGE};
 /// The most that is kept of a line that does not end: a fraction and a message are shorter.
 const MAX_LINE: usize = MAX_MESSAGE + 64;
 
-/// How long the last reports may take to come in once the script is gone: only a process that left the
-/// group can hold the pipe open longer.
+/// Timeout of the last reports after the script's end: only a process that left the group keeps the pipe open longer.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// The reports of one run, passed on while it runs.
@@ -60,7 +59,7 @@ async fn pass_on(mut pipe: pipe::Receiver, log: LogSink) {
     }
 }
 
-/// What makes no sense was not written by the bootstrap.
+/// Ignores malformed lines: the bootstrap writes none.
 fn pass_on_line(line: &[u8], log: &LogSink) {
     let line = String::from_utf8_lossy(line);
     let (fraction, message) = match line.split_once(' ') {

@@ -24,10 +24,10 @@ const ANSWERS: &str = "submitted";
 /// escaped (`\u0001`). `bootstrap.py` knows it too.
 const MAX_LINE: usize = 32 * 1024 * 1024;
 
-/// How much is taken at once: what a pipe holds.
+/// Size of one read: the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
 
-/// The most bytes of an error that is told: with the rest of its line, each byte escaped, it fits into a pipe.
+/// Longest error text, in bytes: its line, with each byte escaped, fits into a pipe.
 const MAX_WHY: usize = 2048;
 
 /// The requests of one run, carried out one by one while it runs.
@@ -40,7 +40,7 @@ pub(super) struct Requests {
     _task: AbortOnDropHandle<()>,
 }
 
-/// What the script asks for.
+/// Request of a script.
 #[derive(Debug, Deserialize)]
 struct Request {
     /// Its number, to tell answers apart: a script may have given up waiting for the one before.
@@ -92,13 +92,13 @@ async fn serve(mut asks: pipe::Receiver, mut answers: pipe::Sender, submitter: O
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             keep(&mut line, &mut length, &rest[..end]);
             rest = &rest[end + 1..];
-            let asked = std::mem::take(&mut line);
+            let request = std::mem::take(&mut line);
             // The bootstrap ends whatever was begun before it begins.
             if std::mem::take(&mut length) == 0 {
                 continue;
             }
-            let answer = answer(asked, submitter.as_ref()).await;
-            if answers.write_all(&told(&answer)).await.is_err() {
+            let answer = answer(request, submitter.as_ref()).await;
+            if answers.write_all(&encode_answer(&answer)).await.is_err() {
                 return;
             }
         }
@@ -106,14 +106,14 @@ async fn serve(mut asks: pipe::Receiver, mut answers: pipe::Sender, submitter: O
     }
 }
 
-/// What is too long is counted, but not kept.
+/// Appends to the line, and only counts the bytes beyond the limit.
 fn keep(line: &mut Vec<u8>, length: &mut usize, more: &[u8]) {
     *length = length.saturating_add(more.len());
     let room = (MAX_LINE + 1).saturating_sub(line.len());
     line.extend_from_slice(&more[..more.len().min(room)]);
 }
 
-fn told(answer: &Answer) -> Vec<u8> {
+fn encode_answer(answer: &Answer) -> Vec<u8> {
     let mut line = serde_json::to_vec(answer).unwrap_or_default();
     line.push(b'\n');
     line
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn an_error_fits_into_a_pipe_as_a_whole() {
-        let answer = told(&refusal(u64::MAX, &"ä\u{1}".repeat(MAX_WHY)));
+        let answer = encode_answer(&refusal(u64::MAX, &"ä\u{1}".repeat(MAX_WHY)));
         assert!(answer.len() < 64 * 1024, "{}", answer.len());
     }
 }

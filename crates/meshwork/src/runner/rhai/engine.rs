@@ -11,7 +11,7 @@ use rhai::{Dynamic, Engine, FuncRegistration, Map, Module, OptimizationLevel, Sh
 use super::super::log::LogSink;
 use super::bounded;
 
-/// How much a script may use. Rhai's own limits differ between debug and release builds, so all are set.
+/// Limits of a script. Rhai's defaults differ between debug and release builds, so all are set.
 #[derive(Debug, Clone)]
 pub(super) struct Limits {
     /// Steps. The deadline is the real bound; this one ends an empty endless loop in minutes.
@@ -113,7 +113,7 @@ pub(super) fn progress(sink: &LogSink) -> Module {
     module
 }
 
-/// What a script may know of its job.
+/// Constants of a script that describe its job.
 pub(super) fn constants(job: &Job, trace: Option<&TraceContext>) -> Module {
     let mut constants = Module::new();
     constants.set_var("CALLER_ID", job.caller_id.clone());

@@ -1,4 +1,4 @@
-//! What a script's errors say: the message in one line, and the way to it, with the script's own lines.
+//! Error texts of scripts: the message in one line, and the call path with the script's own lines.
 
 use std::fmt::Write as _;
 

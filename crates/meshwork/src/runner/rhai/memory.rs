@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How much more memory than at its start the process may take while a script runs that took half of it:
-/// several times what the largest input needs.
+/// Most growth of the process since the start of a script that took half of the growth, in bytes: several times the
+/// need of the largest input.
 pub(super) const MOST: u64 = 1 << 30;
 
 /// Between two looks: in this time a script takes some tens of MiB.
@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(50);
 #[error("the script took more than {} MiB of memory", .0 >> 20)]
 pub(super) struct TooMuch(u64);
 
-/// What is known of a script's thread.
+/// Memory figures of a script's thread.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// The thread's figures, once it runs.
@@ -53,8 +53,8 @@ impl Memory {
         })
     }
 
-    /// How much memory the thread has touched first, in bytes, since it began. What it gave back counts too,
-    /// and huge pages count as small ones, so this only says whose the growth of the process is.
+    /// Memory that the thread has touched first since its start, in bytes. Freed memory and huge pages count as
+    /// touched small pages, so this only attributes the growth of the process.
     fn taken(&self) -> Option<u64> {
         let stat = fs::read_to_string(self.stat.get()?).ok()?;
         // The name before the parenthesis may contain anything. Minor faults are the tenth field.
@@ -63,7 +63,7 @@ impl Memory {
     }
 }
 
-/// What was taken, in bytes.
+/// A measurement, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     /// By the whole process, now.

@@ -132,7 +132,7 @@ impl Drop for CutOnDrop {
     }
 }
 
-/// What a script prints.
+/// Output of a script.
 #[derive(Debug, Clone)]
 struct Log(Arc<Mutex<LogWriter>>);
 
@@ -157,7 +157,7 @@ impl Log {
 /// A job, the trace that its run belongs to, and the results that it is handed.
 type Asked<'a> = (&'a Job, Option<&'a TraceContext>, &'a Inputs);
 
-/// What a run says, and with what it asks.
+/// The log of a run, and its channel for requests.
 type Talk<'a> = (&'a LogSink, &'a Asker);
 
 /// The whole run, on the script's thread: nothing that may be deeply nested leaves it.

@@ -10,17 +10,17 @@ use tokio_util::task::AbortOnDropHandle;
 use super::super::submit::{self, SubmitError, Submitter};
 use super::value;
 
-type Asked = (NewChild, oneshot::Sender<Result<JobId, SubmitError>>);
+type Request = (NewChild, oneshot::Sender<Result<JobId, SubmitError>>);
 
 /// With what a script asks for children. Its call fails when the task is gone.
 #[derive(Debug, Clone)]
-pub(super) struct Asker(mpsc::Sender<Asked>);
+pub(super) struct Asker(mpsc::Sender<Request>);
 
-/// The task that answers, and where it is asked. It ends when the handle is dropped.
+/// Starts the task that answers submissions, and returns its channel. The task ends when the handle is dropped.
 pub(super) fn serve(submitter: Option<Submitter>) -> (Asker, AbortOnDropHandle<()>) {
-    let (asker, mut asked) = mpsc::channel::<Asked>(1);
+    let (asker, mut requests) = mpsc::channel::<Request>(1);
     let task = tokio::spawn(async move {
-        while let Some((child, answer)) = asked.recv().await {
+        while let Some((child, answer)) = requests.recv().await {
             // A script that was cut does not wait any more.
             let _ = answer.send(submit::submit(submitter.as_ref(), &child).await);
         }

@@ -22,7 +22,7 @@ const SMALL: Limits = Limits {
     entries: 100,
 };
 
-/// What the script says when it hits a limit.
+/// The error of a script at a limit.
 fn refused(script: &str) -> String {
     let engine = engine::new(&SMALL, &Arc::new(AtomicBool::new(false)));
     let said = match engine.eval::<Dynamic>(script) {

@@ -1,10 +1,10 @@
-//! What a script's value becomes: text and blobs as they are, nothing for `()`, all else JSON.
+//! Conversion of a script's result: text and blobs unchanged, nothing for `()`, all else JSON.
 
 use meshwork_model::job::limits::MAX_OUTPUT;
 use rhai::{Array, Dynamic, Map};
 use serde_json::Value;
 
-/// How deep a result may nest: as deep as common readers of JSON go.
+/// Deepest nesting of a result: the limit of common readers of JSON.
 const MAX_DEPTH: usize = 100;
 
 /// The deepest nesting of a value that is handed to a script.

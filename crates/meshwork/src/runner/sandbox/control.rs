@@ -1,6 +1,6 @@
-//! What a worker and a launcher tell each other, over a pair of sockets: the launcher's is its stdin. The
-//! script's input travels through it, then the worker's order to end the run, and in the end the exit status.
-//! The end of the stream means that the worker is gone.
+//! Messages between a worker and a launcher, over a socket pair: the launcher's end is its stdin. It carries the
+//! script's input, then the worker's order to end the run, and at last the exit status. End of stream means that the
+//! worker is gone.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -49,7 +49,7 @@ impl Control {
         let _ = (&self.0).write(&[END]);
     }
 
-    /// How the interpreter ended, if the launcher has told it.
+    /// The exit status of the interpreter, if the launcher has sent it.
     pub(in super::super) fn status(&self) -> Option<ExitStatus> {
         let mut status = [0; size_of::<i32>()];
         (&self.0).read_exact(&mut status).ok()?;
@@ -63,7 +63,7 @@ impl Drop for Control {
     }
 }
 
-/// What a worker tells its launcher.
+/// Order of a worker to its launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// The run is over: end everything.
@@ -77,7 +77,7 @@ pub(super) enum Order {
 pub(super) struct Worker(UnixStream);
 
 impl Worker {
-    /// What this process has as its stdin.
+    /// The socket on this process's stdin.
     pub(super) fn on_stdin() -> io::Result<Self> {
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
         Ok(Self(stdin.into()))

@@ -19,12 +19,11 @@ use super::control::{Order, Worker};
 use super::{ENTER, again, argument, descriptors, tree, wait_for};
 use crate::runner::workdir::remove_orphan;
 
-/// How long killed processes may take to be gone. It takes milliseconds; one that is stuck in the kernel, or
-/// that belongs to another user, may not hold the run's end up.
+/// Timeout of killed processes. They are gone in milliseconds, unless stuck in the kernel or of another user.
 const ENDING: Duration = Duration::from_secs(2);
 /// The pause before the next look for processes that were started while others were killed.
 const AGAIN: Duration = Duration::from_millis(5);
-/// How long the files of a worker that is gone may take to be closed, of which the lock of the folder is one.
+/// Timeout until the files of a dead worker are closed, among them the lock of the folder.
 const CLOSING: Duration = Duration::from_secs(5);
 /// The kernel's name for the process, at most 15 bytes: it would be `exe`.
 const NAME: &CStr = c"meshwork-launch";
@@ -33,7 +32,7 @@ const NAME: &CStr = c"meshwork-launch";
 pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     has_one_thread()?;
     descriptors::close_all_but_standard()?;
-    // What it was told is for the script, and what it holds for nobody.
+    // The environment is the script's: no other process may read this one's memory.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_name(NAME)?;
     set_child_subreaper(Some(getpid()))?;
@@ -105,7 +104,7 @@ impl Children {
         Ok(Self(ends))
     }
 
-    /// Forgets what was told.
+    /// Reads all pending signals, so that the descriptor is quiet again.
     fn heard(&self) {
         while matches!(self.0.read_signal(), Ok(Some(_))) {}
     }

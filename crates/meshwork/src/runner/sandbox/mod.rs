@@ -40,7 +40,7 @@ const PROGRAM: &str = "/proc/self/exe";
 /// The exit code of a launcher that could not do its work, as of other programs that start programs.
 const CANNOT_LAUNCH: i32 = 125;
 
-/// Whether this program can be started as the launcher.
+/// True if this program can be started as the launcher.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
 /// Lets the runners of scripts start this program anew as the launcher of their scripts. Call it first in
@@ -72,7 +72,7 @@ pub fn init() {
     IS_ON.store(Path::new(PROGRAM).exists(), Ordering::Relaxed);
 }
 
-/// Whether [`init`] was called, and works here.
+/// True if [`init`] was called, and the launcher works here.
 pub(super) fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 struct Process {
     pid: i32,
     parent: i32,
-    /// When it was started: a pid is given out again, both together are not.
+    /// Time of its start: pids are reused, pid and start time together are not.
     started: u64,
 }
 

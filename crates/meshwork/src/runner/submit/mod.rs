@@ -18,7 +18,7 @@ pub(super) use options::child;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// What runs is no job of ours.
+    /// The run is not a job of Meshwork.
     #[error(
         "submit() is only there for jobs of Meshwork: what runs here belongs to another system (Bananas, Nooble4), or \
          to no worker"
@@ -38,7 +38,7 @@ pub enum SubmitError {
     Invalid {
         /// The call within the run, from 1.
         number: u32,
-        /// What is wrong.
+        /// The fault.
         source: InvalidChild,
     },
     /// An earlier run submitted something else at this place.
@@ -52,7 +52,7 @@ pub enum SubmitError {
         number: u32,
         /// The child that is there, or was.
         child: JobId,
-        /// What differs: type, script, input, options.
+        /// The parts that differ: type, script, input, options.
         parts: Vec<&'static str>,
     },
     /// Another job has the child's id.
@@ -103,7 +103,7 @@ struct Inner {
     broker: Broker,
     claimed: Arc<Claimed>,
     trace: Option<TraceContext>,
-    /// How many calls there were in this run. Held through a call: the order of calls is that of their numbers.
+    /// Number of calls in this run. Locked during a call, so that calls are in the order of their numbers.
     calls: Mutex<u32>,
 }
 
@@ -124,7 +124,7 @@ impl Submitter {
         (!claimed.job.taken_over).then(|| Self(Arc::new(inner)))
     }
 
-    /// What runs the parent: its queue says it, a foreign record may not.
+    /// Script type of the parent, from its queue: a foreign record may lack the type.
     fn script_type(&self) -> ScriptType {
         let prefix = self.0.broker.keys().work_prefix();
         let behind = self.0.claimed.queue.strip_prefix(&prefix);

@@ -37,7 +37,7 @@ pub(in super::super) fn child(
     Ok(child)
 }
 
-/// What is wrong with an option; nothing if there is none of that name.
+/// Sets an option. The error names the fault; none if there is no option of this name.
 fn set(child: &mut NewChild, name: &str, value: Value) -> Result<(), Option<String>> {
     match name {
         "type" => child.script_type = Some(parsed(&text(value)?)?),

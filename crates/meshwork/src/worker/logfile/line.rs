@@ -1,4 +1,4 @@
-//! What a line of a log file looks like: time, job, stream, text; with nothing in it that a terminal obeys.
+//! Format of a log file's line: time, job, stream, text; without control characters for terminals.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,8 @@
-//! Log files: a job that names a `log_path` has its lines appended there too, on the worker's host, inside
-//! the folders that the worker allows and nowhere else. How a path is followed is in [`place`], what becomes
-//! of a file that is full in [`rotate`], what a line looks like in [`mod@line`].
+//! Log files: a job with a `log_path` has its lines appended to it too, on the worker's host, only inside the allowed
+//! folders. [`place`] resolves paths, [`rotate`] rotates full files, [`mod@line`] formats lines.
 //!
-//! Where a worker allows no folder, or the path leads out of them, the job fails for good and says so: who
-//! asked for a log relies on it, and no other run would find it either.
+//! If a worker allows no folder, or the path leads out of them, the job fails for good with an error: its caller
+//! relies on the log, and another run would not find it either.
 
 mod line;
 mod place;
@@ -25,7 +24,7 @@ use crate::runner::log::{Entry, LogDrain};
 pub use place::LogDirError;
 use place::{Folder, Place, PlaceError};
 
-/// How many lines wait for the disk, before the oldest are dropped.
+/// Most lines that wait for the disk; beyond, the oldest are dropped.
 pub(super) const CAPACITY: usize = 10_000;
 
 /// The most bytes of a log file; what would be longer begins anew.

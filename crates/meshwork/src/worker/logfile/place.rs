@@ -22,7 +22,7 @@ pub struct LogDirError {
     source: PlaceError,
 }
 
-/// What is wrong on the way to a file.
+/// Error of a path's resolution.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::worker) enum PlaceError {
     #[error("`{0}` is a link or no folder: a log file is reached through folders only")]
@@ -56,7 +56,7 @@ const LOG: OFlags = OFlags::WRONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
 
-/// So often a file may go under the hands of who opens it.
+/// Most attempts to open a file that is replaced meanwhile.
 const MOST_OPENED: usize = 100;
 
 /// A folder that is allowed.
@@ -98,7 +98,7 @@ impl Folder {
         (!rest.as_os_str().is_empty()).then(|| rest.to_owned())
     }
 
-    /// Where a path inside this folder leads. It has been looked at: only plain names are in it.
+    /// Resolves a path inside this folder. The path was checked: it has only plain names.
     pub(super) fn place(&self, inside: &Path) -> Result<Place, PlaceError> {
         let (folders, name) = match (inside.parent(), inside.file_name()) {
             (Some(folders), Some(name)) => (folders, name.to_string_lossy().into_owned()),
@@ -149,7 +149,7 @@ fn check_folder(about: &Stat, shown: &str) -> Result<(), PlaceError> {
     }
 }
 
-/// Where a log file is, or will be.
+/// Resolved location of a log file.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) dir: Arc<OwnedFd>,
@@ -195,7 +195,7 @@ impl Place {
         Ok(Some(file))
     }
 
-    /// Whether this is the file that is there now.
+    /// True if this file is still the one at the path.
     pub(super) fn is(&self, file: &File) -> io::Result<bool> {
         let about = fstat(file)?;
         match statat(&*self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW) {

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::place::Place;
 
-/// How many full files are kept.
+/// Number of rotated files to keep.
 pub(super) const KEPT: usize = 5;
 
 /// Keeps others from beginning a file anew, beside those who write to it too; until this is dropped.

@@ -1,4 +1,4 @@
-//! Where a log file may be, what is in it, and what becomes of it when it is full.
+//! Paths, content and rotation of log files.
 
 use std::fs::{self, Permissions};
 use std::io::Read;

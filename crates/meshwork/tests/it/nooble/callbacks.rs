@@ -71,11 +71,14 @@ async fn a_callback_finds_what_was_asked_for() {
             told,
             [(Ok(json!({ "echo": { "doc": 1 } })), json!({ "page": 3 }))]
         );
-        let asked = ground.broker.names().asked("tester", "tester.done", &id);
+        let asked = ground
+            .broker
+            .names()
+            .pending_callback("tester", "tester.done", &id);
         eventually("it is over", BOUND, async || {
             ground
                 .broker
-                .asked(&asked)
+                .pending_callback(&asked)
                 .await
                 .unwrap()
                 .is_none()
@@ -337,7 +340,10 @@ async fn callbacks_that_others_asked_for_are_taken_if_it_is_said() {
         let asks = request("demo.echo", json!({ "n": 1 }));
         let sent = ground.tester.send_with_callback(asks, "tester.done", &1);
         let id = sent.await.unwrap();
-        let asked = ground.broker.names().asked("tester", "tester.done", &id);
+        let asked = ground
+            .broker
+            .names()
+            .pending_callback("tester", "tester.done", &id);
         ground.say::<u8>(&["DEL", &asked]).await;
         let all = Heard::default();
         let listens = listener(&ground.tester, &all).unasked();

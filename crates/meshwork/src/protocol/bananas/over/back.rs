@@ -4,25 +4,24 @@ use meshwork_broker::bananas::{GivenBack, Over};
 use meshwork_model::bananas::{Place, Return};
 
 use super::Mover;
-use super::told::{Moved, Stayed};
+use super::report::{Moved, Stayed};
 use crate::Error;
 
-/// What is to become of a job.
+/// Decision about a job.
 enum Fate {
     Goes(Return),
-    /// It has ended, or is not asked for.
+    /// It has ended, or is not included.
     Done,
     Stays(&'static str),
 }
 
 impl Mover {
-    /// Gives jobs back to Bananas that were taken over and have not ended well: each waits there again where it came
-    /// from, or for its time, or is a dead letter, with its record as it was but for what has changed. `told` hears how
-    /// far it is.
+    /// Exports imported jobs that have not completed back to Bananas. Each returns to its list, its delay or the dead
+    /// letters, with its record and the changes to it. Calls `progress` after each step.
     ///
     /// # Errors
     /// If the server does not take a call. What was moved until then has moved.
-    pub async fn give_back(&self, mut told: impl FnMut(&Moved)) -> Result<Moved, Error> {
+    pub async fn give_back(&self, mut progress: impl FnMut(&Moved)) -> Result<Moved, Error> {
         let all = self.count_back().await?;
         let (mut moved, mut stayed, mut behind) = (Moved::default(), Stayed::default(), 0);
         // What is taken over while this goes on is for the next time.
@@ -41,7 +40,7 @@ impl Mover {
                 }
             }
             self.go_back(&going, &mut moved, &mut stayed).await?;
-            told(&moved);
+            progress(&moved);
         }
         moved.leave(stayed);
         Ok(moved)
@@ -80,9 +79,9 @@ impl Mover {
             going.iter().for_each(|(_, to)| moved.went(&to.place));
             return Ok(());
         }
-        let told = self.broker.give_back(self.bananas.keys(), going).await?;
-        for ((job, to), told) in going.iter().zip(told) {
-            let why = match told {
+        let exported = self.broker.give_back(self.bananas.keys(), going).await?;
+        for ((job, to), exported) in going.iter().zip(exported) {
+            let why = match exported {
                 GivenBack::Given => {
                     moved.went(&to.place);
                     continue;
@@ -99,7 +98,7 @@ impl Mover {
     }
 }
 
-/// Where a job stood.
+/// Origin of a job.
 fn place(job: &Over) -> &str {
     job.was.as_ref().map_or("", |(origin, _)| &origin.place)
 }

@@ -1,4 +1,4 @@
-//! From Bananas to us.
+//! Import of jobs from Bananas.
 
 use std::collections::HashMap;
 
@@ -8,44 +8,44 @@ use meshwork_model::bananas::{Passage, Place, Runs};
 use meshwork_model::name::ScriptType;
 
 use super::Mover;
-use super::told::{Moved, Stayed};
+use super::report::{Moved, Stayed};
 use crate::Error;
 
-/// How often a place is looked through, as long as something went: what is before the rest may go away meanwhile.
+/// Most scans of a list while jobs move: earlier jobs may leave meanwhile.
 const MOST_LOOKS: usize = 10;
-/// How deep into a list what stays may reach. Each job is looked for from the end of its list.
+/// Most remaining jobs of a list. Each job is searched from the list's end.
 const DEEPEST: usize = 100_000;
 /// Steps through a list in one call: some milliseconds of the server's time.
 const MOST_STEPS: usize = 1_000_000;
 /// Jobs by which others may have moved a job in its list since it was read.
 const SLACK: usize = 1_000;
-/// What a call carries, in bytes, unless a single job is larger.
+/// Most bytes of one call, except for a single larger job.
 const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
 
-/// Whether somebody here runs jobs of a name: what was found out so far.
+/// Cache: true for job names that a worker handles.
 type Known = HashMap<String, bool>;
 
-/// What is to become of a job.
+/// Decision about a job.
 enum Fate {
     Goes(Box<Passage>),
-    /// It is of a route that is not asked for.
+    /// It is of a route that is not included.
     NotAsked,
     Stays(String),
 }
 
 impl Mover {
-    /// Takes jobs over that wait in Bananas' lists, wait for their time there, or are its dead letters; `told` hears how
-    /// far it is. What goes on being submitted meanwhile may be left for the next time.
+    /// Imports Bananas' waiting jobs, delayed jobs and dead letters. Calls `progress` after each step. Jobs submitted
+    /// meanwhile may remain for the next import.
     ///
     /// # Errors
     /// If the server does not take a call. What was moved until then has moved.
-    pub async fn take_over(&self, mut told: impl FnMut(&Moved)) -> Result<Moved, Error> {
+    pub async fn take_over(&self, mut progress: impl FnMut(&Moved)) -> Result<Moved, Error> {
         let (mut moved, mut known) = (Moved::default(), Known::new());
         for place in self.places().await? {
             for look in 1..=MOST_LOOKS {
                 let before = moved.count();
                 let stayed = self
-                    .look_through(&place, &mut moved, &mut known, &mut told)
+                    .look_through(&place, &mut moved, &mut known, &mut progress)
                     .await?;
                 let over = moved.count() == before || moved.count() >= self.limit;
                 if over || self.dry_run || look == MOST_LOOKS {
@@ -72,7 +72,7 @@ impl Mover {
         place: &Place,
         moved: &mut Moved,
         known: &mut Known,
-        told: &mut impl FnMut(&Moved),
+        progress: &mut impl FnMut(&Moved),
     ) -> Result<Stayed, Error> {
         let (mut stayed, mut behind, mut looked, mut all) = (Stayed::default(), 0, 0, None);
         while all.is_none_or(|all| looked < all) && moved.count() < self.limit {
@@ -99,7 +99,7 @@ impl Mover {
                 }
             }
             behind += self.go(place, depth, &going, moved, &mut stayed).await?;
-            told(moved);
+            progress(moved);
             if behind >= DEEPEST && matches!(place, Place::List(_)) {
                 let why = format!("{behind} jobs that stay stand before it and those behind it");
                 stayed.add(b"", &place.key(self.bananas.keys()), why);
@@ -172,9 +172,9 @@ impl Mover {
         };
         let mut stay = 0;
         for jobs in calls(going) {
-            let told = self.broker.take_over(from, jobs).await?;
-            for (job, told) in jobs.iter().zip(told) {
-                let why = match told {
+            let imported = self.broker.take_over(from, jobs).await?;
+            for (job, imported) in jobs.iter().zip(imported) {
+                let why = match imported {
                     TakenOver::Taken => {
                         moved.went(place);
                         continue;
@@ -195,8 +195,8 @@ impl Mover {
 }
 
 /// Why a job stays.
-fn reason(told: TakenOver) -> String {
-    let refused = match told {
+fn reason(imported: TakenOver) -> String {
+    let refused = match imported {
         TakenOver::Runs => return "a worker has it in hand".to_owned(),
         TakenOver::Due => {
             return "its time has come or is about to: its scheduler moves it to a list first"

@@ -1,10 +1,10 @@
-//! Jobs of Bananas become jobs of ours, and go back, while clients, workers and schedulers of both are at work. `forth`
-//! and `back` are the two ways, `told` is what they tell. That a job is in one place at each moment is the scripts'
-//! business; nothing is kept here between two calls, so that whoever is killed half way says the same again.
+//! Import of jobs from Bananas and export back, while clients, workers and schedulers of both are at work. `forth` and
+//! `back` are the two directions, `report` is their result. Scripts keep each job in exactly one list. No state
+//! survives between two calls, so that an interrupted move can be repeated.
 
 mod back;
 mod forth;
-mod told;
+mod report;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,13 +15,13 @@ use meshwork_broker::bananas::Bananas;
 use meshwork_model::bananas::{Peer, Runs};
 use meshwork_model::name::{RoutingKey, ScriptType};
 
-pub use told::{Left, MOST_TOLD, Moved};
+pub use report::{Left, MOST_TOLD, Moved};
 
 use super::JOB_TIMEOUT;
 use crate::protocol::handlers::{HandlerError, read_script};
 use crate::{Client as OurClient, Error};
 
-/// What moves jobs over.
+/// Mover of jobs between the protocols.
 #[derive(Debug, Clone)]
 pub struct Mover {
     bananas: Bananas,
@@ -86,8 +86,7 @@ impl Mover {
         self
     }
 
-    /// How long a run may take, in whole seconds rounded up: with Bananas that is the worker's to say. Five minutes
-    /// unless it is said.
+    /// Timeout of an imported job's run, in whole seconds rounded up: Bananas leaves it to the worker. Default: 5 min.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -109,7 +108,7 @@ impl Mover {
         self
     }
 
-    /// Whether jobs of a route are asked for.
+    /// True if jobs of a route are included.
     fn wants(&self, route: &RoutingKey) -> bool {
         self.routes.is_empty() || self.routes.contains(route)
     }
@@ -119,7 +118,7 @@ impl Mover {
         self.timeout.as_secs().saturating_add(more)
     }
 
-    /// How many jobs there are to look at before they are taken over.
+    /// Counts the jobs to check before an import.
     ///
     /// # Errors
     /// If the server does not take a call.
@@ -131,7 +130,7 @@ impl Mover {
         Ok(count)
     }
 
-    /// How many there are to look at before they are given back.
+    /// Counts the jobs to check before an export.
     ///
     /// # Errors
     /// If the server does not take the call.

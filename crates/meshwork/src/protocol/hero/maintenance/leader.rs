@@ -11,9 +11,9 @@ pub(in crate::protocol::hero) const LEADS_FOR: Duration = Duration::from_millis(
 /// The answer of a poll.
 #[derive(Debug, Clone, Default)]
 pub(in crate::protocol::hero) struct Leadership {
-    /// Whether this worker leads.
+    /// True if this worker is the leader.
     pub(in crate::protocol::hero) leads: bool,
-    /// When the next delayed job or schedule is due. None: there is none.
+    /// Time until the next delayed job or schedule is due. None: there is none.
     pub(in crate::protocol::hero) due: Option<Duration>,
     /// The leader's tasks that have something to do now.
     pub(in crate::protocol::hero) tasks: Vec<String>,

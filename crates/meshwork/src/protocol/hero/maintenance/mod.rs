@@ -1,7 +1,6 @@
-//! Maintenance: what one worker at a time does for all, and what is delayed. Each task is a file; a [`TaskList`] walks
-//! through them. The [`leader`] of a second runs all tasks. Delayed jobs and slots of schedules come on time whoever
-//! dies: a worker that gets the wakeup of a job that is due before all others promotes it, so does the leader, and each
-//! other worker looks a little later.
+//! Maintenance: tasks of the leader, and promotion of delayed jobs. Each task is a file; a [`TaskList`] runs them. The
+//! [`leader`] of a second runs all tasks. Delayed jobs and schedules are on time although a worker dies: a worker that
+//! gets the wakeup of the earliest job promotes it, the leader does too, and each other worker checks a little later.
 
 mod batch_monitor;
 mod cron;
@@ -23,11 +22,11 @@ pub(super) use leader::{LEADS_FOR, Leadership, POLL_EVERY};
 pub(super) use promoter::{NextDue, wait_for_wakeups};
 use task::{Ran, TaskList};
 
-/// Until when one poll's tasks go on that have more to do, so that renewals and requests to stop have the rest of a second.
+/// Most time of one poll's tasks: renewals and cancel requests get the rest of the second.
 const TIME_SLICE: Duration = Duration::from_millis(500);
-/// The time that one task may take, and the pause after one that failed.
+/// Timeout of one task, and the pause after one that failed.
 const TASK_TIMEOUT: Duration = POLL_EVERY;
-/// Past the next poll, how long a worker goes on with what is due: by then another one leads for sure.
+/// Extra time of a leader past its next poll: by then another one leads for sure.
 const SLACK: Duration = Duration::from_millis(300);
 /// After a job or slot is due, workers that do not lead look for it, each some time in this range of milliseconds: so soon
 /// that a job is on time although the leader is dead, and not all at once.
@@ -108,9 +107,9 @@ async fn at(next: Option<Instant>) {
 struct Maintenance<'a> {
     broker: &'a Broker,
     tasks: TaskList,
-    /// When to promote what the leader should have promoted before.
+    /// Time of this worker's backup promotion.
     backup: Option<Instant>,
-    /// Until when this worker promotes what becomes due, unless it is asked again.
+    /// End of this worker's leadership, unless it is extended.
     until: Instant,
 }
 

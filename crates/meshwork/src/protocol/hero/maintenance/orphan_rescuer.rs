@@ -63,7 +63,7 @@ impl Task for Watchdog {
 /// Walks through all keys for prefetch lists whose worker is not registered, a page at a time.
 pub(super) struct OrphanedPrefetch {
     broker: Broker,
-    /// Where the walk goes on.
+    /// Position of the scan.
     page: u64,
 }
 

@@ -16,7 +16,7 @@ use crate::worker::dedicated_thread::Never;
 pub(super) const TICK: Duration = Duration::from_millis(1);
 /// A job that is due later than this is seen by whoever leads then.
 const NEAR: Duration = Duration::from_secs(2);
-/// How long one wait for a wakeup lasts; it begins again at once.
+/// Longest single wait for a wakeup, then repeated.
 const WAIT: Duration = Duration::from_secs(20);
 
 pub(super) struct Promoter(Broker);
@@ -47,7 +47,7 @@ impl Task for Promoter {
     }
 }
 
-/// When a job that failed here is due again: this worker promotes it, whoever leads.
+/// Time of the next retry of jobs that failed here: this worker promotes them, whoever leads.
 #[derive(Debug)]
 pub(in crate::protocol::hero) struct NextDue(watch::Sender<Option<Instant>>);
 

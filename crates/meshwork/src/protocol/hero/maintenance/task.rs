@@ -8,36 +8,35 @@ use tokio::time::Instant;
 
 use crate::worker::dedicated_thread::in_turn;
 
-/// A part of the work of maintenance. It keeps nothing that is lost with it: another worker goes on.
+/// A task of maintenance. Its state may be lost: another worker continues.
 pub(crate) trait Task: Send {
     /// For logs.
     fn name(&self) -> &'static str;
 
-    /// Does a bounded part, and tells when it is due next.
+    /// Runs a bounded part, and returns the time of the next one.
     ///
     /// # Errors
     /// If the server does not take a call; it is due again after a pause.
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>>;
 }
 
-/// When a leader's task looks for itself that no poll has asked for. A poll that asks for it does so within a second of
-/// there being something to do, so that an idle worker makes few calls.
-const UNASKED: Duration = Duration::from_secs(10);
+/// Interval of a leader's task that no poll requests. A poll requests it within a second of work for it, so that an
+/// idle worker makes few calls.
+const UNREQUESTED: Duration = Duration::from_secs(10);
 
-/// What came of one run.
+/// Outcome of one run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Whether there was anything to do.
+    /// True if there was work.
     pub(crate) worked: bool,
-    /// When there is more to do; at once if this is zero. None: the task runs when something else asks for it, the leader's
-    /// with its next poll.
+    /// Time until the next run; zero: at once. None: the task runs on request, the leader's with its next poll.
     pub(crate) next: Option<Duration>,
 }
 
 impl Outcome {
-    /// There is more to do at once, or nothing until a poll says so.
+    /// Runs again at once, or on the next request.
     pub(crate) fn more(more: bool) -> Self {
-        let next = if more { Duration::ZERO } else { UNASKED };
+        let next = if more { Duration::ZERO } else { UNREQUESTED };
         Self {
             worked: more,
             next: Some(next),
@@ -73,20 +72,20 @@ impl TaskList {
         Self { entries, timeout }
     }
 
-    /// Adds a task behind the others; it is due when it is asked for.
+    /// Appends a task; it runs on request.
     pub(crate) fn add(&mut self, by: Ran, task: impl Task + 'static) {
         let task = Box::new(task);
         let due = None;
         self.entries.push(Entry { by, task, due });
     }
 
-    /// When the next task of all workers is due.
+    /// Time of the next task that every worker runs.
     pub(crate) fn next_of_all(&self) -> Option<Instant> {
         let of_all = self.entries.iter().filter(|entry| entry.by == Ran::ByAll);
         of_all.filter_map(|entry| entry.due).min()
     }
 
-    /// Whether a task is due now.
+    /// True if a task is due now.
     pub(crate) fn is_due(&self) -> bool {
         let now = Instant::now();
         self.entries.iter().any(|entry| entry.is_due(now))
@@ -101,12 +100,12 @@ impl TaskList {
         }
     }
 
-    /// The leader's tasks are due that a poll asked for, and those that set no time.
-    pub(crate) fn expect_leader_tasks(&mut self, asked: &[String]) {
+    /// Makes the leader's tasks due that a poll requested, and those without a time.
+    pub(crate) fn expect_leader_tasks(&mut self, requested: &[String]) {
         let now = Instant::now();
         for entry in &mut self.entries {
-            let is_asked = asked.iter().any(|name| name == entry.task.name());
-            if entry.by == Ran::ByLeader && (is_asked || entry.due.is_none()) {
+            let is_requested = requested.iter().any(|name| name == entry.task.name());
+            if entry.by == Ran::ByLeader && (is_requested || entry.due.is_none()) {
                 entry.due = Some(entry.due.map_or(now, |due| due.min(now)));
             }
         }
@@ -168,7 +167,7 @@ mod tests {
         }
     }
 
-    /// How often a task is run that five polls of the leader ask for.
+    /// Number of runs of a task that five polls of the leader request.
     async fn runs(by: Ran, asks: Ran, next: Option<Duration>, polled: &[String]) -> usize {
         let runs = Arc::new(AtomicUsize::new(0));
         let mut tasks = TaskList::new(Duration::from_secs(1));
@@ -190,14 +189,17 @@ mod tests {
         assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, at_once, &[]).await, 5);
         let other = ["other".to_owned()];
         assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, minute, &other).await, 1);
-        let asked = ["counted".to_owned()];
-        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, minute, &asked).await, 5);
+        let requested = ["counted".to_owned()];
+        assert_eq!(
+            runs(Ran::ByLeader, Ran::ByLeader, minute, &requested).await,
+            5
+        );
     }
 
     #[tokio::test]
     async fn only_the_leader_runs_its_tasks() {
         assert_eq!(runs(Ran::ByLeader, Ran::ByAll, None, &[]).await, 0);
-        // Nobody has asked for it.
+        // Not requested.
         assert_eq!(runs(Ran::ByAll, Ran::ByLeader, None, &[]).await, 0);
     }
 }

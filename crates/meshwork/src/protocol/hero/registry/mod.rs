@@ -33,9 +33,9 @@ const REFRESH: Duration = PRESENT_FOR.checked_div(3).expect("3 is not 0");
 const LOOK: Duration = Duration::from_secs(1);
 /// A change of this part of all slots is said at once.
 const MUCH: f64 = 0.5;
-/// How long a call may take: longer than a server is asked again that takes none for now, so that it is told why.
+/// Timeout of a call: longer than the retries of an overloaded server, so that its error is reported.
 const CALL: Duration = Duration::from_secs(4);
-/// How long the first registration is repeated while the server is away.
+/// Longest time for which the first registration is repeated while the server is away.
 const REPEAT_FOR: Duration = Duration::from_secs(10);
 
 /// A worker's names, and what does not change of what it says.
@@ -51,7 +51,7 @@ pub(super) struct Present {
     slots: usize,
     /// In milliseconds since 1970, by the server's clock.
     started: u64,
-    /// Whether the worker takes no more jobs.
+    /// True if the worker claims no more jobs.
     quiet: AtomicBool,
 }
 

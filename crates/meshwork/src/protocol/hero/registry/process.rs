@@ -2,14 +2,14 @@
 
 use rustix::process::{Pid, test_kill_process};
 
-/// A process, as far as it can be told from others.
+/// Identity of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
     pub(super) hostname: String,
-    /// When it was started, in the kernel's own count: a pid is given out again, both together are not.
+    /// Start time, in the kernel's ticks: pids are reused, pid and start time together are not.
     pub(super) started: Option<u64>,
-    /// Where pids are counted: the boot of a kernel and a namespace of it. Hosts may be called alike.
+    /// Namespace of the pid: the boot of a kernel and its pid namespace. Hosts may share a name.
     pub(super) counted_in: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Process {
         }
     }
 
-    /// Whether it ran where this process runs, and runs no more. What cannot be told is not gone.
+    /// True if it ran in this process's pid namespace and has ended. False if unknown.
     pub(super) fn is_gone(&self, own: &Self) -> bool {
         let same_host = match (&self.counted_in, &own.counted_in) {
             (Some(there), Some(here)) => there == here,
@@ -56,13 +56,13 @@ impl Process {
     }
 }
 
-/// What the system tells of a pid.
+/// State of a pid.
 enum State {
     /// Started at so many clock ticks since the boot. A process that is stopped runs.
     Runs {
         started: u64,
     },
-    /// It ended, and its parent has not asked about it yet.
+    /// It has ended, and its parent has not reaped it yet.
     Ended,
     Unknown,
 }
@@ -83,7 +83,7 @@ impl State {
     }
 }
 
-/// When a process that runs was started, in clock ticks since the boot, where the system tells it.
+/// Start time of a running process, in clock ticks since the boot, if known.
 fn started(pid: u32) -> Option<u64> {
     match State::of(pid) {
         State::Runs { started } => Some(started),
@@ -95,7 +95,7 @@ fn counted_in() -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
     let counted_in = format!("{} {}", boot.trim(), namespace.display());
-    // The times at which processes started are told by the reader's clock, which may be set apart.
+    // Start times use the reader's time namespace, which may be shifted.
     match std::fs::read_link("/proc/self/ns/time") {
         Ok(time) => Some(format!("{counted_in} {}", time.display())),
         Err(_) => Some(counted_in),
@@ -176,7 +176,7 @@ mod tests {
         // A host of that name is enough to take a name over, but not to take jobs.
         assert!(!of_another_make.is_dead(&own));
         assert_eq!(gone.is_dead(&own), own.counted_in.is_some());
-        // Hosts called alike are told apart by their kernels.
+        // Hosts with the same name differ by kernel.
         let twin = Process {
             counted_in: Some("another boot".to_owned()),
             ..gone

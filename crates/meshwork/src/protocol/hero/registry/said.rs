@@ -1,10 +1,10 @@
-//! What a worker says of itself under its presence key: Hero's JSON, and fields of our own beside it.
+//! Registration record of a worker: Hero's JSON and further fields.
 
 use serde::{Deserialize, Serialize};
 
 use super::process::Process;
 
-/// What our workers write.
+/// The record as native workers write it.
 #[derive(Debug, Serialize)]
 pub(super) struct Said<'a> {
     pub(super) pid: u32,
@@ -18,9 +18,9 @@ pub(super) struct Said<'a> {
     pub(super) incarnation: &'a str,
     pub(super) in_flight: usize,
     pub(super) slots: usize,
-    /// Whether it takes no more jobs.
+    /// True if it claims no more jobs.
     pub(super) quiet: bool,
-    /// Whether jobs can be sent to it by its name.
+    /// True if jobs can be pinned to it by name.
     pub(super) named: bool,
     pub(super) pid_started: Option<u64>,
     pub(super) pid_counted_in: Option<&'a str>,
@@ -31,17 +31,17 @@ pub(super) fn mark(incarnation: &str) -> String {
     format!("\"incarnation\":\"{incarnation}\"")
 }
 
-/// A live worker, as its presence tells it. Workers of another make say less.
+/// A live worker, from its registration. Foreign workers leave fields empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct WorkerInfo {
-    /// What it runs.
+    /// Its script type.
     pub script_type: String,
     /// The group it belongs to.
     pub group: String,
     /// Its name in the group; one made up if it has none.
     pub instance: String,
-    /// Whether jobs can be sent to it by that name.
+    /// True if jobs can be pinned to it by that name.
     pub named: bool,
     /// Its process.
     pub pid: Option<u32>,
@@ -51,17 +51,17 @@ pub struct WorkerInfo {
     pub started_at: Option<String>,
     /// The release it is of.
     pub version: Option<String>,
-    /// What it says it can do.
+    /// Its capabilities.
     pub capabilities: Vec<String>,
     /// ISO 8601, as written.
     pub last_heartbeat: Option<String>,
     /// Its name with the incarnation, as in the records of its jobs.
     pub worker: Option<String>,
-    /// How many jobs it held when it last said so.
+    /// Jobs in flight at its last heartbeat.
     pub in_flight: Option<usize>,
-    /// How many it runs at once.
+    /// Its concurrency.
     pub slots: Option<usize>,
-    /// Whether it takes no more jobs, and finishes those that run.
+    /// True if it claims no more jobs, and finishes the running ones.
     pub quiet: bool,
     #[serde(skip)]
     pid_started: Option<u64>,
@@ -138,7 +138,7 @@ impl WorkerInfo {
         self.worker.as_deref().filter(|_| is_dead)
     }
 
-    /// How much of it is in use, if it says so.
+    /// Its used share of slots, if known.
     pub(super) fn load(&self) -> Option<f64> {
         let (in_flight, slots) = (self.in_flight?, self.slots?);
         (slots > 0).then(|| in_flight as f64 / slots as f64)

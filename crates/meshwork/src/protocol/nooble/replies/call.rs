@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{END, Error, MAX_CALLS, Replies, Told, Waits, give_up};
+use super::{CallAnswer, END, Error, MAX_CALLS, Replies, Waits, give_up};
 
 /// One call that waits. When this is dropped its id is free again, and an answer that comes later has an end.
 pub(in crate::protocol::nooble) struct Call<'a> {
@@ -21,10 +21,10 @@ pub(in crate::protocol::nooble) struct Call<'a> {
     open: bool,
 }
 
-/// How its answer comes.
+/// Source of a call's answer.
 enum Comes {
     /// From who reads the lists of many calls.
-    Told(oneshot::Receiver<Told>),
+    Shared(oneshot::Receiver<CallAnswer>),
     /// On a list of its own.
     Own,
 }
@@ -52,8 +52,8 @@ impl Replies {
         let (waits, comes) = match own {
             true => (Waits::Own(list.clone()), Comes::Own),
             false => {
-                let (tells, told) = oneshot::channel();
-                (Waits::Told(Some(tells)), Comes::Told(told))
+                let (sender, receiver) = oneshot::channel();
+                (Waits::Shared(Some(sender)), Comes::Shared(receiver))
             }
         };
         entry.insert(waits);
@@ -73,21 +73,21 @@ impl Call<'_> {
     pub(in crate::protocol::nooble) async fn answer(
         mut self,
         wait: Duration,
-    ) -> Result<Option<Told>, Error> {
-        let Comes::Told(told) = &mut self.comes else {
+    ) -> Result<Option<CallAnswer>, Error> {
+        let Comes::Shared(receiver) = &mut self.comes else {
             return Box::pin(self.own_answer(wait)).await;
         };
-        match tokio::time::timeout(wait, told).await {
-            Ok(Ok(told)) => {
+        match tokio::time::timeout(wait, receiver).await {
+            Ok(Ok(answer)) => {
                 self.open = false;
-                Ok(Some(told))
+                Ok(Some(answer))
             }
             Ok(Err(_)) => Err(Error::Closed),
             Err(_) => Ok(None),
         }
     }
 
-    async fn own_answer(mut self, wait: Duration) -> Result<Option<Told>, Error> {
+    async fn own_answer(mut self, wait: Duration) -> Result<Option<CallAnswer>, Error> {
         let place = (self.list.as_str(), self.id);
         let came = self.replies.of_one(self.broker, place, wait);
         let came = self.replies.closed.run_until_cancelled(came).await;
@@ -127,7 +127,7 @@ impl Drop for Call<'_> {
         match self.comes {
             Comes::Own if self.open => drop(self.give_up()),
             // Before its entry is gone: who closes the client finds the one or the other.
-            Comes::Told(_) if self.open => self.replies.miss(std::mem::take(&mut self.list)),
+            Comes::Shared(_) if self.open => self.replies.miss(std::mem::take(&mut self.list)),
             _ => {}
         }
         self.replies.calls().remove(self.id);

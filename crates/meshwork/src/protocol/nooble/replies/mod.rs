@@ -1,8 +1,9 @@
-//! The answers to calls, and who waits for them: one list of a client for all calls of a type ([`reader`] reads them), told
-//! apart by correlation ids; and lists for single calls ([`own`]). A call of either kind is a [`call::Call`], which ends what is left of it.
+//! Answers to calls. All calls of a type share one list of the client ([`reader`] reads them) and differ by
+//! correlation id; other calls have private lists ([`own`]). A call of either kind is a [`call::Call`], which cleans
+//! up at its end.
 //!
-//! A list is named as Nooble4's clients name that of one call, with the id of this process where theirs has the call's:
-//! nobody can tell our calls from theirs.
+//! A list is named as that of one call by Nooble4's clients, with this process's id in place of the call's:
+//! indistinguishable from theirs.
 
 mod call;
 mod own;
@@ -25,46 +26,46 @@ use super::request::{fresh, new_id};
 use super::{ANSWER_WAITS, Error};
 pub(super) use reader::Reader;
 
-/// The most calls of one client under way: beyond, their callers are told so.
+/// Most calls in flight of one client: further calls get an error.
 const MAX_CALLS: usize = 100_000;
-/// The most connections on which calls wait that have lists of their own; the next ones wait for one of these.
+/// Most connections for calls with private lists; further calls wait for one of these.
 const MAX_PARKED: usize = 8;
 /// The most lists of one client: each wait names them all. Calls of further types are answered to the first.
 const MAX_LISTS: usize = 64;
-/// How long it is waited for that lists are forgotten or given up: a command each.
+/// Timeout of the release of lists: one command each.
 const END: Duration = Duration::from_secs(2);
-/// So often a list is given up: each wait of a reader that stops takes one word away.
+/// Number of unblocking messages for a list: each wait of a reader that stops takes one.
 const GIVE_UP_AGAIN: usize = reader::AHEAD + 2;
 
-/// What came for a call: its answer, or why that cannot be read.
-pub(super) type Told = Result<Response, String>;
+/// The answer of a call, or the reason why it is unreadable.
+pub(super) type CallAnswer = Result<Response, String>;
 
-/// Who waits for which answer.
+/// Waiting calls of a client.
 pub(super) struct Replies {
-    /// What the names of the lists have of this client: its service, and an id that no other has.
+    /// The parts of this client in its lists' names: its service and a unique id.
     service: Arc<str>,
     process: String,
-    /// The lists that answers come to.
+    /// The shared lists.
     lists: watch::Sender<Vec<String>>,
     /// The calls under way, by their correlation ids.
     calls: Mutex<HashMap<String, Waits>>,
-    /// A call is under way to its service.
+    /// Notified when a call was sent.
     called: Notify,
-    /// The lists on which an answer may still come that nobody waits for.
+    /// Lists on which an unwanted answer may still come.
     missed: Mutex<HashSet<String>>,
-    /// No call begins any more, and none goes on.
+    /// Cancelled when no call may begin or continue.
     closed: CancellationToken,
-    /// What gives up lists of single calls.
+    /// Tasks that release private lists.
     endings: TaskTracker,
-    /// Connections for lists of single calls.
+    /// Permits of connections for private lists.
     spaces: Semaphore,
     idle: Mutex<Vec<BlockingConn>>,
 }
 
-/// How a call waits.
+/// State of a waiting call.
 enum Waits {
-    /// It is told, if that was not done.
-    Told(Option<oneshot::Sender<Told>>),
+    /// Through a channel; none once the answer was sent.
+    Shared(Option<oneshot::Sender<CallAnswer>>),
     /// On this list of its own.
     Own(String),
 }
@@ -89,7 +90,7 @@ impl Replies {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The list that calls of a type are answered to.
+    /// The shared list for answers of an action type.
     pub(super) fn list(&self, names: &QueueManager, action_type: &str) -> String {
         let mut list = names.response(&self.service, action_type, &self.process, None);
         self.lists.send_if_modified(|lists| {
@@ -106,7 +107,7 @@ impl Replies {
         list
     }
 
-    /// A call is under way to its service: the time for what nobody waits for.
+    /// Notes that a call was sent: the time to remove unwanted answers.
     pub(super) fn called(&self) {
         self.called.notify_one();
     }
@@ -117,24 +118,24 @@ impl Replies {
         }
     }
 
-    /// Hands an answer to who waits for it; what comes too late is dropped.
+    /// Delivers an answer to its waiting call; late answers are dropped.
     fn take(&self, message: &[u8], broker: &Nooble) {
         let dialect = broker.names().dialect();
-        let (id, told) = match reading(|| Response::read(message, dialect, fresh)) {
+        let (id, answer) = match reading(|| Response::read(message, dialect, fresh)) {
             Ok(response) => (response.correlation_id.clone(), Ok(response)),
             Err(why) => match correlation(message) {
                 Some(id) => (id, Err(why)),
                 None => return tracing::warn!(why, "dropped an answer that is none"),
             },
         };
-        // The call stays the only one of this id until its caller has it.
-        let tells = match self.calls().get_mut(&id) {
-            Some(Waits::Told(tells)) => tells.take(),
+        // The correlation id stays reserved until the caller has the answer.
+        let sender = match self.calls().get_mut(&id) {
+            Some(Waits::Shared(sender)) => sender.take(),
             _ => None,
         };
-        match tells {
-            // Who has given up meanwhile takes it no more.
-            Some(tells) => drop(tells.send(told)),
+        match sender {
+            // A caller that has given up drops the receiver.
+            Some(sender) => drop(sender.send(answer)),
             None => tracing::info!(correlation_id = id, "dropped an answer that comes too late"),
         }
     }
@@ -145,8 +146,8 @@ impl Replies {
         let mut some_told = false;
         for waits in self.calls().values_mut() {
             match waits {
-                Waits::Told(tells) => {
-                    *tells = None;
+                Waits::Shared(sender) => {
+                    *sender = None;
                     some_told = true;
                 }
                 Waits::Own(list) => {

@@ -1,5 +1,5 @@
-//! Lists of single calls, as Nooble4's clients have them: they are waited on over connections of which there is a bounded
-//! number, in turns; whoever has none looks now and then. Lists of many calls are not here.
+//! Private lists of single calls, as Nooble4's clients use them. A bounded number of connections wait on them in
+//! rotation; calls without a connection poll.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use meshwork_model::nooble::Response;
 use tokio::sync::SemaphorePermit;
 use tokio::time::Instant;
 
-use super::{Error, Replies, Told, correlation, fresh, reading};
+use super::{CallAnswer, Error, Replies, correlation, fresh, reading};
 
-/// How long one wait for an answer has a connection for itself, while others may wait for it.
+/// Longest wait of one call on a connection while other calls need one.
 const TURN: Duration = Duration::from_secs(1);
 
-/// Who finds no connection free, or no memory, looks again so soon, then after longer and longer: a turn at most.
+/// First pause of a call that finds no connection or no memory; doubles up to [`TURN`].
 const SOON: Duration = Duration::from_millis(16);
 
-/// How long a server that stands still is waited for past the time of a call.
+/// Extra time for a stalled server after a call's timeout.
 const LATE: Duration = Duration::from_secs(2);
 
-/// A connection that one wait has for itself.
+/// A connection reserved by one wait.
 struct Space<'a> {
     blocking: BlockingConn,
     _permit: SemaphorePermit<'a>,
@@ -32,7 +32,7 @@ fn longer(pause: Duration) -> Duration {
     (pause * 2).clamp(SOON, TURN)
 }
 
-/// What is left of a wait; 0 would be for ever.
+/// Remaining time of a wait, at least 1 ms: 0 would wait for ever.
 fn left(until: Instant) -> Duration {
     let left = until.saturating_duration_since(Instant::now());
     left.max(Duration::from_millis(1))
@@ -156,12 +156,12 @@ impl Replies {
         broker: &Nooble,
         (list, id): (&str, &str),
         wait: Duration,
-    ) -> Result<Option<Told>, Error> {
+    ) -> Result<Option<CallAnswer>, Error> {
         let until = Instant::now() + wait;
         let dialect = broker.names().dialect();
         let read = |message: &[u8]| match reading(|| Response::read(message, dialect, fresh)) {
             Err(why) if correlation(message).as_deref() != Some(id) => Err(why),
-            told => Ok(told),
+            answer => Ok(answer),
         };
         let found = async {
             let mut backoff = Backoff::new();
@@ -179,6 +179,6 @@ impl Replies {
             }
         };
         let found = tokio::time::timeout_at(until + LATE, found).await;
-        Ok(found.unwrap_or(Ok(None))?.map(|(_, told)| told))
+        Ok(found.unwrap_or(Ok(None))?.map(|(_, answer)| answer))
     }
 }

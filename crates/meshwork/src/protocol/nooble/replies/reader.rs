@@ -12,14 +12,14 @@ use tokio_util::task::TaskTracker;
 use super::{END, Replies, give_up};
 use crate::worker::waits::Waits;
 
-/// How long one wait for answers lasts: a client that is dropped stops reading after it at the latest.
+/// Longest single wait for answers: a dropped client stops reading within it.
 const SLICE: Duration = Duration::from_secs(2);
-/// Waits under way: what was asked for after a call that is answered at once is there for the next ones.
+/// Pipelined waits: the next one is already queued when an answer comes.
 pub(super) const AHEAD: usize = 4;
-/// When so many of them are over, as many are sent at once.
+/// Number of ended waits after which as many new ones are sent.
 const OVER: usize = 2;
 
-/// Who reads the lists of answers, until this is dropped or ended.
+/// Reader of the shared lists, until dropped or ended.
 pub(in crate::protocol::nooble) struct Reader {
     stop: CancellationToken,
     task: TaskTracker,

@@ -1,8 +1,8 @@
-//! What is told of a move: what went, and what stayed where it was, with the reason.
+//! Report of a move: the moved jobs, and the remaining ones with the reason.
 
 use meshwork_model::bananas::Place;
 
-/// So many jobs that stayed are told one by one; of the rest only the number.
+/// Most remaining jobs listed in a report; of the rest only the number is reported.
 pub const MOST_TOLD: usize = 10_000;
 
 /// A job that stayed where it was.
@@ -10,45 +10,45 @@ pub const MOST_TOLD: usize = 10_000;
 pub struct Left {
     /// Its id, as text.
     pub id: String,
-    /// The key in which it stands.
+    /// The key of its list.
     pub place: String,
     /// Why.
     pub reason: String,
 }
 
-/// How far a move is.
+/// Progress of a move.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// Jobs looked at, each as often as that was needed.
+    /// Checked jobs; a job checked twice counts twice.
     pub looked: usize,
-    /// Those that went to lists, and wait for a worker.
+    /// Moved jobs that wait for a worker.
     pub waiting: usize,
-    /// Those that wait for their time.
+    /// Moved delayed jobs.
     pub scheduled: usize,
-    /// Dead letters.
+    /// Moved dead letters.
     pub dead: usize,
-    /// Entries that were one too many, of jobs that had gone already: they are gone.
+    /// Removed duplicate entries of jobs that had been moved before.
     pub twice: usize,
-    /// Those that stayed, [`MOST_TOLD`] at most.
+    /// Remaining jobs, at most [`MOST_TOLD`].
     pub left: Vec<Left>,
-    /// How many more stayed.
+    /// Number of further remaining jobs.
     pub untold: usize,
 }
 
 impl Moved {
-    /// Jobs that went.
+    /// Number of moved jobs.
     #[must_use]
     pub fn count(&self) -> usize {
         self.waiting + self.scheduled + self.dead
     }
 
-    /// Jobs that stayed.
+    /// Number of remaining jobs.
     #[must_use]
     pub fn stayed(&self) -> usize {
         self.left.len() + self.untold
     }
 
-    /// One more went to such a place.
+    /// Counts a moved job.
     pub(super) fn went(&mut self, place: &Place) {
         match place {
             Place::List(_) => self.waiting += 1,
@@ -57,29 +57,29 @@ impl Moved {
         }
     }
 
-    /// These stayed.
+    /// Adds remaining jobs.
     pub(super) fn leave(&mut self, stayed: Stayed) {
         let room = MOST_TOLD - self.left.len();
-        let over = stayed.told.len().saturating_sub(room);
-        self.left.extend(stayed.told.into_iter().take(room));
+        let over = stayed.listed.len().saturating_sub(room);
+        self.left.extend(stayed.listed.into_iter().take(room));
         self.untold += stayed.untold + over;
     }
 }
 
-/// Those that one look at a place left there.
+/// Jobs that one scan of a list did not move.
 #[derive(Debug, Default)]
 pub(super) struct Stayed {
-    told: Vec<Left>,
+    listed: Vec<Left>,
     untold: usize,
 }
 
 impl Stayed {
     pub(super) fn add(&mut self, id: &[u8], place: &str, reason: impl Into<String>) {
-        if self.told.len() == MOST_TOLD {
+        if self.listed.len() == MOST_TOLD {
             self.untold += 1;
             return;
         }
-        self.told.push(Left {
+        self.listed.push(Left {
             id: String::from_utf8_lossy(id).into_owned(),
             place: place.to_owned(),
             reason: reason.into(),

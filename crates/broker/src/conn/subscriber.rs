@@ -9,7 +9,7 @@ use redis::aio::PubSub;
 use super::{CALL_TIMEOUT, gone, in_time};
 
 /// A connection that subscribes to channels.
-pub struct Ear(Kind);
+pub struct Subscriber(Kind);
 
 /// A published message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ enum Kind {
     Engine(Session),
 }
 
-impl Ear {
+impl Subscriber {
     pub(super) fn server(connection: PubSub) -> Self {
         Self(Kind::Server(connection))
     }
@@ -109,8 +109,8 @@ fn published(push: Reply) -> Option<Heard> {
     }
 }
 
-impl std::fmt::Debug for Ear {
+impl std::fmt::Debug for Subscriber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Ear").finish()
+        f.debug_tuple("Subscriber").finish()
     }
 }
