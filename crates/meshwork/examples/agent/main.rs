@@ -21,33 +21,33 @@ use serde::{Deserialize, Serialize};
 
 use common::{client, option, serve};
 
-/// How long a step may take.
+/// Timeout of a step.
 const STEP: Duration = Duration::from_secs(60);
-/// How long the user waits.
+/// Timeout of the user's call.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How often the agent thinks at most.
+/// Most calls of the model.
 const MOST_TURNS: usize = 10;
 
-/// What the user wants of the agent.
+/// Request of the user.
 #[derive(Serialize, Deserialize)]
 struct Chat {
     message: String,
 }
 
-/// What the agent says.
+/// Reply of the agent.
 #[derive(Serialize, Deserialize)]
 struct Reply {
     text: String,
 }
 
-/// What the agent asks the model: the user's words, and what it found so far.
+/// Prompt of the model: the user's text, and the findings so far.
 #[derive(Serialize, Deserialize)]
 struct Prompt {
     message: String,
     found: Vec<String>,
 }
 
-/// What the model thinks: to search for something more, or to say this.
+/// Decision of the model: search for more, or answer.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Thought {
@@ -55,13 +55,13 @@ enum Thought {
     Say(String),
 }
 
-/// What the agent searches for.
+/// Query of the agent.
 #[derive(Serialize, Deserialize)]
 struct Query {
     query_text: String,
 }
 
-/// What was found.
+/// Findings.
 #[derive(Serialize, Deserialize)]
 struct Found {
     answer: String,

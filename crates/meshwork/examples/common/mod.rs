@@ -1,4 +1,4 @@
-//! What the examples of actions have in common: options, the way to the server, and an end by a signal.
+//! Shared code of the action examples: options, the server's URL, and shutdown by signal.
 
 use std::error::Error;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) fn option(name: &str, default: &str) -> String {
     words.nth(1).unwrap_or_else(|| default.to_owned())
 }
 
-/// Where Redis is.
+/// URL of Redis.
 pub(crate) fn redis() -> String {
     option("--redis", "redis://127.0.0.1")
 }

@@ -14,7 +14,7 @@ use meshwork::protocol::nooble::{ActionContext, Client, Request, Service};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// How long it waits for an answer.
+/// Timeout of an answer.
 const WAIT: Duration = Duration::from_secs(20);
 /// The event of its callbacks.
 const EVENT: &str = "tester.embedding_result";
@@ -27,7 +27,7 @@ struct Asks {
     service: String,
 }
 
-/// What is expected and what came.
+/// Compares the expected and the received value.
 fn same(what: &str, expected: &Value, came: &Value) -> Result<(), Fault> {
     if expected != came {
         return Err(format!("{what}: expected {expected}, and it was {came}").into());
@@ -55,7 +55,7 @@ impl Asks {
         same(verb, &json!(message), &json!(said))
     }
 
-    /// What was given, and who it belongs to.
+    /// Checks the echoed data and ids.
     async fn echo(&self) -> Result<(), Fault> {
         let data = json!({ "n": 7, "text": "ñandú ☃", "list": [1, null] });
         let request = self.request("echo.run", &data)?;

@@ -6,7 +6,7 @@ use meshwork::model::nooble::Data;
 use meshwork::protocol::nooble::{ActionContext, Client, Service};
 use serde::{Deserialize, Serialize};
 
-/// How long what `record.put` writes stays, in seconds.
+/// TTL of records of `record.put`, in seconds.
 const STAYS: u64 = 120;
 
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
 //! A service that answers whatever clients of Nooble4 ask of its demo: `cargo run --release --example demo_service --
-//! --redis URL --name demo --env development --dialect streams`. It ends with Ctrl-C or SIGTERM, when what it has in hand
-//! is answered. The example `demo_client` asks it everything.
+//! --redis URL --name demo --env development --dialect streams`. It shuts down on Ctrl-C or SIGTERM, after answering
+//! the actions in flight. The example `demo_client` calls each of its actions.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 
 use common::{client, option, serve};
 
-/// What is asked of embedding.
+/// Action of the embedding service.
 const EMBED: &str = "embedding.batch_process";
-/// What its answer comes as.
+/// Event of its callback.
 const EMBEDDED: &str = "ingestion.embedding_result";
 /// Texts of one batch.
 const BATCH: usize = 2;
@@ -45,7 +45,7 @@ struct Embedded {
     dimensions: usize,
 }
 
-/// What ingestion wants to know again when the callback comes.
+/// Data that ingestion needs in the callback.
 #[derive(Serialize, Deserialize)]
 struct Remembers {
     document: String,

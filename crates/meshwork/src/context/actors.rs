@@ -10,7 +10,7 @@ use meshwork_model::keys::context::{ActorId, NodeKeys};
 use super::audit::Change;
 use super::{ContextError, Node, PAGE, TRIES};
 
-/// Who changes actors: whoever may write in the node's database.
+/// Author of changes to actors: anybody who may write to the node's database.
 const OWNER: &str = "owner";
 
 /// An actor who has shown his secret key.

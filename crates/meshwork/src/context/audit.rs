@@ -13,9 +13,9 @@ pub struct AuditEntry {
     pub id: String,
     /// When, in seconds since 1970.
     pub at: u32,
-    /// Who did it: `actor 12`, or the program.
+    /// Author: `actor 12`, or the program.
     pub who: String,
-    /// What was done, as `grant`, `create` or `refuse`.
+    /// Action, such as `grant`, `create` or `refuse`.
     pub what: String,
     /// To which key.
     pub object: String,

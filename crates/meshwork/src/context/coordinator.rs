@@ -1,5 +1,6 @@
-//! The coordinator: takes what contexts send, hands it to the transport, takes up what has come, answers, and ends what
-//! took too long. Two of them may serve one context: each message is with one at a time, and each step is made once.
+//! Coordinator: delivers messages of contexts through the transport, processes incoming ones, answers, and ends
+//! expired ones. Several may serve one context: each message has one coordinator at a time, and each step happens
+//! once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +22,9 @@ use super::{
     ContextError, ContextHandle, Delivery, LocalTransport, Node, Origin, Parcel, TRIES, Transport,
 };
 
-/// Who does what a coordinator does, in audit trails.
+/// Author of a coordinator's actions in audit trails.
 const COORDINATOR: &str = "coordinator";
-/// How long a message is with one coordinator: far longer than a delivery takes.
+/// Lease of a message: far longer than a delivery takes.
 const LEASE: Duration = Duration::from_secs(10);
 /// Messages of one step.
 const MOST: usize = 100;
@@ -122,7 +123,7 @@ impl Coordinator {
         }
     }
 
-    /// Serves contexts until it is told to stop. What it has begun it ends. Failures are logged, and tried again.
+    /// Serves contexts until `stop` is cancelled, and completes begun steps. Failures are logged and retried.
     pub async fn run(&self, serves: &Serves, stop: &CancellationToken) {
         let (mut contexts, mut looked) = (Vec::new(), None::<Instant>);
         let (mut backoff, mut watch) = (Backoff::new(), OutboxWatch::new());

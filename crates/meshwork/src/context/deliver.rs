@@ -14,8 +14,8 @@ use super::audit::Change;
 use super::message::{MessageView, after, logs_with};
 use super::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel, TRIES};
 
-/// How long the origin of a message is remembered, in milliseconds: as long as its envelope may be taken (the sender's
-/// clock may be ahead by `SKEW`, and `SKEW` is allowed after the expiry), and an hour.
+/// Retention of a message's origin, in ms: the validity of its envelope (with `SKEW` for the sender's clock and after
+/// the expiry), and 1 h.
 const ORIGIN_FOR_MS: u64 = (limits::MAX_MESSAGE_TIMEOUT as u64 + 2 * SKEW + 3_600) * 1_000;
 
 impl Node {
@@ -54,7 +54,7 @@ impl ContextHandle {
     /// Why a message is not taken: its signature, or what its sender may do here.
     async fn refusal(&self, me: NodeId, parcel: &Parcel) -> Result<Option<String>, ContextError> {
         let message = &parcel.message;
-        // A result that was asked for is expected; any other is a message of an admin.
+        // Requested results are expected; other results are messages of an admin.
         if message.is_result() && self.expects(parcel).await? {
             return Ok(None);
         }
@@ -76,7 +76,7 @@ impl ContextHandle {
         }
     }
 
-    /// Whether a message of this context waits for this result.
+    /// True if a message of this context waits for this result.
     async fn expects(&self, parcel: &Parcel) -> Result<bool, ContextError> {
         let Some(re) = parcel.re else {
             return Ok(false);

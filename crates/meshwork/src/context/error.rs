@@ -1,4 +1,4 @@
-//! Why a call about actors, contexts, runners or messages did not do what it was asked for.
+//! Errors of calls about actors, contexts, runners and messages.
 
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ pub enum ContextError {
     KeyFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: KeyFileFault,
     },
     /// A file with a passphrase cannot be used.
@@ -62,7 +62,7 @@ pub enum ContextError {
     PassphraseFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: KeyFileFault,
     },
     /// No context has this number.
@@ -176,7 +176,7 @@ pub enum ContextError {
 }
 
 impl ContextError {
-    /// Whether a key holds another kind of value than it should: another try meets the same.
+    /// True if a key has the wrong type: a retry fails again.
     pub(super) fn is_of_a_key(&self) -> bool {
         use meshwork_broker::Error as E;
         matches!(
@@ -186,7 +186,7 @@ impl ContextError {
     }
 }
 
-/// What is wrong with a key file, or the file of its passphrase.
+/// Fault of a key file, or of the file with its passphrase.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileFault {

@@ -24,10 +24,10 @@ pub struct MessageView {
     /// Tells it from an earlier one of the same key; 32 hexadecimal digits.
     #[serde(skip)]
     pub nonce: Option<String>,
-    /// Where it came from, if it did.
+    /// Its origin, if it was received.
     #[serde(skip)]
     pub origin: Option<Origin>,
-    /// When the target had stored it, in seconds since 1970.
+    /// Time at which the target stored it, in seconds since 1970.
     #[serde(rename = "mw_stored_at", skip_serializing_if = "Option::is_none")]
     pub stored_at: Option<u32>,
     /// The message that it brings the result of, as `12:101`.
@@ -39,7 +39,7 @@ pub struct MessageView {
     /// The key of the message that brought its result.
     #[serde(rename = "mw_result", skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// When its sender was told that it was taken up, in seconds since 1970.
+    /// Time of its acknowledgement to the sender, in seconds since 1970.
     #[serde(skip)]
     pub acked_at: Option<u32>,
 }
@@ -94,8 +94,7 @@ pub(super) fn logs_with(
     serde_json::to_string(&message.logs).unwrap_or_else(|_| "[]".to_owned())
 }
 
-/// When somebody looks at the timeouts of a message next, in milliseconds since 1970: a second after the first that is
-/// not over.
+/// Time of the next check of a message's timeouts, in milliseconds since 1970: 1 s after the first open one.
 pub(super) fn next_look_ms(message: &Message, now: u32) -> u64 {
     let timeouts = [message.timeout, message.timeout_ack, message.timeout_result];
     let ends = timeouts.map(|timeout| message.created_at.saturating_add(timeout));

@@ -38,7 +38,7 @@ pub use runners::NewRunner;
 pub use send::{MessageJob, NewMessage};
 pub use transport::{Delivery, LocalTransport, Parcel, Transport};
 
-/// How often a change is tried whose record others change meanwhile.
+/// Most attempts of a change whose record changes meanwhile.
 const TRIES: usize = 16;
 /// Keys that one page of a scan looks at.
 const PAGE: usize = 1_000;

@@ -51,7 +51,7 @@ impl Node {
         Ok(u32::try_from(seconds).unwrap_or(u32::MAX))
     }
 
-    /// The name of the node among others; made at random when it is first asked for.
+    /// The name of the node among others; random, created by the first call.
     ///
     /// # Errors
     /// If the server does not take a call.
@@ -82,7 +82,7 @@ impl Node {
         let fields = self.store.hash(Database::Node, NodeKeys.contexts()).await?;
         let mut contexts = Vec::with_capacity(fields.len());
         for (id, word) in fields {
-            // A field that is no number is no context of ours.
+            // Fields that are not numbers are not contexts.
             let Ok(id) = id.parse() else { continue };
             contexts.push(self.handle(id, layout_of(id, &word)?));
         }
@@ -124,7 +124,7 @@ impl Node {
     ///
     /// # Errors
     /// [`ContextError::ContextExists`], [`ContextError::DatabaseInUse`] and [`ContextError::NoDatabase`] with the `id`
-    /// or the layout that was asked for, and if the server does not take a call.
+    /// or the requested layout, and if the server does not take a call.
     pub async fn create_context(
         &self,
         me: &Identity,

@@ -1,4 +1,4 @@
-//! Where a message comes from. Two contexts of one actor both count from 1, so its key alone says nothing elsewhere.
+//! Origin of a message. Two contexts of one actor both count from 1, so a key alone is ambiguous elsewhere.
 
 use std::fmt;
 use std::str::FromStr;

@@ -17,13 +17,13 @@ pub struct NewRunner {
     pub id: Option<RunnerId>,
     /// The types that it runs.
     pub types: Vec<ScriptType>,
-    /// Whether it takes jobs off the queues of its context.
+    /// True if it claims jobs from the queues of its context.
     pub local: bool,
     /// The topic that it listens to; `runner{id}` if absent.
     pub topic: Option<String>,
     /// The key that it signs with.
     pub pubkey: Option<PublicKey>,
-    /// Where it is reached from other nodes.
+    /// Its address for other nodes.
     pub address: Option<Address>,
 }
 

@@ -18,9 +18,9 @@ use super::{ContextError, ContextHandle, Identity, TRIES};
 pub struct NewMessage {
     /// The context that it goes to.
     pub to: ContextId,
-    /// What it is: job, chat or mail.
+    /// Its type: job, chat or mail.
     pub message_type: MessageType,
-    /// How its text is to be read.
+    /// The format of its text.
     pub format: MessageFormat,
     /// The text, at most [`limits::MAX_MESSAGE`] bytes.
     pub text: String,
@@ -32,16 +32,16 @@ pub struct NewMessage {
     pub timeout_ack: u32,
     /// Seconds until it is processed. Default: [`limits::DEFAULT_TIMEOUT_RESULT`].
     pub timeout_result: u32,
-    /// Whether it is signed. Default: yes.
+    /// True for a signed message. Default: true.
     pub signed: bool,
 }
 
 /// A job that a message asks for.
 #[derive(Debug, Clone)]
 pub struct MessageJob {
-    /// What runs it.
+    /// The script type.
     pub script_type: ScriptType,
-    /// What is run.
+    /// The script.
     pub script: String,
     /// Seconds that one run may take; the default of jobs if absent.
     pub timeout: Option<u32>,

@@ -15,7 +15,7 @@ use super::message::{MessageView, logs_with};
 use super::origin::Origin;
 use super::{ContextError, ContextHandle, Transport};
 
-/// Who does what this file does, in audit trails.
+/// Author of these actions in audit trails.
 const COORDINATOR: &str = "coordinator";
 /// Messages of one look.
 const MOST: usize = 100;
@@ -317,7 +317,7 @@ impl ContextHandle {
         Ok(JobKey { caller, id })
     }
 
-    /// Tells the sender that its message was taken up, and notes that he was told.
+    /// Acknowledges a message to its sender, and records the acknowledgement.
     async fn acknowledge(
         &self,
         view: &MessageView,
@@ -427,7 +427,7 @@ impl ContextHandle {
             .is_done())
     }
 
-    /// What became of a message's jobs, in the sender's numbers.
+    /// Results of a message's jobs, with the sender's numbers.
     async fn results(&self, view: &MessageView) -> Result<Vec<ContextJob>, ContextError> {
         let found = self
             .store()

@@ -1,4 +1,4 @@
-//! How messages come from one context to another. Inside a node both are in one store.
+//! Transport of messages between contexts. Inside a node both are in one store.
 
 use futures_util::future::BoxFuture;
 use meshwork_model::context::{Message, MessageEvent, NodeId};
@@ -9,7 +9,7 @@ use super::{ContextError, Node, Origin};
 /// A message on its way.
 #[derive(Debug, Clone)]
 pub struct Parcel {
-    /// Where it comes from: the same however often it is sent.
+    /// Its origin, the same in each attempt.
     pub origin: Origin,
     /// The context that it goes to.
     pub to: ContextId,
@@ -35,7 +35,7 @@ pub enum Delivery {
 
 /// Carries messages between contexts. Each method may be called again with the same arguments.
 pub trait Transport: Send + Sync + 'static {
-    /// Whether it reaches a node.
+    /// True if it reaches a node.
     fn reaches(&self, node: NodeId) -> bool;
 
     /// Brings a message to its target. An error is temporary: the message is delivered again later.

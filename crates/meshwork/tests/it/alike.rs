@@ -18,7 +18,7 @@ use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-/// How long anything may take on a machine that builds at the same time.
+/// Timeout of each step, also on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
 const LEASE: Duration = Duration::from_millis(1_500);
 /// Renewals that are looked at: the shortest interval among them is that of a worker which was not held up.

@@ -7,7 +7,7 @@ use meshwork::model::batch::BatchEnd;
 use meshwork::runner::{Context, handler};
 use meshwork::{BatchState, Client, Error, JobRequest, Worker};
 
-/// Long enough for a busy machine, short enough to be told of a hang.
+/// Timeout: long enough for a busy machine, short enough to detect a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn request<T: serde::Serialize>(handler: &str, payload: &T) -> JobRequest {

@@ -1,5 +1,5 @@
-//! The client on a real Redis and on an embedded engine, without a worker of ours: what it submits, waits
-//! for, stops, follows and reads.
+//! The client on a real Redis and on an embedded engine, without a native worker: what it submits, waits for, stops,
+//! follows and reads.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use meshwork_broker::{Claim, Claimed, Failed, Feeds};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 
-/// Long enough for a busy machine, short enough to be told of a hang.
+/// Timeout: long enough for a busy machine, short enough to detect a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Waits that end at once.
 const MOMENT: Duration = Duration::from_millis(50);

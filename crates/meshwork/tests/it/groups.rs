@@ -12,7 +12,7 @@ use meshwork::runner::{Context, Many};
 use meshwork::{Cancelled, Client, Error, JobRequest, Worker, WorkerHandle};
 use tokio::sync::watch;
 
-/// Long enough for a busy machine, short enough to be told of a hang.
+/// Timeout: long enough for a busy machine, short enough to detect a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A group that waits so long is not handed over before it is full.
 const LONG: Duration = Duration::from_secs(60);

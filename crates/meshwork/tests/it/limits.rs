@@ -1,5 +1,5 @@
-//! Delays, limits, keys, unique names, pause and drain, and many jobs at once, as a program has them: on a real
-//! Redis and on an embedded engine, without a worker of ours.
+//! Delays, limits, keys, unique names, pause and drain, and many jobs at once, as a program has them: on a real Redis
+//! and on an embedded engine, without a native worker.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use meshwork::{
 };
 use meshwork_broker::{Claim, Claimed, Feeds, Finished};
 
-/// Long enough for a busy machine, short enough to be told of a hang.
+/// Timeout: long enough for a busy machine, short enough to detect a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
 const HOUR: Duration = Duration::from_secs(3600);
 

@@ -24,20 +24,19 @@ use tokio::sync::Notify;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Jobs at once.
 const SLOTS: usize = 3;
-/// How long a job is a worker's: far longer than a busy machine keeps a thread waiting. A job that is lost unasked moves
-/// what is to move later.
+/// Lease: far longer than a busy machine delays a thread. A lease lost by accident moves later metrics.
 const LEASE: Duration = Duration::from_secs(3);
 /// More keys than one slice of the search for queues looks at.
 const KEYS: &str = "25000";
 
-/// What does not move while a process lives, and a bound that it is over.
+/// Metrics that are constant in a process, each with a lower bound.
 const CONSTANT: [(&str, f64); 3] = [
     ("process_max_fds", 10.0),
     ("process_start_time_seconds", 1_600_000_000.0),
     ("meshwork_build", 0.0),
 ];
 
-/// Who looks, and what they have seen.
+/// Reader of the metrics, and the values read.
 struct Watcher {
     client: Client,
     bananas: BananasClient,

@@ -13,9 +13,9 @@ use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealCluster, RealSentinels, RealServer};
 use meshwork_test_servers::stalling::Stalling;
 
-/// Long enough for a busy machine, short enough to be told of a hang.
+/// Timeout: long enough for a busy machine, short enough to detect a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How soon after the server's return workers work again: a second or two, and time for a busy machine.
+/// Longest time until workers work again after the server's return: 1 to 2 s, and time for a busy machine.
 const SOON: Duration = Duration::from_secs(15);
 /// Keys that a server has to load, and how long it takes over each, in microseconds: some seconds in all.
 const KEYS: usize = 6000;

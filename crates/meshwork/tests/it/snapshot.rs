@@ -1,4 +1,4 @@
-//! What tells tests what a namespace holds, and what lies outside of it.
+//! Snapshots of the keys inside and outside of a namespace, for tests.
 
 use meshwork::{Client, Target};
 use meshwork_conformance::snapshot::{keys, keys_outside};

@@ -31,12 +31,12 @@ const MAX_CHANGE: usize = 160;
 /// Greatest number of lines with private words and of comments that begin with a question, by folder. Lower a limit
 /// when lines are rewritten; a folder that is not named has none.
 const LIMITS: &[(&str, usize, usize)] = &[
-    ("crates/broker", 38, 7),
+    ("crates/broker", 38, 2),
     ("crates/cli", 349, 259),
     ("crates/conformance", 323, 0),
     ("crates/embedded", 20, 2),
     ("crates/fuzz", 0, 0),
-    ("crates/meshwork", 372, 110),
+    ("crates/meshwork", 330, 2),
     ("crates/model", 36, 0),
     ("crates/scenarios", 117, 0),
     ("crates/test-servers", 0, 0),

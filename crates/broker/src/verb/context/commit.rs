@@ -25,7 +25,7 @@ pub enum Committed {
 }
 
 impl Committed {
-    /// Whether it was done.
+    /// True if the commit was applied.
     #[must_use]
     pub fn is_done(self) -> bool {
         self == Self::Done

@@ -1,6 +1,6 @@
-//! The store of contexts: records of actors, contexts, messages, runners and jobs, and the lists of messages.
-//! Each step is a script, which selects the database of its context: one connection serves all contexts of a server.
-//! What the records say is not looked at here.
+//! The store of contexts: records of actors, contexts, messages, runners and jobs, and the lists of messages. Each
+//! step is a script, which selects the database of its context: one connection serves all contexts of a server. The
+//! content of records is not checked here.
 
 mod acl;
 mod commit;
@@ -19,7 +19,7 @@ use crate::{Broker, Error};
 
 /// The most steps of one [`Commit`]: a message with the most jobs has a record and an element for each.
 pub const MAX_STEPS: usize = 4_000;
-/// How often numbers are drawn where many in a row were taken by others.
+/// Most draws of a number while others are taken.
 const DRAWS: usize = 16;
 
 /// The fields of a record, as records of the model are read from.
@@ -127,7 +127,7 @@ fn glob(text: &str) -> String {
     pattern
 }
 
-/// Whether a server has no such database: the number is too high, or it is a Cluster's.
+/// True if the server lacks the database: the number is too high, or it is a Cluster.
 #[must_use]
 pub fn has_no_database(error: &Error) -> bool {
     let Error::Call { source, .. } = error else {

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// How a key is read.
+/// Kind of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read<'a> {
     /// All fields of a hash.

@@ -1,4 +1,4 @@
-//! Limits of routes, over all workers of ours.
+//! Limits of routes across all native workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::support::{BOUND, Ground, LEASE};
 
-/// What all handlers together do: each holds on until it is let go.
+/// State of all handlers: each blocks until released.
 #[derive(Default)]
 struct Runs {
     now: AtomicUsize,
@@ -169,7 +169,7 @@ async fn a_slot_that_another_worker_frees_is_taken() {
     assert_eq!((most, runs.ended.load(Ordering::SeqCst)), (1, 2));
 }
 
-/// What came to a worker while the route was full goes back, and waits for its turn.
+/// Jobs that reached a worker while the route was full return to the queue.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_route_holds_up_no_other() {
     let Some(ground) = Ground::open().await else {

@@ -1,4 +1,4 @@
-//! What a worker tells of itself to the platform that it runs on.
+//! Health of a worker for its platform.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc};
 use super::support::{BOUND, Ground, LEASE};
 use super::worker::held;
 
-/// As for a platform that asks: it is ready until it is told to stop, though it still runs a job.
+/// A worker is ready until shutdown begins, though a job still runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_monitor_tells_how_it_is() {
     let Some(ground) = Ground::open().await else {

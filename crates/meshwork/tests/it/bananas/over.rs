@@ -1,4 +1,4 @@
-//! Jobs that are taken over as jobs of ours: which of them are not.
+//! Import of Bananas jobs: the ones that are not imported.
 
 use meshwork::Client;
 use meshwork::protocol::bananas::over::Mover;

@@ -1,6 +1,6 @@
-//! What Bananas' own clients and schedulers were seen to write, played to a worker of ours: each job ends, and what is left
-//! of it each of their clients can read. `captured.jsonl` has a line for each scenario that was captured from the real
-//! programs (in Go at commits 53fa752 and 005d22f, in Python and TypeScript at 5bf01cb).
+//! Captured writes of Bananas' own clients and schedulers, replayed to a native worker: each job ends, and their
+//! clients can read its result. `captured.jsonl` has a line for each scenario that was captured from the real programs
+//! (in Go at commits 53fa752 and 005d22f, in Python and TypeScript at 5bf01cb).
 
 use std::collections::HashMap;
 
@@ -60,7 +60,7 @@ async fn play(ground: &Ground, job: &Seen) {
     }
 }
 
-/// How it ended: the end of a run that another one follows is none.
+/// The outcome of the job: the end of a run before a retry is none.
 async fn ended(ground: &Ground, job: &Seen) -> (HashMap<String, String>, String) {
     let key = format!("bananas:result:{}", job.id);
     eventually(&job.scenario, BOUND, async || {

@@ -1,4 +1,4 @@
-//! Results of jobs that end together are told together.
+//! Results of jobs that end together share a call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -85,7 +85,7 @@ async fn jobs_that_end_together_are_told_in_a_few_calls() {
     }
 }
 
-/// What the server refuses spoils nothing that is told with it: those ran once.
+/// A refused result does not affect others of its call: they ran once.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_is_refused_spoils_no_other() {
     let Some(server) = RealServer::redis().start() else {

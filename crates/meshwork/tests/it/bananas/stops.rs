@@ -1,4 +1,4 @@
-//! Stops: what becomes of the runs of a worker that is told to stop.
+//! Shutdown and the runs of a worker.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::support::{BOUND, Ground};
 use super::worker::held;
 
-/// What a worker that is stopped does not end in time goes back, as the next one.
+/// Jobs that do not end in time at shutdown return to the head of the queue.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_stops_hands_back() {
     let Some(ground) = Ground::open().await else {

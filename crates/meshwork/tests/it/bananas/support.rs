@@ -6,7 +6,7 @@ use meshwork::protocol::bananas::{Client, Worker};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{FreshDatabase, Tool, shared};
 
-/// How long anything may take on a machine that builds at the same time.
+/// Timeout of each step, also on a busy machine.
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 /// A lease that tests can wait for.
 pub(crate) const LEASE: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ impl Ground {
         left
     }
 
-    /// How many connections wait for an id in this database.
+    /// Number of connections that wait for an id in this database.
     pub(crate) async fn waiting(&self) -> usize {
         self.connections("blmove").await.len()
     }

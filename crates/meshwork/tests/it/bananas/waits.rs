@@ -20,14 +20,14 @@ fn wait(ground: &Ground, id: &JobId) -> Waiting {
     tokio::spawn(async move { client.wait(&id, BOUND).await })
 }
 
-/// How many connections listen for a job.
+/// Number of connections subscribed to a job.
 async fn listeners(ground: &Ground, id: &JobId) -> usize {
     let channel = format!("bananas:result:notify:{id}");
     let (_, listeners): (String, usize) = ground.say(&["PUBSUB", "NUMSUB", &channel]).await;
     listeners
 }
 
-/// The job is done, as a worker of another make writes it. Nobody is told.
+/// Completes the job as a foreign worker does, without a notification.
 async fn done(ground: &Ground, id: &JobId) {
     let (key, at) = (format!("bananas:result:{id}"), "2026-01-02T03:04:05Z");
     let result = ["HSET", &key, "status", "completed", "completed_at", at];

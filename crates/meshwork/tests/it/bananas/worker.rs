@@ -16,7 +16,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::support::{BOUND, Ground, LEASE};
 
-/// What one handler gives comes back, whichever make of client asked.
+/// A handler's result reaches each variant of client.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_of_each_make_runs() {
     let Some(ground) = Ground::open().await else {
@@ -88,7 +88,7 @@ async fn a_failure_is_tried_again_and_ends_as_a_dead_letter() {
     worker.stop().await;
 }
 
-/// Theirs takes it, and nobody is told.
+/// A foreign worker takes it, and nobody is notified.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_without_a_handler_has_a_result() {
     let Some(ground) = Ground::open().await else {
@@ -147,7 +147,7 @@ async fn a_script_is_a_handler() {
     worker.stop().await;
 }
 
-/// A handler that ends when it is told to.
+/// A handler that ends on a signal.
 pub(crate) fn held(ground: &Ground, started: mpsc::UnboundedSender<()>, go: Arc<Notify>) -> Worker {
     let handler = move |(): (), _: Context| {
         let (started, go) = (started.clone(), Arc::clone(&go));
@@ -188,7 +188,7 @@ async fn the_job_of_a_worker_that_is_gone_comes_back() {
     worker.stop().await;
 }
 
-/// What kills its workers is a dead letter in the end.
+/// A job that kills its workers becomes a dead letter.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_lost_too_many_workers_is_dead() {
     let Some(ground) = Ground::open().await else {

@@ -204,7 +204,7 @@ async fn a_key_that_is_taken_is_replaced_and_the_result_speaks_of_the_senders() 
     }
 }
 
-/// What the log of a message says last.
+/// The last entry of a message's log.
 async fn last_log(world: &World, key: MessageKey) -> (MessageStatus, String) {
     let view = world
         .context(7)

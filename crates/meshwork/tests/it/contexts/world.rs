@@ -15,7 +15,7 @@ use meshwork_model::keys::context::{ContextId, MessageKey};
 use meshwork_model::keys::hero::Hero;
 use meshwork_test_servers::servers::RealServer;
 
-/// Where the clock stands at first, in milliseconds since 1970.
+/// Start of the clock, in milliseconds since 1970.
 const START: u64 = 1_700_000_000_000;
 /// Longer than the lease of what a coordinator has taken.
 pub(super) const LEASE_MS: u64 = 10_001;
@@ -163,7 +163,7 @@ impl World {
     }
 }
 
-/// How a delivery fails.
+/// Kind of a delivery's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fails {
     Before,

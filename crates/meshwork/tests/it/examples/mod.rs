@@ -1,4 +1,4 @@
-//! Where the examples are, for tests that run them.
+//! Paths of the examples, for tests that run them.
 
 use std::path::PathBuf;
 

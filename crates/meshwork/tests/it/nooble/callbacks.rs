@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::support::{BOUND, Ground, LEASE, PAUSE};
 
-/// What callbacks said: the data or the error, and what was remembered.
+/// Received callbacks: the data or the error, and the remembered data.
 type Heard = Arc<Mutex<Vec<(Result<Value, String>, Value)>>>;
 
 /// The service `tester`, which listens for `tester.done`.

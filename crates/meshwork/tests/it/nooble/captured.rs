@@ -1,5 +1,5 @@
-//! What Nooble4's clients were seen to send is answered as its workers were seen to answer; and what our client sends
-//! is what theirs did, byte for byte but for ids and times.
+//! Captured messages of Nooble4: its clients' actions are answered as its workers did, and this client sends the same
+//! bytes as theirs, except ids and times.
 
 use meshwork::model::keys::nooble::Dialect;
 use meshwork::model::nooble::{Action, Fresh};
@@ -42,8 +42,8 @@ pub(crate) fn action(message: &str, dialect: Dialect) -> Action {
     Action::read(message.as_bytes(), dialect, fresh).unwrap()
 }
 
-/// What the captured workers answered, by scenario and in their order; those of lists answer as those of streams,
-/// but that their wire has no place for some ids.
+/// Answers of the captured workers, by scenario and in order. Those of lists are as those of streams, without some
+/// ids.
 fn answers(dialect: Dialect) -> Vec<Captured> {
     let mut all = captured(Dialect::Streams, "worker");
     for one in &mut all {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::support::{BOUND, Ground, LEASE, PAUSE, request};
 
-/// What callbacks said, in their order: who heard it, what, and what was remembered.
+/// Received callbacks in order: the receiver, the data, and the remembered data.
 type Heard = Arc<Mutex<Vec<(&'static str, Value, Value)>>>;
 
 /// A service of `client` that answers the callback `hears` with what it was told, and asks for `asks` then; its first
@@ -108,7 +108,7 @@ async fn a_chain_goes_on_as_long_as_each_asks() {
     chain("tester.third").await;
 }
 
-/// What an answer asks for stands where that stood which it answers.
+/// The record of an answer's callback replaces the one that it answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_goes_on_under_one_name() {
     chain("tester.first").await;

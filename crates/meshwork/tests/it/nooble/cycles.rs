@@ -86,7 +86,7 @@ async fn a_failure_is_an_answer() {
     }
 }
 
-/// What was under way is waited for, and its answer found, also when it came while nobody was there.
+/// A call in flight is awaited, and its answer is found, also when it came during an absence.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_under_way_is_not_asked_again() {
     for ground in Ground::both().await {

@@ -1,4 +1,4 @@
-//! What becomes of a run whose queue is deleted under it: what can be answered is answered once, and the rest is said.
+//! Runs whose queue is deleted: each is answered at most once, and the rest is logged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -111,7 +111,7 @@ async fn a_group_that_is_destroyed_under_a_run() {
     assert_eq!(ground.say::<u8>(&["EXISTS", &list]).await, 0);
 }
 
-/// What a run has in hand of a list stands in a list of its own: deleting the queue takes nothing from it.
+/// The messages in flight of a list have their own list: deleting the queue does not remove them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_that_is_deleted_under_a_run() {
     let Some(ground) = Ground::open(Dialect::Lists).await else {

@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 use super::support::{BOUND, Ground};
 use crate::examples::example;
 
-/// How long it may take until it has ended when it is told to, beyond what it has in hand.
+/// Timeout of the shutdown, beyond the actions in flight.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 fn command(ground: &Ground, name: &str) -> Command {
@@ -79,13 +79,13 @@ async fn the_client_finds_all_answers_as_they_should_be() {
     }
 }
 
-/// How often a call may come at the very moment at which the service ends: then it is handed back, not begun.
+/// Most calls that may arrive in the moment of the shutdown: such a call is released, not started.
 const TRIES: usize = 5;
 
-/// What `XPENDING` tells: how many, the first, the last, and whose.
+/// Reply of `XPENDING`: the number, the first, the last, and the consumers.
 type Pending = (usize, redis::Value, redis::Value, redis::Value);
 
-/// What it has in hand is answered first.
+/// Actions in flight are answered first.
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_ends_the_service_when_its_call_is_answered() {
     for ground in Ground::both().await {

@@ -1,5 +1,5 @@
-//! How a call ends: answered though all connections are in use, refused, dropped by its caller, or with its client; and
-//! that what comes for it later ends too.
+//! Ends of calls: answered although all connections are in use, refused, dropped by the caller, or with the client.
+//! Late answers expire too.
 
 use futures_util::future::join_all;
 use meshwork::model::keys::nooble::{Dialect, QueueManager};
@@ -48,7 +48,7 @@ async fn hangs(ground: &Ground, client: &Client, own_list: bool) -> (Called, Str
     (call, list.to_owned())
 }
 
-/// What a worker of Nooble4 answers now, which gives it no end, has one.
+/// An answer of a Nooble4 worker, which sets no TTL, gets one.
 async fn what_comes_late_ends(ground: &Ground, list: &str) {
     ground.say::<()>(&["LPUSH", list, "late"]).await;
     let ends: i64 = ground.say(&["PTTL", list]).await;

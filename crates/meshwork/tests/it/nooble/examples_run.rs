@@ -6,7 +6,7 @@ use meshwork_test_servers::servers::{Tool, need};
 use super::process::Process;
 use super::support::{BOUND, Ground};
 
-/// What it said that begins so, without that.
+/// Output lines with this prefix, without it.
 fn after(said: &[String], begins: &str) -> Vec<String> {
     let rest = said.iter().filter_map(|line| line.strip_prefix(begins));
     rest.map(str::to_owned).collect()

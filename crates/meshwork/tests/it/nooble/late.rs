@@ -1,5 +1,4 @@
-//! What stands still and wakes: a service in the midst of taking a message that another one has dealt with, and a server
-//! that is waited on for an answer.
+//! Stalls: a service in the midst of taking a message that another one has handled, and a server with a waiting call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -96,7 +95,7 @@ async fn what_comes_when_a_service_has_stopped_is_handed_back() {
     }
 }
 
-/// How many messages of a stream are in a hand.
+/// Number of messages in flight of a stream.
 async fn in_hand(ground: &Ground) -> usize {
     let queue = ground.queue();
     let group = QueueManager::group("demo");
@@ -107,7 +106,7 @@ async fn in_hand(ground: &Ground) -> usize {
 /// So long that a client does something about a server that says nothing, and that it gives up to ask it for that.
 const STANDS_STILL: Duration = Duration::from_secs(16);
 
-/// What was asked of the server before it stood still, and is carried out when it wakes, takes no answer away.
+/// A command sent before the stall and executed after it takes no answer away.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_of_a_server_that_stood_still() {
     tokio::join!(stands_still(Dialect::Streams), stands_still(Dialect::Lists));

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::support::{BOUND, request};
 
-/// Where the answer lies until it comes.
+/// List of the answer until delivery.
 const ASIDE: &str = "aside";
 
 /// A server of its own with a service that only the test plays.
@@ -54,7 +54,7 @@ impl Full {
         self.server.say(words).unwrap()
     }
 
-    /// What is asked of the service.
+    /// The action that the service received.
     async fn asked(&self) -> Value {
         let received: Received = eventually("it is asked", BOUND, async || {
             let taken = self.broker.receive("mw.test", &self.queue, 1).await;

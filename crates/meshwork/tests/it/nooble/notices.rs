@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::support::{BOUND, Ground};
 
-/// What the document service says of a document.
+/// Notification of the document service.
 #[derive(Debug, PartialEq, Deserialize)]
 struct Document {
     id: u32,
@@ -137,7 +137,7 @@ async fn a_connection_that_breaks_is_made_again_and_the_gap_is_told() {
     }
 }
 
-/// Whatever is read when: what is told and what is dropped is all that was said, in its order.
+/// At any reading speed, items and reported gaps cover all notifications, in order.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_reads_too_slowly_knows_how_many_it_missed() {
     let Some(ground) = Ground::both().await.into_iter().next() else {

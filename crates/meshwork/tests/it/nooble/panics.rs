@@ -1,4 +1,4 @@
-//! What panics: a handler before its first step, and what deals with a message.
+//! Panics: in a handler before its first step, and in the reader of a message.
 
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};

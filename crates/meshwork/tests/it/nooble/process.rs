@@ -14,7 +14,7 @@ pub(crate) struct Process {
     lines: Lines<BufReader<ChildStdout>>,
     /// All that it said.
     said: Vec<String>,
-    /// What of it was said while something else was waited for.
+    /// Output received while another line was awaited.
     unheard: Vec<String>,
 }
 

@@ -156,7 +156,7 @@ async fn no_time_is_too_long_or_too_short() {
     }
 }
 
-/// What goes wrong with a script is told as with a function, and nothing is an empty object.
+/// A script's error is reported as a function's, and no result is an empty object.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_is_told_of_as_a_function() {
     for ground in Ground::both().await {

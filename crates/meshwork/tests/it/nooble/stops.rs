@@ -1,4 +1,4 @@
-//! Stops: what a service does with what it runs when it is told to stop.
+//! Shutdown and the runs of a service.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -96,7 +96,7 @@ async fn what_is_handed_back_runs_no_more() {
     }
 }
 
-/// What is in hand is handed back together: one after the other, each would wait for the server.
+/// Actions in flight are released in one call: separate calls would each wait for the server.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_stops_soon_although_the_server_is_gone() {
     const IN_HAND: u32 = 20;

@@ -12,7 +12,7 @@ use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{FreshDatabase, Tool, shared};
 use serde_json::{Value, json};
 
-/// How long anything may take on a machine that builds at the same time.
+/// Timeout of each step, also on a busy machine.
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 /// A lease that tests can wait for.
 pub(crate) const LEASE: Duration = Duration::from_secs(1);
@@ -83,8 +83,8 @@ impl Ground {
         service
     }
 
-    /// What the trace tells of the runs that ended, once there are so many of them; the latest first, but those that end
-    /// at about the same time in either order.
+    /// The trace events of ended runs, once there are `N`; the latest first, but nearly simultaneous ones in any
+    /// order.
     pub(crate) async fn traced<const N: usize>(&self) -> [Traced<'static>; N] {
         let all = async || {
             let entries = self.broker.traced(None, N + 1).await.unwrap();

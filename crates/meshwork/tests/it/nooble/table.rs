@@ -24,7 +24,7 @@ fn with(field: &str, value: Value) -> Value {
     action
 }
 
-/// What comes is a dead letter as it came, with this error; and the service goes on.
+/// The message becomes a dead letter unchanged, with this error; and the service continues.
 async fn is_dead(ground: &Ground, service: ServiceHandle, message: &[u8], error: &str) {
     ground.put(message).await;
     let dead = ground.buried(1).await;
@@ -124,7 +124,7 @@ async fn a_time_beyond_all_times() {
     }
 }
 
-/// Who waits is told, as far as the message says who that is. Theirs says nothing.
+/// The caller gets an error if the message names one. Nooble4's workers send nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_not_valid_is_answered() {
     for ground in Ground::both().await {

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use toy::{DONE, QUEUE, Toy};
 
-/// How long anything may take on a machine that builds at the same time.
+/// Timeout of each step, also on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
 /// The shortest there is, so that the jobs of a killed worker come back soon.
 const LEASE: Duration = Duration::from_millis(300);

@@ -8,7 +8,7 @@ use super::python::need_python;
 use super::support::within;
 use meshwork_test_servers::servers::{Tool, need};
 
-/// What is wrong with a script, and where.
+/// The error of a script, and its position.
 async fn wrong(script_type: &str, script: &[u8]) -> (String, usize, usize) {
     match within(check(script_type, script)).await {
         Err(ScriptError::Syntax {

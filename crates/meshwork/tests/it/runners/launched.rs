@@ -6,7 +6,7 @@ mod python;
 mod python_processes;
 mod support;
 
-/// Whether a launcher stands between the runner and the script.
+/// True if a launcher is between the runner and the script.
 const LAUNCHED: bool = true;
 
 /// The harness has a `main` of its own; this comes before it. In other programs it is `main`'s first line.

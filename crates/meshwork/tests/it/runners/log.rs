@@ -1,4 +1,4 @@
-//! What a run says while it runs: lines as they come, progress, and no secrets.
+//! Output of a run while it runs: lines, progress, and no secrets.
 
 use meshwork::model::outcome::{FailureKind, Report};
 use meshwork::runner::log::{Entry, LogDrain, Stream};

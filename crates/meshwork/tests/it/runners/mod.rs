@@ -11,5 +11,5 @@ mod submit;
 mod support;
 mod trace;
 
-/// Whether a launcher stands between the runner and the script: see `launched.rs`.
+/// True if a launcher is between the runner and the script: see `launched.rs`.
 const LAUNCHED: bool = false;

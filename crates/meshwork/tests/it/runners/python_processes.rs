@@ -101,7 +101,7 @@ fn started(job: Job, limit: Duration) -> (JoinHandle<Report>, StopSignal) {
     (tokio::spawn(async move { runner.run(run).await }), stop)
 }
 
-/// Whether this process still has to be waited for, or is there at all.
+/// True if this process is a zombie or alive.
 fn is_zombie_or_alive(pid: i32) -> bool {
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     waitid(WaitId::Pid(Pid::from_raw(pid).unwrap()), how).is_ok()

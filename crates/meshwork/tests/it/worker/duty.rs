@@ -1,5 +1,4 @@
-//! What one worker at a time does for all, and in which order jobs are taken. Called by the tests of the
-//! worker.
+//! Maintenance, and the order of claims. Called by the tests of the worker.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,8 +19,8 @@ use tokio::time::Instant;
 use super::{PATIENCE, worker};
 use crate::worker_support::{Gate, Scripted, osis, raw};
 
-/// What is late by less than `within` in one of some rounds is not found by looking once a second, which is late by half
-/// a second in the middle; and a machine that does other things is not late each time.
+/// Checks that one of some rounds is late by less than `within`: polling once a second would be late by 0.5 s on
+/// average, and a busy machine is not late each time.
 async fn on_time(within: u64, mut late: impl AsyncFnMut() -> u64) {
     let mut rounds = Vec::new();
     while rounds.len() < 6 {

@@ -11,7 +11,7 @@ use meshwork_conformance::moody::{Mood, Moody};
 use super::{PATIENCE, worker};
 use crate::worker_support::{Scripted, raw};
 
-/// What the calls of control have in them, and those that renew have not.
+/// A mark of control calls that renewals lack.
 const CONTROL: &str = "ctl:type:osis";
 /// A lease so short that a connection that broke is soon missed.
 const SHORT: Duration = Duration::from_millis(300);

@@ -28,7 +28,7 @@ use meshwork::{Cancelled, Client, Error, JobRequest, Worker};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealServer, Tool, shared};
 
-/// Long enough for a busy machine, short enough to be told of a hang.
+/// Timeout: long enough for a busy machine, short enough to detect a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A short lease, so that what it brings back comes soon.
 const SHORT: Duration = Duration::from_millis(400);

@@ -1,4 +1,4 @@
-//! Who is there: names, discovery, targeting. Called by the tests of the worker.
+//! Registration: names, discovery, targeting. Called by the tests of the worker.
 
 use meshwork::model::job::NewJob;
 use meshwork::{Client, Error, JobRequest};

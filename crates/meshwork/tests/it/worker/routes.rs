@@ -1,4 +1,4 @@
-//! Routing keys on jobs of ours: called by the tests of the worker.
+//! Routing keys on native jobs: called by the tests of the worker.
 
 use std::sync::{Arc, Mutex};
 

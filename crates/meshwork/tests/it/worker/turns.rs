@@ -1,4 +1,4 @@
-//! Jobs that run alone, and jobs that are asked to stop: called by the tests of the worker.
+//! Exclusive jobs and cancelled jobs: called by the tests of the worker.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
