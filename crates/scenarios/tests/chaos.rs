@@ -10,7 +10,9 @@
 use std::time::Duration;
 
 use meshwork_scenarios::chaos::fleet::{self, Ground};
-use meshwork_scenarios::chaos::{Plan, Scenario, flows, hostile, limits, play, schedules};
+use meshwork_scenarios::chaos::{
+    Plan, Scenario, flows, hostile, limits, messages, play, schedules,
+};
 use meshwork_test_servers::binary::meshwork_binary;
 use meshwork_test_servers::servers::{Tool, need};
 use tokio::sync::Mutex;
@@ -172,6 +174,27 @@ async fn random_flows_end_as_in_memory_under_kills() {
         progress: |line| println!("{line}"),
     };
     let report = flows::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+}
+
+/// Three hundred job messages between two contexts, and six kills.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_job_message_has_one_result_under_kills() {
+    if need(Tool::Redis).is_none() {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = messages::Plan {
+        binary: meshwork_binary().unwrap(),
+        messages: 300,
+        kills: 6,
+        seed: 20,
+        progress: |line| println!("{line}"),
+    };
+    let report = messages::play(&plan)
         .await
         .unwrap_or_else(|error| panic!("{error}"));
     println!("{report}");

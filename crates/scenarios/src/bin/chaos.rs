@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use meshwork_scenarios::chaos::fleet::{self, Ground};
 use meshwork_scenarios::chaos::{
-    ChaosError, Plan, Scenario, flows, hostile, limits, play, schedules,
+    ChaosError, Plan, Scenario, flows, hostile, limits, messages, play, schedules,
 };
 use meshwork_test_servers::binary::meshwork_binary;
 
@@ -27,12 +27,13 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// all at once, on a redis-server and on the embedded engine: kill -9 and SIGSTOP of workers, of the server or owner
 /// and of submitters, SCRIPT FLUSH, CLIENT KILL, full memory and full disks; nothing may be left in the end. `flows`
 /// runs random flows on both engines, kills workers, submitters and the server, and compares each with its outcome in
-/// memory.
+/// memory. `messages` sends job messages from one context to another, kills the coordinators of both and the workers, and
+/// counts jobs and results.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
-    /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile, flows
-    /// [default: each in turn]
+    /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile, flows,
+    /// messages [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
     /// Number of kills and other faults, in all scenarios together
@@ -44,6 +45,9 @@ struct Arguments {
     /// Random flows of `flows` on each engine
     #[arg(long, default_value_t = 100)]
     dags: usize,
+    /// Messages of `messages`
+    #[arg(long, default_value_t = 1000)]
+    messages: usize,
     /// Engine of `hostile` and `flows`: redis or embedded [default: both]
     #[arg(long, value_parser = hostile::Engine::from_name)]
     engine: Option<hostile::Engine>,
@@ -79,13 +83,20 @@ enum Which {
     Limits,
     Hostile,
     Flows,
+    Messages,
 }
 
 impl Which {
     fn all() -> impl Iterator<Item = Self> {
         let batches = Scenario::ALL.into_iter().map(Self::Batch);
         let fleets = Ground::ALL.into_iter().map(Self::Fleet);
-        let others = [Self::Schedules, Self::Limits, Self::Hostile, Self::Flows];
+        let others = [
+            Self::Schedules,
+            Self::Limits,
+            Self::Hostile,
+            Self::Flows,
+            Self::Messages,
+        ];
         batches.chain(fleets).chain(others)
     }
 
@@ -97,6 +108,7 @@ impl Which {
             Self::Limits => "limits",
             Self::Hostile => "hostile",
             Self::Flows => "flows",
+            Self::Messages => "messages",
         }
     }
 
@@ -170,6 +182,17 @@ impl Which {
                     progress: tell,
                 };
                 let report = flows::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
+            Self::Messages => {
+                let plan = messages::Plan {
+                    binary: plan.binary,
+                    messages: arguments.messages,
+                    kills: plan.kills,
+                    seed: plan.seed,
+                    progress: tell,
+                };
+                let report = messages::play(&plan).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
         }

@@ -12,6 +12,7 @@ pub mod flows;
 mod ground;
 pub mod hostile;
 pub mod limits;
+pub mod messages;
 mod moments;
 mod program;
 pub mod schedules;
