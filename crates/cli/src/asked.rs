@@ -36,6 +36,10 @@ pub(crate) struct Asked {
     /// How long one run may take, in whole seconds, up to 7 days [default: 1800]
     #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
+    /// Within which time a worker has to begin it: 500ms, 10m, 2h, up to ten years; then it ends in error. Counts from
+    /// --at or --delay if it has one; a run after a failure has no such limit [default: none]
+    #[arg(long, value_name = "TIME", value_parser = value::span, allow_hyphen_values = true)]
+    pub(crate) start_timeout: Option<Duration>,
     /// Runs after the first, should it fail
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_RETRIES)))]
@@ -162,6 +166,9 @@ impl Asked {
         }
         if let Some(timeout) = self.timeout {
             request = request.timeout(timeout);
+        }
+        if let Some(timeout) = self.start_timeout {
+            request = request.start_timeout(timeout);
         }
         if let Some(first) = self.backoff {
             request = request.backoff(first);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use meshwork::model::job::Job;
 use meshwork::model::route::Priority;
+use meshwork::model::state::Status;
 use meshwork::model::time;
 use meshwork::model::trace::TraceContext;
 use serde::Serialize;
@@ -75,6 +76,7 @@ pub(crate) struct About<'a> {
     priority: &'a str,
     concurrent: bool,
     run_at: Option<String>,
+    start_by: Option<String>,
     key: Option<&'a str>,
     tags: &'a [String],
     unique: Option<&'a str>,
@@ -85,6 +87,8 @@ pub(crate) struct About<'a> {
     worker: Option<&'a str>,
     queue: Option<&'a str>,
     created_at: &'a str,
+    started_at: Option<String>,
+    ended_at: Option<&'a str>,
     updated_at: &'a str,
 }
 
@@ -104,6 +108,7 @@ impl<'a> From<&'a Job> for About<'a> {
             priority: job.priority.as_deref().unwrap_or(Priority::Normal.as_str()),
             concurrent: job.concurrent,
             run_at: job.run_at_ms.map(time::iso),
+            start_by: start_by(job),
             key: job.key.as_deref(),
             tags: &job.tags,
             unique: job.unique.as_deref(),
@@ -114,6 +119,8 @@ impl<'a> From<&'a Job> for About<'a> {
             worker: job.worker.as_deref(),
             queue: job.queue.as_deref(),
             created_at: &job.created_at,
+            started_at: job.started_ms.map(time::iso),
+            ended_at: ended_at(job),
             updated_at: &job.updated_at,
         }
     }
@@ -159,6 +166,18 @@ pub(crate) fn status_of(job: &Job) -> &str {
         Some(status) => status.as_str(),
         None => &job.status,
     }
+}
+
+/// The time by which a worker has to begin a job that waits.
+fn start_by(job: &Job) -> Option<String> {
+    let open = job.status().is_some_and(|status| !status.is_final());
+    job.start_by_ms.filter(|_| open).map(time::iso)
+}
+
+/// The time at which a job ended: nothing changes its record after that.
+fn ended_at(job: &Job) -> Option<&str> {
+    let ended = job.status().is_some_and(Status::is_final);
+    Some(job.updated_at.as_str()).filter(|at| ended && !at.is_empty())
 }
 
 /// The prerequisites, each with the names of its result.
@@ -212,6 +231,7 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
         ("unique until", until.filter(|_| window.is_none())),
         ("unique for", window.as_deref()),
         ("not before", about.run_at.as_deref()),
+        ("start by", about.start_by.as_deref()),
         ("exclusive", (!about.concurrent).then_some("yes")),
         ("depends on", Some(depends_on(job).as_str())),
         ("on failure", job.on_failure.as_deref()),
@@ -235,6 +255,8 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
         ("queue", about.queue),
         ("old list", job.lock.as_deref()),
         ("created", Some(about.created_at)),
+        ("started", about.started_at.as_deref()),
+        ("ended", about.ended_at),
         ("updated", Some(about.updated_at)),
     ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {

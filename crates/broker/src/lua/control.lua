@@ -89,7 +89,7 @@ if mine then
   local actors = redis.pcall('ZCARD', ACTORS)
   if type(actors) ~= 'number' or actors > types then tasks[#tasks + 1] = 'reclaim_dead' end
   if redis.call('EXISTS', SETTLE) == 1 then tasks[#tasks + 1] = 'settle' end
-  if is_due(WATCH) then tasks[#tasks + 1] = 'watch' end
+  if is_due(WATCH) or is_due(STARTS) then tasks[#tasks + 1] = 'watch' end
   if is_due(BATCHES_OPEN) then tasks[#tasks + 1] = 'tend_batches' end
 end
 return respond({taken, mine and 1 or 0, soonest(now), answer, tasks})

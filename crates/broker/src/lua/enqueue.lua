@@ -10,6 +10,7 @@
 -- Options:   worker: the worker that it is for; presence: key of that worker's registration, and fallback: queue if
 --            that key is missing; after: a prerequisite, may be repeated; on_failure: the effect of its failure;
 --            wait: longest wait for prerequisites in ms; due: when it is to run in ms since 1970, or delay: in ms;
+--            start: longest time in ms until a worker begins it, from its due time if it has one;
 --            key: concurrency key; unique: unique name, policy: keep, refuse or replace, window: its time in ms;
 --            batch: its batch, with member and token: the running job of that batch which enqueues it
 -- Returns per job 'stored', 'exists', 'full', 'draining', 'large BYTES', 'unknown ID' (a missing prerequisite),

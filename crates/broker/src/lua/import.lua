@@ -22,7 +22,7 @@ local function jobs()
     if redis.call('EXISTS', KEYS[k]) == 0 then
       redis.call('HSET', KEYS[k], unpack(ARGV, a + 5, a + 4 + n))
       local has = read(KEYS[k], 'status', 'mw_unique', 'mw_attempt', 'mw_seq', 'mw_waiting', 'mw_expires',
-        'mw_callback')
+        'mw_callback', 'mw_start_by')
       has.created = ARGV[a + 5 + n]
       list_job(id, KEYS[k], has, now, {delayed = ARGV[a + 1], dead = ARGV[a + 2], ended = ARGV[a + 3]})
       event(id, 'import', who)

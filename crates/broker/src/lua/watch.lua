@@ -1,8 +1,9 @@
---- @include legacy_rescue
+--- @include legacy_rescue, expire_starts
 --- @flags allow-oom
 -- Watches jobs to which no other script returns: those with prerequisites, those that a foreign worker may have taken,
 -- and those whose worker may be away. A job that no list holds is pushed again after the age of its type's migration,
 -- and a started one after its timeout too. Jobs of foreign clients whose type does not migrate are only noted as stale.
+-- Also ends jobs whose start timeout is over.
 -- KEYS     none
 -- ARGV[1]  the time in ms, '0' for the server's clock
 -- ARGV[2]  most jobs in one call
@@ -72,4 +73,5 @@ for _, span in ipairs({{'-inf', int(now)}, {int(now + FAR), '+inf'}}) do
     see(id)
   end
 end
+looked = looked + expire_starts(now, most - looked)
 return respond({looked, again})

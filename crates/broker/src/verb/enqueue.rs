@@ -174,9 +174,9 @@ fn options(keys: &Hero, job: &NewJob) -> Vec<(&'static str, String)> {
         Some(When::In(ms)) => options.push(("delay", ms.to_string())),
         None => {}
     }
-    if let Some(key) = &job.key {
-        options.push(("key", key.clone()));
-    }
+    let start = job.start_timeout_ms.map(|ms| ("start", ms.to_string()));
+    let key = job.key.clone().map(|key| ("key", key));
+    options.extend(start.into_iter().chain(key));
     if let Some(unique) = &job.unique {
         options.push(("unique", unique.scoped(script_type.as_str())));
         options.push(("policy", unique.policy.as_str().to_owned()));

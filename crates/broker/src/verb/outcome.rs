@@ -10,7 +10,7 @@ use super::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
 /// Fields for a list of jobs: route and outcome, in a few short fields.
-const SUMMARY: [&str; 37] = [
+const SUMMARY: [&str; 39] = [
     field::FLOW,
     field::ID,
     field::STATUS,
@@ -43,6 +43,8 @@ const SUMMARY: [&str; 37] = [
     field::RUN_AT,
     field::KEY,
     field::TAGS,
+    field::START_BY,
+    field::STARTED,
     field::UNIQUE,
     field::BATCH,
     field::PARENT,

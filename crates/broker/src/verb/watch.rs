@@ -59,6 +59,7 @@ impl Broker {
     /// * A job that such a worker started is pushed again long after its timeout. After [`MAX_LOST`] lost workers it
     ///   becomes a dead letter.
     /// * A job for an instance that is not alive goes to its fallback.
+    /// * A job that no worker began within its start timeout ends in error `timeout`.
     /// * Jobs of foreign clients whose type does not migrate are recorded as stale, and not pushed again unless
     ///   [`Rescue::foreign`] is set.
     ///

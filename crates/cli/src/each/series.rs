@@ -57,6 +57,7 @@ pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String
         exclusive,
         backoff,
         tags,
+        start_timeout,
         ..
     } = asked;
     hash.part(format!("{backoff:?} {priority} {exclusive}"));
@@ -69,6 +70,9 @@ pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String
     hash.part(asked.on_failure.as_str());
     if let Some(timeout) = asked.prerequisite_timeout {
         hash.part(format!("{timeout:?}"));
+    }
+    if let Some(timeout) = start_timeout {
+        hash.part(format!("start {timeout:?}"));
     }
     for tag in tags {
         hash.part(format!("tag {tag}"));
@@ -153,6 +157,7 @@ mod tests {
             retries: 0,
             backoff: None,
             priority: Default::default(),
+            start_timeout: None,
             tags: Vec::new(),
             depends_on: Vec::new(),
             on_failure: Default::default(),

@@ -57,6 +57,7 @@ mod run;
 mod sandbox;
 mod schedule;
 mod secrets;
+mod start_timeout;
 mod tags;
 mod tls;
 mod trace;

@@ -83,6 +83,7 @@ mod settle;
 mod shared_events;
 mod slots;
 mod stale;
+mod start_limits;
 mod states;
 mod stats;
 mod stops;
@@ -173,6 +174,7 @@ pub const GROUPS: &[Group] = &[
     group("rescue", rescue::CASES),
     group("rescue_foreign", rescue_foreign::CASES),
     group("watch", watch::CASES),
+    group("start_limits", start_limits::CASES),
     group("astray", astray::CASES),
     group("adopt", adopt::CASES),
     group("prune", prune::CASES),

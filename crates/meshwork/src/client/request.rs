@@ -159,6 +159,18 @@ impl JobRequest {
         self
     }
 
+    /// Time within which a worker has to begin the job, in whole milliseconds rounded up: 1 ms to ten years. Default: no
+    /// limit. It counts from [`run_at`](Self::run_at) or [`run_in`](Self::run_in), else from the submission, and includes
+    /// waits for other jobs. A job that has begun once has no such limit any more, also if it runs again.
+    ///
+    /// A job whose time is over ends in error `timeout: no worker began it within …`, and is no dead letter. No worker
+    /// claims it then; a worker ends it within about a second. While no worker is alive, it stays open.
+    #[must_use]
+    pub fn start_timeout(mut self, timeout: Duration) -> Self {
+        self.job.start_timeout_ms = Some(millis(timeout));
+        self
+    }
+
     /// Whose job it is, a tenant's say: up to 256 bytes. In a fair queue keys take turns, and a queue can
     /// bound what runs and starts of each key ([`Client::set_queue`](crate::Client::set_queue)).
     #[must_use]

@@ -98,6 +98,9 @@ pub mod field {
     pub const WAITING: &str = "mw_waiting";
     /// Own: time until which the job waits for prerequisites, in milliseconds since 1970; absent without a limit.
     pub const EXPIRES: &str = "mw_expires";
+    /// Own: time by which a worker has to begin the job, in milliseconds since 1970, a blank, the start timeout in
+    /// milliseconds. Absent from the first start on.
+    pub const START_BY: &str = "mw_start_by";
     /// Own: first backoff, in milliseconds.
     pub const BACKOFF: &str = "mw_backoff";
     /// Own: legacy list that also contains the id. The worker that removes the id from that list may run the job.

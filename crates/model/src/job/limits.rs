@@ -31,7 +31,7 @@ pub const MAX_PREREQUISITES: usize = 1000;
 pub const MAX_CHILDREN: u32 = 1000;
 /// Greatest depth of a child. A job without a parent has depth 0. The limit ends jobs that submit themselves.
 pub const MAX_DEPTH: u32 = 8;
-/// Greatest delay of a job, and greatest window of a unique name, in milliseconds (10 years).
+/// Greatest delay and start timeout of a job, and greatest window of a unique name, in milliseconds (10 years).
 pub const MAX_DELAY_MS: u64 = 10 * 366 * 86_400_000;
 /// Greatest length of a concurrency key and of a unique name, in bytes. They are parts of key names.
 pub const MAX_KEY: usize = 256;

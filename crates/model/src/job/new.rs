@@ -51,6 +51,9 @@ pub struct NewJob {
     pub fallback: Option<Fallback>,
     /// First backoff, in milliseconds. Default: the worker's.
     pub backoff_ms: Option<u64>,
+    /// Time within which a worker has to begin the job, in milliseconds, from 1 to [`limits::MAX_DELAY_MS`]; after that it
+    /// fails. It counts from the start time of a delayed job, else from its submission. Default: no limit.
+    pub start_timeout_ms: Option<u64>,
     /// Start time of a delayed job. Default: at once.
     pub when: Option<When>,
     /// Concurrency key, for fair queues and limits: a tenant, for example.
@@ -227,6 +230,7 @@ impl NewJob {
             prerequisite_timeout: None,
             fallback: None,
             backoff_ms: None,
+            start_timeout_ms: None,
             when: None,
             key: None,
             tags: BTreeSet::new(),
@@ -341,7 +345,7 @@ impl NewJob {
             return Err(Invalid::Fallback { id: id() });
         }
         let wish = wish::fault(self.when, self.key.as_deref(), self.unique.as_ref());
-        if let Some(fault) = wish {
+        if let Some(fault) = wish.or_else(|| wish::start_fault(self.start_timeout_ms)) {
             return Err(Invalid::Wish { id: id(), fault });
         }
         match self.backoff_ms {

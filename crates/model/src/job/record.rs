@@ -71,6 +71,8 @@ pub struct Job {
     pub lost: u32,
     /// Number of snoozes.
     pub snoozes: u32,
+    /// Start of the last run, in milliseconds since 1970.
+    pub started_ms: Option<u64>,
     /// Worker of the last claim.
     pub worker: Option<String>,
     /// Queue of the last claim.
@@ -87,6 +89,8 @@ pub struct Job {
     pub on_failure: Option<String>,
     /// Number of prerequisites that have not ended.
     pub waiting: usize,
+    /// Time by which a worker has to begin the job, in milliseconds since 1970. None from the first start on.
+    pub start_by_ms: Option<u64>,
     /// First backoff, in milliseconds.
     pub backoff_ms: Option<u64>,
     /// Legacy list that also contains the id.
@@ -274,7 +278,6 @@ impl Job {
             field::DEAD => self.dead = some_text(value),
             field::RUN_AT => self.run_at_ms = number(value),
             field::KEY => self.key = some_text(value),
-            field::TAGS => self.tags = words(&text(value)),
             field::UNIQUE => self.unique = some_text(value),
             field::PROGRESS => self.progress = some_text(value),
             field::TRACEPARENT => self.traceparent = some_text(value),
@@ -283,16 +286,22 @@ impl Job {
             field::FLOW => self.flow = number(value),
             // Only the export to Bananas needs these.
             field::RECORD | field::PLACES | field::IMPORT => {}
-            _ => self.set_family(name, value),
+            _ => self.set_other(name, value),
         }
     }
 
-    fn set_family(&mut self, name: String, value: Vec<u8>) {
+    fn set_other(&mut self, name: String, value: Vec<u8>) {
         match name.as_str() {
             field::PARENT => self.parent = some_text(value),
             field::DEPTH => self.depth = number(value).unwrap_or_default(),
             field::INPUT_NAMES => {
                 self.input_names = serde_json::from_slice(&value).unwrap_or_default();
+            }
+            field::TAGS => self.tags = words(&text(value)),
+            field::STARTED => self.started_ms = number(value),
+            field::START_BY => {
+                let by = text(value);
+                self.start_by_ms = by.split(' ').next().and_then(|by| by.parse().ok());
             }
             field::CHILDREN => self.children = number(value).unwrap_or_default(),
             field::CALLS => {

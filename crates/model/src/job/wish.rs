@@ -149,6 +149,15 @@ pub(super) fn fault(
     }
 }
 
+/// Returns the fault of a start timeout, if there is one.
+pub(super) fn start_fault(ms: Option<u64>) -> Option<String> {
+    let max = limits::MAX_DELAY_MS;
+    let ms = ms.filter(|ms| !(1..=max).contains(ms))?;
+    Some(format!(
+        "a start timeout of {ms} ms is not possible: give 1 to {max}"
+    ))
+}
+
 /// Returns the fault of a key or a unique name, if there is one.
 pub(crate) fn name_fault(what: &str, name: &str) -> Option<String> {
     let max = limits::MAX_KEY;

@@ -71,6 +71,8 @@ struct StoredJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     backoff_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    start_timeout_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
@@ -217,6 +219,7 @@ impl StoredJob {
                 .collect(),
             log_path: job.log_path.clone(),
             backoff_ms: job.backoff_ms,
+            start_timeout_ms: job.start_timeout_ms,
             key: job.key.clone(),
             tags: job.tags.iter().map(ToString::to_string).collect(),
             unique: job.unique.as_ref().map(StoredUnique::new),
@@ -255,6 +258,7 @@ impl StoredJob {
         job.env_vars = self.env.into();
         job.log_path = self.log_path;
         job.backoff_ms = self.backoff_ms;
+        job.start_timeout_ms = self.start_timeout_ms;
         job.key = self.key;
         let tags = self.tags.iter().map(|tag| tag.parse());
         job.tags = tags

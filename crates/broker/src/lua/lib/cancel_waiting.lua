@@ -1,6 +1,6 @@
 --- @include ending, remove_from_lists
--- Cancels a job that no worker runs.
-local function cancel_waiting(id, key, has, reason, queue, now, by)
+-- Cancels a job that no worker runs. `later` and `kind` are those of fail_job.
+local function cancel_waiting(id, key, has, reason, queue, now, by, later, kind)
   redis.pcall('ZREM', DELAYED, id)
   unqueue(queue, id)
   unlock(has.mw_lock, id)
@@ -10,5 +10,5 @@ local function cancel_waiting(id, key, has, reason, queue, now, by)
   end
   has.mw_queue = has.mw_queue or queue
   has.mw_stop = has.mw_stop or reason
-  fail_job(id, key, has, reason, now, nil, by)
+  fail_job(id, key, has, reason, now, nil, by, later, kind)
 end

@@ -38,7 +38,7 @@ local function claim_slow(id, k, g)
   end
   local waiting, prerequisites = waits(id, key, is, queue, ask.now, legacy)
   looked = looked + prerequisites
-  if waiting or await_second_push(is, id, key, list(k), queue, legacy) then
+  if waiting or await_second_push(is, id, key, list(k), queue, legacy) or fail_late(is, id, key) then
     dropped = dropped + 1
     return
   end
@@ -48,10 +48,7 @@ local function claim_slow(id, k, g)
   lease(id, key, queue, attempt, slot)
   if legacy then redis.call('HSET', key, 'mw_legacy', '1') end
   if is.mw_flow then start_in_flow(is.mw_flow, ask.at) end if marked(is, attempt) then redis.call('HSET', key, 'mw_with', '1') end
-  if is.mw_lock or is.mw_fallback or is.mw_seen or not is.mw_reply then
-    redis.call('HDEL', key, 'mw_lock', 'mw_seen')
-    unwatch(id)
-  end
+  if is.mw_lock or is.mw_fallback or is.mw_seen or is.mw_start_by or not is.mw_reply then note_begun(id, key) end
   if is.mw_unique and string.find(is.mw_unique, '^started ') then unclaim(id, is) end -- others may take the key now
   respond_with(id, queue, attempt, record)
 end

@@ -1,4 +1,4 @@
---- @include claim_fast, old_pushes
+--- @include claim_fast, old_pushes, ending, start_limit
 -- Checks of a claim: may a job be claimed off the list on which its id was found?
 
 -- Defers a job that is `started` without a lease: a worker without leases runs or has left it, and its id was pushed
@@ -22,6 +22,21 @@ end
 local function takeable(is, id, list)
   if is.status ~= '' and not is_dispatched(is.status) then return false end
   return not is.mw_lock or is.mw_lock == list or unlocked(is.mw_lock, id)
+end
+
+-- Fails a job whose time to begin is over. Returns true if it did.
+local function fail_late(is, id, key)
+  local why = is.mw_start_by and too_late(is, ask.now)
+  if not why then return false end
+  fail_job(id, key, is, why, ask.now, nil, '', true, 'timeout')
+  return true
+end
+
+-- Removes the notes of a job that waited: it has begun.
+local function note_begun(id, key)
+  redis.call('HDEL', key, 'mw_lock', 'mw_seen', 'mw_start_by')
+  redis.pcall('ZREM', STARTS, id)
+  unwatch(id)
 end
 
 -- Returns the queue of a job from a legacy list from now on: on that list, foreign workers could take it too.

@@ -21,6 +21,6 @@ local function drop_job(id)
     defer_dependents(id, read(JOB .. id, 'status').status == 'finished')
   end
   redis.call('DEL', JOB .. id, REPLY .. id, OLD_REPLY .. id, LOG .. id)
-  for _, set in ipairs({ENDED, DEAD, DELAYED, TAKEN}) do redis.pcall('ZREM', set, id) end
+  for _, set in ipairs({ENDED, DEAD, DELAYED, TAKEN, STARTS}) do redis.pcall('ZREM', set, id) end
   unwatch(id)
 end

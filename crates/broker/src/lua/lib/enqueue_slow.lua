@@ -36,12 +36,17 @@ local function refused(queue, id, script_type, from)
 end
 
 -- Writes the options of a job into its record.
-local function note_options(key, queue, o, now)
+local function note_options(id, key, queue, o, now)
   o.due = o.due and tonumber(o.due) or (o.delay and now + tonumber(o.delay))
   if o.due then redis.call('HSET', key, 'mw_run_at', int(o.due)) end
   if o.seq then redis.call('HSET', key, 'mw_seq', o.seq) end
+  if o.start then
+    local by = int(math.max(now, o.due or now) + tonumber(o.start))
+    redis.call('HSET', key, 'mw_start_by', by .. ' ' .. o.start)
+    redis.pcall('ZADD', STARTS, by, id)
+  end
   -- Fields that other scripts read only if `mw_with` is set.
-  if o.key or o.due or o.unique or o.batch then redis.call('HSET', key, 'mw_queue', queue, 'mw_with', '1') end
+  if o.key or o.due or o.unique or o.batch or o.start then redis.call('HSET', key, 'mw_queue', queue, 'mw_with', '1') end
 end
 
 -- Queues a job without prerequisites: at once, at its time, or when its key has a free slot.
@@ -68,7 +73,7 @@ local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
     or (o.unique and taken_by(id, o, now, who))
   if no then return no end
   write_record(key, id, script_type, 'dispatched', at, from)
-  note_options(key, queue, o, now)
+  note_options(id, key, queue, o, now)
   -- The queue that the job went to; its route names the worker that it was meant for.
   if o.presence then redis.call('HSET', key, 'mw_queue', queue) end
   if o.presence and not away then redis.call('HSET', key, 'mw_fallback', o.presence .. ' ' .. o.fallback) end

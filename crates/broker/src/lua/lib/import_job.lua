@@ -31,6 +31,8 @@ local function list_job(id, key, has, now, at)
   if at.ended ~= '' then redis.call('ZADD', ENDED, at.ended, id) end
   if final(has.status) then return end
   if has.mw_unique then claim_name(id, has, now) end
+  local by = string.match(has.mw_start_by or '', '^%d+')
+  if by then redis.call('ZADD', STARTS, by, id) end
   local top = tonumber(has.mw_seq or '')
   if top and top > (tonumber(redis.call('GET', SEQ) or '') or 0) then redis.call('SET', SEQ, int(top)) end
   if has.mw_callback and has.mw_waiting then return end

@@ -92,6 +92,7 @@ struct Line {
     retries: Option<u32>,
     /// Seconds.
     backoff: Option<f64>,
+    start_timeout: Option<serde_json::Value>,
     #[serde(default)]
     tags: Vec<String>,
     #[serde(default)]
@@ -351,6 +352,9 @@ impl All {
         if let Some(seconds) = line.backoff {
             request = request.backoff(value::backoff(&seconds.to_string())?);
         }
+        if let Some(time) = &line.start_timeout {
+            request = request.start_timeout(value::span(&plain("start_timeout", time)?)?);
+        }
         for tag in &line.tags {
             request = request.tag(parse(tag)?);
         }
@@ -441,15 +445,21 @@ fn wishes(given: &BTreeMap<String, serde_json::Value>) -> Result<Wishes, String>
         if !NAMES.contains(&name.as_str()) {
             return Err(format!("{name:?} is nothing that a job has"));
         }
-        let text = match value {
-            serde_json::Value::String(text) => text.clone(),
-            serde_json::Value::Number(number) => number.to_string(),
-            serde_json::Value::Null => continue,
-            _ => return Err(format!("{name} is a text")),
-        };
-        words.push(format!("--{}={text}", name.replace('_', "-")));
+        if !value.is_null() {
+            let text = plain(name, value)?;
+            words.push(format!("--{}={text}", name.replace('_', "-")));
+        }
     }
     Wishes::read(&words)
+}
+
+/// A value as it stands on the command line.
+fn plain(name: &str, value: &serde_json::Value) -> Result<String, String> {
+    match value {
+        serde_json::Value::String(text) => Ok(text.clone()),
+        serde_json::Value::Number(number) => Ok(number.to_string()),
+        _ => Err(format!("{name} is a text")),
+    }
 }
 
 fn parse<T: std::str::FromStr<Err: ToString>>(text: &str) -> Result<T, String> {

@@ -25,7 +25,7 @@ use crate::{single, value};
 /// With --jsonl, each line of a file is a job, an object of JSON: script or payload (any JSON, for a handler),
 /// and type, id, group, route, topic, instance, priority, input, env, timeout, retries, backoff, depends_on,
 /// prerequisite_timeout, exclusive, caller, context, key, at, delay, unique, unique_for, unique_until, on_duplicate, debounce,
-/// throttle and tags (an array) as the options of these names. What a line does not say, the command line says for all. All lines are checked
+/// throttle, start_timeout and tags (an array) as the options of these names. What a line does not say, the command line says for all. All lines are checked
 /// before the first job is stored; then each has a line in answer.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Submit {

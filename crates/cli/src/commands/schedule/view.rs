@@ -45,6 +45,7 @@ pub(super) struct JobView<'a> {
     caller: &'a str,
     context: &'a str,
     timeout: u64,
+    start_timeout_ms: Option<u64>,
     retries: u32,
     concurrent: bool,
     key: Option<&'a str>,
@@ -159,6 +160,7 @@ impl<'a> From<&'a NewJob> for JobView<'a> {
             caller: &job.caller_id,
             context: &job.context_id,
             timeout: job.timeout,
+            start_timeout_ms: job.start_timeout_ms,
             retries: job.retries,
             concurrent: job.concurrent,
             key: job.key.as_deref(),
@@ -181,6 +183,8 @@ impl JobView<'_> {
             self.input_bytes.map(|bytes| format!("{bytes} bytes")),
             format!("{} s", self.timeout),
         );
+        let start = self.start_timeout_ms;
+        let start = start.map_or_else(String::new, |ms| format!("{ms} ms"));
         let unique = self.unique.as_ref().map(|it| {
             let (name, until, policy) = (it.name, &it.until, it.on_duplicate);
             format!("{name}, until {until}, on duplicate {policy}")
@@ -198,6 +202,7 @@ impl JobView<'_> {
             ("context", self.context),
             ("environment", &env.join(", ")),
             ("timeout", &timeout),
+            ("start within", &start),
             ("retries", &self.retries.to_string()),
             ("log file", self.log_path.unwrap_or_default()),
         ] {

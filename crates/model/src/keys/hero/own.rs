@@ -302,6 +302,8 @@ impl Hero {
             ("SETTLE", self.settle()),
             // Cancellations that no worker has taken yet, by the time at which they were first seen (a sorted set).
             ("STOPS", self.own("stops")),
+            // Jobs that a worker has to begin by a time (a sorted set, milliseconds).
+            ("STARTS", self.own("starts")),
             // Jobs with a slot, of a queue, or of a queue, a blank and a key (sorted sets by start).
             ("SLOTS", self.own("slots:")),
             // Consumption of rates, of the same (strings).
