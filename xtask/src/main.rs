@@ -1,6 +1,6 @@
 //! The project's chores: everything that a developer or CI runs, as `cargo xtask <chore>`.
 
-#![allow(clippy::print_stderr, reason = "what a chore does is told on stderr")]
+#![allow(clippy::print_stderr, reason = "chores report progress on stderr")]
 
 mod check;
 mod long;

@@ -1,4 +1,4 @@
-//! What is asked for besides the script: the options that `run`, `job submit` and `schedule add` share.
+//! Job options beside the script, shared by `run`, `job enqueue`, `schedule add` and `batch add`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,35 +20,35 @@ use crate::value;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "The job")]
 pub(crate) struct Asked {
-    /// What runs the script; told by its extension otherwise (.rhai is osis, .py is python, .sh and programs are exec, .v is v)
+    /// Type of the script [default: by extension: .rhai osis, .py python, .v v, .sh and programs exec]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) script_type: Option<ScriptType>,
-    /// Only workers of this group
+    /// Run only on workers of this group
     #[arg(long)]
     pub(crate) group: Option<Group>,
     /// Run only on workers with this routing key. `default`: workers without a group
     #[arg(long, value_name = "KEY", conflicts_with = "group")]
     pub(crate) route: Option<RoutingKey>,
-    /// An environment variable of the script; may be given several times. NAME alone takes the value that
-    /// it has here: do so with secrets, since others see the command line. Not for data: at most 64 KiB
+    /// Environment variable of the script; may be given several times. NAME alone takes the value from this
+    /// environment: use it for secrets, since other users see the command line. At most 64 KiB in total
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = value::Env)]
     pub(crate) env: Vec<(String, String)>,
-    /// How long one run may take, in whole seconds, up to 7 days [default: 1800]
+    /// Longest time of one attempt, in whole seconds, up to 7 days [default: 1800]
     #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
-    /// Within which time a worker has to begin it: 500ms, 10m, 2h, up to ten years; then it ends in error. Counts from
+    /// Longest time until a worker begins it: 500ms, 10m, 2h, up to ten years; then it ends in error. Counts from
     /// --at or --delay if it has one; a run after a failure has no such limit [default: none]
     #[arg(long, value_name = "TIME", value_parser = value::span, allow_hyphen_values = true)]
     pub(crate) start_timeout: Option<Duration>,
-    /// Runs after the first, should it fail
+    /// Retries after the first attempt
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_RETRIES)))]
     pub(crate) retries: u32,
-    /// The pause before the first retry, in seconds, up to an hour; it doubles with each further one, up to
-    /// ten minutes [default: 1]
+    /// Backoff before the first retry, in seconds, up to 3600; it doubles with each further retry, up to 600 [default:
+    /// 1]
     #[arg(long, value_name = "S", value_parser = value::backoff, allow_hyphen_values = true)]
     pub(crate) backoff: Option<Duration>,
-    /// How urgent it is: high, normal or low, or 0, 1 or 2
+    /// Priority: high, normal or low, or 0, 1 or 2
     #[arg(
         long,
         value_name = "LEVEL",
@@ -56,14 +56,14 @@ pub(crate) struct Asked {
         allow_hyphen_values = true
     )]
     pub(crate) priority: Priority,
-    /// A label of the job, by which lists find it; may be given several times: up to 10, each 1 to 64 of the characters
-    /// A-Z a-z 0-9 . _ : / -. Jobs that it submits have it too
+    /// Tag of the job, a label for filters; may be given several times, up to 10. A tag has 1 to 64 of the characters
+    /// A-Z a-z 0-9 . _ : / -. Child jobs inherit tags
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<Tag>,
-    /// Not before this job has ended; may be given several times. The script finds its result by the id, or by NAME
+    /// Run only after this job has ended; may be given several times. The script finds its result by the id, or by NAME
     #[arg(long, value_name = "[NAME=]ID", value_parser = value::prerequisite)]
     pub(crate) depends_on: Vec<(Option<String>, JobId)>,
-    /// What it means when a job that it depends on does not finish: fail, or continue
+    /// If a prerequisite fails: fail, or continue
     #[arg(
         long,
         value_name = "WORD",
@@ -71,35 +71,35 @@ pub(crate) struct Asked {
         requires = "depends_on"
     )]
     pub(crate) on_failure: OnFailure,
-    /// How long it waits for the jobs of --depends-on, in whole seconds, up to 7 days; then it ends in error
-    /// [default: no bound]
+    /// Longest wait for the jobs of --depends-on, in whole seconds, up to 7 days; then the job ends in error [default:
+    /// no limit]
     #[arg(long, value_name = "S", value_parser = value::job_timeout, requires = "depends_on",
           allow_hyphen_values = true)]
     pub(crate) prerequisite_timeout: Option<Duration>,
-    /// Alone on its worker: nothing runs beside it
+    /// Run the job alone on its worker, with no other job beside it
     #[arg(long)]
     pub(crate) exclusive: bool,
-    /// Check the script's syntax first; one in Python needs an interpreter here
+    /// Check the script's syntax first; Python scripts need python3 on this host
     #[arg(long)]
     pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) trace: Trace,
 }
 
-/// What `job submit` and `schedule add` can ask for besides.
+/// Further options of `job enqueue` and `schedule add`.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "The job")]
 pub(crate) struct Given {
-    /// Only the worker of this name; the job waits for it
+    /// Run only on the worker with this instance name; the job waits for that worker
     #[arg(long, value_name = "NAME")]
     instance: Option<Instance>,
-    /// Where it goes if that worker is not there: to its group, or to any of its type (group or type)
+    /// If that worker is absent, run on another one of its group (group) or of its type (type) [default: wait]
     #[arg(long, value_name = "WHERE", value_parser = value::fallback, requires = "instance")]
     fallback: Option<Fallback>,
     /// Input for the script: INPUT in Rhai, stdin in others; JSON, the content of a file, or - for stdin. At most 16 MiB
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input: Option<InputArg>,
-    /// Who asks: CALLER_ID of the script
+    /// Caller's id: CALLER_ID of the script
     #[arg(
         long,
         alias = "caller",
@@ -108,7 +108,7 @@ pub(crate) struct Given {
         hide_default_value = true
     )]
     caller_id: String,
-    /// In which context: CONTEXT_ID of the script
+    /// Context's id, as text: CONTEXT_ID of the script
     #[arg(
         long,
         value_name = "TEXT",
@@ -116,14 +116,14 @@ pub(crate) struct Given {
         hide_default_value = true
     )]
     context_id: String,
-    /// A log file on the worker's host, in a folder that the worker allows (its --log-dir); a relative path
-    /// is relative to the first of these
+    /// Log file on the worker's host, in a folder that the worker allows (its --log-dir); a relative path is relative
+    /// to the first of these folders
     #[arg(long, value_name = "FILE")]
     log_path: Option<String>,
 }
 
 impl Given {
-    /// The job with what is given, its script being at `script`.
+    /// Adds these options to a request whose script is at `script`.
     pub(crate) fn add_to(
         self,
         request: JobRequest,
@@ -147,7 +147,7 @@ impl Given {
 }
 
 impl Asked {
-    /// The job, with the script.
+    /// Returns the request for a job that runs the script.
     pub(crate) fn request(&self, script: &Script) -> JobRequest {
         let mut request = JobRequest::new(script.script_type.clone(), script.text.as_str())
             .retries(self.retries)
@@ -185,14 +185,14 @@ impl Asked {
         request
     }
 
-    /// Takes the jobs that it waits for as those of a context.
+    /// Resolves the ids of prerequisites within a context.
     pub(crate) fn enter(&mut self, scope: &Scope) {
         for (_, id) in &mut self.depends_on {
             *id = scope.awaited(id);
         }
     }
 
-    /// The job, after a look at the script if that is asked for.
+    /// Returns the request. Checks the script's syntax first with `--check`.
     pub(crate) async fn checked(&self, script: &Script) -> Result<JobRequest, CommandError> {
         let request = self.request(script);
         if self.check {
@@ -202,7 +202,7 @@ impl Asked {
     }
 }
 
-/// The job, to be run after another one.
+/// Adds a prerequisite, with the optional name of its result.
 pub(crate) fn after(request: JobRequest, (name, id): (Option<String>, JobId)) -> JobRequest {
     match name {
         Some(name) => request.depends_on_as(name, id),

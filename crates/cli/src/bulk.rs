@@ -1,5 +1,4 @@
-//! Changes of many jobs or dead letters: some by their ids, or all that a filter includes, counted before anything is
-//! changed.
+//! Bulk changes of jobs or dead letters: by ids, or all that match a filter. The matches are counted before any change.
 
 use futures_util::StreamExt;
 use meshwork::model::job::Job;
@@ -15,49 +14,49 @@ use crate::out::{Progress, note};
 use crate::select::{self, Select};
 use crate::value;
 
-/// Calls under way at the same time.
+/// Greatest number of calls in flight.
 const AT_ONCE: usize = 64;
-/// Dead letters that a page of them looks at.
+/// Dead letters examined per page.
 const DEAD_PAGE: usize = 1000;
 
-/// Jobs by their ids, or by what they are.
+/// Jobs by their ids or by a filter.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true)
     .args(["ids", "all"]).args(select::OPTIONS))]
 pub(crate) struct Chosen {
-    /// The jobs' ids; or choose with --all or the options below
+    /// Ids of the jobs; or choose with --all or the options below
     #[arg(value_name = "ID", value_parser = value::job_id, conflicts_with = "all",
           conflicts_with_all = select::OPTIONS)]
     pub(crate) ids: Vec<JobId>,
-    /// All of them
+    /// All jobs
     #[arg(long, conflicts_with_all = select::OPTIONS)]
     all: bool,
     #[command(flatten)]
     pub(crate) select: Select,
-    /// Do not ask, where many are chosen
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
-    /// Only list those that are chosen
+    /// List the chosen jobs only, and change nothing
     #[arg(long, conflicts_with = "ids")]
     pub(crate) dry_run: bool,
 }
 
-/// Where the jobs are.
+/// Kind of the jobs: all, or dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     Jobs,
     DeadLetters,
 }
 
-/// A change of jobs, in words.
+/// Change of jobs, in words.
 #[derive(Clone, Copy)]
 pub(crate) struct Verb {
     pub(crate) source: Source,
-    /// As `retry`.
+    /// Infinitive, as `retry`.
     pub(crate) verb: &'static str,
-    /// As `retried`.
+    /// Participle, as `retried`.
     pub(crate) done: &'static str,
-    /// Whether a job that the filter includes can be changed so.
+    /// Returns true if the change applies to a job that matches the filter.
     pub(crate) fits: fn(&Job) -> bool,
 }
 
@@ -77,7 +76,7 @@ impl Source {
     }
 }
 
-/// A walk through all that a filter includes, page by page.
+/// Iterates over all jobs that match a filter, page by page.
 pub(crate) struct Pages<'a> {
     client: &'a Client,
     filter: &'a JobFilter,
@@ -104,7 +103,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// The next page; none at the end.
+    /// Returns the next page; none at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<Job>>, CommandError> {
         Ok(match self.from.take() {
             None => None,
@@ -123,14 +122,14 @@ impl<'a> Pages<'a> {
         })
     }
 
-    /// Whether a search for a text has looked at as many jobs as it may.
+    /// Returns true if a text search has reached its limit of scanned jobs.
     pub(crate) fn is_text_bound(&self) -> bool {
         self.filter.text.is_some() && self.from.is_some() && self.looked_at >= MAX_TEXT_SCAN
     }
 }
 
 impl Chosen {
-    /// Applies `act` to each job. One that is refused does not hold up the others.
+    /// Applies `act` to each job. A refused job does not stop the others.
     pub(crate) async fn run(
         &self,
         context: &mut Context,
@@ -152,7 +151,7 @@ impl Chosen {
         Ok(exit)
     }
 
-    /// Applies `act` to all that are there now and that the options choose.
+    /// Applies `act` to all jobs that exist now and match the options.
     pub(crate) async fn many(
         &self,
         context: &mut Context,
@@ -200,7 +199,7 @@ impl Chosen {
     }
 }
 
-/// The number of those that are chosen. A search for a text that would look at too many changes nothing.
+/// Counts the matching jobs. A text search beyond its limit is refused, and nothing changes.
 async fn count(client: &Client, filter: &JobFilter, verb: Verb) -> Result<usize, CommandError> {
     let (mut count, mut pages) = (0, Pages::new(client, filter, verb.source));
     let mut progress = Progress::scan();

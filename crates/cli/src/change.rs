@@ -1,4 +1,4 @@
-//! Changing jobs: what became of each, a word on stdout and what went wrong on stderr.
+//! Changes of jobs: prints the result of each as one word on stdout, and failures on stderr.
 
 use meshwork::model::name::JobId;
 use meshwork::{Client, Error as MeshworkError};
@@ -9,12 +9,12 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, note};
 
-/// What became of a job.
+/// Result of a change of a job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
-    /// It is as the caller wants it.
+    /// The job has the requested state.
     Done(&'static str),
-    /// It is in no state for that: the word, and what can be done.
+    /// The state of the job does not allow the change: the word to print, and a hint.
     Refused(&'static str, &'static str),
 }
 
@@ -24,7 +24,7 @@ struct Line<'a> {
     result: &'static str,
 }
 
-/// Changes all jobs. One that cannot be changed does not hold up the others.
+/// Changes all jobs. A refused job does not stop the others.
 pub(crate) async fn change(
     context: &mut Context,
     ids: &[JobId],
@@ -39,7 +39,7 @@ pub(crate) async fn change(
     Ok(exit)
 }
 
-/// Says what became of one job.
+/// Prints the result for one job.
 pub(crate) fn tell(
     out: &mut Out,
     id: &str,

@@ -1,4 +1,4 @@
-//! The command line: commands, and the options that all of them share.
+//! Command line: the commands, and their global options.
 
 use std::io::{self, Write};
 
@@ -25,7 +25,7 @@ pub(crate) struct Cli {
     command: Command,
     #[command(flatten)]
     place: Place,
-    /// The first part of every key; on a Redis Cluster in braces, as '{hero}', so that all keys share a slot
+    /// First part of every key; on a Redis Cluster in braces, as '{hero}', so that all keys share a slot
     #[arg(
         long,
         value_name = "NAME",
@@ -38,10 +38,10 @@ pub(crate) struct Cli {
     /// Print JSON
     #[arg(long, global = true, help_heading = "Output")]
     json: bool,
-    /// Say more on stderr; twice for all. RUST_LOG says it in detail
+    /// Log more on stderr; twice: everything. RUST_LOG selects in detail
     #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = "Output")]
     verbose: u8,
-    /// How what is said on stderr is written: as text for people, or a line of JSON each
+    /// Format of the log and of messages on stderr: text, or one line of JSON each
     #[arg(
         long,
         value_name = "FORMAT",
@@ -51,13 +51,13 @@ pub(crate) struct Cli {
         help_heading = "Output"
     )]
     log_format: LogFormat,
-    /// Whether the URL was given where others see it.
+    /// True if the URL was given on the command line, which other users can read.
     #[arg(skip)]
     url_is_visible: bool,
 }
 
 impl Cli {
-    /// Reads the command line. Where it is wrong, or asks for help, that is said, and how the command ends.
+    /// Parses the command line. Prints errors and help, and returns the exit code for them.
     pub(crate) fn read() -> Result<Self, Exit> {
         let line = CommandLine::read(std::env::args_os().collect());
         let command = protocol::with_option(with_environment(Self::command()));
@@ -70,7 +70,7 @@ impl Cli {
         read.map_err(|said| tell(&said, &line, &command))
     }
 
-    /// Sets up what is said about the work itself.
+    /// Starts the log.
     pub(crate) fn log(&self) -> Logging {
         let tells_failures = self.command.tells_failures();
         logging::start(self.log_format, self.verbose, tells_failures)
@@ -97,7 +97,7 @@ impl Cli {
 
 /// Prints an error on stderr. Returns the exit code.
 pub(crate) fn report(error: &CommandError) -> Exit {
-    // The reader left on purpose, as `head` does.
+    // The reader closed stdout on purpose, as `head` does.
     if error.exit != Exit::NO_READER {
         note(format_args!("error: {error}"));
         if let Some(hint) = error.hint() {
@@ -107,7 +107,7 @@ pub(crate) fn report(error: &CommandError) -> Exit {
     error.exit
 }
 
-/// Prints what clap says: help on stdout, of which it is to be known whether it could be written, or what is wrong.
+/// Prints clap's text: help on stdout, whose write errors are reported, or an error on stderr.
 fn tell(said: &clap::Error, line: &CommandLine, command: &clap::Command) -> Exit {
     let printed = match &line.renamed {
         None => said.print(),
@@ -131,8 +131,8 @@ fn tell(said: &clap::Error, line: &CommandLine, command: &clap::Command) -> Exit
     }
 }
 
-/// An environment variable that is empty counts as one that is not set: `${NAME:-}` in a file of compose makes such.
-/// One that was taken out of the environment, since it holds a secret, counts as set; no help shows it.
+/// Treats an empty environment variable as unset: `${NAME:-}` in a compose file makes such. A secret that was removed
+/// from the environment counts as set, and help does not show it.
 fn with_environment(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let secret = arg.get_env().and_then(environment::secret);
@@ -148,7 +148,7 @@ fn with_environment(command: clap::Command) -> clap::Command {
     command.mut_subcommands(with_environment)
 }
 
-/// Where the value of a global option comes from, whichever command it stands behind.
+/// Returns the source of a global option's value, before or after the subcommand.
 fn source_of(matches: &clap::ArgMatches, option: &str) -> Option<ValueSource> {
     let behind = matches
         .subcommand()

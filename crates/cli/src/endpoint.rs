@@ -1,5 +1,5 @@
-//! The HTTP endpoint of a process: `/metrics`, `/healthz` and `/readyz`. It has no secrets to keep and no login: who
-//! may reach it, the address says.
+//! HTTP endpoint of a process: `/metrics`, `/healthz` and `/readyz`. It has no secrets and no login; the address limits
+//! access.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::http::guard::Limits;
 use crate::http::{BindError, Bounds, Listener};
 
-/// A few scrapers and the checks of a platform; a connection that lasts longer is of none of them.
+/// Limits for a few scrapers and the checks of a platform.
 const BOUNDS: Bounds = Bounds {
     connections: Limits {
         total: 64,
@@ -30,18 +30,18 @@ const BOUNDS: Bounds = Bounds {
     grace: Duration::ZERO,
 };
 
-/// An address that is taken.
+/// A bound address.
 #[derive(Debug)]
 pub(crate) struct Endpoint(Listener);
 
-/// An endpoint that serves, until this is dropped.
+/// A running endpoint; stopped on drop.
 #[derive(Debug)]
 pub(crate) struct Served {
     address: SocketAddr,
     task: AbortOnDropHandle<()>,
 }
 
-/// What is told.
+/// Sources of the responses.
 #[derive(Debug)]
 struct Told {
     metrics: Metrics,
@@ -49,7 +49,7 @@ struct Told {
 }
 
 impl Endpoint {
-    /// Takes an address, if there is one.
+    /// Binds an address, if there is one.
     pub(crate) async fn bind(address: Option<SocketAddr>) -> Result<Option<Self>, BindError> {
         match address {
             Some(address) => Ok(Some(Self(Listener::bind(address, "metrics").await?))),
@@ -57,8 +57,7 @@ impl Endpoint {
         }
     }
 
-    /// Serves from now on. Without a worker, a process is healthy while it answers, and ready while the store
-    /// does.
+    /// Starts to serve. Without a worker, a process is healthy while it answers, and ready while the store answers.
     pub(crate) fn serve(self, metrics: Metrics, monitor: Option<Monitor>) -> Served {
         let router = Router::new()
             .route("/metrics", get(page))
@@ -75,14 +74,14 @@ impl Endpoint {
 }
 
 impl Served {
-    /// Where the metrics are.
+    /// URL of the metrics.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
 
-    /// Goes on until the process is told to end.
+    /// Serves until the process ends.
     pub(crate) async fn forever(self) {
-        // It ends only if it panics, and then it has said so.
+        // The task ends only with a panic, which was logged.
         let _ = self.task.await;
     }
 }

@@ -1,7 +1,6 @@
-//! The secrets of this process's environment, kept from the scripts that it runs. The system shows the
-//! environment that a program was started with for as long as the program runs, whatever becomes of it in memory;
-//! so a process that was started with secrets starts itself anew without them (the pid stays), and hands them
-//! over in a file without a name.
+//! Secrets of the environment, hidden from scripts. `/proc/PID/environ` shows the original environment as long as the
+//! program runs. A process that was started with secrets therefore executes itself again without them (same pid), and
+//! passes them on in an anonymous file.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,15 +20,16 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::out::note;
 
-/// Names the pid and the descriptor of a handover. A process that inherits it has another pid.
+/// Variable with the pid and the descriptor of a handover. A child that inherits the variable has another pid, and
+/// ignores it.
 const HANDOVER: &str = "MESHWORK_HANDOVER";
-/// What the file without a name is called where descriptors are listed.
+/// Name of the anonymous file in lists of descriptors.
 const FILE: &str = "meshwork-environment";
-/// This program, also when its file was replaced or removed since it started.
+/// Path of this program, valid also after its file was replaced or removed.
 const PROGRAM: &str = "/proc/self/exe";
-/// The kernel's name for the process; that of a program that starts itself anew would be `exe`.
+/// Name of the process in the kernel; it would be `exe` after the restart.
 const NAME: &std::ffi::CStr = c"meshwork";
-/// Variables that hold a secret, although their names do not say it.
+/// Secret variables whose names do not show it.
 const SECRET: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_HEADERS",
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
@@ -37,28 +37,28 @@ const SECRET: [&str; 2] = [
 
 type Variables = BTreeMap<OsString, OsString>;
 
-/// The secrets that the environment held.
+/// Secrets that were removed from the environment.
 static SECRETS: OnceLock<Variables> = OnceLock::new();
 
-/// The value of an environment variable, also of one that holds a secret.
+/// Returns the value of an environment variable, including removed secrets.
 pub(crate) fn var_os(name: impl AsRef<OsStr>) -> Option<OsString> {
     secret(name.as_ref())
         .map(OsStr::to_owned)
         .or_else(|| env::var_os(name))
 }
 
-/// As [`var_os`], if it is text.
+/// Same as [`var_os`], if the value is text.
 pub(crate) fn var(name: &str) -> Option<String> {
     var_os(name)?.into_string().ok()
 }
 
-/// The value of a variable that was taken out of the environment.
+/// Returns the value of a secret that was removed from the environment.
 pub(crate) fn secret(name: &OsStr) -> Option<&'static OsStr> {
     SECRETS.get()?.get(name).map(OsString::as_os_str)
 }
 
-/// Keeps other processes of the same user from reading this one, and takes the secrets out of its environment. To be
-/// called before threads are started and descriptors opened.
+/// Denies other processes of the same user access to this one's memory, and removes the secrets from its environment.
+/// Call it before threads are started and descriptors opened.
 pub(crate) fn guard() {
     let guarded = set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(io::Error::from);
     let guarded = guarded.and_then(|()| take_secrets());
@@ -71,7 +71,7 @@ pub(crate) fn guard() {
 
 fn take_secrets() -> io::Result<()> {
     if let Some(secrets) = take_over()? {
-        // It is set nowhere else.
+        // Set nowhere else.
         let _ = SECRETS.set(secrets);
         rustix::thread::set_name(NAME)?;
         return Ok(());
@@ -79,7 +79,7 @@ fn take_secrets() -> io::Result<()> {
     let secrets: Variables = env::vars_os()
         .filter(|(name, value)| holds_secret(name, value))
         .collect();
-    // Where there is no `/proc`, nobody reads another's environment.
+    // Without `/proc`, no process can read the environment of another one.
     if secrets.is_empty() || !Path::new(PROGRAM).exists() {
         return Ok(());
     }
@@ -91,10 +91,10 @@ fn holds_secret(name: &OsStr, value: &OsStr) -> bool {
     is_secret(&name) || SECRET.contains(&&*name) || holds_password(&value.to_string_lossy())
 }
 
-/// Whether this is a URL with a password in it, or a list of such.
+/// Returns true for a URL with a password, or a list of URLs with one.
 fn holds_password(text: &str) -> bool {
     let mut urls = text.split("://");
-    // The scheme of the first.
+    // The scheme of the first URL.
     urls.next();
     urls.any(|url| {
         let login = url.split(['/', '?', '#']).next().unwrap_or_default();
@@ -109,10 +109,10 @@ fn holds_password(text: &str) -> bool {
     })
 }
 
-/// Becomes the same program with the same arguments and without these variables. Returns why it cannot.
+/// Executes the same program with the same arguments and without these variables. Returns only on failure.
 fn start_anew(secrets: &Variables) -> io::Error {
     let handed_over = (|| -> io::Result<File> {
-        // It stays open in the program that this process becomes.
+        // The descriptor stays open across exec.
         let mut file = File::from(memfd_create(FILE, MemfdFlags::empty())?);
         for (name, value) in secrets {
             let line = [name.as_bytes(), b"=", value.as_bytes(), b"\0"];
@@ -138,7 +138,7 @@ fn start_anew(secrets: &Variables) -> io::Error {
     command.exec()
 }
 
-/// The secrets, if this process has started itself anew.
+/// Reads the secrets of a handover, if there was one.
 fn take_over() -> io::Result<Option<Variables>> {
     let place = env::var(HANDOVER).ok();
     let place = place.as_deref().and_then(|place| place.split_once(':'));

@@ -1,41 +1,40 @@
-//! The exit codes. They are stable: scripts rely on them, and `--help` tells them.
+//! Exit codes. They are stable, since scripts rely on them, and `--help` lists them.
 
 use std::process::ExitCode;
 
-/// How the command ended.
+/// Exit code of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exit(u8);
 
 impl Exit {
-    /// All went well.
+    /// Success.
     pub(crate) const DONE: Self = Self(0);
-    /// A job failed, is in no state for what was asked for, or its queue is full; or something is wrong with
-    /// the server.
+    /// A job failed, is in no state for the request, or its queue is full; or `doctor` found a problem.
     pub(crate) const FAILED: Self = Self(1);
-    /// Bad usage or bad input; nothing was done. clap uses the same.
+    /// Bad usage or bad input; nothing was done. clap uses the same code.
     pub(crate) const USAGE: Self = Self(2);
-    /// No connection, or what answers is not fit or does not take a call.
+    /// No connection, or the server is unsuitable or refuses calls.
     pub(crate) const SERVER: Self = Self(3);
-    /// The job has not ended in the time that it was waited for.
+    /// The job did not end within the wait.
     pub(crate) const NOT_ENDED: Self = Self(4);
-    /// There is no such job, schedule or batch.
+    /// The job, schedule or batch does not exist.
     pub(crate) const NO_JOB: Self = Self(5);
     /// The system failed: no thread, no room for the output, no such address.
     pub(crate) const SYSTEM: Self = Self(6);
-    /// Nobody reads stdout any more; as if SIGPIPE had ended the command.
+    /// The reader of stdout is gone; same code as after SIGPIPE.
     pub(crate) const NO_READER: Self = Self::signal(13);
 
-    /// Ended by a signal, as a shell says it.
+    /// Code after a signal, as in shells.
     pub(crate) const fn signal(number: u8) -> Self {
         Self(128 + number)
     }
 
-    /// The first that is not [`Exit::DONE`].
+    /// Returns the first code that is not [`Exit::DONE`].
     pub(crate) fn or(self, other: Self) -> Self {
         if self == Self::DONE { other } else { self }
     }
 
-    /// As a number.
+    /// Returns the code as a number.
     pub(crate) const fn code(self) -> u8 {
         self.0
     }
@@ -47,7 +46,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// For `--help`.
+/// Table of codes for `--help`.
 pub(crate) const HELP: &str = "\
 Exit codes:
   0    done

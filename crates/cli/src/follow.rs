@@ -1,4 +1,4 @@
-//! The output of a job while it runs: stdout to stdout, all else to stderr.
+//! Live output of a job: stdout to stdout, everything else to stderr.
 
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
@@ -17,13 +17,13 @@ use crate::single;
 
 #[derive(Debug, Serialize)]
 struct Line<'a> {
-    /// When it was printed; none if nobody noted it.
+    /// Time of the line, if it was recorded.
     at: Option<String>,
     stream: &'a str,
     line: String,
 }
 
-/// Prints what the job prints, until it has ended. How it ended is the exit code.
+/// Prints the output of a job until it has ended. Its outcome becomes the exit code.
 pub(crate) async fn follow(
     client: &Client,
     id: &JobId,
@@ -61,8 +61,7 @@ fn tell(out: &mut Out, which: Which, secrets: &Secrets, line: &LogLine) -> Resul
     Ok(())
 }
 
-/// What there is of a worker that does not tell line by line: the ends of its logs in the record, or a file
-/// on this host.
+/// Prints the logs of a worker that does not forward lines: the ends in the record, or a file on this host.
 fn kept(job: &Job, which: Which, dirs: &LogDirs, out: &mut Out) -> Result<(), OutError> {
     let secrets = job.env_vars.secrets();
     let file = match job.stdout.is_empty() && job.stderr.is_empty() {

@@ -1,4 +1,5 @@
-//! Who runs the jobs: workers that are there already, if they claim one soon, otherwise one in this process.
+//! Execution of a command's jobs: by running workers if one claims a job soon, otherwise by an ephemeral worker in this
+//! process.
 
 use std::time::Duration;
 
@@ -11,26 +12,25 @@ use tokio::time::Instant;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Between two looks whether the others are still there.
+/// Interval of checks for live workers.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a job may wait for a worker that listens, before one is started here beside it. One with a free slot
-/// claims within milliseconds; one that is busy, stopped or dead costs no more than this.
+/// Longest wait for a claim by another worker, before the ephemeral one starts. A worker with a free slot claims within
+/// milliseconds; a busy, stopped or dead one delays the job by this time only.
 const UNCLAIMED: Duration = Duration::from_millis(400);
-/// Between two looks whether a job was claimed.
+/// Interval of checks for a claim.
 pub(crate) const GLANCE: Duration = Duration::from_millis(200);
-/// How long to wait for others to return, where nothing here can do their work: a worker that is replaced
-/// by a new release is back within it.
+/// Longest absence of all workers for a type that cannot run here. The restart of a worker takes less.
 const RETURN: Duration = Duration::from_secs(60);
 
-/// How one's own worker works.
+/// Settings of the ephemeral worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     pub(crate) concurrency: usize,
-    /// The worker's own default where none is given.
+    /// None: the default of workers.
     pub(crate) lease: Option<Duration>,
 }
 
-/// Why nobody runs the jobs.
+/// Reason for which no worker runs the jobs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HandsError {
     #[error(
@@ -59,7 +59,7 @@ impl From<HandsError> for CommandError {
     }
 }
 
-/// What runs a command's jobs.
+/// Supervisor of a command's jobs: watches for workers, and starts an ephemeral one if needed.
 pub(crate) struct Hands {
     client: Client,
     route: Route,
@@ -67,14 +67,14 @@ pub(crate) struct Hands {
     own: Option<WorkerHandle>,
     looked: Option<Instant>,
     gone: Option<Instant>,
-    /// Since when jobs wait, and nobody has claimed one.
+    /// Start of the time in which jobs wait and none is claimed.
     waiting: Option<Instant>,
-    /// A worker has claimed one: it serves us, unless it goes away.
+    /// True once another worker has claimed a job.
     served: bool,
 }
 
 impl Hands {
-    /// Makes sure that somebody will run the jobs that go to `route`; starts nothing yet.
+    /// Checks that some worker can run the jobs of `route`. Starts nothing yet.
     pub(crate) async fn find(
         client: &Client,
         route: &Route,
@@ -100,13 +100,12 @@ impl Hands {
         runner::runtimes().any(|known| known == self.route.script_type.as_str())
     }
 
-    /// Whether it is still open who runs the jobs: [`Self::seen`] is to be told of them then.
+    /// Returns true until a worker has claimed a job or the ephemeral one runs. Call [`Self::seen`] until then.
     pub(crate) fn is_open(&self) -> bool {
         !self.served && self.own.is_none()
     }
 
-    /// Hears what became of the jobs since they were submitted: whether one was claimed, and whether one waits in
-    /// a queue.
+    /// Records the state of the jobs: `claimed` if a worker claimed one, `waits` if one waits in a queue.
     pub(crate) fn seen(&mut self, claimed: bool, waits: bool) {
         self.served |= claimed;
         self.waiting = match waits && !self.served {
@@ -120,7 +119,7 @@ impl Hands {
             .is_some_and(|since| since.elapsed() >= UNCLAIMED)
     }
 
-    /// Sees to it that somebody runs the jobs. To be called again and again; it looks every [`LOOK`].
+    /// Starts the ephemeral worker if needed. Call it repeatedly; it checks every [`LOOK`].
     pub(crate) async fn look(&mut self) -> Result<(), CommandError> {
         let unclaimed = self.can_run() && self.is_unclaimed();
         let looked = self.looked.is_some_and(|looked| looked.elapsed() < LOOK);
@@ -128,7 +127,7 @@ impl Hands {
             return Ok(());
         }
         let listened = match self.listened().await {
-            // Whether they are there cannot be seen now.
+            // The state of the workers is unknown for now.
             Err(meshwork::Error::Broker(error)) if error.is_temporary() => return Ok(()),
             answer => answer?,
         };
@@ -145,14 +144,14 @@ impl Hands {
         Ok(())
     }
 
-    /// Whether a worker listens that is not known to be dead.
+    /// Returns true if a worker listens that is not known to be dead.
     async fn listened(&self) -> Result<bool, meshwork::Error> {
         self.client.reclaim_dead().await?;
         self.client.has_worker(&self.route).await
     }
 
     async fn start(&self, listened: bool) -> Result<WorkerHandle, CommandError> {
-        // What others queued goes back at once when one's own jobs have ended.
+        // A claimed job of another client is released at once when the command's own jobs have ended.
         let mut worker = Worker::new(&self.client)
             .script_type(&self.route.script_type)?
             .concurrency(self.effort.concurrency)
@@ -172,7 +171,7 @@ impl Hands {
         Ok(own)
     }
 
-    /// Stops one's own worker in order, if there is one: what it runs goes back at no cost.
+    /// Stops the ephemeral worker, if there is one, and releases its jobs without counting an attempt.
     pub(crate) async fn dismiss(&mut self) {
         if let Some(own) = self.own.take() {
             let handed_back = own.stop().await;
@@ -181,8 +180,8 @@ impl Hands {
     }
 }
 
-/// Refuses a type that neither the seeds nor anybody who listens knows: most likely a misprint, and the job
-/// would wait for ever.
+/// Refuses a type that no known runtime and no live worker has: most likely a misspelling, and the job would wait for
+/// ever.
 pub(crate) async fn check_known(client: &Client, route: &Route) -> Result<(), CommandError> {
     let name = route.script_type.as_str();
     let known = ScriptType::KNOWN.contains(&name) || runner::runtimes().any(|known| known == name);
@@ -192,7 +191,7 @@ pub(crate) async fn check_known(client: &Client, route: &Route) -> Result<(), Co
     Err(nobody(client, route).into())
 }
 
-/// That nothing runs jobs of this type.
+/// Returns the error that no worker runs jobs of this type.
 fn nobody(client: &Client, route: &Route) -> HandsError {
     HandsError::Nobody {
         script_type: route.script_type.to_string(),

@@ -1,4 +1,4 @@
-//! Who a command acts as, and in which context. On a store without actors or contexts the first use makes them.
+//! Identity of a command: its actor and context. On a store without actors or contexts, the first use creates them.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::error::CommandError;
 use crate::out::note;
 use crate::passphrase;
 
-/// The options that say who acts.
+/// Options that select the actor.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct IdentityArgs {
-    /// The key file of the actor who acts [default: meshwork/actor.key in $XDG_CONFIG_HOME, else in ~/.config]
+    /// Key file of the actor [default: meshwork/actor.key in $XDG_CONFIG_HOME, else in ~/.config]
     #[arg(
         long,
         alias = "actor-key",
@@ -29,7 +29,7 @@ pub(crate) struct IdentityArgs {
     pub(crate) key: Option<PathBuf>,
 }
 
-/// The options that say who acts in which context.
+/// Options that select the actor and the context.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ContextArgs {
     /// The context [default: the only one of the node]
@@ -40,7 +40,7 @@ pub(crate) struct ContextArgs {
 }
 
 impl IdentityArgs {
-    /// The key file.
+    /// Returns the path of the key file.
     pub(crate) fn path(&self) -> Result<PathBuf, CommandError> {
         if let Some(path) = &self.key {
             return Ok(path.clone());
@@ -50,7 +50,7 @@ impl IdentityArgs {
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from)
         };
-        // The XDG specification asks to ignore a relative path.
+        // The XDG specification requires to ignore a relative path.
         let config = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         let config = config.or_else(|| set("HOME").map(|home| home.join(".config")));
         let config = config.ok_or_else(|| {
@@ -61,18 +61,18 @@ impl IdentityArgs {
         Ok(config.join("meshwork").join("actor.key"))
     }
 
-    /// The node, and the actor of the key file. Where neither the file nor any actor is there, both are made.
+    /// Opens the node with the actor of the key file. If neither the file nor any actor exists, both are created.
     pub(crate) async fn open(&self, context: &Context) -> Result<(Node, Identity), CommandError> {
         self.over(&context.client().await?).await
     }
 
-    /// The same, over a connection that is there.
+    /// Same as [`Self::open`], over an existing connection.
     pub(crate) async fn over(&self, client: &Client) -> Result<(Node, Identity), CommandError> {
         let (node, me, _) = self.unlock(client).await?;
         Ok((node, me))
     }
 
-    /// The same, with the passphrase of the key file if that is encrypted.
+    /// Same as [`Self::over`], and returns the passphrase if the key file is encrypted.
     pub(crate) async fn unlock(
         &self,
         client: &Client,
@@ -106,7 +106,7 @@ impl IdentityArgs {
     }
 }
 
-/// A new key, in a file that is encrypted if there is a passphrase.
+/// Creates a key, in a file that is encrypted if there is a passphrase.
 pub(crate) fn made(
     path: &Path,
     passphrase: Option<&Passphrase>,
@@ -116,7 +116,7 @@ pub(crate) fn made(
     Ok(key)
 }
 
-/// The key of a file, and its passphrase if it is encrypted.
+/// Reads the key of a file, and the passphrase if the file is encrypted.
 pub(crate) fn unlocked(path: &Path) -> Result<(SecretKey, Option<Passphrase>), CommandError> {
     let file = KeyFile::open(path)?;
     let passphrase = match file.is_encrypted() {
@@ -127,7 +127,7 @@ pub(crate) fn unlocked(path: &Path) -> Result<(SecretKey, Option<Passphrase>), C
 }
 
 impl ContextArgs {
-    /// The actor, and the context. Where no context is there and none is named, the first is made.
+    /// Opens the actor and the context. If no context exists and none is named, the first one is created.
     pub(crate) async fn open(
         &self,
         context: &Context,
@@ -138,7 +138,7 @@ impl ContextArgs {
     }
 }
 
-/// The context that is named, or the only one; the first is made.
+/// Returns the named context, or the only one. Creates the first one.
 pub(crate) async fn find(
     node: &Node,
     me: &Identity,
@@ -151,7 +151,7 @@ pub(crate) async fn find(
     match contexts.len() {
         0 => {
             let made = node.create_context(me, None, None).await?;
-            // So that it can be tried at once: an admin could do this himself.
+            // The creator can run jobs at once: an admin could grant this role to himself anyway.
             made.grant(me, Role::Executor, me.id()).await?;
             note(format_args!(
                 "made context {}, of which {me} is admin and executor",

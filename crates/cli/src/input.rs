@@ -16,15 +16,15 @@ use sha2::{Digest, Sha256};
 use crate::error::CommandError;
 use crate::out::note;
 
-/// Read at once while a file is looked at.
+/// Bytes read at once.
 const BLOCK: usize = 64 * 1024;
-/// How long `meshwork run` waits for the first byte of a pipe that no option names. Programs often start others with
-/// a pipe that they never close; a pipeline that needs longer says `--input -`.
+/// Longest wait of `meshwork run` for the first byte of a pipe on stdin without `--input`. Programs often start others
+/// with a pipe that they never close. A slower pipeline needs `--input -`.
 const FIRST_BYTE: Duration = Duration::from_secs(5);
 /// The name of stdin in messages.
 const STDIN: &str = "on stdin";
 
-/// What is wrong with an input.
+/// Errors of inputs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
     #[error("stdin cannot be an input file of --each: write it to a file first")]
@@ -47,7 +47,7 @@ impl From<InputError> for CommandError {
     }
 }
 
-/// An input file and the hash of what is in it.
+/// An input file and the hash of its content.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) path: PathBuf,
@@ -55,7 +55,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Looks at a file, all of it, and keeps the hash.
+    /// Reads the whole file and stores its hash.
     pub(crate) fn look_at(path: &Path) -> Result<Self, InputError> {
         let mut file = open(path)?;
         let (mut hash, mut size, mut block) = (Sha256::new(), 0, vec![0; BLOCK]);
@@ -75,7 +75,7 @@ impl Input {
         }
     }
 
-    /// What is in the file, the same as when it was looked at.
+    /// Reads the content again, and checks that it has not changed.
     pub(crate) fn read(&self) -> Result<Vec<u8>, InputError> {
         let bytes = read(&self.path)?;
         if <[u8; 32]>::from(Sha256::digest(&bytes)) != self.hash {
@@ -85,17 +85,17 @@ impl Input {
     }
 }
 
-/// What is in a file.
+/// Reads a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, InputError> {
     bounded(open(path)?, path)
 }
 
-/// What comes on stdin, to its end.
+/// Reads stdin to its end.
 pub(crate) fn read_stdin() -> Result<Vec<u8>, InputError> {
     bounded(Stdin, Path::new(STDIN))
 }
 
-/// The input that an option gives: JSON as it is written, `@FILE` or `-` for stdin.
+/// Input of an option: literal JSON, `@FILE`, or `-` for stdin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum InputArg {
     Json(String),
@@ -123,7 +123,7 @@ impl FromStr for InputArg {
 }
 
 impl InputArg {
-    /// The bytes, for a job whose script is at `script`.
+    /// Returns the bytes, for a job whose script is at `script`.
     pub(crate) fn read(self, script: &Path) -> Result<Vec<u8>, InputError> {
         match self {
             Self::Json(text) => Ok(text.into_bytes()),
@@ -134,8 +134,8 @@ impl InputArg {
     }
 }
 
-/// The input on a stdin that no option names: of a pipe, a socket or a file, if a byte comes within [`FIRST_BYTE`].
-/// None from a terminal or another device, and where nothing comes.
+/// Returns the input on stdin without `--input`: from a pipe, a socket or a file, if a byte arrives within
+/// [`FIRST_BYTE`]. None for a terminal or another device, and after the wait.
 pub(crate) fn piped() -> Result<Option<Vec<u8>>, InputError> {
     let Ok(about) = fstat(io::stdin()) else {
         return Ok(None);
@@ -154,11 +154,11 @@ pub(crate) fn piped() -> Result<Option<Vec<u8>>, InputError> {
     Ok((!bytes.is_empty()).then_some(bytes))
 }
 
-/// Stdin, unbuffered; waits for it also where whoever shares it does not.
+/// Unbuffered stdin. Waits for data also if the descriptor is non-blocking.
 struct Stdin;
 
 impl Stdin {
-    /// Waits until there is something to read, or the end. Returns false if there is neither within the time.
+    /// Waits for data or the end of the file. Returns false after the time.
     fn is_ready(within: Option<Duration>) -> io::Result<bool> {
         let within = within.and_then(|within| Timespec::try_from(within).ok());
         let stdin = io::stdin();
@@ -199,7 +199,7 @@ fn open(path: &Path) -> Result<File, InputError> {
     if path == Path::new("-") {
         return Err(InputError::Stdin);
     }
-    // Before it is opened: that would wait for a pipe's other end.
+    // Checked before the file is opened: opening a pipe blocks until it has a writer.
     let about = path.metadata().map_err(failed(path))?;
     if !about.is_file() {
         return Err(InputError::NoFile(path.to_owned()));

@@ -1,5 +1,5 @@
-//! SIGINT and SIGTERM: the first asks the command to end in order, the second ends it at once. They are heard on a
-//! thread of their own, also while a script or a full pipe holds up all others.
+//! SIGINT and SIGTERM: the first one starts an orderly end, the second one ends the process at once. A dedicated thread
+//! receives them, even if a script or a full pipe blocks all others.
 
 use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -19,7 +19,7 @@ use crate::out::note;
 const SIGINT: u8 = 2;
 const SIGTERM: u8 = 15;
 
-/// Tells when somebody wants the command to end; all clones tell the same.
+/// Notifies of an interruption. All clones notify of the same one.
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupt {
     token: CancellationToken,
@@ -32,7 +32,7 @@ pub(crate) struct Interrupt {
 pub(crate) struct Interrupted(u8);
 
 impl Interrupted {
-    /// As a shell says it.
+    /// Returns the exit code of the signal, as in shells.
     pub(crate) fn exit(self) -> Exit {
         Exit::signal(self.0)
     }
@@ -50,12 +50,12 @@ impl From<Interrupted> for CommandError {
 }
 
 impl Interrupt {
-    /// Listens from now on. Says at the first signal that a second one ends the command at once.
+    /// Starts to receive signals. The first one prints that a second one ends the command at once.
     pub(crate) fn listen() -> Result<Self, CommandError> {
         Self::start(|| note("stopping; once more to stop at once"))
     }
 
-    /// The same for a command that ends at once anyway: it says nothing.
+    /// Same as [`Self::listen`], without that message, for commands that end at once anyway.
     pub(crate) fn listen_quietly() -> Result<Self, CommandError> {
         Self::start(|| {})
     }
@@ -88,7 +88,7 @@ impl Interrupt {
     fn heed(self, mut signals: Signals, say: fn()) {
         self.number.store(signals.next(), Ordering::SeqCst);
         let token = self.token.clone();
-        // Where nobody reads stderr, saying it holds up its thread.
+        // A blocked stderr blocks the thread that writes to it.
         let saying = thread::Builder::new().spawn(move || {
             say();
             token.cancel();
@@ -99,13 +99,13 @@ impl Interrupt {
         std::process::exit(Exit::signal(signals.next()).code().into());
     }
 
-    /// Returns when the command is to end.
+    /// Returns when the command has to end.
     pub(crate) async fn heard(&self) -> Interrupted {
         self.token.cancelled().await;
         Interrupted(self.number.load(Ordering::SeqCst))
     }
 
-    /// An error if the command is to end.
+    /// Returns an error if the command has to end.
     pub(crate) fn check(&self) -> Result<(), Interrupted> {
         if self.token.is_cancelled() {
             return Err(Interrupted(self.number.load(Ordering::SeqCst)));
@@ -113,7 +113,7 @@ impl Interrupt {
         Ok(())
     }
 
-    /// The result of `call`, unless the command is to end before.
+    /// Returns the result of `call`, or the interruption if that comes first.
     pub(crate) async fn or<T, E>(
         &self,
         call: impl Future<Output = Result<T, E>>,
@@ -129,7 +129,7 @@ impl Interrupt {
     }
 }
 
-/// SIGTSTP, which makes workers quiet. Heard from [`Quiet::listen`] on.
+/// SIGTSTP, which makes workers quiet; received after [`Quiet::listen`].
 #[derive(Debug)]
 pub(crate) struct Quiet(Signal);
 
@@ -141,9 +141,9 @@ impl Quiet {
         Ok(Self(listening))
     }
 
-    /// Returns when a worker is to stop: by a signal, or by a request. Makes all workers quiet at SIGTSTP.
+    /// Returns when a worker has to stop: by a signal, or by a request. SIGTSTP makes all workers quiet.
     pub(crate) async fn until_stop(&mut self, interrupt: &Interrupt, workers: &[&WorkerHandle]) {
-        // One process has one life: a request to one of its workers stops them all.
+        // A request to stop one worker of the process stops all of them.
         let requested = select_all(workers.iter().map(|it| Box::pin(it.stop_requested())));
         tokio::pin!(requested);
         loop {
@@ -162,7 +162,7 @@ impl Quiet {
     }
 }
 
-/// Both signals, and a runtime that does nothing else.
+/// Receives both signals, on a runtime of its own.
 struct Signals {
     runtime: Runtime,
     interrupt: Signal,
@@ -183,7 +183,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one; its number.
+    /// Waits for the next signal. Returns its number.
     fn next(&mut self) -> u8 {
         self.runtime.block_on(async {
             tokio::select! {

@@ -1,4 +1,4 @@
-//! The newest jobs among all, with no more of them in memory than are asked for.
+//! Newest jobs of all, with at most the requested number in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,11 +11,11 @@ use crate::bulk::{Pages, Source};
 use crate::error::CommandError;
 use crate::out::Progress;
 
-/// The place in a list at which a job stands: the time of its creation, as its record has it, and its id.
+/// Position of a job in the list: the time of its creation, as in its record, and its id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cursor {
     created_at: String,
-    /// Of jobs of one time, `j.9` comes before `j.10`.
+    /// Length of the id, so that `j.9` comes before `j.10` at the same time.
     length: usize,
     id: String,
 }
@@ -51,24 +51,24 @@ impl FromStr for Cursor {
     }
 }
 
-/// The newest of those that a filter includes, first the newest.
+/// Newest jobs that match a filter, the newest first.
 pub(crate) struct Newest {
     pub(crate) jobs: Vec<Job>,
-    /// There are more.
+    /// True if there are more.
     cut: bool,
-    /// A search for a text ended at its bound.
+    /// True if a text search has reached its limit.
     pub(crate) incomplete: bool,
 }
 
 impl Newest {
-    /// Goes through all jobs, page by page. With a cursor, only those after it.
+    /// Scans all jobs, page by page. With a cursor, only those after it.
     pub(crate) async fn find(
         client: &Client,
         filter: &JobFilter,
         limit: usize,
         after: Option<Cursor>,
     ) -> Result<Self, CommandError> {
-        // By place: a page may bring a job again.
+        // Ordered by position: a page may repeat a job.
         let (mut newest, mut cut, mut incomplete) = (BTreeMap::new(), false, false);
         let mut pages = Pages::new(client, filter, Source::Jobs);
         let mut progress = Progress::scan();
@@ -98,7 +98,7 @@ impl Newest {
         })
     }
 
-    /// The cursor of the next part, where there are more.
+    /// Returns the cursor of the next part, if there are more.
     pub(crate) fn next(&self) -> Option<Cursor> {
         self.jobs.last().filter(|_| self.cut).map(Cursor::of)
     }

@@ -1,5 +1,5 @@
-//! The log file that a record names: read if it is in a folder that the user allows, and nowhere else, since
-//! anybody who writes records may have named any file of this host. No link is followed on the way.
+//! Log file that a record names: read only in folders that the user allows, since any writer of records can name any
+//! file of this host. Symbolic links are not followed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,26 +12,26 @@ use rustix::io::Errno;
 
 use crate::out::note;
 
-/// How much of a log file's end is read.
+/// Greatest number of bytes read from the end of a log file.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// A pipe that somebody put there instead holds nobody up.
+/// Non-blocking, so that a pipe in the file's place does not block.
 const STEP: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
 
-/// Where log files may be read.
+/// Folders in which log files may be read.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct LogDirs {
-    /// A folder on this host in which the job's log file (--log-path) may be read, as another system's
-    /// worker writes it; may be given several times. A relative path is relative to the first of these
+    /// Folder on this host in which the job's log file (--log-path) may be read, as written by a worker of another
+    /// system; may be given several times. A relative path is relative to the first of these folders
     #[arg(long = "log-dir", value_name = "FOLDER")]
     folders: Vec<PathBuf>,
 }
 
 impl LogDirs {
-    /// The end of the log file that the record names; if there is a file that cannot be read, that is said.
+    /// Returns the end of the log file that the record names. Prints an error if the file exists and cannot be read.
     pub(crate) fn read(&self, job: &Job) -> Option<Vec<u8>> {
         let path = job.log_path.as_deref().filter(|path| !path.is_empty())?;
         if self.folders.is_empty() && !(job.stdout.is_empty() && job.stderr.is_empty()) {
@@ -67,14 +67,14 @@ impl LogDirs {
     }
 }
 
-/// The rest of an absolute path that leads into the folder, as it is named or where it really is.
+/// Returns the rest of an absolute path within the folder, by its given or its real name.
 fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     let names = [std::path::absolute(folder), folder.canonicalize()];
     let mut rests = names.iter().flatten().map(|name| path.strip_prefix(name));
     rests.find_map(Result::ok).map(Path::to_owned)
 }
 
-/// Step by step, so that what the path means cannot change on the way.
+/// Opens each component of the path in turn, so that a concurrent change cannot redirect it.
 fn walk(folder: &Path, rest: &Path) -> io::Result<OwnedFd> {
     let mut at = openat(
         CWD,

@@ -1,5 +1,4 @@
-//! What is told of the work itself: the log on stderr and, where the program was built with it and the
-//! environment names a collector, spans over OTLP.
+//! Log on stderr, and spans over OTLP if the program has that feature and the environment names a collector.
 
 use std::io::IsTerminal;
 
@@ -12,7 +11,7 @@ use tracing_subscriber::{Layer, Registry};
 use crate::otlp::Spans;
 use crate::out::notes_as_json;
 
-/// How the log is written.
+/// Format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people
@@ -21,7 +20,7 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// What has to be ended with the process.
+/// Log and tracer, which have to be flushed at the end.
 #[must_use]
 #[derive(Default)]
 pub(crate) struct Logging {
@@ -30,7 +29,7 @@ pub(crate) struct Logging {
 }
 
 impl Logging {
-    /// Hands over what is not told yet.
+    /// Flushes pending spans.
     pub(crate) fn end(self) {
         #[cfg(feature = "otlp")]
         if let Some(spans) = self.spans {
@@ -39,8 +38,8 @@ impl Logging {
     }
 }
 
-/// Begins to log, as much as RUST_LOG says, else as often as -v was given. A command that says itself why its jobs failed
-/// (`tells_failures`) does not log that too.
+/// Starts the log: as detailed as RUST_LOG, else as the number of -v. With `tells_failures`, the command prints
+/// failures of jobs itself, and the log omits them.
 pub(crate) fn start(format: LogFormat, verbose: u8, tells_failures: bool) -> Logging {
     let level = match verbose {
         0 if tells_failures => "warn,meshwork::failure=off",
@@ -73,7 +72,7 @@ fn lines(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
             let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
             Box::new(lines.with_ansi(colour && std::io::stderr().is_terminal()))
         }
-        // What an event is about stands beside it, as `span`.
+        // The JSON field `span` names the subject of an event.
         LogFormat::Json => Box::new(lines.json().flatten_event(true).with_span_list(false)),
     }
 }

@@ -1,5 +1,5 @@
-//! What a job wrote while it ran: the ends of stdout and stderr that its record keeps, and the log file that
-//! another system's worker may have named in it.
+//! Output of a job: the ends of stdout and stderr in its record, and the log file that a worker of another system may
+//! have named in it.
 
 use meshwork::LogLine;
 use meshwork::model::job::Job;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::log_file::LogDirs;
 use crate::out::{Out, OutError};
 
-/// Which of the logs.
+/// Selection of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     All,
@@ -17,7 +17,7 @@ pub(crate) enum Which {
 }
 
 impl Which {
-    /// Whether lines of this stream are wanted.
+    /// Returns true if lines of this stream are selected.
     pub(crate) fn includes(self, stream: &str) -> bool {
         match self {
             Self::All => true,
@@ -38,7 +38,7 @@ struct Logs<'a> {
     log: Option<String>,
 }
 
-/// Adds what a run has written so far, which is in the record only when it has ended.
+/// Adds the lines of the current run, which the record has only after the end of the run.
 pub(crate) fn add(job: &mut Job, lines: &[LogLine]) {
     for line in lines {
         let log = match line.stream.as_str() {
@@ -50,7 +50,7 @@ pub(crate) fn add(job: &mut Job, lines: &[LogLine]) {
     }
 }
 
-/// Prints them. Where there are several, each has its name above it.
+/// Prints the streams. Several streams get a heading each.
 pub(crate) fn print(
     job: &Job,
     which: Which,

@@ -1,5 +1,5 @@
-//! The `meshwork` command. What each command does is in [`commands`], one file per command; errors become
-//! messages and exit codes in [`cli::report`].
+//! The `meshwork` command. [`commands`] has one file per command; [`cli::report`] turns errors into messages and exit
+//! codes.
 
 mod asked;
 mod board;
@@ -48,7 +48,7 @@ use crate::cli::Cli;
 use crate::error::CommandError;
 
 fn main() -> ExitCode {
-    // First: where this process is the launcher of a script, it is nothing else.
+    // Must be first: in a script's launcher process this call does not return.
     meshwork::runner::init();
     environment::guard();
     let cli = match Cli::read() {
@@ -66,12 +66,12 @@ fn main() -> ExitCode {
             let exit = runtime
                 .block_on(cli.run())
                 .unwrap_or_else(|error| cli::report(&error));
-            // A script that does not let go of its thread may not hold up the end.
+            // A script that blocks its thread must not delay the end.
             runtime.shutdown_background();
             exit
         },
     );
-    // Only what was handed over by now is told elsewhere.
+    // Spans that were recorded up to here are exported.
     logging.end();
     exit.into()
 }

@@ -1,6 +1,6 @@
-//! Spans over OTLP: one per run, a child of the span that asked for the job. Where they go, and how, the
-//! variables of OpenTelemetry say (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER …);
-//! without an endpoint nothing is sent.
+//! Spans over OTLP: one per run, a child of the span that enqueued the job. The variables of OpenTelemetry configure
+//! the export (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER …). Without an endpoint nothing is
+//! sent.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,29 +18,29 @@ use tracing_subscriber::{Layer, filter::LevelFilter};
 use crate::environment;
 use crate::out::note;
 
-/// Any of these says where spans go; the first one for spans alone.
+/// Variables with the endpoint; the first one is for spans alone.
 const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
 ];
-/// Where spans go below an endpoint that is not for spans alone.
+/// Path of spans below an endpoint that is not for spans alone.
 const PATH: &str = "v1/traces";
-/// Headers of the requests, in the same order.
+/// Variables with headers of the requests, in the same order.
 const HEADERS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     "OTEL_EXPORTER_OTLP_HEADERS",
 ];
-/// The service's name where OTEL_SERVICE_NAME does not say one.
+/// Default service name without OTEL_SERVICE_NAME.
 const SERVICE: &str = "meshwork";
-/// How long the end may take over what is not sent yet.
+/// Longest time to flush spans at the end.
 const LAST: Duration = Duration::from_secs(5);
 
-/// What a variable says; one that is empty says nothing.
+/// Returns the value of a variable; an empty one counts as unset.
 fn said(name: &str) -> Option<String> {
     environment::var(name).filter(|value| !value.is_empty())
 }
 
-/// What sends spans, with what it would look for in the environment and does not find there, since it is secret.
+/// Builds the exporter. Sets the secret options, which were removed from the environment.
 fn exporter() -> Result<SpanExporter, ExporterBuildError> {
     let [endpoint, base] = ENDPOINTS.map(said);
     let base = base.map(|base| format!("{}/{PATH}", base.trim_end_matches('/')));
@@ -54,7 +54,7 @@ fn exporter() -> Result<SpanExporter, ExporterBuildError> {
     exporter.build()
 }
 
-/// `name=value,name=value`, as in a list of W3C's baggage.
+/// Parses `name=value,name=value`, as in W3C baggage.
 fn read_headers(text: &str) -> HashMap<String, String> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     let pairs = pairs.map(|(name, value)| {
@@ -65,11 +65,11 @@ fn read_headers(text: &str) -> HashMap<String, String> {
     pairs.filter(whole).collect()
 }
 
-/// What sends spans.
+/// Provider of exported spans.
 pub(crate) struct Spans(SdkTracerProvider);
 
 impl Spans {
-    /// If the environment says where to. What is wrong with it is told, and nothing is sent.
+    /// Returns the provider if the environment names an endpoint. An invalid setting is logged, and nothing is sent.
     pub(crate) fn from_environment() -> Option<Self> {
         let is_set = |name| said(name).is_some();
         if !ENDPOINTS.into_iter().any(is_set) {
@@ -92,19 +92,19 @@ impl Spans {
         Some(Self(provider.build()))
     }
 
-    /// What makes spans of ours into such that are sent. Those of others (HTTP, TLS) are left out, or sending
-    /// would be told as well.
+    /// Returns the layer that exports Meshwork's spans. Spans of libraries (HTTP, TLS) are excluded: the export itself
+    /// would create more of them.
     pub(crate) fn layer<S>(&self) -> Filtered<OpenTelemetryLayer<S, SdkTracer>, Targets, S>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,
     {
         let layer = tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
-        // The error of a job may hold what is nobody else's business.
+        // Events are excluded: the error of a job may be confidential.
         let ours = Targets::new().with_target("meshwork", LevelFilter::INFO);
         layer.with_filter(ours.with_target("meshwork::failure", LevelFilter::OFF))
     }
 
-    /// Sends what is not sent yet.
+    /// Flushes pending spans.
     pub(crate) fn end(self) {
         if let Err(error) = self.0.shutdown_with_timeout(LAST) {
             note(format_args!(

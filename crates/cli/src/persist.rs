@@ -1,4 +1,4 @@
-//! Saying a call again while the server is away for a moment.
+//! Retries of calls while the server is briefly unavailable.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use tokio::time::Instant;
 
 use crate::error::CommandError;
 
-/// How long a call is said again: a server that is restarted is back within it.
+/// Longest time of retries: a server restarts within it.
 const FOR: Duration = Duration::from_secs(60);
-/// Between two tries, at first and at most.
+/// Shortest and longest pause between two tries.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
-/// Repeats `call`, the one named `operation`, while its errors are temporary, for a minute at most.
+/// Repeats `call` while its errors are temporary, for at most 60 s. `operation` names the call in messages.
 pub(crate) async fn persist<T>(
     outages: &Outages,
     operation: &'static str,

@@ -7,13 +7,13 @@ use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
-/// A noun that several protocols have.
+/// Noun that several protocols have.
 struct Noun {
-    /// The command and its other names.
+    /// Names of the command: the main one and aliases.
     names: &'static [&'static str],
-    /// The other protocols, each with the command that reads it.
+    /// Other protocols, each with its own command.
     protocols: &'static [(&'static str, &'static [&'static str])],
-    /// What there is for a protocol that is not among them.
+    /// Alternative for a protocol that has no such noun.
     otherwise: &'static str,
 }
 
@@ -51,10 +51,10 @@ const NOUNS: [Noun; 5] = [
     },
 ];
 
-/// The names of the option.
+/// Names of the option.
 const OPTIONS: [&str; 2] = ["--protocol", "--schema"];
 
-/// Global options whose value is a word of its own: a noun does not stand there.
+/// Global options whose value is a separate argument, which is no noun.
 const WITH_VALUE: [&str; 7] = [
     "--redis",
     "--connect-timeout",
@@ -65,33 +65,33 @@ const WITH_VALUE: [&str; 7] = [
     "--log-format",
 ];
 
-/// A command line in the words of one protocol's commands.
+/// Arguments in the form of one protocol's commands.
 pub(crate) struct CommandLine {
     pub(crate) words: Vec<OsString>,
-    /// The command that reads it, where another protocol than Hero's is named.
+    /// The command of another protocol than Hero's, if one is named.
     pub(crate) renamed: Option<Renamed>,
     noun: Option<&'static Noun>,
 }
 
-/// A command that stands for a noun with a protocol.
+/// Command that replaces a noun with a protocol.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Renamed {
     protocol: &'static str,
-    /// As `meshwork bananas-worker`.
+    /// Internal form, as `meshwork bananas-worker`.
     from: String,
-    /// As `meshwork worker --protocol bananas`.
+    /// Form of the user, as `meshwork worker --protocol bananas`.
     to: String,
 }
 
 impl Renamed {
-    /// The text with the command as it was written.
+    /// Returns the text with the command in the form of the user.
     pub(crate) fn shown(&self, text: &str) -> String {
         text.replace(&self.from, &self.to)
     }
 }
 
 impl CommandLine {
-    /// Reads the words of a command line, the program's name first.
+    /// Reads the arguments, the program's name first.
     pub(crate) fn read(words: Vec<OsString>) -> Self {
         Self::of_protocol(&words).unwrap_or_else(|| Self {
             noun: noun_of(&words).map(|(_, noun)| noun),
@@ -100,7 +100,7 @@ impl CommandLine {
         })
     }
 
-    /// The command line in the words of the protocol that it names; none where it is Hero's, or names none.
+    /// Returns the arguments for the named protocol; none for Hero's, or without `--protocol`.
     fn of_protocol(words: &[OsString]) -> Option<Self> {
         let (at, noun) = noun_of(words)?;
         let end = words.iter().position(|word| word == "--");
@@ -124,7 +124,7 @@ impl CommandLine {
     }
 }
 
-/// The first word that is a noun, and its place.
+/// Returns the first argument that is a noun, and its position.
 fn noun_of(words: &[OsString]) -> Option<(usize, &'static Noun)> {
     let mut at = 1;
     while let Some(word) = words.get(at).map(|word| word.to_string_lossy()) {
@@ -140,7 +140,7 @@ fn noun_of(words: &[OsString]) -> Option<(usize, &'static Noun)> {
     None
 }
 
-/// The places from and to which the option stands behind the noun, and its value.
+/// Returns the positions of the option behind the noun (start and end), and its value.
 fn option_of(words: &[OsString], noun: usize) -> Option<(usize, usize, &OsStr)> {
     for (at, word) in words.iter().enumerate().skip(noun + 1) {
         for option in OPTIONS {
@@ -156,8 +156,8 @@ fn option_of(words: &[OsString], noun: usize) -> Option<(usize, usize, &OsStr)> 
     None
 }
 
-/// The command line with `--protocol` at each noun, for its help and for completions. Where a value comes as far as here,
-/// it is Hero's, or none that the noun has.
+/// Adds `--protocol` to each noun, for help and completions. The values that are parsed here are Hero's, or invalid
+/// ones.
 pub(crate) fn with_option(mut command: Command) -> Command {
     for noun in &NOUNS {
         let others = noun.protocols.iter().map(|(name, _)| *name);
@@ -183,7 +183,7 @@ pub(crate) fn with_option(mut command: Command) -> Command {
     command
 }
 
-/// What there is instead, where an option or a protocol was refused that is another protocol's.
+/// Returns a hint for an option or protocol of another command.
 pub(crate) fn hint(said: &clap::Error, line: &CommandLine, command: &Command) -> Option<String> {
     let noun = line.noun?;
     let value = |kind| match said.get(kind) {
@@ -215,7 +215,7 @@ pub(crate) fn hint(said: &clap::Error, line: &CommandLine, command: &Command) ->
     Some(format!("--{name} is an option of --protocol {protocol}"))
 }
 
-/// Whether a command, or one below it, has an option of this name.
+/// Returns true if a command, or a subcommand, has an option of this name.
 fn has_option(command: &Command, name: &str) -> bool {
     let is = |arg: &Arg| {
         let aliases = arg.get_all_aliases().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A job's record as it is printed: one shape for all commands.
+//! Printed form of a job's record, the same for all commands.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::out::{Column, Out, OutError, Row, value_of};
 
-/// A job as JSON. Secrets of its environment are masked in all but its result.
+/// Job as JSON. Secrets of its environment are masked, except in the result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Record<'a> {
     id: &'a str,
@@ -29,12 +29,12 @@ pub(crate) struct Record<'a> {
     about: About<'a>,
 }
 
-/// What a list says of a job.
+/// Job in a list.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary<'a> {
     pub(crate) id: &'a str,
     status: &'a str,
-    /// Secrets of the environment are masked.
+    /// Error, with the secrets of the environment masked.
     pub(crate) error: Option<Cow<'a, str>>,
     #[serde(flatten)]
     pub(crate) about: About<'a>,
@@ -59,7 +59,7 @@ impl Row for Summary<'_> {
     }
 }
 
-/// Where a job goes and what befell it.
+/// Routing and history of a job.
 #[derive(Debug, Serialize)]
 pub(crate) struct About<'a> {
     #[serde(rename = "type")]
@@ -160,7 +160,7 @@ impl<'a> From<&'a Job> for Summary<'a> {
     }
 }
 
-/// The status in a word; what others write stays as it is.
+/// Returns the status as a word. A status of another client is printed as it is.
 pub(crate) fn status_of(job: &Job) -> &str {
     match job.status() {
         Some(status) => status.as_str(),
@@ -180,7 +180,7 @@ fn ended_at(job: &Job) -> Option<&str> {
     Some(job.updated_at.as_str()).filter(|at| ended && !at.is_empty())
 }
 
-/// The prerequisites, each with the names of its result.
+/// Returns the prerequisites, each with the names of its result.
 fn depends_on(job: &Job) -> String {
     let each = |id: &String| {
         let names = job.input_names.iter().filter(|(_, of)| *of == id);
@@ -194,12 +194,12 @@ fn depends_on(job: &Job) -> String {
         .join(", ")
 }
 
-/// A line of what people read about a job.
+/// Prints one line of a job's description.
 pub(crate) fn line(name: &str, value: &str, out: &mut Out) -> Result<(), OutError> {
     out.line(format_args!("{name:12} {}", crate::out::printable(value)))
 }
 
-/// What people read about a job, a line per thing that there is.
+/// Prints a job for people, a line per field that is set.
 pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
     let about = About::from(job);
     let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());

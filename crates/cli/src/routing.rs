@@ -1,4 +1,4 @@
-//! Which workers take a job that does not say it: options of the commands that submit, and the file of bindings.
+//! Routing of jobs without a route: options of the commands that enqueue, and the file of bindings.
 
 use std::path::Path;
 
@@ -9,21 +9,20 @@ use meshwork::protocol::bananas;
 
 use crate::yaml;
 
-/// What decides about jobs that name no route.
+/// Options that route jobs without a route.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Routing")]
 pub(crate) struct Routing {
-    /// A file in YAML that says which route jobs take that name none: by name, by topic, by what is in the
-    /// payload. docs/routing.md tells how
+    /// File in YAML with bindings, which route jobs without a route by name, topic or payload. Format: docs/routing.md
     #[arg(long, value_name = "FILE", env = "MESHWORK_BINDINGS", value_parser = read)]
     bindings: Option<Bindings>,
-    /// What it is about, for bindings by topic: words with dots between them, as orders.eu.new
+    /// Topic of the job, for bindings by topic: words with dots between them, as orders.eu.new
     #[arg(long, value_name = "TOPIC")]
     topic: Option<Topic>,
 }
 
 impl Routing {
-    /// The job with its route; `topic` goes before what holds for all.
+    /// Adds the route; `topic` overrides the topic for all.
     pub(crate) fn bind(&self, request: JobRequest, topic: Option<&Topic>) -> JobRequest {
         match &self.bindings {
             Some(bindings) => request.bound(bindings, topic.or(self.topic.as_ref())),
@@ -31,12 +30,12 @@ impl Routing {
         }
     }
 
-    /// Whether a topic was said that nothing reads.
+    /// Returns true if a topic is given without bindings that read it.
     pub(crate) fn has_unread_topic(&self) -> bool {
         self.topic.is_some() && self.bindings.is_none()
     }
 
-    /// A job of Bananas with its route.
+    /// Adds the route of a job of Bananas.
     pub(crate) fn bind_bananas(&self, request: bananas::Request) -> bananas::Request {
         match &self.bindings {
             Some(bindings) => request.bound(bindings, self.topic.as_ref()),

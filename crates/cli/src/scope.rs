@@ -1,4 +1,4 @@
-//! The context in which a command works: its options, the ids of its jobs, and the client for them.
+//! Context of a command: its options, the ids of its jobs, and the client.
 
 use std::path::PathBuf;
 
@@ -12,21 +12,21 @@ use crate::context::{Context, Entered};
 use crate::error::CommandError;
 use crate::identity::IdentityArgs;
 
-/// The options of commands whose jobs may be those of a context.
+/// Options of commands whose jobs may be those of a context.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Context")]
 pub(crate) struct ScopeArgs {
-    /// The context of the jobs [default: none: jobs of Hero]
+    /// Context of the jobs [default: none: jobs of Hero]
     #[arg(long, value_name = "ID", global = true)]
     context: Option<ContextId>,
     #[command(flatten)]
     actor: ActorArgs,
 }
 
-/// The option that says who acts in a context.
+/// Option that selects the actor in a context.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ActorArgs {
-    /// The key file of the actor who acts in the context [default: meshwork/actor.key in $XDG_CONFIG_HOME, else in ~/.config]
+    /// Key file of the actor in the context [default: meshwork/actor.key in $XDG_CONFIG_HOME, else in ~/.config]
     #[arg(long, value_name = "FILE", env = "MESHWORK_ACTOR_KEY", global = true)]
     actor_key: Option<PathBuf>,
 }
@@ -40,7 +40,7 @@ impl ActorArgs {
 }
 
 impl ScopeArgs {
-    /// The context that is named, if one is.
+    /// Opens the named context, if there is one.
     pub(crate) async fn open(&self, context: &Context) -> Result<Option<Scope>, CommandError> {
         let Some(id) = self.context else {
             return Ok(None);
@@ -51,14 +51,14 @@ impl ScopeArgs {
     }
 }
 
-/// An actor in a context.
+/// Actor in a context.
 pub(crate) struct Scope {
     me: Identity,
     handle: ContextHandle,
 }
 
 impl Scope {
-    /// The id of a job as people write it: `2001` is one of the actor's own, `12:2001` one of caller 12; else a whole key.
+    /// Resolves the id of a job: `2001` is a job of the actor, `12:2001` one of caller 12; else a whole key.
     pub(crate) fn job_id(&self, text: &JobId) -> Result<JobId, CommandError> {
         let id = self.awaited(text);
         match self.handle.keys().parse_job(id.as_str().as_bytes()) {
@@ -67,7 +67,7 @@ impl Scope {
         }
     }
 
-    /// The same of something that a job waits for: any other text is a key of another kind, or a gate.
+    /// Resolves the id of a prerequisite: any other text is a key of another kind, or a gate.
     pub(crate) fn awaited(&self, text: &JobId) -> JobId {
         let (text, keys) = (text.as_str(), self.handle.keys());
         let own = text.parse().map(|id| JobKey {
@@ -79,7 +79,7 @@ impl Scope {
         key.map_or_else(|_| JobId::foreign(text.to_owned()), |key| keys.job_id(key))
     }
 
-    /// A client for somebody who may do `operation` with `object`.
+    /// Returns a client for an actor who has the permission for `operation` on `object`.
     pub(crate) async fn client(
         &self,
         (object, operation): (Object, Operation),
@@ -89,7 +89,7 @@ impl Scope {
 }
 
 impl Context {
-    /// Lets the rest of the command work in a context, as somebody who may do this.
+    /// Switches the rest of the command to a context, after a check of the permission.
     pub(crate) async fn enter(
         &mut self,
         scope: Scope,

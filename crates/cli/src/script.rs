@@ -1,4 +1,4 @@
-//! The script that is to run: read whole, checked before anything is sent, its type known.
+//! Script to run: read whole and checked before anything is sent, with its type.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use meshwork::model::name::ScriptType;
 
 use crate::error::CommandError;
 
-/// The types of scripts by the extensions of their files.
+/// Types of scripts by file extension.
 const EXTENSIONS: [(&str, &str); 4] = [
     ("rhai", ScriptType::OSIS),
     ("py", ScriptType::PYTHON),
@@ -19,14 +19,14 @@ const EXTENSIONS: [(&str, &str); 4] = [
     ("v", ScriptType::V),
 ];
 
-/// A script as it is sent.
+/// Script as it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
     pub(crate) script_type: ScriptType,
     pub(crate) text: String,
 }
 
-/// Why there is no script to run.
+/// Errors of scripts.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ScriptError {
     #[error("cannot read the script {place}: {source}")]
@@ -62,13 +62,13 @@ impl From<ScriptError> for CommandError {
 }
 
 impl Script {
-    /// Reads the script at `path`, `-` being stdin, of the type given or told by its extension.
+    /// Reads the script at `path` (`-`: stdin), of the given type, or else by its extension.
     pub(crate) fn read(path: &Path, script_type: Option<ScriptType>) -> Result<Self, ScriptError> {
         Self::with_args(path, script_type, &[])
     }
 
-    /// The same with arguments, which programs take. A file without a known extension is a program if it begins with
-    /// `#!` or may be executed; a program of the type `exec` may also be one that is on the worker's host alone.
+    /// Same as [`Self::read`], with arguments for programs. A file without a known extension is a program if it starts
+    /// with `#!` or is executable. A program of the type `exec` may exist on the worker's host alone.
     pub(crate) fn with_args(
         path: &Path,
         script_type: Option<ScriptType>,
@@ -95,21 +95,21 @@ impl Script {
     fn exec(program: Program, args: &[String]) -> Result<Self, ScriptError> {
         let args = args.to_vec();
         let text = Exec { program, args }.write();
-        // It refuses what no program can be given.
+        // Refuses arguments that no program can get.
         Exec::read(text.as_bytes())?;
         let script_type = ScriptType::foreign(ScriptType::EXEC.to_owned());
         Ok(Self { script_type, text })
     }
 }
 
-/// The program that is meant where a job is of the type `exec`, or of a type that nothing tells; none if the text of
-/// the file is what runs, or nothing there is a program.
+/// Returns the program of a job of the type `exec` or of no known type. None if the text of the file is the script, or
+/// if the file is no program.
 fn program(path: &Path, is_exec: bool) -> Result<Option<Program>, ScriptError> {
     if path == Path::new("-") {
         return Ok(None);
     }
     let Ok(about) = path.metadata() else {
-        // Of the worker's host.
+        // A program of the worker's host.
         let name = path.to_str().filter(|name| is_exec && has_no_folder(name));
         return Ok(name.map(|name| Program::Named(name.to_owned())));
     };
@@ -133,7 +133,7 @@ fn program(path: &Path, is_exec: bool) -> Result<Option<Program>, ScriptError> {
     }
 }
 
-/// An absolute path, or a name that is looked for in the `PATH`.
+/// Returns true for an absolute path, or a name that is looked up in `PATH`.
 fn has_no_folder(name: &str) -> bool {
     name.starts_with('/') || !name.contains('/')
 }
@@ -150,7 +150,7 @@ fn place(path: &Path) -> String {
     }
 }
 
-/// The text of a script, whole.
+/// Reads the whole text of a script.
 fn text(path: &Path) -> Result<String, ScriptError> {
     let place = place(path);
     let bytes = match path == Path::new("-") {
@@ -174,14 +174,14 @@ fn text(path: &Path) -> Result<String, ScriptError> {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    // Opened, a folder could still be mistaken for an empty file.
+    // An open folder could be mistaken for an empty file.
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     File::open(path)
 }
 
-/// One byte over the limit at most.
+/// Reads at most one byte over the limit.
 fn bounded(stream: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stream.take(MAX_SCRIPT as u64 + 1).read_to_end(&mut bytes)?;
@@ -204,7 +204,7 @@ fn no_type(place: String) -> ScriptError {
     }
 }
 
-/// Where a script is, for people and for the digest of a series.
+/// Returns the absolute path of a script, for people and for the digest of a series.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Options that choose among jobs or dead letters, the same for every command that takes many.
+//! Filter options for jobs and dead letters, the same for all bulk commands.
 
 use meshwork::model::job::Tag;
 use meshwork::model::keys::hero::Hero;
@@ -18,55 +18,55 @@ const REASONS: [&str; 6] = [
     "queue",
 ];
 
-/// Options that choose.
+/// Filter options.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Which")]
 pub(crate) struct Select {
-    /// Only those of this type
+    /// Only jobs of this type
     #[arg(long = "type", value_name = "TYPE")]
     script_type: Option<ScriptType>,
-    /// Only those that were sent to this group
+    /// Only jobs of this group
     #[arg(long)]
     group: Option<Group>,
-    /// Only those of this route; `default` are those without a group
+    /// Only jobs of this route; `default`: jobs without a group
     #[arg(long, value_name = "KEY")]
     route: Option<RoutingKey>,
-    /// Only those of this queue, as `queue list` shows it; that of a priority is another one
+    /// Only jobs of this queue, as `queue list` shows it; the list of a priority is a separate queue
     #[arg(long)]
     queue: Option<String>,
-    /// Only those in this state: queued, delayed, waiting (for other jobs), running, failed or done; stale are open jobs
-    /// on no list, or started without a lease longer ago than their timeout. The record's words too: dispatched,
-    /// waiting_for_prerequisites, started, finished, error
+    /// Only jobs in this state: queued, delayed, waiting (for other jobs), running, failed or done; stale: open jobs
+    /// that no queue lists, or started without a lease longer ago than their timeout. Also the words of the record:
+    /// dispatched, waiting_for_prerequisites, started, finished, error
     #[arg(long)]
     status: Option<JobState>,
-    /// Only those of this key
+    /// Only jobs of this concurrency key
     #[arg(long)]
     key: Option<String>,
-    /// Only those with this tag; may be given several times: those with all of them
+    /// Only jobs with this tag; may be given several times: jobs with all of them
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<Tag>,
     /// Only members of this batch
     #[arg(long, value_name = "BATCH")]
     batch: Option<BatchId>,
-    /// Only dead letters of this reason: no retry was left (failed, timeout), no retry could help (permanent), it killed
-    /// its workers (poison), or its queue is no list (queue)
+    /// Only dead letters of this reason: no retry was left (failed, timeout), no retry could help (permanent), the job
+    /// killed its workers (poison), or its queue is not a list (queue)
     #[arg(long, value_name = "WORD", value_parser = REASONS)]
     reason: Option<String>,
-    /// Only those whose error contains this text
+    /// Only jobs whose error contains this text
     #[arg(long, value_name = "TEXT", value_parser = text)]
     error: Option<String>,
-    /// Only those that contain this text in their id, script, input, result or error; reads up to 100,000 whole records
+    /// Only jobs that contain this text in their id, script, input, result or error; reads up to 100,000 whole records
     #[arg(long, value_name = "TEXT", value_parser = text)]
     text: Option<String>,
-    /// Only those that were created, or died, since: an age (90s, 15m, 2h, 7d) or a time in UTC
+    /// Only jobs created, or dead letters that died, after this: an age (90s, 15m, 2h, 7d) or a time in UTC
     #[arg(long, alias = "newer-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
     since: Option<Moment>,
-    /// Only those that were created, or died, before: an age (90s, 15m, 2h, 7d) or a time in UTC
+    /// Only jobs created, or dead letters that died, before this: an age (90s, 15m, 2h, 7d) or a time in UTC
     #[arg(long, alias = "older-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
     until: Option<Moment>,
 }
 
-/// The names of all these options, for rules about them.
+/// Names of all filter options, for clap's rules about them.
 pub(crate) const OPTIONS: [&str; 13] = [
     "script_type",
     "group",
@@ -83,7 +83,7 @@ pub(crate) const OPTIONS: [&str; 13] = [
     "until",
 ];
 
-/// A text that is looked for.
+/// Parses a search text.
 fn text(text: &str) -> Result<String, String> {
     match text {
         "" => Err("it is empty: give a text to look for".to_owned()),
@@ -92,12 +92,12 @@ fn text(text: &str) -> Result<String, String> {
 }
 
 impl Select {
-    /// Whether a state is chosen.
+    /// Returns true if a state is chosen.
     pub(crate) fn has_status(&self) -> bool {
         self.status.is_some()
     }
 
-    /// The filter without its times; it needs no server.
+    /// Returns the filter without its times; needs no server.
     pub(crate) fn filter(&self, keys: &Hero) -> Result<JobFilter, CommandError> {
         let queue = self.queue.as_deref();
         let queue = queue.map(|text| keys.parse_work_queue(text)).transpose()?;
@@ -119,7 +119,7 @@ impl Select {
         })
     }
 
-    /// The filter with its times, by the server's clock. With `bounded`, what comes from now on is not included.
+    /// Returns the filter with its times, by the server's clock. With `bounded`, jobs created from now on are excluded.
     pub(crate) async fn timed(
         &self,
         filter: JobFilter,

@@ -1,4 +1,4 @@
-//! One job from submission to its printed result.
+//! One job from its submission to its printed result.
 
 use std::io::IsTerminal;
 use std::pin::pin;
@@ -18,9 +18,9 @@ use crate::interrupt::Interrupt;
 use crate::out::{Out, note};
 use crate::record::Record;
 
-/// How long the server may take to hear that a job is not wanted any more.
+/// Longest time to cancel a job on an interruption.
 const STOPPING: Duration = Duration::from_secs(5);
-/// Between two steps of the wheel on a terminal.
+/// Interval of the spinner's steps.
 const WHEEL: Duration = Duration::from_millis(100);
 
 /// Runs the job and prints its result.
@@ -50,7 +50,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Submits the job and waits for its end, while somebody runs it.
+/// Enqueues the job and waits for its end, while a worker runs it.
 async fn work(
     client: &Client,
     hands: &mut Hands,
@@ -62,7 +62,7 @@ async fn work(
     let wheel = wheel(job);
     let mut ended = pin!(client.wait(&job.id, patience));
     let mut ticks = tokio::time::interval(hands::GLANCE);
-    // Beside the wait and not in its stead: a call under way is not to be left lying.
+    // Concurrent with the wait, since a cancelled call would leave its reply unread.
     let look = async {
         loop {
             ticks.tick().await;
@@ -82,7 +82,7 @@ async fn work(
     Ok(result?)
 }
 
-/// Looks whether the job was claimed. Where that cannot be seen now, the next look tells.
+/// Checks for a claim of the job. Errors are ignored, since the next check follows.
 async fn glance(client: &Client, hands: &mut Hands, job: &NewJob) {
     let Ok(statuses) = client
         .broker()
@@ -92,11 +92,11 @@ async fn glance(client: &Client, hands: &mut Hands, job: &NewJob) {
         return;
     };
     let dispatched = statuses == [Some(Status::Dispatched)];
-    // One that waits for others stands in no queue.
+    // A job with prerequisites is in no queue.
     hands.seen(!dispatched, dispatched && job.depends_on.is_empty());
 }
 
-/// What moves on a terminal while one waits.
+/// Returns the spinner of a terminal.
 fn wheel(job: &NewJob) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -107,7 +107,7 @@ fn wheel(job: &NewJob) -> ProgressBar {
     wheel
 }
 
-/// Stops a job that nobody waits for any more, if the server hears it.
+/// Cancels a job that nobody waits for, if the server is reachable.
 async fn stop(client: &Client, id: &JobId) {
     let stopped = tokio::time::timeout(STOPPING, client.stop(id)).await;
     match stopped {
@@ -119,7 +119,7 @@ async fn stop(client: &Client, id: &JobId) {
     }
 }
 
-/// Prints how a job ended: its result on stdout, its troubles on stderr.
+/// Prints the end of a job: its result on stdout, its failure on stderr.
 pub(crate) fn print(job: &Job, out: &mut Out) -> Result<Exit, CommandError> {
     let finished = job.status() == Some(Status::Finished);
     if out.is_json() {
@@ -136,7 +136,7 @@ pub(crate) fn print(job: &Job, out: &mut Out) -> Result<Exit, CommandError> {
     Ok(if finished { Exit::DONE } else { Exit::FAILED })
 }
 
-/// What the script said besides its result.
+/// Prints the output of the script.
 fn tell_logs(job: &Job) {
     let output = job.output.as_deref().unwrap_or_default().trim_ascii();
     let secrets = job.env_vars.secrets();
@@ -149,7 +149,7 @@ fn tell_logs(job: &Job) {
     }
 }
 
-/// Why a job failed.
+/// Prints the failure of a job.
 pub(crate) fn tell_failure(what: &str, job: &Job) {
     let message = job.error.as_deref().unwrap_or("it does not say why");
     let secrets = job.env_vars.secrets();

@@ -1,4 +1,4 @@
-//! Where the data is: the server that a URL names, otherwise the data directory.
+//! Location of the data: the server of a URL, otherwise the data directory.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use meshwork::{Target, TlsFiles};
 use crate::error::CommandError;
 use crate::value;
 
-/// Options and variables that say where the data is.
+/// Options and variables that locate the data.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Where the data is")]
 #[allow(
@@ -17,11 +17,11 @@ use crate::value;
     reason = "the help shows what may be left out in brackets"
 )]
 pub(crate) struct Place {
-    /// The Redis or Valkey server: redis://[user:password@]host[:port][/database], rediss:// for TLS,
-    /// unix:///path/to/socket, redis+sentinel://host,host/service[/database] for the master that sentinels
-    /// name, redis+cluster://host,host for a cluster. ?wait_replicas=1 waits for replicas. Others see a password on the command line: better set REDIS_URL. Without a
-    /// server, the data directory is used: $MESHWORK_DATA, else $XDG_DATA_HOME/meshwork, else
-    /// ~/.local/share/meshwork
+    /// Redis or Valkey server: redis://[user:password@]host[:port][/database], rediss:// for TLS,
+    /// unix:///path/to/socket, redis+sentinel://host,host/service[/database] for the master that sentinels name,
+    /// redis+cluster://host,host for a cluster. ?wait_replicas=1 waits for a replica. Other users see a password on the
+    /// command line: use REDIS_URL. Without a server, the data directory is used: $MESHWORK_DATA, else
+    /// $XDG_DATA_HOME/meshwork, else ~/.local/share/meshwork
     #[arg(
         long,
         value_name = "URL",
@@ -30,7 +30,7 @@ pub(crate) struct Place {
         global = true
     )]
     redis: Option<String>,
-    /// Seconds to keep trying to reach a server that is away or starting; 0: try once
+    /// Time to retry the connection to an unreachable or starting server, in seconds, up to 3600; 0: try once
     #[arg(
         long,
         value_name = "S",
@@ -41,18 +41,18 @@ pub(crate) struct Place {
         global = true
     )]
     pub(crate) connect_timeout: Duration,
-    /// Who signed the server's certificate (PEM), where it is no authority of the system
+    /// CA certificates that sign the server's certificate (PEM) [default: those of the system]
     #[arg(long, value_name = "FILE", env = "REDIS_TLS_CA", global = true)]
     tls_ca: Option<PathBuf>,
-    /// The client's certificate (PEM)
+    /// Client certificate (PEM)
     #[arg(long, value_name = "FILE", env = "REDIS_TLS_CERT", global = true)]
     tls_cert: Option<PathBuf>,
-    /// The key of the client's certificate (PEM)
+    /// Private key of the client certificate (PEM)
     #[arg(long, value_name = "FILE", env = "REDIS_TLS_KEY", global = true)]
     tls_key: Option<PathBuf>,
 }
 
-/// Why the data is nowhere.
+/// Errors of the location.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TargetError {
     #[error(transparent)]
@@ -80,9 +80,9 @@ impl From<TargetError> for CommandError {
 }
 
 impl Place {
-    /// The target.
+    /// Returns the target.
     pub(crate) fn target(&self) -> Result<Target, TargetError> {
-        // An empty variable is how shells take one away for a single command.
+        // Shells unset a variable for one command with an empty value.
         if let Some(url) = self.redis.as_deref().filter(|url| !url.is_empty()) {
             let tls = TlsFiles {
                 ca: self.tls_ca.clone(),
@@ -94,7 +94,7 @@ impl Place {
         Ok(Target::Directory(data_directory()?))
     }
 
-    /// Whether the URL holds a password.
+    /// Returns true if the URL contains a password.
     pub(crate) fn has_password(&self) -> bool {
         let login = self.redis.as_deref().and_then(|url| {
             let (_, rest) = url.split_once("://")?;
@@ -105,7 +105,7 @@ impl Place {
     }
 }
 
-/// Where data lives when no server is named.
+/// Returns the data directory, for use without a server.
 fn data_directory() -> Result<PathBuf, TargetError> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty());
     if let Some(named) = set("MESHWORK_DATA") {
@@ -113,7 +113,7 @@ fn data_directory() -> Result<PathBuf, TargetError> {
     }
     let path = set("XDG_DATA_HOME")
         .map(PathBuf::from)
-        // The XDG specification asks to ignore a relative path.
+        // The XDG specification requires to ignore a relative path.
         .filter(|path| path.is_absolute())
         .map(|data| data.join("meshwork"))
         .or_else(|| set("HOME").map(|home| Path::new(&home).join(".local/share/meshwork")))
@@ -124,11 +124,11 @@ fn data_directory() -> Result<PathBuf, TargetError> {
     }
 }
 
-/// What a worker sets for the scripts that it runs.
+/// Variable that workers set for scripts.
 const JOB_VARIABLE: &str = "MESHWORK_JOB";
 
-/// The job that this process belongs to, if it belongs to one, and its id where the environment still has it. A script
-/// that has cleared its environment is still in the folder of its run, or has its home there.
+/// Returns the job that this process belongs to, if any, with its id if the environment still has it. A script that has
+/// cleared its environment still runs in, or has its home in, the folder of its run.
 fn job_around(data: &Path) -> Option<Option<String>> {
     let id = env::var_os(JOB_VARIABLE).filter(|id| !id.is_empty());
     if let Some(id) = id {
@@ -139,7 +139,7 @@ fn job_around(data: &Path) -> Option<Option<String>> {
     around.any(is_of_a_run).then_some(None)
 }
 
-/// Whether this is the folder that a run has for its script.
+/// Returns true for the working folder of a run.
 fn is_of_a_run(folder: &Path) -> bool {
     let run = folder.parent().filter(|_| folder.ends_with("work"));
     let name = run

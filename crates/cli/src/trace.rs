@@ -1,5 +1,4 @@
-//! The trace that a command's jobs belong to: as it is asked for, else as the environment says it, where CI
-//! systems and shells that trace put it.
+//! Trace of a command's jobs: from the options, else from the environment, where CI systems and tracing shells put it.
 
 use std::env;
 
@@ -7,25 +6,24 @@ use meshwork::model::trace::TraceContext;
 
 use crate::out::note;
 
-/// Which trace.
+/// Options of the trace.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The job")]
 pub(crate) struct Trace {
-    /// The trace that it belongs to and the span that asks for it, as W3C trace context writes it
-    /// [default: $TRACEPARENT]
+    /// Trace and parent span of the job, in the format of W3C trace context [default: $TRACEPARENT]
     #[arg(long, value_name = "TEXT", value_parser = parent)]
     traceparent: Option<TraceContext>,
-    /// What tracing systems say beside it [default: $TRACESTATE]
+    /// State of tracing systems, in the format of W3C trace context [default: $TRACESTATE]
     #[arg(long, value_name = "TEXT", value_parser = state, requires = "traceparent")]
     tracestate: Option<String>,
 }
 
-/// A `traceparent` as an argument.
+/// Parses a `traceparent` argument.
 pub(crate) fn parent(text: &str) -> Result<TraceContext, String> {
     TraceContext::parse(text, None).map_err(|error| error.to_string())
 }
 
-/// A valid context, to read a state with.
+/// A valid context, for parsing a state.
 const ANY: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
 
 fn state(text: &str) -> Result<String, String> {
@@ -34,7 +32,7 @@ fn state(text: &str) -> Result<String, String> {
 }
 
 impl Trace {
-    /// The context, if there is one.
+    /// Returns the context, if there is one.
     pub(crate) fn context(&self) -> Option<TraceContext> {
         if let Some(trace) = &self.traceparent {
             let state = self.tracestate.as_deref().unwrap_or_default();
@@ -44,7 +42,7 @@ impl Trace {
     }
 }
 
-/// The context that the environment says. What is not valid of it is left out, and logged.
+/// Returns the context of the environment. Invalid parts are logged and ignored.
 pub(crate) fn of_environment() -> Option<TraceContext> {
     let said = |name| env::var(name).ok().filter(|text| !text.is_empty());
     let (trace, fault) =

@@ -1,4 +1,4 @@
-//! Values on the command line that are no plain numbers or names, and what may be wrong with them.
+//! Parsers of arguments that are not plain numbers or names, and their errors.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -15,38 +15,38 @@ use meshwork::model::route::Fallback;
 use meshwork::model::time;
 use meshwork::runner;
 
-/// The longest lease, in seconds: for so long a killed worker's jobs lie idle.
+/// Longest lease, in seconds: the longest delay of a killed worker's jobs.
 const MAX_LEASE: f64 = 3600.0;
-/// The shortest lease, in seconds: three renewals have to fit in.
+/// Shortest lease, in seconds: it has to contain three renewals.
 const MIN_LEASE: f64 = 0.3;
-/// The shortest age of a migration, in seconds: an old worker is busy for longer than that at times.
+/// Shortest age of a migration, in seconds: old workers may be busy for longer.
 const MIN_AGE: f64 = 0.1;
-/// The longest age of a migration, in seconds: twice that a lost job lies idle.
+/// Longest age of a migration, in seconds: a lost job is delayed by twice that.
 const MAX_AGE: f64 = 86_400.0;
-/// The longest age of orphans, in seconds: twice that a lost job lies idle.
+/// Longest age of orphans, in seconds: a lost job is delayed by twice that.
 const MAX_ORPHAN_AGE: f64 = 3600.0;
-/// The longest time to wait for something, in seconds: as long as a job may run.
+/// Longest wait, in seconds: the longest timeout of a job.
 const MAX_WAIT: f64 = limits::MAX_TIMEOUT as f64;
-/// The shortest time to read from a client, in seconds: a network across the world and back.
+/// Shortest read timeout of HTTP clients, in seconds: a round trip across the world takes less.
 const MIN_READ: f64 = 0.1;
-/// The longest, in seconds: whoever says nothing keeps a connection for so long.
+/// Longest read timeout of HTTP clients, in seconds: a silent client keeps its connection for this time.
 const MAX_READ: f64 = 600.0;
-/// The longest time to try to reach the server, in seconds: a restart with a large log takes less.
+/// Longest time to connect to the server, in seconds: a restart with a large log takes less.
 const MAX_CONNECT: f64 = 3600.0;
-/// The longest pause before a retry, in seconds.
+/// Longest backoff before the first retry, in seconds.
 const MAX_BACKOFF: f64 = limits::MAX_BACKOFF_MS as f64 / 1000.0;
-/// The shortest interval between two looks at figures, in seconds: they come from all queues.
+/// Shortest interval between two samples of metrics, in seconds: each reads all queues.
 const MIN_INTERVAL: f64 = 0.5;
-/// The longest of them, in seconds.
+/// Longest interval between two samples, in seconds.
 const MAX_INTERVAL: f64 = 3600.0;
-/// The longest wait, as text.
+/// Longest wait, as text.
 pub(crate) const LONGEST_WAIT: &str = "7d";
-/// What messages say of units.
+/// Part of messages about units.
 const OR_UNITS: &str = ", or has units: 500ms, 10s, 5m, 1h30m";
-/// The longest ago, in seconds: a hundred years.
+/// Greatest age, in seconds: 100 years.
 const MAX_AGO: u64 = 100 * 365 * 24 * 3600;
 
-/// How long one run of a job may take: the record has whole seconds.
+/// Parses a job's timeout, in whole seconds as in the record.
 pub(crate) fn job_timeout(text: &str) -> Result<Duration, String> {
     let read = within(text, 1.0, limits::MAX_TIMEOUT as f64);
     read.filter(|read| read.subsec_nanos() == 0).ok_or_else(|| {
@@ -57,28 +57,28 @@ pub(crate) fn job_timeout(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// How long a job is a worker's without a renewal.
+/// Parses the duration of a lease.
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     within(text, MIN_LEASE, MAX_LEASE).ok_or_else(|| {
         format!("a lease is a number of seconds from {MIN_LEASE} to {MAX_LEASE}{OR_UNITS}")
     })
 }
 
-/// How long a client may take over what it sends.
+/// Parses the read timeout of HTTP clients.
 pub(crate) fn read_timeout(text: &str) -> Result<Duration, String> {
     within(text, MIN_READ, MAX_READ).ok_or_else(|| {
         format!("a time to read is a number of seconds from {MIN_READ} to {MAX_READ}{OR_UNITS}")
     })
 }
 
-/// How long a job may be in the hands of an old worker without a word.
+/// Parses the age from which a job of an old worker counts as lost.
 pub(crate) fn age(text: &str) -> Result<Duration, String> {
     within(text, MIN_AGE, MAX_AGE).ok_or_else(|| {
         format!("an age is a number of seconds from {MIN_AGE} to {MAX_AGE}{OR_UNITS}")
     })
 }
 
-/// For how long a job looks like an orphan before it is pushed again.
+/// Parses the age from which an orphan is requeued.
 pub(crate) fn orphan_age(text: &str) -> Result<Duration, String> {
     within(text, MIN_AGE, MAX_ORPHAN_AGE).ok_or_else(|| {
         format!(
@@ -87,7 +87,7 @@ pub(crate) fn orphan_age(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// Between two looks at figures.
+/// Parses the interval between two samples.
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     within(text, MIN_INTERVAL, MAX_INTERVAL).ok_or_else(|| {
         format!(
@@ -96,26 +96,26 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// How long to wait for something; 0 is not to wait.
+/// Parses a wait; 0: no wait.
 pub(crate) fn wait(text: &str) -> Result<Duration, String> {
     within(text, 0.0, MAX_WAIT)
         .ok_or_else(|| format!("give a number of seconds from 0 to {MAX_WAIT} (7 days){OR_UNITS}"))
 }
 
-/// Returns the time for which a command tries to reach the server; 0: once.
+/// Parses the time to connect to the server; 0: one try.
 pub(crate) fn connect_timeout(text: &str) -> Result<Duration, String> {
     within(text, 0.0, MAX_CONNECT)
         .ok_or_else(|| format!("give a number of seconds from 0 (once) to {MAX_CONNECT}{OR_UNITS}"))
 }
 
-/// The pause before the first retry.
+/// Parses the backoff before the first retry.
 pub(crate) fn backoff(text: &str) -> Result<Duration, String> {
     within(text, 0.0, MAX_BACKOFF).ok_or_else(|| {
         format!("give a number of seconds from 0 to {MAX_BACKOFF} (one hour){OR_UNITS}")
     })
 }
 
-/// Where a job for one worker goes if that worker is not there.
+/// Parses the fallback of a job for one worker.
 pub(crate) fn fallback(text: &str) -> Result<Fallback, String> {
     match text {
         "group" => Ok(Fallback::Group),
@@ -124,7 +124,7 @@ pub(crate) fn fallback(text: &str) -> Result<Fallback, String> {
     }
 }
 
-/// A time, or how long ago it was.
+/// A point in time, or an age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// Milliseconds since 1970.
@@ -133,7 +133,7 @@ pub(crate) enum Moment {
 }
 
 impl Moment {
-    /// In milliseconds since 1970, where it is `now`.
+    /// Returns milliseconds since 1970, relative to `now`.
     pub(crate) fn ms(self, now: u64) -> u64 {
         match self {
             Self::At(ms) => ms,
@@ -142,7 +142,7 @@ impl Moment {
     }
 }
 
-/// `90s`, `15m`, `2h`, `7d`, or a time in UTC.
+/// Parses `90s`, `15m`, `2h`, `7d`, or a time in UTC.
 pub(crate) fn moment(text: &str) -> Result<Moment, String> {
     let age = duration(text).filter(|age| age.as_secs() <= MAX_AGO);
     age.map(Moment::Ago)
@@ -153,13 +153,13 @@ pub(crate) fn moment(text: &str) -> Result<Moment, String> {
         })
 }
 
-/// A time in UTC, in milliseconds since 1970.
+/// Parses a time in UTC to milliseconds since 1970.
 pub(crate) fn time(text: &str) -> Result<u64, String> {
     let read = time::parse_iso(text);
     read.ok_or_else(|| "give a time in UTC (2026-01-31, 2026-01-31T12:00:00Z)".to_owned())
 }
 
-/// A time, or how long from now.
+/// A point in time, or a delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     /// Milliseconds since 1970.
@@ -167,7 +167,7 @@ pub(crate) enum When {
     In(Duration),
 }
 
-/// A time in RFC 3339, a date in UTC, or how long from now: `+10m`.
+/// Parses a time in RFC 3339, a date in UTC, or a delay: `+10m`.
 pub(crate) fn when(text: &str) -> Result<When, String> {
     let read = match text.strip_prefix('+') {
         Some(delay) => span(delay).ok().map(When::In),
@@ -179,7 +179,7 @@ pub(crate) fn when(text: &str) -> Result<When, String> {
     })
 }
 
-/// A time with its distance from UTC, in milliseconds since 1970.
+/// Parses a time with an offset from UTC to milliseconds since 1970.
 fn instant(text: &str) -> Option<u64> {
     if let Some(ms) = time::parse_iso(text) {
         return Some(ms);
@@ -195,8 +195,8 @@ fn instant(text: &str) -> Option<u64> {
     }
 }
 
-/// How long: `500ms`, `90s`, `10m`, `2h`, `7d`, and several of them together, as Go writes `1m30s`; a number alone is
-/// seconds. More than nothing.
+/// Parses a positive duration: `500ms`, `90s`, `10m`, `2h`, `7d`, or several parts as Go writes `1m30s`; a plain number
+/// is seconds.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let most = Duration::from_millis(limits::MAX_DELAY_MS);
     duration(text)
@@ -204,14 +204,14 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "give how long: 500ms, 90s, 10m, 1h30m, 7d, at most ten years".to_owned())
 }
 
-/// A name, and for how long it counts.
+/// A name with a duration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) time: Duration,
 }
 
-/// `NAME=TIME`.
+/// Parses `NAME=TIME`.
 pub(crate) fn named(text: &str) -> Result<Named, String> {
     let (name, time) = text
         .rsplit_once('=')
@@ -223,7 +223,7 @@ pub(crate) fn named(text: &str) -> Result<Named, String> {
     })
 }
 
-/// Until when a unique name is kept.
+/// Parses the end of a unique name.
 pub(crate) fn until(text: &str) -> Result<Until, String> {
     match text {
         "started" => Ok(Until::Started),
@@ -232,12 +232,12 @@ pub(crate) fn until(text: &str) -> Result<Until, String> {
     }
 }
 
-/// A duration within these bounds, in seconds: `10`, `0.5`, `10s`, `500ms`, `1h30m`.
+/// Parses a duration within these bounds, in seconds: `10`, `0.5`, `10s`, `500ms`, `1h30m`.
 fn within(text: &str, least: f64, most: f64) -> Option<Duration> {
     duration(text).filter(|read| (least..=most).contains(&read.as_secs_f64()))
 }
 
-/// The one way in which durations are written: seconds as a number alone, or whole numbers with units.
+/// Parses a duration: seconds as a plain number, or whole numbers with units.
 fn duration(text: &str) -> Option<Duration> {
     if !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit() || c == b'.') {
         return Duration::try_from_secs_f64(text.parse().ok()?).ok();
@@ -245,8 +245,8 @@ fn duration(text: &str) -> Option<Duration> {
     time::parse_span(text).map(Duration::from_millis)
 }
 
-/// `NAME=VALUE`, or `NAME` alone for the value that it has here, which others do not see then in the list of
-/// processes. What is no such thing is not repeated: it may be a secret.
+/// Parser of `NAME=VALUE`, or of `NAME` for the value in this environment, which other users do not see in the list of
+/// processes. Errors do not repeat the argument, which may be a secret.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Env;
 
@@ -277,7 +277,7 @@ fn env(text: &str, here: impl Fn(&str) -> Option<String>) -> Option<(String, Str
     }
 }
 
-/// Contexts: numbers with commas between them, or `all`.
+/// Parses contexts: numbers with commas between them, or `all`.
 pub(crate) fn contexts(text: &str) -> Result<Serves, InvalidId> {
     if text == "all" {
         return Ok(Serves::All);
@@ -289,7 +289,7 @@ pub(crate) fn contexts(text: &str) -> Result<Serves, InvalidId> {
     Ok(Serves::Some(ids))
 }
 
-/// The id of a new job; in a context `2001` or `12:2001`, or the job's key.
+/// Parses the id of a new job; in a context `2001` or `12:2001`, or the job's key.
 pub(crate) fn new_job_id(text: &str) -> Result<JobId, String> {
     match JobKey::of_numbers(text.strip_prefix("job:").unwrap_or(text)) {
         Ok(_) => Ok(JobId::foreign(text.to_owned())),
@@ -297,7 +297,7 @@ pub(crate) fn new_job_id(text: &str) -> Result<JobId, String> {
     }
 }
 
-/// The id of a job that is there: whoever made it may have taken other characters than we do.
+/// Parses the id of an existing job; other clients may use characters that new ids cannot have.
 pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
     if text.is_empty() {
         return Err("a job's id is not empty".to_owned());
@@ -305,7 +305,7 @@ pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
     Ok(JobId::foreign(text.to_owned()))
 }
 
-/// The id of a job to wait for, or `NAME=ID` with a name for its result.
+/// Parses the id of a prerequisite, or `NAME=ID` with a name for its result.
 pub(crate) fn prerequisite(text: &str) -> Result<(Option<String>, JobId), String> {
     let named = text.split_once('=').filter(|(name, _)| is_input_name(name));
     match named {
@@ -314,7 +314,7 @@ pub(crate) fn prerequisite(text: &str) -> Result<(Option<String>, JobId), String
     }
 }
 
-/// `TYPE=COMMAND`, of a type that comes without a runtime.
+/// Parses `TYPE=COMMAND`, for a type without a built-in runtime.
 pub(crate) fn runtime(text: &str) -> Result<(ScriptType, String), String> {
     let parts = text.split_once('=');
     let (name, command) =
@@ -326,7 +326,7 @@ pub(crate) fn runtime(text: &str) -> Result<(ScriptType, String), String> {
     }
 }
 
-/// `NAME=FILE`.
+/// Parses `NAME=FILE`.
 pub(crate) fn handler(text: &str) -> Result<(String, PathBuf), String> {
     let parts = text.split_once('=');
     let parts = parts.filter(|(name, file)| !name.is_empty() && !file.is_empty());
@@ -456,7 +456,7 @@ mod tests {
         }
         assert_eq!(span("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!((span("90"), span("2h")), (span("90s"), span("120m")));
-        // As Go writes them.
+        // In the format of Go.
         assert_eq!((span("1m30s"), span("1h30m")), (span("90s"), span("90m")));
         assert_eq!(span("1s500ms"), Ok(Duration::from_millis(1500)));
         for bad in ["", "0", "-1s", "+1s", "1.5h", "ms", "99999d", "1w"] {

@@ -1,4 +1,4 @@
-//! When a job is to run, whose turn it takes, and of what there is to be only one: options of `job submit`.
+//! Options of `job enqueue` about time, concurrency keys and uniqueness.
 
 use std::time::Duration;
 
@@ -11,42 +11,42 @@ use crate::value::{self, Named, When};
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "When, and how many")]
 pub(crate) struct Wishes {
-    /// Not before this time: RFC 3339 (2026-01-31T12:00:00Z, …+01:00), a date in UTC, or +10m from now
+    /// Run at this time: RFC 3339 (2026-01-31T12:00:00Z, …+01:00), a date in UTC, or +10m from now
     #[arg(long, value_name = "TIME", value_parser = value::when)]
     at: Option<When>,
-    /// Not before so long from now: 500ms, 90s, 10m, 2h, 7d
+    /// Run after this delay: 500ms, 90s, 10m, 2h, 7d
     #[arg(long, alias = "in", value_name = "TIME", value_parser = value::span, conflicts_with = "at",
           allow_hyphen_values = true)]
     delay: Option<Duration>,
-    /// Whose job it is (a tenant, say): keys take turns in a fair queue, and have limits of their own
+    /// Concurrency key, such as a tenant: keys have limits of their own, and share a fair queue equally
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// No other job of the same type and name is accepted until this one is done
+    /// Unique name: no other job of the same type and name is accepted until this one has ended
     #[arg(long, value_name = "NAME")]
     unique: Option<String>,
-    /// … but for so long, whatever becomes of it
+    /// Keep the unique name for this time instead, even if the job ends before
     #[arg(long, value_name = "TIME", value_parser = value::span, requires = "unique",
           allow_hyphen_values = true)]
     unique_for: Option<Duration>,
-    /// … but until it was started, or is done, its retries included (started or done)
+    /// Keep the unique name until the job starts, or until it is done with all retries: started or done [default: done]
     #[arg(long, value_name = "WORD", value_parser = value::until, requires = "unique",
           conflicts_with = "unique_for")]
     unique_until: Option<Until>,
-    /// What becomes of a later job of that name: the first stays and its id is printed (keep), the later is
-    /// refused (refuse), or takes the place of one that waits (replace)
+    /// If the unique name is in use: keep the first job and print its id (keep), refuse the new one (refuse), or
+    /// replace a waiting one (replace)
     #[arg(long, value_name = "WORD", requires = "unique", default_value = "keep")]
     on_duplicate: OnDuplicate,
-    /// Runs when no other job of this name has come for so long; the last one counts
+    /// Run when no other job of this name has arrived for this time; the last one runs
     #[arg(long, value_name = "NAME=TIME", value_parser = value::named,
           conflicts_with_all = ["at", "delay", "unique", "throttle"])]
     debounce: Option<Named>,
-    /// Of all jobs of this name within so long, only the first is stored
+    /// Store only the first job of this name within this time
     #[arg(long, value_name = "NAME=TIME", value_parser = value::named, conflicts_with = "unique")]
     throttle: Option<Named>,
 }
 
 impl Wishes {
-    /// The job with these.
+    /// Adds the options to a request.
     pub(crate) fn add_to(&self, mut request: JobRequest) -> JobRequest {
         request = match self.at {
             Some(When::At(ms)) => request.run_at_ms(ms),
@@ -76,7 +76,7 @@ impl Wishes {
     }
 }
 
-/// These options alone, as a line of JSON may have them.
+/// Parser for these options of a line of JSON.
 #[derive(Debug, clap::Parser)]
 #[command(no_binary_name = false)]
 struct Alone {
@@ -85,10 +85,10 @@ struct Alone {
 }
 
 impl Wishes {
-    /// Reads them from words of a command line; the first is passed over.
+    /// Parses the options from arguments, without the first one.
     ///
     /// # Errors
-    /// What is wrong, in a line.
+    /// Clap's message, in one line.
     pub(crate) fn read(words: &[String]) -> Result<Self, String> {
         use clap::Parser;
         let alone = Alone::try_parse_from(words).map_err(|error| {

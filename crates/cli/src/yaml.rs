@@ -1,4 +1,4 @@
-//! Files of settings in YAML, read whole and no larger than a bound. What they mean is where they are asked for.
+//! Settings files in YAML, read whole and with a size limit.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-/// A file of settings that is larger than this is none.
+/// Greatest size of a settings file.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What the reader of YAML adds for those who use it in a program.
+/// Advice of the YAML parser for programmers, which is cut from messages.
 const FOR_PROGRAMMERS: &str = ", set DuplicateKeyPolicy in Options if acceptable";
 
-/// What is wrong with a file; who asks says which file it is.
+/// Errors of settings files; callers add the path.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum YamlError {
     #[error("cannot be read: {0}")]
@@ -23,10 +23,10 @@ pub(crate) enum YamlError {
     Invalid(String),
 }
 
-/// What the file says.
+/// Reads a file.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, YamlError> {
     let mut bytes = Vec::new();
-    // Bounded while it is read: a pipe does not say how much will come.
+    // Bounded while reading: the length of a pipe is unknown.
     File::open(path)?
         .take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)?;
@@ -37,7 +37,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, YamlError> {
     parse(&text)
 }
 
-/// What the text says.
+/// Parses a text.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     let nothing = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
     if text.lines().all(nothing) {

@@ -45,9 +45,9 @@ impl Tools {
 
 /// Finds or installs each tool, and prints a line about it.
 pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
-    let python = told("python3", python::find_or_install(install));
-    let redis = told("redis-server", redis::find_or_install(install));
-    let valkey = told(
+    let python = report("python3", python::find_or_install(install));
+    let redis = report("redis-server", redis::find_or_install(install));
+    let valkey = report(
         "valkey-server",
         valkey::find_or_install(workspace, python.as_deref(), install),
     );
@@ -55,7 +55,7 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
         python,
         redis,
         valkey,
-        faketime: told("libfaketime", faketime::find_or_install(install)),
+        faketime: report("libfaketime", faketime::find_or_install(install)),
     }
 }
 
@@ -65,7 +65,7 @@ struct Found {
     note: String,
 }
 
-fn told(program: &str, outcome: Result<Found, Failure>) -> Option<PathBuf> {
+fn report(program: &str, outcome: Result<Found, Failure>) -> Option<PathBuf> {
     match outcome {
         Ok(found) => {
             eprintln!("{program}: {} ({})", found.path.display(), found.note);

@@ -37,16 +37,16 @@ fn checked(path: &Path, note: &str) -> Result<Found, Failure> {
     };
     let version = (number(), number());
     let real = PathBuf::from(words.next().unwrap_or_default());
-    let told = format!("Python {}.{}", version.0, version.1);
+    let name = format!("Python {}.{}", version.0, version.1);
     if version < AT_LEAST {
         let (major, minor) = AT_LEAST;
         let path = path.display();
         return Err(Failure::new(format!(
-            "{path} is {told}, and {major}.{minor} is needed"
+            "{path} is {name}, and {major}.{minor} is needed"
         )));
     }
     Ok(Found {
         path: real,
-        note: format!("{told}{note}"),
+        note: format!("{name}{note}"),
     })
 }

@@ -1,5 +1,5 @@
-//! How the board looks: aligned columns, colours only where something wants attention, and no line longer
-//! than the terminal is wide.
+//! Layout of the dashboard: aligned columns, colours only for values that need attention, no line wider than the
+//! terminal.
 
 use console::{Style, measure_text_width, pad_str, truncate_str};
 use meshwork::model::time;
@@ -7,25 +7,25 @@ use meshwork::model::time;
 use super::{Board, Line};
 use crate::out::one_line;
 
-/// The widest a queue's name is drawn, in columns.
+/// Longest name of a queue, in columns.
 const MAX_NAME: usize = 60;
-/// The widest the errors of a queue are drawn, in columns.
+/// Longest list of errors of a queue, in columns.
 const MAX_ERRORS: usize = 60;
-/// Between two columns.
+/// Separator of two columns.
 const GAP: &str = "  ";
-/// For how long the oldest job of a queue may be ready before that is worth attention, in seconds.
+/// Age of a queue's oldest ready job from which it is highlighted, in seconds.
 const LATE: f64 = 60.0;
-/// From none to the most.
+/// Bars of a trend, from none to the maximum.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A cell: its text, and in which style.
+/// Text of a cell and its style.
 struct Cell(String, Style);
 
 fn plain(text: impl Into<String>) -> Cell {
     Cell(text.into(), Style::new())
 }
 
-/// In a colour if it wants attention, faint if there is nothing to it.
+/// Returns a cell: in a colour if it needs attention, faint if it is zero.
 fn marked(text: String, wants_attention: bool, colour: Style) -> Cell {
     let nothing = matches!(text.as_str(), "0" | "-");
     match (wants_attention, nothing) {
@@ -35,7 +35,7 @@ fn marked(text: String, wants_attention: bool, colour: Style) -> Cell {
     }
 }
 
-/// The columns: their names, and whether they are aligned to the right.
+/// Names of the columns, and `true` for those aligned to the right.
 const COLUMNS: [(&str, bool); 10] = [
     ("queue", false),
     ("waiting", true),
@@ -50,7 +50,7 @@ const COLUMNS: [(&str, bool); 10] = [
 ];
 
 impl Board {
-    /// The board as text; within so many lines and columns, if it is for a terminal.
+    /// Returns the dashboard as text. With a size, at most that many lines and columns.
     pub(crate) fn drawn(&self, size: Option<(usize, usize)>) -> String {
         let mut lines = self.head();
         let rows = self.lines();
@@ -116,7 +116,7 @@ impl Board {
         let rows: Vec<_> = std::iter::once(names).chain(rows).collect();
         let width = |at: usize| {
             let cells = rows.iter().map(|row| measure_text_width(&row[at].0));
-            // A column in which nobody has anything to say is left out.
+            // A column without any value is omitted.
             let empty = rows.iter().skip(1).all(|row| row[at].0.is_empty());
             if empty { 0 } else { cells.max().unwrap_or(0) }
         };
@@ -156,7 +156,7 @@ impl Board {
         ]
     }
 
-    /// Jobs that ended per second, look by look, against the most of them.
+    /// Returns the trend of a queue: jobs that ended per second, relative to the maximum.
     fn trend(&self, queue: &str) -> String {
         let Some(trend) = self.trends.get(queue).filter(|trend| trend.len() > 1) else {
             return String::new();
@@ -190,7 +190,7 @@ fn none() -> String {
     "-".to_owned()
 }
 
-/// So many per second.
+/// Formats a rate per second.
 fn rate(rate: Option<f64>) -> String {
     match rate {
         None => none(),
@@ -200,7 +200,7 @@ fn rate(rate: Option<f64>) -> String {
     }
 }
 
-/// How long, in the unit that fits.
+/// Formats a duration in its largest unit.
 fn age(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => format!("{:.0} ms", s * 1000.0),
@@ -212,7 +212,7 @@ fn age(seconds: f64) -> String {
     }
 }
 
-/// The most frequent first.
+/// Formats the errors of a queue, the most frequent first.
 fn errors(line: &Line<'_>) -> String {
     let mut kinds: Vec<_> = line
         .errors

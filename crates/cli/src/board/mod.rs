@@ -1,5 +1,5 @@
-//! The figures of all queues as people watch them: what changed between two looks, drawn as a table. What a
-//! table looks like is in [`draw`], the terminal in [`screen`].
+//! Dashboard of all queues: rates and averages between two samples of the metrics. [`draw`] makes the table, [`screen`]
+//! writes to the terminal.
 
 mod draw;
 mod screen;
@@ -14,10 +14,10 @@ use serde_json::Value;
 
 pub(crate) use screen::Screen;
 
-/// How many looks the trend shows.
+/// Number of samples in a trend.
 const TREND: usize = 20;
 
-/// Two looks at the figures, and what came before in short.
+/// The last two samples, and the trends of earlier ones.
 #[derive(Debug)]
 pub(crate) struct Board {
     keys: Hero,
@@ -25,15 +25,15 @@ pub(crate) struct Board {
     now: Stats,
     /// By queue: jobs that ended per second, the latest last.
     trends: HashMap<String, VecDeque<f64>>,
-    /// Why the last look brought nothing.
+    /// Reason for which the last sample failed.
     missed: Option<String>,
 }
 
-/// What is said of all queues together.
+/// Totals of all queues, and their rows.
 #[derive(Debug, Serialize)]
 pub(crate) struct Whole<'a> {
     at: String,
-    /// Between the two looks; none at the first.
+    /// Seconds between the two samples; none after the first.
     seconds: Option<f64>,
     running: u64,
     delayed: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Whole<'a> {
     queues: Vec<Line<'a>>,
 }
 
-/// The workers that are there.
+/// Totals of the live workers.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 struct Crew {
     workers: usize,
@@ -54,7 +54,7 @@ struct Crew {
     slots_busy: u64,
 }
 
-/// What is said of one queue.
+/// Row of one queue.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     queue: &'a str,
@@ -74,7 +74,7 @@ struct Line<'a> {
     created_per_second: Option<f64>,
     finished_per_second: Option<f64>,
     failed_per_second: Option<f64>,
-    /// Of the runs that ended between the looks; of all where none has.
+    /// Mean time of the runs that ended between the samples; of all runs if none has.
     mean_run_seconds: Option<f64>,
     errors: &'a BTreeMap<String, u64>,
 }
@@ -90,7 +90,7 @@ impl Board {
         }
     }
 
-    /// A new look.
+    /// Adds a sample.
     pub(crate) fn take(&mut self, stats: Stats) {
         self.missed = None;
         if self.now.now_ms > 0 {
@@ -109,7 +109,7 @@ impl Board {
         };
         let ends: Vec<_> = self.lines().iter().map(ends).collect();
         let mut trends = std::mem::take(&mut self.trends);
-        // Queues that are gone are forgotten.
+        // Trends of deleted queues are removed.
         trends.retain(|queue, _| ends.iter().any(|(known, _)| known == queue));
         for (queue, rate) in ends {
             let trend = trends.entry(queue).or_default();
@@ -121,18 +121,18 @@ impl Board {
         self.trends = trends;
     }
 
-    /// A look that brought nothing.
+    /// Records that a sample failed.
     pub(crate) fn miss(&mut self, why: &str) {
         self.missed = Some(why.to_owned());
     }
 
-    /// Seconds between the two looks, by the server's clock.
+    /// Seconds between the two samples, by the server's clock.
     fn seconds(&self) -> Option<f64> {
         let ms = self.now.now_ms.checked_sub(self.before.as_ref()?.now_ms)?;
         (ms > 0).then_some(ms as f64 / 1000.0)
     }
 
-    /// What is said of each queue but of those lists of priorities that nobody ever used.
+    /// Returns the rows of all queues, except priority lists that were never used.
     fn lines(&self) -> Vec<Line<'_>> {
         let before = self.before.iter().flat_map(|stats| &stats.queues);
         let before: HashMap<_, _> = before.map(|stats| (stats.queue.as_str(), stats)).collect();
@@ -148,7 +148,7 @@ impl Board {
 
     fn line<'a>(&self, stats: &'a QueueStats, before: Option<&QueueStats>) -> Line<'a> {
         let nothing = QueueStats::default();
-        // A queue that was not there before has begun with nothing.
+        // A new queue starts at zero.
         let before = before.unwrap_or(&nothing);
         let seconds = self.seconds();
         let rate = |of: fn(&QueueStats) -> u64| {
@@ -180,7 +180,7 @@ impl Board {
         }
     }
 
-    /// The workers, each once, however many types it runs.
+    /// Counts the workers. A worker of several types counts once.
     fn crew(&self) -> Crew {
         let said = self.now.workers.iter();
         let said = said.filter_map(|(_, said)| serde_json::from_str::<Value>(said).ok());
@@ -196,7 +196,7 @@ impl Board {
         crew
     }
 
-    /// All of it, for machines.
+    /// Returns the dashboard as JSON.
     pub(crate) fn json(&self) -> Whole<'_> {
         Whole {
             at: time::iso(self.now.now_ms),
@@ -217,7 +217,7 @@ fn in_seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
-/// How long the runs that ended since `before` took on average.
+/// Mean time of the runs that ended since `before`.
 fn mean(stats: &QueueStats, before: &QueueStats) -> Option<f64> {
     let runs = stats.ended_runs().saturating_sub(before.ended_runs());
     let ms = stats.run_ms.saturating_sub(before.run_ms);

@@ -1,5 +1,4 @@
-//! The terminal while something is watched: a page of its own, drawn over again, and the old one back at the
-//! end.
+//! Alternate screen of a terminal. It is redrawn in place, and the original screen is restored at the end.
 
 use std::io;
 
@@ -8,17 +7,17 @@ use console::Term;
 use super::Board;
 use crate::out::OutError;
 
-/// Enters a page of its own and hides the cursor.
+/// Enters the alternate screen and hides the cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
-/// The other way round.
+/// Restores the original screen and the cursor.
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// To the first line.
+/// Moves the cursor to the first line.
 const HOME: &str = "\x1b[H";
-/// What is left of an older drawing goes: to the end of a line, and below.
+/// Clears the rest of the line, and the lines below the drawing.
 const LINE_END: &str = "\x1b[K\r\n";
 const BELOW: &str = "\x1b[J";
 
-/// A terminal's page; left when this is dropped.
+/// Alternate screen of a terminal; restored on drop.
 pub(crate) struct Screen(Term);
 
 impl Screen {
@@ -28,10 +27,10 @@ impl Screen {
         Self(term)
     }
 
-    /// Draws the board as large as the terminal is now.
+    /// Draws the dashboard at the current size of the terminal.
     pub(crate) fn draw(&mut self, board: &Board) -> Result<(), OutError> {
         let (height, width) = self.0.size();
-        // The last line stays free, or the page would move up.
+        // The last line stays empty, since a full screen scrolls.
         let size = (usize::from(height).saturating_sub(1), usize::from(width));
         let lines = board.drawn(Some(size));
         let lines: Vec<_> = lines.lines().collect();
@@ -47,7 +46,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Whoever watches is gone if this fails.
+        // A failure means that the terminal is gone.
         self.write(LEAVE).ok();
     }
 }

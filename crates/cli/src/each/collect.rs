@@ -1,5 +1,5 @@
-//! Waiting for all jobs of a series: their statuses are looked at together, and the results fetched in the
-//! order of the inputs as soon as it is their turn.
+//! Collects the results of a series: polls the statuses of all jobs together, and fetches results in the order of the
+//! inputs.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -20,35 +20,35 @@ use crate::input::Input;
 use crate::out::{Out, Progress};
 use crate::persist::persist;
 
-/// Between two looks, at first and at most.
+/// Shortest and longest pause between two polls.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
-/// A pause lasts so many times as long as the look before it: most of the server's time is for the jobs.
+/// Ratio of a pause to the poll before it, so that most of the server's time is free for jobs.
 const REST: u32 = 4;
-/// The most results fetched at once: each may take 16 MiB.
+/// Greatest number of results fetched at once; each has up to 16 MiB.
 const FETCHED: usize = 16;
 
-/// How a series went.
+/// Counts of a series.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
     pub(super) finished: usize,
     pub(super) failed: usize,
 }
 
-/// The jobs of a series that are waited for.
+/// Jobs of a series that have not all ended.
 pub(super) struct Collection<'a> {
     client: &'a Client,
     ids: &'a [JobId],
     inputs: &'a [Input],
     patience: Duration,
-    /// Whether it has ended, by input.
+    /// By input: true if the job has ended.
     ended: Vec<bool>,
-    /// The inputs whose jobs have not ended, in order.
+    /// Inputs whose jobs have not ended, in order.
     pending: Vec<usize>,
-    /// Whether the jobs stand in a queue from the beginning.
+    /// True if the jobs enter a queue at once, without prerequisites.
     queued: bool,
-    /// The fewest jobs that were claimed at one look: more at another one, and a worker has claimed one since.
+    /// Lowest number of claimed jobs in any poll. A higher number later proves that a worker has claimed a job.
     fewest: Option<usize>,
-    /// Those before it are printed.
+    /// Index of the first input whose result is not printed.
     next: usize,
     tally: Tally,
 }
@@ -70,7 +70,7 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Waits for all of them and prints the results.
+    /// Waits for all jobs and prints the results.
     pub(super) async fn collect(
         mut self,
         hands: &mut Hands,
@@ -99,7 +99,7 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Finds out which jobs have ended. One that is not there has, too: somebody deleted it.
+    /// Polls which jobs have ended. A deleted job counts as ended.
     async fn look(&mut self, hands: &mut Hands) -> Result<(), CommandError> {
         let mut waiting = 0;
         for chunk in self.pending.chunks(MAX_ITEMS) {
@@ -122,7 +122,7 @@ impl<'a> Collection<'a> {
         Ok(())
     }
 
-    /// Prints the results whose turn it is.
+    /// Prints the results that are next in order.
     async fn print(
         &mut self,
         results: &mut Results,
@@ -139,7 +139,7 @@ impl<'a> Collection<'a> {
             for (at, job) in range.zip(jobs) {
                 let status = job.as_ref().and_then(Job::status);
                 if job.is_some() && !status.is_some_and(Status::is_final) {
-                    // Somebody asked for another run since, or wrote a word that is not ours.
+                    // The job was retried meanwhile, or has a status of another client.
                     self.ended[at] = false;
                     self.pending.insert(0, at);
                     return Ok(());
@@ -158,7 +158,7 @@ impl<'a> Collection<'a> {
         Ok(())
     }
 
-    /// The next results that can be printed.
+    /// Returns the range of the next printable results.
     fn due(&self) -> Option<Range<usize>> {
         let ended = self.ended[self.next..]
             .iter()
@@ -169,7 +169,7 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// What is said of a job that somebody deleted meanwhile.
+/// Returns a substitute for a job that was deleted meanwhile.
 fn gone(id: &JobId) -> Job {
     let fields = [
         ("status", "error"),
@@ -179,7 +179,7 @@ fn gone(id: &JobId) -> Job {
     Job::from_fields(id.as_str(), owned)
 }
 
-/// No job of so many has ended for so long.
+/// Returns the error for a series in which no job has ended for the given time.
 fn nothing_ends(of: usize, waited: Duration) -> CommandError {
     let message = format!("no job of {of} has ended for {waited:?}; they go on");
     CommandError::new(Exit::NOT_ENDED, message)

@@ -1,7 +1,7 @@
-//! One job per input file: checked, submitted as a series that can be resumed, collected and printed.
+//! One job per input file: checks the files, submits them as a resumable series, collects and prints the results.
 //!
-//! The files are read twice: all of them are looked at before anything is written to the server, and those
-//! that are not done yet are sent.
+//! Files are read twice: first all of them before anything is written to the server, and again when their jobs are
+//! submitted.
 
 mod collect;
 mod results;
@@ -30,20 +30,20 @@ use collect::{Collection, Tally};
 use results::Results;
 use series::Series;
 
-/// How many jobs are stopped at the same time.
+/// Greatest number of concurrent cancellations.
 const STOPPING: usize = 64;
-/// How long the server may take to hear that jobs are not wanted any more.
+/// Longest time for the cancellation of abandoned jobs.
 const STOPPING_TIME: Duration = Duration::from_secs(30);
-/// The `error` of a job that was stopped.
+/// The `error` of a cancelled job.
 const STOPPED: &str = "stopped";
 
-/// What is asked for.
+/// Options of a series.
 pub(crate) struct Task {
     pub(crate) script: Script,
     pub(crate) asked: Asked,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) effort: Effort,
-    /// Not to go on with what was begun.
+    /// Starts anew instead of resuming.
     pub(crate) fresh: bool,
 }
 
@@ -90,7 +90,7 @@ pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Comma
     }
 }
 
-/// Looks at all files, before anything is written.
+/// Reads all files before anything is written.
 fn look_at(files: &[PathBuf], interrupt: &Interrupt) -> Result<Vec<Input>, CommandError> {
     let look = |path: &PathBuf| {
         interrupt.check()?;
@@ -99,19 +99,19 @@ fn look_at(files: &[PathBuf], interrupt: &Interrupt) -> Result<Vec<Input>, Comma
     files.iter().map(look).collect()
 }
 
-/// A series and what its jobs are made of.
+/// A series and the parts of its jobs.
 struct Work<'a> {
     client: &'a Client,
     series: &'a Series,
     inputs: &'a [Input],
     request: JobRequest,
     route: &'a Route,
-    /// Whether the jobs stand in a queue from the beginning: those that wait for others do not.
+    /// True if the jobs enter a queue at once, without prerequisites.
     queued: bool,
 }
 
 impl Work<'_> {
-    /// Submits what is to be run, and collects all results.
+    /// Submits the missing jobs, and collects all results.
     async fn run(self, context: &mut Context, hands: &mut Hands) -> Result<Tally, CommandError> {
         let before = submit::look_back(self.client, self.series).await?;
         if self.series.resumed {
@@ -132,7 +132,7 @@ impl Work<'_> {
     }
 }
 
-/// All jobs have ended: says how, and ends the series unless somebody may want to repeat its failures.
+/// Reports the counts. Ends the series unless it has failures that the user may retry.
 async fn conclude(client: &Client, series: &Series, tally: Tally) -> Result<Exit, CommandError> {
     if tally.failed == 0 {
         let broker = client.broker();
@@ -150,7 +150,7 @@ async fn conclude(client: &Client, series: &Series, tally: Tally) -> Result<Exit
     Ok(Exit::FAILED)
 }
 
-/// Stops what an earlier series of the same name has left, and forgets it.
+/// Cancels the open jobs of an earlier series of the same name, and deletes the series.
 async fn forget(
     client: &Client,
     digest: &str,
@@ -166,11 +166,11 @@ async fn forget(
     persist(outages, "each", async || broker.end_each(digest).await).await
 }
 
-/// The command gives up: what has not ended would lie in the queues with nobody waiting for it.
+/// Cancels all open jobs after an error, since nobody waits for their results.
 async fn abandon(client: &Client, series: &Series, route: &Route, why: &CommandError) {
     let all = series.ids.len();
     match tokio::time::timeout(STOPPING_TIME, stop_all(client, &series.ids, route)).await {
-        // The reader has seen what it wanted to see.
+        // All jobs have finished, and the reader closed stdout on purpose.
         Ok(Ok(finished)) if finished == all && why.exit == Exit::NO_READER => {}
         Ok(Ok(finished)) => note(format_args!(
             "{finished} of {all} finished; the same command goes on from there"
@@ -180,7 +180,7 @@ async fn abandon(client: &Client, series: &Series, route: &Route, why: &CommandE
     }
 }
 
-/// Stops all jobs that have not ended. Returns how many have finished.
+/// Cancels all jobs that have not ended. Returns the number of finished ones.
 async fn stop_all(client: &Client, ids: &[JobId], route: &Route) -> Result<usize, CommandError> {
     let broker = client.broker();
     let before = submit::statuses(client, ids).await?;
@@ -188,7 +188,7 @@ async fn stop_all(client: &Client, ids: &[JobId], route: &Route) -> Result<usize
         .iter()
         .zip(&before)
         .filter(|(_, status)| status.is_some_and(|status| !status.is_final()))
-        // Last first: those that would run next are stopped last.
+        // In reverse order: jobs that would run next are cancelled last.
         .rev()
         .map(|(id, _)| submit::minimal(id, route));
     let mut stopping = futures_util::stream::iter(unfinished)

@@ -1,4 +1,4 @@
-//! The results of a series: a line of JSON each, as they come, or one table in the end.
+//! Results of a series: one line of JSON each, as they come, or one table at the end.
 
 use std::path::Path;
 
@@ -13,34 +13,34 @@ use crate::out::{Column, Out, Table, note, one_line};
 use crate::record::Record;
 use crate::single::tell_failure;
 
-/// How much of a result is kept for its cell of the table, in columns.
+/// Longest part of a result in a cell of the table, in columns.
 const MAX_CELL: usize = 200;
-/// Objects with more fields than anybody reads side by side are no rows.
+/// Greatest number of fields of an object that is shown as a row.
 const MAX_FIELDS: usize = 20;
-/// So many failures are told in full; the rest in the table or the JSON.
+/// Number of failures that are printed in full; the table or the JSON has all of them.
 const TOLD: usize = 10;
 
-/// Results on their way to stdout.
+/// Writer of results to stdout.
 pub(crate) enum Results {
     Lines,
     Rows { rows: Vec<Row>, failed: usize },
 }
 
-/// What the table shows of one input.
+/// Row of one input.
 pub(crate) struct Row {
     file: String,
-    /// What came out of it, or why nothing did.
+    /// The result, or the reason of its absence.
     result: Result<Shown, String>,
 }
 
-/// A result cut to what a table shows.
+/// Result cut to the width of a cell.
 struct Shown {
     whole: String,
-    /// Where it is an object of scalars: each by its name, and whether it is a number.
+    /// Fields of an object of scalars: text by name, and `true` for numbers.
     fields: Option<IndexMap<String, (String, bool)>>,
 }
 
-/// A line of JSON.
+/// One line of JSON.
 #[derive(Serialize)]
 struct Line<'a> {
     file: &'a str,
@@ -60,7 +60,7 @@ impl Results {
         }
     }
 
-    /// The job of the next input has ended.
+    /// Adds the ended job of the next input.
     pub(super) fn take(
         &mut self,
         path: &Path,
@@ -92,7 +92,7 @@ impl Results {
         Ok(())
     }
 
-    /// All have: prints the table.
+    /// Prints the table.
     pub(super) fn conclude(self, out: &mut Out) -> Result<(), CommandError> {
         let Self::Rows { rows, failed } = self else {
             return Ok(());
@@ -125,7 +125,7 @@ impl Shown {
     }
 }
 
-/// A JSON value that is neither object nor array, as a cell, and whether it is a number.
+/// Returns a JSON scalar as a cell, and `true` for a number.
 fn scalar(json: &str) -> Option<(String, bool)> {
     match json.bytes().next()? {
         b'{' | b'[' => None,
@@ -137,7 +137,7 @@ fn scalar(json: &str) -> Option<(String, bool)> {
     }
 }
 
-/// The columns, with whether they hold numbers only, if all results are objects with the same fields.
+/// Returns the columns, with `true` for numeric ones, if all results are objects with the same fields.
 fn fields_of(rows: &[Row]) -> Option<Vec<(String, bool)>> {
     let finished = || rows.iter().filter_map(|row| row.result.as_ref().ok());
     let first = finished().next()?.fields.as_ref()?;

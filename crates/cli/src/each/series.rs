@@ -1,7 +1,7 @@
-//! A series: its name, from what was asked for, and the ids of its jobs, from its seed.
+//! Identity of a series: its name from a digest of the options and inputs, and the ids of its jobs from its seed.
 //!
-//! Who asks for the same thing again before the series has ended gets the same ids, so nothing is submitted
-//! twice. An input that has changed meanwhile is another job.
+//! The same command gets the same ids until its series has ended, so no job is submitted twice. A changed input gets a
+//! new id.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -17,17 +17,17 @@ use crate::input::Input;
 use crate::persist::persist;
 use crate::script::{Script, absolute};
 
-/// A series that has begun.
+/// A started series.
 pub(super) struct Series {
     pub(super) digest: String,
-    /// Whether it had begun before.
+    /// True if the series existed before.
     pub(super) resumed: bool,
-    /// In the order of the inputs.
+    /// Ids in the order of the inputs.
     pub(super) ids: Vec<JobId>,
 }
 
 impl Series {
-    /// Begins a series, or goes on with the one of that name.
+    /// Starts a series, or resumes the one of that name.
     pub(super) async fn begin(
         client: &Client,
         digest: String,
@@ -45,7 +45,7 @@ impl Series {
     }
 }
 
-/// The name of what was asked for. Relative names mean other files elsewhere.
+/// Computes the name of a series. Files are part of it with absolute paths, since relative ones are ambiguous.
 pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String {
     let mut hash = Hash::new("batch 2");
     hash.part(&script.text);
@@ -90,7 +90,7 @@ pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String
     HEXLOWER.encode(&hash.ended())
 }
 
-/// The ids of the jobs of the series with this seed.
+/// Returns the ids of the jobs of the series with this seed.
 pub(super) fn job_ids(seed: &str, inputs: &[Input]) -> Vec<JobId> {
     let id = |(at, input): (usize, &Input)| {
         let mut hash = Hash::new("job 1");
@@ -105,7 +105,7 @@ pub(super) fn job_ids(seed: &str, inputs: &[Input]) -> Vec<JobId> {
     inputs.iter().enumerate().map(id).collect()
 }
 
-/// A hash over parts that cannot run into each other.
+/// Hash over length-prefixed parts.
 struct Hash(Sha256);
 
 impl Hash {

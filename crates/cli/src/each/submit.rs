@@ -1,4 +1,4 @@
-//! What is there of a series already, and submitting the rest.
+//! Submission of a series: finds the jobs that exist already, and submits the rest.
 
 use meshwork::Client;
 use meshwork::model::job::{Job, NewJob, field};
@@ -12,19 +12,18 @@ use super::series::Series;
 use crate::error::CommandError;
 use crate::persist::persist;
 
-/// Jobs are read and sent in pieces of so many bytes, unless a single one is larger: the inputs are never
-/// all in memory.
+/// Bytes of inputs per batch, unless one input is larger: a bound on memory.
 const MAX_PIECE: usize = 16 * 1024 * 1024;
-/// The most jobs in a piece.
+/// Greatest number of jobs in a batch.
 const MAX_JOBS: usize = 1000;
 
-/// What is there of a series before its jobs are submitted.
+/// State of a series before its jobs are submitted.
 pub(super) struct Before {
     statuses: Vec<Option<Status>>,
     pub(super) finished: usize,
 }
 
-/// Looks at what an earlier run of the series has left.
+/// Finds the jobs of an earlier run of the series.
 pub(super) async fn look_back(client: &Client, series: &Series) -> Result<Before, CommandError> {
     let statuses = statuses(client, &series.ids).await?;
     Ok(Before {
@@ -33,7 +32,7 @@ pub(super) async fn look_back(client: &Client, series: &Series) -> Result<Before
     })
 }
 
-/// Submits the jobs that are not there, and queues those again that failed before.
+/// Submits the missing jobs, and retries the failed ones.
 pub(super) async fn submit(work: &Work<'_>, before: Before) -> Result<(), CommandError> {
     let (mut piece, mut size) = (Vec::new(), 0);
     for ((id, input), status) in work.series.ids.iter().zip(work.inputs).zip(before.statuses) {
@@ -59,13 +58,13 @@ fn weight(job: &NewJob) -> usize {
     job.script.len() + job.input.as_ref().map_or(0, Vec::len)
 }
 
-/// Queues a job again that failed, unless somebody else does it at the same time.
+/// Retries a failed job, unless another client does so at the same time.
 async fn retry(client: &Client, id: &JobId, route: &Route) -> Result<(), CommandError> {
     let job = minimal(id, route);
     let broker = client.broker();
     persist(broker.outages(), "retry", async || {
         let there = broker.statuses(std::slice::from_ref(id)).await?;
-        // After a broken call it may have been queued, and have run.
+        // After a broken call the job may have been queued, and have run.
         if there == [Some(Status::Error)] {
             return broker.retry(&job).await;
         }
@@ -75,7 +74,7 @@ async fn retry(client: &Client, id: &JobId, route: &Route) -> Result<(), Command
     Ok(())
 }
 
-/// As much of a record as tells which queue the job belongs to.
+/// Returns a record with the fields that select the job's queue.
 pub(super) fn minimal(id: &JobId, route: &Route) -> Job {
     let mut fields = vec![
         (field::SCRIPT_TYPE, route.script_type.as_str()),
@@ -93,7 +92,7 @@ pub(super) fn minimal(id: &JobId, route: &Route) -> Job {
     Job::from_fields(id.as_str(), owned)
 }
 
-/// The statuses of any number of jobs, in order.
+/// Returns the statuses of any number of jobs, in order.
 pub(super) async fn statuses(
     client: &Client,
     ids: &[JobId],
@@ -107,7 +106,7 @@ pub(super) async fn statuses(
     Ok(statuses)
 }
 
-/// How many have finished.
+/// Counts the finished jobs.
 pub(super) fn finished(statuses: &[Option<Status>]) -> usize {
     statuses
         .iter()

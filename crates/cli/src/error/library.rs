@@ -156,7 +156,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
     }
 }
 
-/// What can be done, where the message does not say it.
+/// Returns a hint for an error whose message has none.
 fn hint_of(error: &meshwork::Error) -> Option<&'static str> {
     use meshwork::Error as E;
     Some(match error {
@@ -172,7 +172,7 @@ fn hint_of(error: &meshwork::Error) -> Option<&'static str> {
         E::Draining { .. } => "`meshwork queue resume` lets it take jobs again",
         E::TooLarge { .. } => "`meshwork queue limit show` says how much it takes",
         E::NotDead { .. } => "`meshwork dead list` shows the dead letters",
-        // One that is up and refuses has said what to do.
+        // A reachable server that refuses has its own hint.
         E::Broker(error) if error.is_temporary() && !error.says_what_to_do() => {
             "look whether the server is up, and say the same command again"
         }

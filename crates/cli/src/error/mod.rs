@@ -7,13 +7,13 @@ use std::fmt::{self, Display};
 
 use crate::exit::Exit;
 
-/// The reason for which a command gave up.
+/// Error of a command: its exit code, message and hint.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     pub(crate) exit: Exit,
     message: String,
     hint: Option<&'static str>,
-    /// The same call may succeed later: the connection broke, or the server does not take calls for now.
+    /// True if the same call may succeed later: the connection broke, or the server refuses calls for now.
     temporary: bool,
 }
 
@@ -28,7 +28,7 @@ impl CommandError {
         }
     }
 
-    /// The same error, of a call that may succeed later or not.
+    /// Sets the flag for errors that a later call may not have.
     pub(crate) fn temporary(self, temporary: bool) -> Self {
         Self { temporary, ..self }
     }
@@ -59,7 +59,7 @@ impl CommandError {
         }
     }
 
-    /// What can be done, where the message does not say it.
+    /// Returns the hint, if the message has none.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         self.hint
     }

@@ -1,8 +1,8 @@
-//! A script's result as a part of JSON: as it is if it is JSON itself, else as a string.
+//! Result of a script within JSON: unchanged if it is JSON, else as a string.
 
 use serde_json::value::RawValue;
 
-/// The bytes as a JSON value on one line. Numbers and the order of keys stay as they were written.
+/// Returns the bytes as a JSON value on one line. Numbers and the order of keys do not change.
 pub(crate) fn value_of(bytes: &[u8]) -> Box<RawValue> {
     let json = serde_json::from_slice::<&RawValue>(bytes).ok();
     json.and_then(|json| RawValue::from_string(compact(json.get())).ok())
@@ -13,7 +13,7 @@ fn string_of(text: &str) -> Box<RawValue> {
     serde_json::value::to_raw_value(text).expect("a string can be written as JSON")
 }
 
-/// Valid JSON without the blanks between its parts.
+/// Returns valid JSON without whitespace between its tokens.
 fn compact(json: &str) -> String {
     let (mut in_string, mut escaped) = (false, false);
     let keep = |c: &char| {

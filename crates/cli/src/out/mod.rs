@@ -1,4 +1,4 @@
-//! What goes to stdout: the data, and nothing else. What goes to stderr is [`mod@note`]'s.
+//! Output on stdout: data only. [`mod@note`] writes to stderr.
 
 mod json;
 mod note;
@@ -22,10 +22,10 @@ pub(crate) use row::Row;
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{one_line, printable};
 
-/// Why something could not be printed.
+/// Errors of output.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutError {
-    /// As `| head` does it; nothing to complain about.
+    /// The reader is gone, as after `| head`; no message.
     #[error("nobody reads the output any more")]
     NoReader,
     #[error("the output cannot be written: {0}")]
@@ -52,7 +52,7 @@ impl From<OutError> for CommandError {
     }
 }
 
-/// Stdout, and in which form it is written.
+/// Stdout and its format.
 pub(crate) struct Out {
     json: bool,
     stdout: BufWriter<Stdout>,
@@ -66,17 +66,17 @@ impl Out {
         }
     }
 
-    /// Whether JSON is asked for.
+    /// Returns true with `--json`.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// A line of text.
+    /// Prints a line of text.
     pub(crate) fn line(&mut self, text: impl Display) -> Result<(), OutError> {
         Ok(writeln!(self.stdout, "{text}")?)
     }
 
-    /// Bytes as they are; a line's end follows where they have none.
+    /// Prints bytes, with a newline at the end if they have none.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), OutError> {
         self.stdout.write_all(bytes)?;
         if !bytes.is_empty() && !bytes.ends_with(b"\n") {
@@ -85,7 +85,7 @@ impl Out {
         Ok(())
     }
 
-    /// Bytes as they are, to the last; on a terminal, what comes next begins on a line of its own.
+    /// Prints bytes exactly. On a terminal, adds a missing newline.
     pub(crate) fn exact(&mut self, bytes: &[u8]) -> Result<(), OutError> {
         match io::stdout().is_terminal() {
             true => self.raw(bytes),
@@ -93,13 +93,13 @@ impl Out {
         }
     }
 
-    /// A line of JSON.
+    /// Prints a line of JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), OutError> {
         serde_json::to_writer(&mut self.stdout, value).map_err(io::Error::from)?;
         Ok(self.stdout.write_all(b"\n")?)
     }
 
-    /// A table, as wide as the terminal has room for.
+    /// Prints a table within the width of the terminal.
     pub(crate) fn table(&mut self, table: Table) -> Result<(), OutError> {
         let terminal = io::stdout().is_terminal();
         let width = terminal
@@ -108,7 +108,7 @@ impl Out {
         self.line(table.drawn(width.map(|(_, columns)| columns)))
     }
 
-    /// Makes sure that what was printed is on its way.
+    /// Flushes stdout.
     pub(crate) fn flush(&mut self) -> Result<(), OutError> {
         Ok(self.stdout.flush()?)
     }

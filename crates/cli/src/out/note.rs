@@ -1,4 +1,4 @@
-//! What is said to people, on stderr; where JSON is asked for, a line of it.
+//! Messages for people on stderr; with `--log-format json`, a line of JSON each.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -8,22 +8,22 @@ use serde::Serialize;
 
 use super::text::printable;
 
-/// Whether stderr is for machines.
+/// True if messages are JSON.
 static AS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// As the log's lines, without a time: that is the collector's to know.
+/// Same format as the lines of the log, without a time, which the collector adds.
 #[derive(Serialize)]
 struct Line<'a> {
     level: &'a str,
     message: &'a str,
 }
 
-/// From now on, lines of JSON.
+/// Switches to lines of JSON.
 pub(crate) fn notes_as_json() {
     AS_JSON.store(true, Ordering::Relaxed);
 }
 
-/// Says a line. If nobody can hear it, nothing is lost that anybody waits for.
+/// Prints a line. Write errors are ignored.
 pub(crate) fn note(text: impl Display) {
     let text = text.to_string();
     if AS_JSON.load(Ordering::Relaxed) {

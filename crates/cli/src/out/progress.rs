@@ -1,4 +1,4 @@
-//! How far many jobs are: a bar on a terminal, a line now and then elsewhere.
+//! Progress of many jobs: a bar on a terminal, else a line now and then.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -8,25 +8,25 @@ use tokio::time::Instant;
 
 use super::note;
 
-/// Between two lines at least.
+/// Shortest time between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(1);
-/// Lines in all at most, so that a log is not full of them.
+/// Greatest number of lines, so that logs stay short.
 const LINES: usize = 10;
-/// Between two redraws of the time that has passed.
+/// Interval of redraws of the elapsed time.
 const TICK: Duration = Duration::from_millis(200);
-/// In one colour: what it says does not depend on any.
+/// Without colour, which would add no information.
 const BAR: &str = "{elapsed_precise} [{bar:40}] {pos}/{len}";
 
-/// The same, where nobody knows how much there is.
+/// Format for an unknown total.
 const SCAN: &str = "{elapsed_precise} looked at {pos} jobs";
-/// Jobs looked at between two lines at least.
+/// Jobs scanned between two lines.
 const SCAN_LINE: usize = 10_000;
 
-/// Shows how far it is, until it is dropped.
+/// Progress display; removed on drop.
 pub(crate) struct Progress {
     all: usize,
     bar: Option<ProgressBar>,
-    /// When the last line was written, and what it said.
+    /// Time and content of the last line.
     said: (Instant, usize),
 }
 
@@ -40,7 +40,7 @@ impl Progress {
         }
     }
 
-    /// A count of what was looked at, where nobody knows how much there is.
+    /// Starts a count of scanned jobs, with an unknown total.
     pub(crate) fn scan() -> Self {
         let terminal = std::io::stderr().is_terminal();
         Self {
@@ -50,7 +50,7 @@ impl Progress {
         }
     }
 
-    /// So many have ended.
+    /// Shows the number of ended jobs.
     pub(crate) fn show(&mut self, ended: usize) {
         if let Some(bar) = &self.bar {
             bar.set_position(ended as u64);
@@ -71,7 +71,7 @@ impl Progress {
         }
     }
 
-    /// Prints something while the bar is out of the way.
+    /// Prints something while the bar is hidden.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(print),

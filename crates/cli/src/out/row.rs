@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use super::{Column, Out, OutError, Table};
 
-/// One of the things that a command lists. Its fields are the JSON.
+/// One item of a list. Its fields are the JSON.
 pub(crate) trait Row: Serialize {
-    /// The columns of the table.
+    /// Returns the columns of the table.
     fn columns() -> Vec<Column>;
 
-    /// A cell for each column.
+    /// Returns a cell for each column.
     fn cells(&self) -> Vec<String>;
 }
 

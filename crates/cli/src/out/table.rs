@@ -1,21 +1,21 @@
-//! Tables: aligned columns without lines, the last one cut where there is no room for it.
+//! Tables: aligned columns without borders; the last column is cut to the width.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, presets};
 
 use super::text::one_line;
 
-/// The widest a cell is drawn, in columns: a whole result belongs into `--json`.
+/// Greatest width of a cell, in columns; `--json` prints values in full.
 const MAX_CELL: usize = 100;
-/// Between two columns.
+/// Columns between two cells.
 const GAP: u16 = 2;
 
-/// A table in the making.
+/// Table builder.
 pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
 }
 
-/// A column's name, and whether it holds numbers.
+/// Name of a column, and `true` for numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     name: String,
@@ -37,7 +37,7 @@ impl Column {
         }
     }
 
-    /// Columns of these names; those in `numbers` hold numbers.
+    /// Returns columns of these names; those in `numbers` are numeric.
     pub(crate) fn named<const N: usize>(names: [&str; N], numbers: &[&str]) -> Vec<Self> {
         let column = |name| match numbers.contains(&name) {
             true => Self::number(name),
@@ -55,13 +55,13 @@ impl Table {
         }
     }
 
-    /// Adds a row, a cell per column.
+    /// Adds a row, one cell per column.
     pub(crate) fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
         let cell = |cell: T| one_line(cell.as_ref(), MAX_CELL);
         self.rows.push(cells.into_iter().map(cell).collect());
     }
 
-    /// The table as text; with a width, no line is longer.
+    /// Returns the table as text; with a width, no line is longer.
     pub(crate) fn drawn(self, width: Option<u16>) -> String {
         let mut table = comfy_table::Table::new();
         table

@@ -1,8 +1,8 @@
-//! Text of others, made fit for a terminal.
+//! Sanitizer of untrusted text for a terminal.
 
 use std::borrow::Cow;
 
-/// The text without characters that command a terminal: a script's words may be anybody's.
+/// Returns the text without control characters, since scripts may print anything.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     let commands = |c: char| commands_a_terminal(c) && c != '\n' && c != '\t';
     if text.contains(commands) {
@@ -12,12 +12,12 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text on one line of `columns` at most.
+/// Returns the text as one line of at most `columns`.
 pub(crate) fn one_line(text: &str, columns: usize) -> String {
     let spaced: String = text
         .trim()
         .chars()
-        // A bound on the work for a long text; some characters take no column of their own.
+        // Bounds the work for a long text; some characters have no width.
         .take(columns.saturating_mul(4))
         .map(|c| match c {
             '\n' | '\r' | '\t' => ' ',
@@ -28,7 +28,7 @@ pub(crate) fn one_line(text: &str, columns: usize) -> String {
     console::truncate_str(&spaced, columns, "…").into_owned()
 }
 
-/// Control characters, and those that turn the direction of what follows.
+/// Returns true for control characters, and for those that change the direction of text.
 fn commands_a_terminal(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

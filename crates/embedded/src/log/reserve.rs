@@ -31,8 +31,8 @@ impl Reserve {
         if self.impossible || len.saturating_add(need) <= self.until {
             return Ok(());
         }
-        let wish = len.clamp(LEAST, MOST).max(need);
-        for size in [wish, need] {
+        let preferred = len.clamp(LEAST, MOST).max(need);
+        for size in [preferred, need] {
             match allocate(file, len, size) {
                 Ok(()) => {
                     self.until = len.saturating_add(size);
@@ -40,7 +40,7 @@ impl Reserve {
                 }
                 Err(error) if is_full(&error) => {}
                 Err(error) => {
-                    tracing::debug!(%error, "no disk space can be set aside for the log");
+                    tracing::debug!(%error, "disk space for the log not reserved: file system has no preallocation");
                     self.impossible = true;
                     return Ok(());
                 }

@@ -46,7 +46,7 @@ const REWRITE_MIN: u64 = 64 * 1024 * 1024;
 const ATTACH_WAIT: Duration = Duration::from_secs(30);
 
 /// Time after which the wait for a silent owner is logged.
-const TELL_AFTER: Duration = Duration::from_secs(2);
+const LOG_WAIT_AFTER: Duration = Duration::from_secs(2);
 
 /// Options for opening a data directory.
 #[derive(Debug, Clone)]
@@ -117,7 +117,7 @@ pub async fn open(dir: &Path, options: Options) -> Result<Opened, OpenError> {
     let dir = std::path::absolute(dir).map_err(refused(dir, "find"))?;
     let start = Instant::now();
     let mut pause = FIRST_PAUSE;
-    let mut told = false;
+    let mut logged = false;
     loop {
         create(&dir)?;
         check_place(&dir)?;
@@ -144,9 +144,9 @@ pub async fn open(dir: &Path, options: Options) -> Result<Opened, OpenError> {
                 waited: options.attach_wait,
             });
         }
-        if !told && start.elapsed() >= TELL_AFTER {
-            tracing::warn!(dir = %dir.display(), holder = Lock::holder(&dir), "waiting for its owner");
-            told = true;
+        if !logged && start.elapsed() >= LOG_WAIT_AFTER {
+            tracing::warn!(dir = %dir.display(), holder = Lock::holder(&dir), "waiting for the owner of the data directory");
+            logged = true;
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(MAX_PAUSE);

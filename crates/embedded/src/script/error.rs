@@ -39,8 +39,8 @@ pub(super) fn with_code(text: &str) -> String {
     format!("{code} {}", message.trim_matches(['\r', '\n']))
 }
 
-/// Returns the text of an error, and whether it is that of a reply.
-fn told(error: &mlua::Error) -> (String, bool) {
+/// Returns the text of an error, and `true` if the text is an error reply.
+fn describe(error: &mlua::Error) -> (String, bool) {
     match error.downcast_ref::<Raised>() {
         Some(Raised::Reply(text)) => (text.clone(), true),
         Some(Raised::Text(text)) => (text.clone(), false),
@@ -62,7 +62,7 @@ pub(super) fn tabled(lua: &Lua, error: Value) -> Result<Value> {
     let Value::Error(error) = error else {
         return Ok(error);
     };
-    let (text, is_reply) = told(&error);
+    let (text, is_reply) = describe(&error);
     Ok(if is_reply {
         Value::Table(error_table(lua, &text)?)
     } else {

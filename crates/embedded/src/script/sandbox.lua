@@ -1,5 +1,5 @@
--- What scripts see: the libraries behind tables that cannot be written to, as in Redis, where the
--- interpreter itself guards them. `host` are the functions that the engine gives.
+-- Sandbox of scripts: the libraries behind read-only tables. In Redis the interpreter itself guards
+-- them. `host` is the table of the functions that the engine provides.
 local host = ...
 local error, type, tostring, next, pairs = error, type, tostring, next, pairs
 local rawget, setmetatable, getmetatable = rawget, setmetatable, getmetatable
@@ -85,7 +85,7 @@ setmetatable(globals, { __index = function(_, name)
   error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
 end })
 
--- What a script has put in their place is the next one's no more.
+-- Restores `redis.call` and `redis.pcall`, which the previous script may have replaced.
 local command, guarded_command = redis.call, redis.pcall
 return env, function(script, keys, argv)
   globals.KEYS, globals.ARGV, redis.call, redis.pcall = keys, argv, command, guarded_command

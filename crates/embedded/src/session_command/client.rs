@@ -133,8 +133,8 @@ fn unblock(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
         _ => return Err(wrong_subcommand(args)),
     };
     let id = int(&args[2])?;
-    let told = u64::try_from(id).is_ok_and(|id| call.world.waiters.answer(id, answer));
-    Ok(Reply::Int(i64::from(told)))
+    let unblocked = u64::try_from(id).is_ok_and(|id| call.world.waiters.answer(id, answer));
+    Ok(Reply::Int(i64::from(unblocked)))
 }
 
 fn info(call: &mut Call<'_>, _: &[Bytes]) -> Outcome {

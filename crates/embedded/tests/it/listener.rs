@@ -135,10 +135,10 @@ async fn messages_are_pushed_as_each_protocol_has_them() {
     for client in [&mut two, &mut three] {
         client.send("SUBSCRIBE news").await;
     }
-    let mut told = bulks(&["subscribe", "news"]);
-    told.push(Reply::Int(1));
-    assert_eq!(two.reply().await, Some(Reply::Array(told.clone())));
-    assert_eq!(three.reply().await, Some(Reply::Push(told)));
+    let mut confirmed = bulks(&["subscribe", "news"]);
+    confirmed.push(Reply::Int(1));
+    assert_eq!(two.reply().await, Some(Reply::Array(confirmed.clone())));
+    assert_eq!(three.reply().await, Some(Reply::Push(confirmed)));
 
     assert_eq!(works.text("PUBLISH news hello").await, Reply::Int(2));
     let message = bulks(&["message", "news", "hello"]);

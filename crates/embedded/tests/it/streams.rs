@@ -82,7 +82,7 @@ async fn who_waits_in_a_group_that_goes_is_told() {
     const GONE: &str = "-UNBLOCKED the stream key no longer exists|";
     const NO_GROUP: &str =
         "-NOGROUP the consumer group this client was blocked on no longer exists|";
-    for (ends, told) in [
+    for (ends, expected) in [
         ("DEL s", GONE),
         ("SET s x", GONE),
         ("RENAME s t", GONE),
@@ -100,7 +100,7 @@ async fn who_waits_in_a_group_that_goes_is_told() {
         let mut reads = pin!(two.call(&args));
         assert!(poll!(&mut reads).is_pending());
         run(&mut other, ends);
-        assert_eq!(shown(&waits.await), told, "{ends}");
+        assert_eq!(shown(&waits.await), expected, "{ends}");
         assert!(poll!(&mut reads).is_pending(), "{ends}: entries may come");
         run(&mut other, "DEL s");
         run(&mut other, "XADD s 1-1 f v");

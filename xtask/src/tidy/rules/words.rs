@@ -32,15 +32,15 @@ const MAX_CHANGE: usize = 160;
 /// when lines are rewritten; a folder that is not named has none.
 const LIMITS: &[(&str, usize, usize)] = &[
     ("crates/broker", 38, 2),
-    ("crates/cli", 349, 259),
+    ("crates/cli", 320, 140),
     ("crates/conformance", 323, 0),
-    ("crates/embedded", 20, 2),
+    ("crates/embedded", 0, 0),
     ("crates/fuzz", 0, 0),
     ("crates/meshwork", 330, 2),
     ("crates/model", 36, 0),
     ("crates/scenarios", 117, 0),
     ("crates/test-servers", 0, 0),
-    ("xtask", 9, 0),
+    ("xtask", 0, 0),
 ];
 
 /// Lines of one folder that break the rule.

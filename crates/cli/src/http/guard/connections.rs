@@ -14,7 +14,7 @@ pub(crate) const PER_PEER: u16 = 64;
 pub(crate) const UNAUTHENTICATED: usize = 8;
 /// A younger connection does not count as unauthenticated yet: its first request may be on its way.
 pub(crate) const TOKEN_GRACE: Duration = Duration::from_millis(250);
-/// The most reserved connections: a few probes, and clients that are told to come again.
+/// Greatest number of reserved connections: a few probes, and clients that are refused for now.
 const RESERVED: usize = 16;
 /// The most reserved connections of one address, so that the probes of another one have some.
 const RESERVED_PER_PEER: usize = 4;

@@ -45,7 +45,7 @@ pub(crate) struct Profile {
     pub(crate) refuse: fn(Refusal) -> Response,
 }
 
-/// A request that the guard does not let through, as its client is told.
+/// Request that the guard refuses, with the message for its client.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -67,7 +67,7 @@ pub(crate) struct Guard {
 enum Verdict {
     /// Passed, on to the server.
     Admitted,
-    /// Passed: the question of a browser which requests it may send.
+    /// Passed: a CORS preflight request.
     Preflight,
     Refused(Refusal),
 }
@@ -125,7 +125,7 @@ impl Guard {
             let status = StatusCode::SERVICE_UNAVAILABLE;
             return Verdict::Refused(Refusal::new(status, "TOO_MANY_CONNECTIONS", message));
         }
-        // A browser sends no token with this question.
+        // A browser sends no token with a preflight request.
         let asks = head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         if is_foreign && asks && head.method == Method::OPTIONS {
             return Verdict::Preflight;

@@ -159,9 +159,9 @@ pub(in crate::command) fn xclaim(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let taken = ids.filter_map(|id| claim.take(*id, group, entries, now, &mut claims));
     let taken = taken.collect();
     let position = Position::of(group);
-    let told = !claims.is_empty();
+    let claimed = !claims.is_empty();
     claims.log(ctx, key, name, position.last);
-    if advanced && !told {
+    if advanced && !claimed {
         log_position(ctx, key, name, &position);
     }
     Ok(Reply::Array(taken))

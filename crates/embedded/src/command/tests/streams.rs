@@ -251,8 +251,11 @@ fn nodes_are_full_when_they_are_full_in_redis() {
             let last = format!("XADD s 9000000000000000000-9 f {}", "x".repeat(length));
             bench.run(&last).unwrap();
             let info = bench.reply("XINFO STREAM s");
-            let told = format!("radix-tree-keys :{nodes} ");
-            assert!(info.contains(&told), "{entries:?} and {length}: {info:.90}");
+            let expected = format!("radix-tree-keys :{nodes} ");
+            assert!(
+                info.contains(&expected),
+                "{entries:?} and {length}: {info:.90}"
+            );
         }
     }
 }
@@ -271,7 +274,7 @@ fn an_entry_gets_older_until_it_is_claimed() {
         bench.reply("XPENDING s g IDLE 500 - + 1"),
         "*1 *4 $3 1-1 $1 c :500 :1"
     );
-    let idle = |told: &str| format!("*1 *6 $4 name $1 c $7 pending :12 $4 idle :{told}");
+    let idle = |ms: &str| format!("*1 *6 $4 name $1 c $7 pending :12 $4 idle :{ms}");
     assert_eq!(bench.reply("XINFO CONSUMERS s g"), idle("500"));
     // Ten entries are examined for each one that may be claimed.
     assert_eq!(
