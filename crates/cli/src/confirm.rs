@@ -1,4 +1,4 @@
-//! Asking before something is done to many jobs at once.
+//! Confirmation before a change of many jobs.
 
 use std::io::{self, BufRead, IsTerminal};
 
@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 
-/// Whether `what` may be done: somebody said so before, or says so now.
+/// Returns without an error if the user confirms `what`, or has given `--yes`.
 pub(crate) fn confirm(what: &str, yes: bool) -> Result<(), CommandError> {
     if yes {
         return Ok(());
@@ -18,7 +18,7 @@ pub(crate) fn confirm(what: &str, yes: bool) -> Result<(), CommandError> {
     }
     note(format_args!("{what}: are you sure? [y/N]"));
     let mut answer = String::new();
-    // Who cannot be heard has not agreed.
+    // A failed read counts as no.
     io::stdin().lock().read_line(&mut answer).ok();
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),

@@ -1,4 +1,4 @@
-//! What every command is given: the way to the data, and the way to stdout.
+//! Shared state of all commands: the connection settings and stdout.
 
 use meshwork::context::{ContextHandle, Identity};
 use meshwork::model::keys::hero::Hero;
@@ -12,21 +12,21 @@ use crate::error::CommandError;
 use crate::out::{Out, note};
 use crate::target::Place;
 
-/// Bytes of an audit entry's object: longer ones are cut.
+/// Longest object of an audit entry, in bytes; longer ones are cut.
 const MAX_NOTED: usize = 200;
 
-/// The settings that all commands share.
+/// Settings shared by all commands.
 pub(crate) struct Context {
     pub(crate) place: Place,
     pub(crate) namespace: Namespace,
     pub(crate) out: Out,
-    /// The context of the node that the command works in, if any.
+    /// Context of the node that the command uses, if any.
     pub(crate) entered: Option<Entered>,
-    /// The whole command line, for completions.
+    /// Builder of the whole command line, for completions.
     pub(crate) command_line: fn() -> clap::Command,
 }
 
-/// A context that a command works in, and its client for what it does there.
+/// Context that a command uses, with its client.
 pub(crate) struct Entered {
     pub(crate) me: Identity,
     pub(crate) handle: ContextHandle,
@@ -34,13 +34,13 @@ pub(crate) struct Entered {
 }
 
 impl Context {
-    /// The names of all keys.
+    /// Returns the names of all keys.
     pub(crate) fn keys(&self) -> Hero {
         let of_context = self.entered_keys();
         of_context.unwrap_or_else(|| Hero::new(self.namespace.clone()))
     }
 
-    /// A client, connected; that of the context which the command works in.
+    /// Connects a client, or returns that of the command's context.
     pub(crate) async fn client(&self) -> Result<Client, CommandError> {
         if let Some(client) = self.entered_client() {
             return Ok(client.clone());
@@ -50,8 +50,8 @@ impl Context {
         Ok(Client::new(broker.acting_as(&local_name("cli"))))
     }
 
-    /// Repeats `connect` with growing pauses for `--connect-timeout` while its errors are temporary. The first of them is
-    /// told on stderr.
+    /// Repeats `connect` for `--connect-timeout`, with growing pauses, while its errors are temporary. Prints the first
+    /// error on stderr.
     pub(crate) async fn connected<T>(
         &self,
         connect: impl AsyncFn(&Target) -> Result<T, ConnectError>,
@@ -66,7 +66,7 @@ impl Context {
         .await
     }
 
-    /// The same for a call over a connection, which may be repeated.
+    /// Same as [`Self::connected`], for an idempotent call over a connection.
     pub(crate) async fn repeated<T>(
         &self,
         call: impl AsyncFn() -> Result<T, CommandError>,
@@ -86,23 +86,23 @@ impl Context {
                 let seconds = patience.as_secs_f64();
                 note(format_args!("retrying for up to {seconds} s: {error}"));
             }
-            // The last try begins when the time is over.
+            // The last try starts at the end of the time.
             let _ = tokio::time::timeout(left, backoff.wait()).await;
         }
     }
 
-    /// The client of the context that the command works in.
+    /// Returns the client of the command's context.
     pub(crate) fn entered_client(&self) -> Option<&Client> {
         self.entered.as_ref().map(|entered| &entered.client)
     }
 
-    /// The names of the keys of the context that the command works in.
+    /// Returns the key names of the command's context.
     pub(crate) fn entered_keys(&self) -> Option<Hero> {
         let entered = self.entered.as_ref();
         entered.map(|entered| Hero::of_context(entered.handle.keys().clone()))
     }
 
-    /// Gives a request of a new job the next number, where the command works in a context.
+    /// Gives a new job the next number, if the command has a context.
     pub(crate) async fn numbered(&self, request: JobRequest) -> Result<JobRequest, CommandError> {
         match self.entered_client() {
             Some(client) => Ok(request.id(client.next_job_id().await?)),
@@ -110,7 +110,7 @@ impl Context {
         }
     }
 
-    /// Notes in the audit trail of the context that the command works in what was done there.
+    /// Writes an entry into the audit trail of the command's context.
     pub(crate) async fn noted(&self, what: &str, object: &str) -> Result<(), CommandError> {
         let Some(Entered { me, handle, .. }) = &self.entered else {
             return Ok(());

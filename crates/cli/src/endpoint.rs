@@ -43,7 +43,7 @@ pub(crate) struct Served {
 
 /// Sources of the responses.
 #[derive(Debug)]
-struct Told {
+struct Sources {
     metrics: Metrics,
     monitor: Option<Monitor>,
 }
@@ -63,7 +63,7 @@ impl Endpoint {
             .route("/metrics", get(page))
             .route("/healthz", get(health))
             .route("/readyz", get(readiness))
-            .with_state(Arc::new(Told { metrics, monitor }));
+            .with_state(Arc::new(Sources { metrics, monitor }));
         let address = self.0.address();
         let serves = self.0.serve(router, BOUNDS, CancellationToken::new());
         Served {
@@ -88,27 +88,27 @@ impl Served {
 
 type Page = ([(HeaderName, &'static str); 2], String);
 
-async fn page(State(told): State<Arc<Told>>, headers: HeaderMap) -> Page {
+async fn page(State(sources): State<Arc<Sources>>, headers: HeaderMap) -> Page {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     let format = Format::accepted(accept);
     let headers = [
         (CONTENT_TYPE, format.content_type()),
         (CACHE_CONTROL, "no-store"),
     ];
-    (headers, told.metrics.text(format).await)
+    (headers, sources.metrics.text(format).await)
 }
 
-async fn health(State(told): State<Arc<Told>>) -> (StatusCode, String) {
-    match told.monitor.as_ref().map(Monitor::healthy) {
+async fn health(State(sources): State<Arc<Sources>>) -> (StatusCode, String) {
+    match sources.monitor.as_ref().map(Monitor::healthy) {
         None | Some(Ok(())) => answer(Ok("healthy")),
         Some(Err(unfit)) => answer(Err(unfit.to_string())),
     }
 }
 
-async fn readiness(State(told): State<Arc<Told>>) -> (StatusCode, String) {
-    match &told.monitor {
+async fn readiness(State(sources): State<Arc<Sources>>) -> (StatusCode, String) {
+    match &sources.monitor {
         Some(monitor) => answer(monitor.ready().map(|()| "ready").map_err(|e| e.to_string())),
-        None if told.metrics.shared().is_up().await => answer(Ok("ready")),
+        None if sources.metrics.shared().is_up().await => answer(Ok("ready")),
         None => answer(Err("the store does not answer".to_owned())),
     }
 }

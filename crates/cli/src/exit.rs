@@ -50,7 +50,7 @@ impl From<Exit> for ExitCode {
 pub(crate) const HELP: &str = "\
 Exit codes:
   0    done
-  1    a job failed, is in no state for what was asked for, or its queue refuses it; doctor found a problem
+  1    a job failed, is in no state for the request, or its queue refuses it; doctor found a problem
   2    bad usage or bad input; nothing was written
   3    no connection, or the server is not fit or does not take a call
   4    the job has not ended in the time that it was waited for

@@ -35,7 +35,7 @@ impl LogDirs {
     pub(crate) fn read(&self, job: &Job) -> Option<Vec<u8>> {
         let path = job.log_path.as_deref().filter(|path| !path.is_empty())?;
         if self.folders.is_empty() && !(job.stdout.is_empty() && job.stderr.is_empty()) {
-            return None; // its worker has told what there is
+            return None; // the record has the whole output
         }
         match self.end_of(path) {
             Ok(bytes) => Some(bytes),

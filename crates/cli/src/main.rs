@@ -1,7 +1,6 @@
 //! The `meshwork` command. [`commands`] has one file per command; [`cli::report`] turns errors into messages and exit
 //! codes.
 
-mod asked;
 mod board;
 mod bulk;
 mod change;
@@ -12,14 +11,15 @@ mod context;
 mod each;
 mod endpoint;
 mod environment;
+mod ephemeral_worker;
 mod error;
 mod exit;
 mod follow;
-mod hands;
 mod http;
 mod identity;
 mod input;
 mod interrupt;
+mod job_args;
 mod listing;
 mod log_file;
 mod logging;
@@ -37,9 +37,9 @@ mod script;
 mod select;
 mod single;
 mod target;
+mod timing_args;
 mod trace;
 mod value;
-mod wishes;
 mod yaml;
 
 use std::process::ExitCode;

@@ -193,8 +193,9 @@ pub(crate) fn hint(said: &clap::Error, line: &CommandLine, command: &Command) ->
     if said.kind() == ErrorKind::InvalidValue {
         let option = value(ContextKind::InvalidArg)?;
         let is_nooble = value(ContextKind::InvalidValue)? == "nooble";
-        let asked = option.starts_with("--protocol") && is_nooble && !noun.otherwise.is_empty();
-        return asked.then(|| noun.otherwise.to_owned());
+        let is_refused =
+            option.starts_with("--protocol") && is_nooble && !noun.otherwise.is_empty();
+        return is_refused.then(|| noun.otherwise.to_owned());
     }
     if said.kind() != ErrorKind::UnknownArgument {
         return None;

@@ -11,9 +11,9 @@ use meshwork::model::state::Status;
 use meshwork::{Client, JobRequest};
 
 use crate::context::Context;
+use crate::ephemeral_worker::{self, EphemeralWorker, WorkerTuning};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::hands::{self, Effort, Hands};
 use crate::interrupt::Interrupt;
 use crate::out::{Out, note};
 use crate::record::Record;
@@ -27,7 +27,7 @@ const WHEEL: Duration = Duration::from_millis(100);
 pub(crate) async fn run(
     context: &mut Context,
     request: JobRequest,
-    effort: Effort,
+    tuning: WorkerTuning,
 ) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::listen()?;
     let request = request.reply(true);
@@ -35,10 +35,10 @@ pub(crate) async fn run(
     let client = interrupt.or(context.client()).await?;
     let request = context.numbered(request).await?;
     let job = request.clone().build().map_err(meshwork::Error::from)?;
-    let mut hands = Hands::find(&client, &job.route, effort).await?;
-    let work = Box::pin(work(&client, &mut hands, request, &job));
+    let mut ephemeral = EphemeralWorker::ensure(&client, &job.route, tuning).await?;
+    let work = Box::pin(work(&client, &mut ephemeral, request, &job));
     let ended = interrupt.or(work).await;
-    hands.dismiss().await;
+    ephemeral.shutdown().await;
     match ended {
         Ok(ended) => print(&ended, &mut context.out),
         Err(error) => {
@@ -53,7 +53,7 @@ pub(crate) async fn run(
 /// Enqueues the job and waits for its end, while a worker runs it.
 async fn work(
     client: &Client,
-    hands: &mut Hands,
+    ephemeral: &mut EphemeralWorker,
     request: JobRequest,
     job: &NewJob,
 ) -> Result<Job, CommandError> {
@@ -61,15 +61,15 @@ async fn work(
     client.submit(request).await?;
     let wheel = wheel(job);
     let mut ended = pin!(client.wait(&job.id, patience));
-    let mut ticks = tokio::time::interval(hands::GLANCE);
+    let mut ticks = tokio::time::interval(ephemeral_worker::CLAIM_POLL);
     // Concurrent with the wait, since a cancelled call would leave its reply unread.
     let look = async {
         loop {
             ticks.tick().await;
-            if hands.is_open() {
-                glance(client, hands, job).await;
+            if ephemeral.is_open() {
+                check_claim(client, ephemeral, job).await;
             }
-            if let Err(error) = hands.look().await {
+            if let Err(error) = ephemeral.poll().await {
                 return error;
             }
         }
@@ -83,7 +83,7 @@ async fn work(
 }
 
 /// Checks for a claim of the job. Errors are ignored, since the next check follows.
-async fn glance(client: &Client, hands: &mut Hands, job: &NewJob) {
+async fn check_claim(client: &Client, ephemeral: &mut EphemeralWorker, job: &NewJob) {
     let Ok(statuses) = client
         .broker()
         .statuses(std::slice::from_ref(&job.id))
@@ -93,7 +93,7 @@ async fn glance(client: &Client, hands: &mut Hands, job: &NewJob) {
     };
     let dispatched = statuses == [Some(Status::Dispatched)];
     // A job with prerequisites is in no queue.
-    hands.seen(!dispatched, dispatched && job.depends_on.is_empty());
+    ephemeral.seen(!dispatched, dispatched && job.depends_on.is_empty());
 }
 
 /// Returns the spinner of a terminal.

@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::Out;
 
-/// Look at the server, or the data directory, and say what to change. Fails if there is a problem
+/// Check the server, or the data directory, and print advice. Exits with 1 if there is a problem
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {}
 

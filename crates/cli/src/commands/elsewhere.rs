@@ -1,15 +1,15 @@
-//! Commands that people look for and that are something else here: an error names that.
+//! Commands that do not exist under these names: the error names the right one.
 
 use crate::error::CommandError;
 
-/// Whatever stands behind the command.
+/// Any further arguments.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Elsewhere {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     _words: Vec<String>,
 }
 
-/// The answer to `meshwork dashboard`.
+/// Error of `meshwork dashboard`.
 pub(crate) fn dashboard() -> CommandError {
     CommandError::usage(
         "there is no command `dashboard`: `meshwork queue stats --watch` shows all queues in the terminal, and \
@@ -17,7 +17,7 @@ pub(crate) fn dashboard() -> CommandError {
     )
 }
 
-/// The answer to `meshwork config`.
+/// Error of `meshwork config`.
 pub(crate) fn config() -> CommandError {
     CommandError::usage(
         "there is no command `config`: settings are options and environment variables, which `meshwork COMMAND --help` \

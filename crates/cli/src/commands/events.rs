@@ -11,24 +11,24 @@ use crate::exit::Exit;
 use crate::out::{Out, OutError, note, one_line};
 use crate::value::{self, Moment};
 
-/// The widest note on a line for people, in columns.
+/// Longest note on a line for people, in columns.
 const MAX_NOTE: usize = 200;
 
-/// Show what happened to jobs: what, when, and who did it; the oldest first
+/// Show the events of jobs: time, job, change and actor; the oldest first
 ///
-/// The last hundred thousand events or so are kept.
+/// The store keeps about the last 100,000 events.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Events {
-    /// Go on with what happens, until Ctrl-C
+    /// Print new events as they happen, until Ctrl-C
     #[arg(short, long)]
     follow: bool,
-    /// Only those of this job
+    /// Only events of this job
     #[arg(long, value_name = "ID", value_parser = value::job_id)]
     job: Option<JobId>,
-    /// Only those since then: an age (90s, 15m, 2h, 7d) or a time in UTC
+    /// Only events since then: an age (90s, 15m, 2h, 7d) or a time in UTC
     #[arg(long, value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
     since: Option<Moment>,
-    /// At most so many of those that are there; 0 for none
+    /// Greatest number of past events; 0 for none
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(0..=100_000))]
     limit: u32,

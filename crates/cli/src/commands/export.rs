@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::out::note;
 use crate::value;
 
-/// Pause between two looks at running jobs.
+/// Interval of checks for running jobs.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Write all jobs, batches, schedules and limits to a file, which `meshwork import` reads
@@ -23,10 +23,10 @@ const POLL: Duration = Duration::from_millis(100);
 /// workers first. The command changes nothing. If it is interrupted, no file is written; start it again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// The file; - is stdout
+    /// File to write; - is stdout
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// Wait until no job runs, for so long at most [default: 7 days]
+    /// Wait until no job runs, for at most this time [default: 7 days]
     #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
           default_missing_value = value::LONGEST_WAIT)]
     wait: Option<Duration>,
@@ -49,7 +49,7 @@ impl Export {
         Ok(Exit::DONE)
     }
 
-    /// Waits until no job runs, if that was asked for.
+    /// Waits until no job runs, with `--wait`.
     async fn idle(&self, client: &Client) -> Result<(), CommandError> {
         let until = Instant::now() + self.wait.unwrap_or_default();
         while Instant::now() < until {
@@ -61,7 +61,7 @@ impl Export {
         Ok(())
     }
 
-    /// The file is there whole, or not at all.
+    /// Writes the file: the whole file exists, or none.
     async fn to_file(&self, client: &Client) -> Result<Transferred, CommandError> {
         let unwritten = |error: io::Error| {
             let message = format!("cannot write {}: {error}", self.file.display());
@@ -84,7 +84,7 @@ impl Export {
     }
 }
 
-/// An error of an export or an import as one of a command.
+/// Converts an error of an export or an import.
 pub(super) fn failed(error: TransferError) -> CommandError {
     use TransferError as E;
     match error {

@@ -16,7 +16,7 @@ use crate::out::note;
 /// is interrupted, start it again with the same file. Workers may run meanwhile.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {
-    /// The file; - is stdin
+    /// File to read; - is stdin
     file: PathBuf,
 }
 
@@ -48,7 +48,7 @@ impl Import {
         Ok(Exit::DONE)
     }
 
-    /// The file; stdin is read twice, so it becomes one.
+    /// Opens the file. Stdin is copied into a file, since it is read twice.
     fn open(&self) -> io::Result<File> {
         if self.file != Path::new("-") {
             return File::open(&self.file);

@@ -17,14 +17,14 @@ use crate::out::note;
 
 /// Print the metrics of all queues once, or serve them
 ///
-/// What the figures mean stands in docs/metrics.md. Those of a worker are served by the worker itself
-/// (--metrics-addr). Text is OpenMetrics; with --json a sample is a line.
+/// docs/metrics.md describes the metrics. Each worker serves its own (--metrics-addr). The format is OpenMetrics, or
+/// with --json one line per sample.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MetricsCommand {
-    /// Serve them at this address over HTTP, until Ctrl-C; the port 0 takes a free one
+    /// Serve the metrics over HTTP at this address, until Ctrl-C; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT")]
     addr: Option<SocketAddr>,
-    /// With those of jobs of Bananas, whose keys begin so [default: bananas]
+    /// Include the metrics of Bananas' jobs with this prefix of keys [default: bananas]
     #[arg(long, value_name = "PREFIX", num_args = 0..=1, require_equals = true,
           default_missing_value = "bananas")]
     bananas: Option<Namespace>,
@@ -80,7 +80,7 @@ fn tell(served: &Served, context: &mut Context) -> Result<(), CommandError> {
 
 async fn print(metrics: &Metrics, context: &mut Context) -> Result<Exit, CommandError> {
     let text = metrics.text(Format::OpenMetrics).await;
-    // The page itself says it too, to machines.
+    // The metric `up` has the same information for machines.
     let exit = match metrics.shared().is_up().await {
         true => Exit::DONE,
         false => Exit::SERVER,
@@ -95,7 +95,7 @@ async fn print(metrics: &Metrics, context: &mut Context) -> Result<Exit, Command
     Ok(exit)
 }
 
-/// A line of OpenMetrics, if it is a sample.
+/// Parses a line of OpenMetrics, if it is a sample.
 fn sample(line: &str) -> Option<Sample<'_>> {
     if line.starts_with('#') {
         return None;
@@ -112,7 +112,7 @@ fn sample(line: &str) -> Option<Sample<'_>> {
     })
 }
 
-/// `a="1",b="x\"y"`.
+/// Parses `a="1",b="x\"y"`.
 fn pairs(mut text: &str) -> Option<BTreeMap<&str, String>> {
     let mut pairs = BTreeMap::new();
     while !text.is_empty() {

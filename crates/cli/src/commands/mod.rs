@@ -1,4 +1,4 @@
-//! The commands, one file each. They hold no logic: they read options, call what does the work, and print.
+//! Commands, one file each, without logic: they parse options, call the library, and print.
 
 mod action;
 mod actor;
@@ -29,7 +29,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// What to do.
+/// Command to run.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Run(run::Run),
@@ -54,7 +54,7 @@ pub(crate) enum Command {
     Action(action::ActionCommand),
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
-    /// Print what a job wrote, as `job logs` does
+    /// Print the output of a job, same as `job logs`
     #[command(hide = true)]
     Logs(job::Logs),
     #[command(hide = true)]
@@ -79,7 +79,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it says why its jobs failed where it runs them.
+    /// Returns true if the command prints the failures of its jobs itself.
     pub(crate) fn tells_failures(&self) -> bool {
         matches!(self, Self::Run(_))
     }

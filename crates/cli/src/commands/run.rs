@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use meshwork::model::access::{Object, Operation};
 
-use crate::asked::Asked;
 use crate::context::Context;
 use crate::each::{self, Task};
+use crate::ephemeral_worker::WorkerTuning;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::hands::Effort;
 use crate::input::{self, InputArg};
+use crate::job_args::JobArgs;
 use crate::scope::ScopeArgs;
 use crate::script::Script;
 use crate::{single, value};
@@ -21,12 +21,12 @@ const HERE: &str = "Where no worker claims the job";
 
 /// Run a script and print its result
 ///
-/// Works in this process, unless a worker claims the job within 0.4 s. With --each, the
-/// script runs once per file, several at the same time, with the file's content as its input; said
-/// again after a crash or a failure, the same command goes on where it was.
+/// Runs the job in this process, unless a worker claims it within 0.4 s. With --each, the script runs once per file,
+/// several at the same time, with the file's content as its input; the same command, repeated after a crash or a
+/// failure, continues the work.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// The script's file; - is stdin. Otherwise what is piped to stdin is the script's input
+    /// File of the script; - is stdin. Otherwise data piped to stdin is the script's input
     script: PathBuf,
     /// Arguments of a program, after --
     #[arg(last = true, value_name = "ARG")]
@@ -34,7 +34,8 @@ pub(crate) struct Run {
     /// The input files: one job each. A script reads its input as INPUT (Rhai) or from stdin (Python)
     #[arg(long, value_name = "FILE", num_args = 1..)]
     each: Option<Vec<PathBuf>>,
-    /// Input for the script: JSON, the content of a file, or - for stdin. At most 16 MiB [default: what is piped to stdin]
+    /// Input for the script: JSON, @FILE for the content of a file, or - for stdin. At most 16 MiB [default: data piped
+    /// to stdin]
     #[arg(
         long,
         value_name = "JSON|@FILE|-",
@@ -42,17 +43,17 @@ pub(crate) struct Run {
         conflicts_with = "each"
     )]
     input: Option<InputArg>,
-    /// Begin anew, even if an earlier run of the same command has not ended
+    /// Start anew, even if an earlier run of the same command has not ended
     #[arg(long, requires = "each")]
     fresh: bool,
     #[command(flatten)]
-    asked: Asked,
-    /// How many jobs run at once in this process [default: the number of processors]
+    job_args: JobArgs,
+    /// Greatest number of concurrent jobs in this process [default: the number of processors]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = HERE,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     concurrency: Option<u16>,
-    /// How long a job is this process' own without a renewal, in seconds: if the process is killed, the job
-    /// lies idle so long, unless a worker on the same host sees that it is gone [default: 10]
+    /// Lease duration, in seconds, 0.3 to 3600: if the process is killed, another worker takes its jobs after this
+    /// time, or sooner if it runs on the same host [default: 10]
     #[arg(long, value_name = "S", value_parser = value::lease, allow_hyphen_values = true,
           help_heading = HERE)]
     lease: Option<Duration>,
@@ -66,26 +67,29 @@ impl Run {
             if self.each.is_some() {
                 return Err(CommandError::usage("--each is not there in a context"));
             }
-            self.asked.enter(&scope);
-            // It may run here.
+            self.job_args.enter(&scope);
+            // The job may run here.
             scope.client((Object::Queue, Operation::Pop)).await?;
             context
                 .enter(scope, (Object::Job, Operation::Create))
                 .await?;
         }
-        let script = Script::with_args(&self.script, self.asked.script_type.clone(), &self.args)?;
-        let effort = Effort {
+        let script =
+            Script::with_args(&self.script, self.job_args.script_type.clone(), &self.args)?;
+        let tuning = WorkerTuning {
             concurrency: concurrency(self.concurrency),
             lease: self.lease,
         };
         match self.each {
             Some(files) => {
-                let Self { asked, fresh, .. } = self;
+                let Self {
+                    job_args, fresh, ..
+                } = self;
                 let task = Task {
                     script,
-                    asked,
+                    job_args,
                     files,
-                    effort,
+                    tuning,
                     fresh,
                 };
                 Box::pin(each::run(context, task)).await
@@ -93,22 +97,22 @@ impl Run {
             None => {
                 let input = match self.input {
                     Some(input) => Some(input.read(&self.script)?),
-                    // The script has taken it.
+                    // Stdin was read as the script.
                     None if self.script == Path::new("-") => None,
                     None => input::piped()?,
                 };
-                let mut request = self.asked.checked(&script).await?;
+                let mut request = self.job_args.checked(&script).await?;
                 if let Some(input) = input {
                     request = request.input(input);
                 }
-                Box::pin(single::run(context, request, effort)).await
+                Box::pin(single::run(context, request, tuning)).await
             }
         }
     }
 }
 
-/// As many as asked for, else as many as there are processors.
-fn concurrency(asked: Option<u16>) -> usize {
+/// Returns the requested number, or that of the processors.
+fn concurrency(requested: Option<u16>) -> usize {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-    asked.map_or_else(processors, usize::from)
+    requested.map_or_else(processors, usize::from)
 }

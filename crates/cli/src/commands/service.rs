@@ -27,8 +27,8 @@ use crate::value;
 
 /// Answer actions (Nooble4) by scripts, until SIGINT or SIGTERM
 ///
-/// A script finds the action's data, JSON, where scripts find their input, and gives that of the answer, an object.
-/// The first signal stops it in order, SIGTSTP makes it quiet: it takes no more actions, and finishes those that run.
+/// The input of a script is the action's data as JSON, and its result is the answer's data, an object. The first signal
+/// shuts the service down; SIGTSTP makes it quiet: it takes no more actions, and finishes the running ones.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct ServiceCommand {
@@ -38,7 +38,7 @@ pub(crate) struct ServiceCommand {
     listen: Listen,
 }
 
-/// Requests to services that are there.
+/// Requests to running services.
 #[derive(Debug, clap::Subcommand)]
 enum Other {
     /// Make a service quiet: it takes no more actions and finishes those that run, until it is stopped
@@ -66,35 +66,35 @@ impl ServiceCommand {
     }
 }
 
-/// The options of a service that is started.
+/// Options of a service.
 #[derive(Debug, clap::Args)]
 struct Listen {
     #[command(flatten)]
     side: Side,
-    /// The service's name, without dots: actions whose type begins with it and a dot come here
+    /// Name of the service, without dots: it takes actions whose type starts with the name and a dot
     #[arg(long, value_parser = action::service, required = true)]
     name: Option<String>,
-    /// What answers actions of a type: embedding.generate=embed.py. A script ends in .py or .rhai; may be given several
+    /// Script for actions of a type: embedding.generate=embed.py. A script ends in .py or .rhai; may be given several
     /// times, once for each type
     #[arg(long = "handler", value_name = "TYPE=FILE", value_parser = value::handler, required = true)]
     handlers: Vec<(String, PathBuf)>,
-    /// Takes the actions of this context too, as of a tenant; may be given several times
+    /// Take the actions of this context too, as of a tenant; may be given several times
     #[arg(long = "context", value_name = "NAME", value_parser = action::part)]
     contexts: Vec<String>,
-    /// How many actions run at once, 1 to 1000
+    /// Greatest number of concurrent actions, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 10, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=MAX_CONCURRENCY as i64))]
     concurrency: u16,
-    /// How long a run may take: 5m, 90s; a number alone is seconds. Then it is stopped, and has failed
+    /// Longest time of one attempt: 5m, 90s; a plain number is seconds. Then the attempt is aborted, and has failed
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = value::span)]
     timeout: Duration,
-    /// How many runs an action gets that nobody waits for, the first included; then it is a dead letter (`meshwork dead
-    /// --protocol nooble`). A call whose caller waits gets one, and is told its failure
+    /// Attempts of an action without a waiting caller; after the last one it is a dead letter (`meshwork dead
+    /// --protocol nooble`). A call with a waiting caller gets one attempt, and its failure as the answer
     #[arg(long = "max-attempts", alias = "runs", value_name = "N", default_value_t = 3, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// How long what it has in hand is its own without a renewal, in seconds: as late others take it over when this
-    /// process is killed
+    /// Lease duration, in seconds, 0.3 to 3600: if the process is killed, other services take its actions after this
+    /// time
     #[arg(long, value_name = "S", default_value = "10", value_parser = value::lease,
           allow_hyphen_values = true)]
     lease: Duration,
@@ -102,17 +102,17 @@ struct Listen {
     #[arg(long = "shutdown-timeout", alias = "grace", value_name = "TIME", default_value = "25s", value_parser = value::wait,
           allow_hyphen_values = true)]
     grace: Duration,
-    /// Take over what workers of Nooble4 left in a stream for so long: 30m; not at all, unless it is said. An action that
-    /// such a worker still runs by then runs twice
+    /// Reclaim actions that workers of Nooble4 have not acknowledged for this time: 30m [default: never]. An action
+    /// that such a worker still runs then runs twice
     #[arg(long = "rescue-orphans-after", alias = "adopt", value_name = "AGE", value_parser = value::span)]
     adopt: Option<Duration>,
-    /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) at this address over HTTP; the port
-    /// 0 takes a free one
+    /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) over HTTP at this address; port 0 selects a
+    /// free port
     #[arg(long, value_name = "ADDRESS:PORT", env = "MESHWORK_METRICS_ADDR")]
     metrics_addr: Option<SocketAddr>,
 }
 
-/// Options that do not go together.
+/// Invalid combinations of options.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceError {
     #[error("{0} has two handlers: give --handler once for a type")]
@@ -141,7 +141,7 @@ impl From<ServiceError> for CommandError {
     }
 }
 
-/// What is printed as JSON.
+/// Printed JSON.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Event<'a> {
@@ -159,7 +159,7 @@ enum Event<'a> {
 }
 
 impl Listen {
-    /// The service's name; clap requires it.
+    /// Returns the service's name, which clap requires.
     fn name(&self) -> &str {
         self.name.as_deref().unwrap_or_default()
     }
@@ -194,7 +194,7 @@ impl Listen {
             service = service.context(name);
         }
         let service = service.start().await?;
-        // Until the end of all, so that others see how it stops.
+        // Served until the end, so that others can observe the shutdown.
         let store = Broker::new(client.broker().conn().clone(), context.keys());
         let metrics = Metrics::new(&Client::new(store)).worker(service.monitor());
         let served = endpoint.map(|endpoint| endpoint.serve(metrics, Some(service.monitor())));
@@ -217,8 +217,8 @@ impl Listen {
         Ok(Exit::DONE)
     }
 
-    /// Makes sure that it may take from one queue at least: no other try would help, and who started it is to know. A
-    /// queue among others that it may not take from is said, and tried again later, since rights may change.
+    /// Checks that the service may read at least one of its queues, since a retry cannot help otherwise. A refused
+    /// queue among others is logged, and retried later, since permissions may change.
     async fn admitted(&self, broker: &Nooble) -> Result<(), ServiceError> {
         let contexts = self.contexts.iter().map(|name| Some(name.as_str()));
         let (mut queues, mut lacks, mut takes) = (Vec::new(), BTreeSet::new(), false);
@@ -263,7 +263,7 @@ impl Listen {
         Ok(())
     }
 
-    /// Says that it listens.
+    /// Prints that the service listens.
     fn tell(
         &self,
         service: &ServiceHandle,

@@ -18,9 +18,9 @@ use crate::value;
 
 /// Serve the messages of a node's contexts, until Ctrl-C or SIGTERM
 ///
-/// Takes what contexts send, checks signatures and permissions, delivers, makes jobs of job messages, brings their results
-/// back, and ends messages whose time is over. Two supervisors may serve one node, and one that is killed loses nothing.
-/// Tells systemd when it is ready (Type=notify).
+/// Takes outgoing messages, checks signatures and permissions, delivers them, enqueues the jobs of job messages,
+/// returns their results, and ends expired messages. Several supervisors may serve one node, and a killed one loses
+/// nothing. Notifies systemd when ready (Type=notify).
 ///
 ///   meshwork supervisor
 ///   meshwork supervisor --context 7,8 --worker python,osis
@@ -30,8 +30,8 @@ pub(crate) struct Supervisor {
     /// The contexts to serve, or `all`
     #[arg(long, value_name = "IDS", default_value = "all", value_parser = value::contexts)]
     context: Serves,
-    /// Runs jobs of these types too, in all these contexts; the actor has to be executor there, and admin to register
-    /// a runner. 10 jobs at once in each context
+    /// Run jobs of these types too, up to 10 at once in each context; the actor needs the role executor there, and
+    /// admin to register a runner
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     worker: Vec<ScriptType>,
     #[command(flatten)]
@@ -87,7 +87,7 @@ impl Supervisor {
         Ok(Exit::DONE)
     }
 
-    /// Starts the workers that are wanted.
+    /// Starts the requested workers.
     async fn workers(&self, client: &Client) -> Result<Vec<in_contexts::Started>, CommandError> {
         if self.worker.is_empty() {
             return Ok(Vec::new());
@@ -103,7 +103,7 @@ impl Supervisor {
     }
 }
 
-/// Does nothing where systemd did not start the command.
+/// Notifies systemd; does nothing if systemd did not start the command.
 fn tell_systemd(states: &[sd_notify::NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::warn!(%error, "systemd not notified");

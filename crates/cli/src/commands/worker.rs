@@ -1,4 +1,4 @@
-//! `meshwork worker`: the options of one that is started. Those that are there are listed in [`list`].
+//! `meshwork worker`: the options of a worker. [`list`] lists the running ones.
 
 mod bananas;
 mod config;
@@ -34,9 +34,9 @@ use crate::value;
 
 /// Take jobs off the queues and run them, until SIGINT or SIGTERM
 ///
-/// The first signal stops it in order: it takes no more jobs, waits for what it runs as long as
-/// --shutdown-timeout says, and hands the rest back. The second ends it at once; what it ran comes back after --lease.
-/// SIGTSTP makes it quiet: it takes no more jobs, and finishes those that run.
+/// The first signal shuts the worker down: it takes no more jobs, waits for running jobs for --shutdown-timeout, and
+/// releases the rest. The second signal ends the process at once; its jobs are reclaimed after --lease. SIGTSTP makes
+/// it quiet: it takes no more jobs, and finishes the running ones.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct WorkerCommand {
@@ -46,7 +46,7 @@ pub(crate) struct WorkerCommand {
     listen: Listen,
 }
 
-/// What can be done with workers that are there.
+/// Requests to running workers.
 #[derive(Debug, clap::Subcommand)]
 enum Other {
     List(list::List),
@@ -70,23 +70,23 @@ impl WorkerCommand {
         if !listen.hero.has_group() {
             listen.common.read_routes()?;
         }
-        // The future is large, and moves.
+        // Boxed, since the future is large and is moved.
         Box::pin(listen.run(context)).await
     }
 }
 
-/// Options of workers for jobs, whichever protocol they have.
+/// Options of workers of all protocols.
 #[derive(Debug, clap::Args)]
 struct Common {
-    /// The routes whose jobs it takes, one after the other, as gpu,default; or in turns by weight, as gpu=3,default=1.
-    /// A job of ours has its group as route; default are those without a group [env: WORKER_ROUTING_KEYS]
+    /// Routes of the jobs to take: in this order, as gpu,default; or by weight, as gpu=3,default=1. The route of a job
+    /// is its group; default is the route of jobs without a group [env: WORKER_ROUTING_KEYS]
     #[arg(long, value_name = "KEY[=WEIGHT],…")]
     routes: Option<Routes>,
-    /// How many jobs run at once [default: 10]
+    /// Greatest number of concurrent jobs [default: 10]
     #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     concurrency: Option<u16>,
-    /// Lease duration: after this time without a renewal others take the job over
+    /// Lease duration: other workers take the jobs of a killed worker after this time
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::lease,
           allow_hyphen_values = true)]
     lease: Duration,
@@ -94,14 +94,14 @@ struct Common {
     #[arg(long, alias = "grace", value_name = "TIME", default_value = "25s", value_parser = value::wait,
           allow_hyphen_values = true)]
     shutdown_timeout: Duration,
-    /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) at this address over HTTP; the port
-    /// 0 takes a free one
+    /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) over HTTP at this address; port 0 selects a
+    /// free port
     #[arg(long, value_name = "ADDRESS:PORT", env = "MESHWORK_METRICS_ADDR")]
     metrics_addr: Option<SocketAddr>,
 }
 
 impl Common {
-    /// Takes the routes from the environment where no option says them.
+    /// Reads the routes from the environment if no option names them.
     fn read_routes(&mut self) -> Result<(), CommandError> {
         if self.routes.is_none() {
             let read = |text: &str| text.parse().map_err(|why: InvalidRoutes| why.to_string());
@@ -111,7 +111,7 @@ impl Common {
     }
 }
 
-/// The options of a worker for jobs of Hero.
+/// Options of a worker for jobs of Hero.
 #[derive(Debug, clap::Args)]
 struct Listen {
     #[command(flatten)]
@@ -122,10 +122,10 @@ struct Listen {
     contexts: InContexts,
 }
 
-/// How many jobs run at once where it is not said.
+/// Default of `--concurrency`.
 const CONCURRENCY: u16 = 10;
 
-/// What is printed as JSON.
+/// Printed JSON.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Event<'a> {
@@ -161,7 +161,7 @@ impl Listen {
         let worker = self.worker(&client)?.start().await?;
         let name = worker.name().to_owned();
         let metrics = Metrics::new(&client).worker(worker.monitor());
-        // Until the end of all, so that others see how it stops.
+        // Served until the end, so that others can observe the shutdown.
         let served = endpoint.map(|endpoint| endpoint.serve(metrics, Some(worker.monitor())));
         let at = served.as_ref().map(Served::url);
         tokio::select! {
@@ -191,7 +191,7 @@ impl Listen {
         let started = interrupt
             .or(members.start(&types, |client| self.worker(client)))
             .await?;
-        // One context has metrics: those of several would be under the same names.
+        // Metrics of several contexts would have the same names.
         let served = match (endpoint, &started[..]) {
             (Some(endpoint), [one]) => {
                 let metrics = Metrics::new(&one.client).worker(one.worker.monitor());
@@ -233,7 +233,7 @@ impl Listen {
         self.hero.set(worker)
     }
 
-    /// Says that it listens.
+    /// Prints that the worker listens.
     fn tell(
         &self,
         worker: &str,
@@ -278,7 +278,7 @@ impl Listen {
     }
 }
 
-/// Says that a worker has stopped.
+/// Prints that a worker has stopped.
 fn stopped(worker: &str, handed_back: usize, context: &mut Context) -> Result<(), CommandError> {
     if context.out.is_json() {
         context.out.json(&Event::Stopped {

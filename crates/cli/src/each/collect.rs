@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use super::Work;
 use super::results::Results;
+use crate::ephemeral_worker::EphemeralWorker;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::hands::Hands;
 use crate::input::Input;
 use crate::out::{Out, Progress};
 use crate::persist::persist;
@@ -73,17 +73,17 @@ impl<'a> Collection<'a> {
     /// Waits for all jobs and prints the results.
     pub(super) async fn collect(
         mut self,
-        hands: &mut Hands,
+        ephemeral: &mut EphemeralWorker,
         results: &mut Results,
         out: &mut Out,
     ) -> Result<Tally, CommandError> {
         let mut progress = Progress::new(self.ids.len());
         let (mut last, mut pause) = (Instant::now(), PAUSE.0);
         loop {
-            hands.look().await?;
+            ephemeral.poll().await?;
             let looking = Instant::now();
             let before = self.pending.len();
-            self.look(hands).await?;
+            self.look(ephemeral).await?;
             progress.show(self.ids.len() - self.pending.len());
             self.print(results, &progress, out).await?;
             if self.next == self.ids.len() {
@@ -100,7 +100,7 @@ impl<'a> Collection<'a> {
     }
 
     /// Polls which jobs have ended. A deleted job counts as ended.
-    async fn look(&mut self, hands: &mut Hands) -> Result<(), CommandError> {
+    async fn look(&mut self, ephemeral: &mut EphemeralWorker) -> Result<(), CommandError> {
         let mut waiting = 0;
         for chunk in self.pending.chunks(MAX_ITEMS) {
             let ids: Vec<_> = chunk.iter().map(|at| self.ids[*at].clone()).collect();
@@ -117,7 +117,7 @@ impl<'a> Collection<'a> {
         let claimed = self.ids.len() - waiting;
         let fewest = self.fewest.map_or(claimed, |fewest| fewest.min(claimed));
         self.fewest = Some(fewest);
-        hands.seen(claimed > fewest, waiting > 0 && self.queued);
+        ephemeral.seen(claimed > fewest, waiting > 0 && self.queued);
         self.pending.retain(|at| !self.ended[*at]);
         Ok(())
     }

@@ -16,13 +16,13 @@ use meshwork::model::name::JobId;
 use meshwork::model::route::Route;
 use meshwork::{Client, JobRequest};
 
-use crate::asked::Asked;
 use crate::context::Context;
+use crate::ephemeral_worker::{EphemeralWorker, WorkerTuning};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::hands::{Effort, Hands};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
+use crate::job_args::JobArgs;
 use crate::out::note;
 use crate::persist::persist;
 use crate::script::Script;
@@ -40,9 +40,9 @@ const STOPPED: &str = "stopped";
 /// Options of a series.
 pub(crate) struct Task {
     pub(crate) script: Script,
-    pub(crate) asked: Asked,
+    pub(crate) job_args: JobArgs,
     pub(crate) files: Vec<PathBuf>,
-    pub(crate) effort: Effort,
+    pub(crate) tuning: WorkerTuning,
     /// Starts anew instead of resuming.
     pub(crate) fresh: bool,
 }
@@ -50,8 +50,8 @@ pub(crate) struct Task {
 /// Runs the script on each file and prints the results.
 pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::listen()?;
-    let request = task.asked.checked(&task.script).await?;
-    let queued = task.asked.depends_on.is_empty();
+    let request = task.job_args.checked(&task.script).await?;
+    let queued = task.job_args.depends_on.is_empty();
     let route = request
         .clone()
         .build()
@@ -59,8 +59,8 @@ pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Comma
         .route;
     let inputs = look_at(&task.files, &interrupt)?;
     let client = interrupt.or(context.client()).await?;
-    let mut hands = Hands::find(&client, &route, task.effort).await?;
-    let digest = series::digest(&task.script, &task.asked, &inputs);
+    let mut ephemeral = EphemeralWorker::ensure(&client, &route, task.tuning).await?;
+    let digest = series::digest(&task.script, &task.job_args, &inputs);
     if task.fresh {
         interrupt
             .or(forget(&client, &digest, &inputs, &route))
@@ -77,8 +77,10 @@ pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Comma
         route: &route,
         queued,
     };
-    let worked = interrupt.or(Box::pin(work.run(context, &mut hands))).await;
-    hands.dismiss().await;
+    let worked = interrupt
+        .or(Box::pin(work.run(context, &mut ephemeral)))
+        .await;
+    ephemeral.shutdown().await;
     match worked {
         Ok(tally) => conclude(&client, &series, tally).await,
         Err(error) => {
@@ -112,7 +114,11 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Submits the missing jobs, and collects all results.
-    async fn run(self, context: &mut Context, hands: &mut Hands) -> Result<Tally, CommandError> {
+    async fn run(
+        self,
+        context: &mut Context,
+        ephemeral: &mut EphemeralWorker,
+    ) -> Result<Tally, CommandError> {
         let before = submit::look_back(self.client, self.series).await?;
         if self.series.resumed {
             let (finished, all) = (before.finished, self.inputs.len());
@@ -124,7 +130,7 @@ impl Work<'_> {
         let mut results = Results::new(context.out.is_json());
         let collection = Collection::new(&self, self.request.patience());
         let tally = collection
-            .collect(hands, &mut results, &mut context.out)
+            .collect(ephemeral, &mut results, &mut context.out)
             .await?;
         results.conclude(&mut context.out)?;
         context.out.flush()?;

@@ -11,9 +11,9 @@ use meshwork::model::name::JobId;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
-use crate::asked::Asked;
 use crate::error::CommandError;
 use crate::input::Input;
+use crate::job_args::JobArgs;
 use crate::persist::persist;
 use crate::script::{Script, absolute};
 
@@ -46,29 +46,29 @@ impl Series {
 }
 
 /// Computes the name of a series. Files are part of it with absolute paths, since relative ones are ambiguous.
-pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String {
+pub(super) fn digest(script: &Script, job_args: &JobArgs, inputs: &[Input]) -> String {
     let mut hash = Hash::new("batch 2");
     hash.part(&script.text);
     hash.part(script.script_type.as_str());
-    hash.part(asked.group.as_ref().map_or("", |group| group.as_str()));
-    hash.part(format!("{:?} {}", asked.timeout, asked.retries));
-    let Asked {
+    hash.part(job_args.group.as_ref().map_or("", |group| group.as_str()));
+    hash.part(format!("{:?} {}", job_args.timeout, job_args.retries));
+    let JobArgs {
         priority,
         exclusive,
         backoff,
         tags,
         start_timeout,
         ..
-    } = asked;
+    } = job_args;
     hash.part(format!("{backoff:?} {priority} {exclusive}"));
-    for (name, id) in &asked.depends_on {
+    for (name, id) in &job_args.depends_on {
         hash.part(id.as_str());
         if let Some(name) = name {
             hash.part(format!("{name}="));
         }
     }
-    hash.part(asked.on_failure.as_str());
-    if let Some(timeout) = asked.prerequisite_timeout {
+    hash.part(job_args.on_failure.as_str());
+    if let Some(timeout) = job_args.prerequisite_timeout {
         hash.part(format!("{timeout:?}"));
     }
     if let Some(timeout) = start_timeout {
@@ -77,7 +77,7 @@ pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String
     for tag in tags {
         hash.part(format!("tag {tag}"));
     }
-    let mut env = asked.env.clone();
+    let mut env = job_args.env.clone();
     env.sort();
     for (name, value) in env {
         hash.part(name);
@@ -144,8 +144,8 @@ mod tests {
         }
     }
 
-    fn asked(env: &[(&str, &str)]) -> Asked {
-        Asked {
+    fn job_args(env: &[(&str, &str)]) -> JobArgs {
+        JobArgs {
             script_type: None,
             group: None,
             route: None,
@@ -171,49 +171,49 @@ mod tests {
     #[test]
     fn the_name_says_what_was_asked_for() {
         let inputs = [input("a", b"1"), input("b", b"2")];
-        let base = digest(&script("1"), &asked(&[]), &inputs);
+        let base = digest(&script("1"), &job_args(&[]), &inputs);
         let changed = [input("a", b"x"), input("b", b"2")];
         assert_eq!(
-            digest(&script("1"), &asked(&[]), &changed),
+            digest(&script("1"), &job_args(&[]), &changed),
             base,
             "contents are the jobs'"
         );
         let swapped = [input("b", b"2"), input("a", b"1")];
-        let env = asked(&[("A", "B")]);
-        let group = Asked {
+        let env = job_args(&[("A", "B")]);
+        let group = JobArgs {
             group: Some("g".parse().unwrap()),
-            ..asked(&[])
+            ..job_args(&[])
         };
-        let retries = Asked {
+        let retries = JobArgs {
             retries: 1,
-            ..asked(&[])
+            ..job_args(&[])
         };
-        let urgent = Asked {
+        let urgent = JobArgs {
             priority: "high".parse().unwrap(),
-            ..asked(&[])
+            ..job_args(&[])
         };
-        let later = Asked {
+        let later = JobArgs {
             depends_on: vec![(None, "j".parse().unwrap())],
-            ..asked(&[])
+            ..job_args(&[])
         };
-        let tagged = Asked {
+        let tagged = JobArgs {
             tags: vec!["t".parse().unwrap()],
-            ..asked(&[])
+            ..job_args(&[])
         };
         for other in [
             digest(&script("1"), &tagged, &inputs),
             digest(&script("1"), &urgent, &inputs),
             digest(&script("1"), &later, &inputs),
-            digest(&script("2"), &asked(&[]), &inputs),
+            digest(&script("2"), &job_args(&[]), &inputs),
             digest(&script("1"), &env, &inputs),
             digest(&script("1"), &group, &inputs),
             digest(&script("1"), &retries, &inputs),
-            digest(&script("1"), &asked(&[]), &inputs[..1]),
-            digest(&script("1"), &asked(&[]), &swapped),
+            digest(&script("1"), &job_args(&[]), &inputs[..1]),
+            digest(&script("1"), &job_args(&[]), &swapped),
         ] {
             assert_ne!(other, base);
         }
-        let (one, two) = (asked(&[("A", "BC")]), asked(&[("AB", "C")]));
+        let (one, two) = (job_args(&[("A", "BC")]), job_args(&[("AB", "C")]));
         assert_ne!(
             digest(&script("1"), &one, &inputs),
             digest(&script("1"), &two, &inputs)

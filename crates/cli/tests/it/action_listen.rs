@@ -45,12 +45,12 @@ on_all_data! {
             assert_eq!(text.line(), "updated {\"id\":1}\n");
             assert_eq!(notify("deleted", "{\"id\":2}"), "1");
             // It has ended by itself.
-            let told = lines.ended().ok().jsons();
-            let events: Vec<_> = told.iter().map(|line| line["event"].as_str().unwrap()).collect();
+            let printed = lines.ended().ok().jsons();
+            let events: Vec<_> = printed.iter().map(|line| line["event"].as_str().unwrap()).collect();
             assert_eq!(events, ["updated", "deleted"]);
-            assert_eq!((&told[0]["kind"], &told[0]["from"]), (&Value::from("notification"), &Value::from("documents")));
-            assert_eq!(told[1]["data"]["id"], 2);
-            assert!(told[0]["trace_id"].is_string());
+            assert_eq!((&printed[0]["kind"], &printed[0]["from"]), (&Value::from("notification"), &Value::from("documents")));
+            assert_eq!(printed[1]["data"]["id"], 2);
+            assert!(printed[0]["trace_id"].is_string());
             text.signal(Signal::INT);
             text.ended().ok();
         }
@@ -71,8 +71,8 @@ on_all_data! {
             // The callbacks wait for who listens later.
             let first = send("{\"items\":[1,2]}", &["--remember", "{\"page\":3}"]);
             let second = send("{}", &[]);
-            let told = listen(&["--count", "2"]);
-            let of = |id: &str| told.iter().find(|line| line["correlation_id"] == id).unwrap();
+            let printed = listen(&["--count", "2"]);
+            let of = |id: &str| printed.iter().find(|line| line["correlation_id"] == id).unwrap();
             let (good, bad) = (of(&first), of(&second));
             assert_eq!((&good["success"], &good["data"]["count"]), (&json("true"), &json("2")));
             assert_eq!(good["asked"]["remembers"]["page"], 3);
@@ -81,12 +81,12 @@ on_all_data! {
             assert!(bad["error"]["message"].as_str().unwrap().contains("boom"), "{bad}");
             // One with a list of its own.
             let third = send("{\"items\":[]}", &["--own-list"]);
-            let told = listen(&["--count", "1", "--call", &third]);
-            assert_eq!((told.len(), &told[0]["data"]["count"]), (1, &json("0")));
+            let printed = listen(&["--count", "1", "--call", &third]);
+            assert_eq!((printed.len(), &printed[0]["data"]["count"]), (1, &json("0")));
             // Each was printed once: what comes next is another one.
             let fourth = send("{\"items\":[7]}", &[]);
-            let told = listen(&["--count", "1"]);
-            assert_eq!(told[0]["correlation_id"], fourth.as_str());
+            let printed = listen(&["--count", "1"]);
+            assert_eq!(printed[0]["correlation_id"], fourth.as_str());
             service.stop();
         }
     }
@@ -102,8 +102,8 @@ on_all_data! {
         let mut came = Vec::new();
         for _ in 0..3 {
             let words = ["action", "listen", "--callback", "meshwork.done", "--count", "1", "--json", "--timeout", "60s"];
-            let told = ground.run(&words).ok().json();
-            came.push(told["correlation_id"].as_str().unwrap().to_owned());
+            let printed = ground.run(&words).ok().json();
+            came.push(printed["correlation_id"].as_str().unwrap().to_owned());
         }
         sent.sort();
         came.sort();

@@ -1,5 +1,5 @@
-//! What the server refuses to actions is told with the key, the command, and what to do; and what is left of a call has
-//! an end however it ended.
+//! Errors of actions that the server refuses name the key, the command and the remedy. The keys of a call always get a
+//! TTL.
 
 use crate::common::{Ground, Running, eventually};
 use meshwork_test_servers::servers::RealServer;
@@ -178,6 +178,6 @@ fn a_dead_letter_is_shown_byte_for_byte() {
     let show = ["action", "dead", "show", "demo", "1-1"];
     let output = ground.command(&show).output().unwrap();
     assert_eq!(output.stdout, message.as_bytes());
-    let told = ground.run(&[&show[..], &["--json"]].concat()).ok().json();
-    assert_eq!(told["message"], message);
+    let shown = ground.run(&[&show[..], &["--json"]].concat()).ok().json();
+    assert_eq!(shown["message"], message);
 }

@@ -40,10 +40,10 @@ on_all_data! {
             let answer = ground.run(&own).ok().json();
             assert_eq!((&answer["success"], &answer["data"]["count"]), (&json("true"), &json("3")));
             let trace = |id: &str| ground.run(&[&["action", "trace", id][..], &side].concat());
-            // It is told a little later than the answer.
+            // The trace entry follows the answer.
             let tree = eventually("both are traced", || {
-                let told = trace(task);
-                (told.stdout.lines().count() == 2).then_some(told.stdout)
+                let output = trace(task);
+                (output.stdout.lines().count() == 2).then_some(output.stdout)
             });
             assert!(tree.lines().all(|line| line.starts_with("demo.count ") && line.ends_with(": done")), "{tree}");
             assert_eq!(trace(&task.replace('-', "").to_uppercase()).ok().stdout, tree);
@@ -53,8 +53,8 @@ on_all_data! {
             let send = [&["action", "send", "demo.count", "--task", task, "--json"][..], &side].concat();
             let sent = ground.run(&send).ok().json();
             eventually("it is traced", || {
-                let told = trace(sent["trace_id"].as_str().unwrap());
-                told.stdout.contains("demo.count").then_some(())
+                let output = trace(sent["trace_id"].as_str().unwrap());
+                output.stdout.contains("demo.count").then_some(())
             });
             service.stop();
         }
@@ -66,24 +66,24 @@ on_all_data! {
         for dialect in ["streams", "lists"] {
             let service = started(ground, dialect);
             let call = ["action", "call", "demo.count", "{\"items\":[]}", "--dialect", dialect, "--json"];
-            let told = |answer: serde_json::Value| {
+            let traced = |answer: serde_json::Value| {
                 let trace = answer["trace_id"].as_str().unwrap().to_owned();
-                let told = eventually("it is traced", || {
-                    let told = ground.run(&["action", "trace", &trace, "--dialect", dialect, "--json"]);
-                    told.jsons().pop()
+                let line = eventually("it is traced", || {
+                    let line = ground.run(&["action", "trace", &trace, "--dialect", dialect, "--json"]);
+                    line.jsons().pop()
                 });
-                (trace.replace('-', ""), told["parent"].clone())
+                (trace.replace('-', ""), line["parent"].clone())
             };
             let expected = (TRACE.to_owned(), serde_json::Value::from("b7ad6b7169203331"));
             let answer = ground.run(&[&call[..], &["--traceparent", &parent]].concat()).ok().json();
-            assert_eq!(told(answer), expected);
+            assert_eq!(traced(answer), expected);
             let mut command = ground.command(&call);
             command.env("TRACEPARENT", &parent);
-            assert_eq!(told(Running::start(command).ended().ok().json()), expected);
+            assert_eq!(traced(Running::start(command).ended().ok().json()), expected);
             // That wire has no task but the trace.
             let task = "01900000-0000-7000-8000-00000000000b";
-            let asked = [&call[..], &["--traceparent", &parent, "--task", task]].concat();
-            let (trace, parent) = told(ground.run(&asked).ok().json());
+            let words = [&call[..], &["--traceparent", &parent, "--task", task]].concat();
+            let (trace, parent) = traced(ground.run(&words).ok().json());
             let of_task = if dialect == "lists" { task.replace('-', "") } else { TRACE.to_owned() };
             assert_eq!((trace, parent), (of_task, expected.1));
             let said = ground.run(&[&call[..], &["--traceparent", "00-0-0-0"]].concat()).exits(2).stderr;
@@ -253,7 +253,7 @@ on_all_data! {
     }
 }
 
-/// What a newcomer reads of `notify` is about notifications.
+/// The help of `notify` is about notifications.
 #[test]
 fn the_help_of_notify_is_about_notifications() {
     let help = Ground::url("redis://h").run(&["action", "notify", "--help"]);

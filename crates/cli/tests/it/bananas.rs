@@ -79,12 +79,12 @@ on_all_data! {
         let handlers = ["endless=endless.rhai", "--lease", "1"];
         let worker = ground.worker(&[&WORKER[..], &handlers].concat());
         assert_eq!(ground.run(&["bananas", "wait", &id]).ok().stdout.trim(), "7");
-        eventually("nothing of ours stays there", || processing().filter(|jobs| *jobs == 0));
+        eventually("no Meshwork job stays there", || processing().filter(|jobs| *jobs == 0));
         worker.stop();
     }
 }
 
-/// What Bananas' own variables say, and options before them.
+/// Options override Bananas' own variables.
 #[test]
 fn bananas_own_names_are_heard() {
     let Some(ground) = Ground::embedded() else {
@@ -108,7 +108,7 @@ fn bananas_own_names_are_heard() {
     assert_eq!(start(&["--routes", "default"]), json("[\"default\"]"));
 }
 
-/// What compose files, Go and other workers of Bananas make of the environment.
+/// Environment variables in the formats of compose files, Go and other workers of Bananas.
 #[test]
 fn bananas_own_variables_stop_nobody() {
     let Some(ground) = Ground::embedded() else {
@@ -187,7 +187,7 @@ fn the_workers_of_a_route_have_handlers_for_its_jobs() {
     }
 }
 
-/// What a file says; what is said otherwise goes before it.
+/// Options and variables override the settings file.
 #[test]
 fn a_file_says_what_a_worker_is_to_do() {
     let Some(ground) = Ground::embedded() else {
@@ -446,7 +446,7 @@ fn what_says_nothing_is_refused() {
     }
 }
 
-/// What they hint at shows what was asked for.
+/// The command in each hint shows the job or schedule.
 #[test]
 fn hints_name_the_commands_for_bananas() {
     let Some(ground) = Ground::embedded() else {

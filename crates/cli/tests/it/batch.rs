@@ -16,7 +16,7 @@ fn caller(ground: &Ground, name: &str) -> String {
     file
 }
 
-/// What it was told, each time.
+/// Input of each call.
 fn calls(ground: &Ground, name: &str) -> Vec<Value> {
     let log = std::fs::read_to_string(ground.path(&format!("{name}.log"))).unwrap_or_default();
     log.lines().map(crate::common::json).collect()
@@ -29,7 +29,7 @@ fn status(ground: &Ground, batch: &str) -> Value {
         .json()
 }
 
-/// When a callback has run.
+/// Time of a callback's run.
 fn called(ground: &Ground, status: &Value, kind: &str) {
     let id = status["callbacks"][kind].as_str().unwrap();
     ground.run(&["job", "wait", id]).ok();

@@ -90,7 +90,7 @@ fn a_client_of_hero_gets_its_reply_while_ours_stop() {
     );
 }
 
-/// Where each kind of worker looks for requests to stop the job that it runs.
+/// Key of cancel requests, by kind of worker.
 #[test]
 fn a_worker_of_hero_hears_that_its_job_is_to_stop() {
     let Some(ground) = Ground::redis() else {
@@ -139,7 +139,7 @@ fn a_request_to_stop_that_nobody_takes_is_gone_after_a_while() {
     let mut left = |key: &str| theirs.ask::<i64>(&["TTL", key]).unwrap();
     let of_instance = left("hero:q:ctl:type:v:group:io:inst:3");
     assert!((1..=60).contains(&of_instance), "{of_instance}");
-    // What others asked there does not end with it.
+    // Requests of other clients remain.
     assert_eq!(left("hero:q:ctl:type:v"), -1);
     started(&ground, "j2", "worker_id w1");
     ground.run(&["job", "stop", "j2", "--no-wait"]).ok();

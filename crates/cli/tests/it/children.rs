@@ -5,7 +5,7 @@ use std::fs;
 use crate::common::{Ground, Running, eventually, on_all_data};
 use serde_json::{Value, json};
 
-/// What a job said, as JSON.
+/// Output of a job, as JSON.
 fn output(ground: &Ground, id: &str) -> Value {
     ground.run(&["job", "wait", id, "--json"]).ok().json()["output"].clone()
 }

@@ -22,7 +22,7 @@ fn login(ground: &Ground, server: &RealServer, context: &str, user: &str, databa
         .replacen("redis://", &format!("redis://{name}:{password}@"), 1)
 }
 
-/// Whether a server refuses a command for lack of rights.
+/// Returns true if a server refuses a command for lack of rights.
 fn is_denied(plain: &mut Plain, words: &[&str]) -> bool {
     match plain.ask::<()>(words) {
         Ok(()) => false,

@@ -55,7 +55,7 @@ on_all_data! {
     fn run_waits_for_no_worker_that_was_killed(ground: &Ground) {
         ground.worker(&["--type", "osis", "--lease", LEASE]).kill();
         let (_, said) = soon(ground);
-        assert!(said.contains("running here"), "{said}");
+        assert!(said.contains("ephemeral worker started"), "{said}");
     }
 
     fn the_job_of_a_killed_worker_is_run_again_at_once(ground: &Ground) {
@@ -106,7 +106,7 @@ on_all_data! {
     fn run_does_not_wait_for_a_worker_that_is_busy(ground: &Ground) {
         let (worker, id) = busy(ground);
         let (job, said) = soon(ground);
-        assert!(said.contains("running here"), "{said}");
+        assert!(said.contains("ephemeral worker started"), "{said}");
         let held = status(ground, &id);
         assert_ne!(job["worker"], held["worker"]);
         assert_eq!((&held["status"], &held["lost"]), (&json("\"started\""), &json("0")));

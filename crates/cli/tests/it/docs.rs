@@ -63,7 +63,7 @@ fn commands(text: &str) -> Vec<(String, Vec<&str>)> {
     commands
 }
 
-/// Whether a line is as the page says, `…` standing for anything.
+/// Returns true if a line matches that of the page, where `…` stands for anything.
 fn is_as(line: &str, said: &str) -> bool {
     let mut parts = said.split('…');
     let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else {

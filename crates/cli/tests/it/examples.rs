@@ -64,7 +64,7 @@ fn of_line(line: &str) -> (PathBuf, Value) {
     )
 }
 
-/// What `wordcount.rhai` should say.
+/// Expected output of `wordcount.rhai`.
 fn counted(text: &str) -> Value {
     let lower = text.to_lowercase();
     let mark = |c: char| c.is_ascii_punctuation() && c != '_';

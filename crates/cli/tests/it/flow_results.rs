@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::common::Ground;
 
-/// What a program prints, and its value.
+/// Output of a program, and its value.
 fn results() -> Vec<(&'static str, Value)> {
     vec![
         ("[]", json!([])),

@@ -9,7 +9,7 @@ use crate::common::{Ground, Running, eventually, json};
 use meshwork_conformance::footprint::{EXCEPTIONS, unexplained};
 use meshwork_test_servers::plain::Plain;
 
-/// What each case met of the exceptions: one that none meets is none.
+/// Exceptions that each case has met: an exception that no case meets is wrong.
 type Met = BTreeSet<&'static str>;
 
 /// Plays `before` on both sides, then ours on one and theirs on the other, and compares.
@@ -30,7 +30,7 @@ fn compared(before: &str, ours: impl Fn(&Ground), theirs: &str) -> Option<Met> {
     Some(met)
 }
 
-/// Runs commands of ours to their ends, however these are.
+/// Runs commands to their end, with any exit code.
 fn say(ground: &Ground, commands: &str) {
     let lines = commands
         .lines()
@@ -66,7 +66,7 @@ fn hero(id: &str, script_type: &str, more: &str) -> String {
     )
 }
 
-/// A worker of ours runs what a client of Hero asked for; the other side has a worker of Hero.
+/// A worker of Meshwork runs the jobs of a Hero client; the other side has a worker of Hero.
 fn hero_runs() -> Option<Met> {
     compared(
         &[hero("h1", "osis", ""), hero("h2", "v", "")].concat(),
@@ -84,7 +84,7 @@ fn hero_runs() -> Option<Met> {
     )
 }
 
-/// Who looks changes nothing; nor does what is set and taken back.
+/// Commands that only read change nothing; nor does a setting that is removed again.
 fn hero_is_looked_at() -> Option<Met> {
     let failed = hero("h2", "v", "").replace("dispatched", "error");
     let ended = "HSET hero:job:h2 error boom\nLREM hero:q:work:type:v 0 h2\n";
@@ -119,7 +119,7 @@ fn hero_is_looked_at() -> Option<Met> {
     )
 }
 
-/// What is asked of a job of another client does what its own client, or its worker, would do.
+/// A change of a foreign client's job has the effects of its own client, or its worker.
 fn hero_is_changed() -> Option<Met> {
     let ended = "HSET hero:job:h3 status error error boom\nLREM hero:q:work:type:v 0 h3\n";
     let runs = "HSET hero:job:h4 status started\nLREM hero:q:work:type:v 0 h4\n";
@@ -160,7 +160,7 @@ fn banana(id: &str, name: &str, status: &str) -> String {
     )
 }
 
-/// A worker of ours runs a job that goes well, one that fails for good, and one whose time has come.
+/// A worker of Meshwork runs a job that succeeds, one that fails for good, and a delayed one.
 fn bananas_run() -> Option<Met> {
     let later = banana("b3", "good", "scheduled").replace(
         "\"attempts\"",
@@ -321,7 +321,7 @@ fn service(ground: &Ground, dialect: &str) -> Running {
     service
 }
 
-/// A service of ours answers a call, one that fails, and what nobody waits for; and stops.
+/// A service of Meshwork answers a call, a failing one, and an action without a waiting caller; then it stops.
 fn a_service_runs(dialect: &str) -> Option<Met> {
     let (queue, send) = match dialect {
         "streams" => (
@@ -412,7 +412,7 @@ fn until_all_are_over(ground: &Ground, dialect: &str, queue: &str, replies: &[St
     });
 }
 
-/// A client of ours asks a service that does not answer in time, and sends what nobody waits for.
+/// A client of Meshwork calls a service that does not answer in time, and sends an action without waiting.
 fn a_client_asks(dialect: &str) -> Option<Met> {
     let send = match dialect {
         "streams" => "XADD nooble4:dev:demo:streams:main * data",

@@ -112,8 +112,8 @@ on_all_data! {
         ground.file("go_on", "");
         let answer = came(slow);
         assert_eq!((answer.status, answer.body.as_str()), (200, "{}"));
-        let told = gateway.ended().ok().jsons();
-        assert_eq!(told.last().unwrap()["event"], "stopped");
+        let printed = gateway.ended().ok().jsons();
+        assert_eq!(printed.last().unwrap()["event"], "stopped");
         service.stop();
     }
 

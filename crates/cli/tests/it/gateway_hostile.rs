@@ -124,9 +124,9 @@ on_all_data! {
             let text = format!("OPTIONS {COUNT} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\norigin: {origin}\r\naccess-control-request-method: POST\r\n\r\n");
             came(connect(&address, &text))
         };
-        let asked = ask("https://app.example");
-        assert_eq!((asked.status, asked.header("access-control-allow-origin")), (204, Some("https://app.example")));
-        assert!(asked.header("access-control-allow-headers").unwrap().contains("authorization"));
+        let response = ask("https://app.example");
+        assert_eq!((response.status, response.header("access-control-allow-origin")), (204, Some("https://app.example")));
+        assert!(response.header("access-control-allow-headers").unwrap().contains("authorization"));
         assert_eq!(ask("https://evil.example").status, 403);
         let refused = post(&address, COUNT, &format!("{JSON}origin: https://app.example\r\n"), ITEMS);
         assert_eq!((refused.status, refused.header("access-control-allow-origin")), (401, Some("https://app.example")));
@@ -156,7 +156,7 @@ on_all_data! {
         service.stop();
     }
 
-    /// Where no token is needed, neither idle connections nor slow bodies keep a new one out.
+    /// Without a required token, neither idle connections nor slow bodies block a new connection.
     fn an_open_gateway_is_not_shut_either(ground: &Ground) {
         let service = service(ground, "streams");
         let (gateway, address) = gateway(ground, &["--concurrency", "8"], None);
@@ -184,7 +184,7 @@ on_all_data! {
         service.stop();
     }
 
-    /// A client with a token has at most so many connections, and is told so; other clients and probes are answered.
+    /// A client with a token is refused beyond its limit of connections; other clients and probes are answered.
     fn an_address_has_so_many_connections(ground: &Ground) {
         let service = service(ground, "streams");
         let (gateway, address) = gateway(ground, &[], Some("sesame"));
@@ -225,7 +225,7 @@ on_all_data! {
         let (gateway, address) = gateway(ground, &["--concurrency", "1"], None);
         let whole = text(&address, COUNT, &format!("{JSON}expect: 100-continue\r\n"), ITEMS);
         let mut slow = connect(&address, &whole[..whole.len() - ITEMS.len()]);
-        // It is told so when its body is asked for.
+        // The refusal comes when the body is read.
         assert_eq!(answer(&mut slow).status, 100);
         slow.write_all(&ITEMS.as_bytes()[..1]).unwrap();
         let other = post(&address, COUNT, JSON, ITEMS);

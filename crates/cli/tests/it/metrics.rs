@@ -29,7 +29,7 @@ fn get(address: &str, path: &str, headers: &str) -> (String, String) {
     )
 }
 
-/// Where a process serves, from the event in which it says so.
+/// Address of a process' endpoint, from its event on stdout.
 fn address_of(event: &Value) -> String {
     let url = event["metrics"].as_str().unwrap();
     url.strip_prefix("http://")

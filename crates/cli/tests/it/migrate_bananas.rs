@@ -11,7 +11,7 @@ fn submit(ground: &Ground, name: &str, more: &[&str]) -> String {
     ground.run(&args).ok().stdout.trim().to_owned()
 }
 
-/// Moves jobs to handlers of the name `count`. Gives what is told, and the exit code.
+/// Moves jobs to handlers of the name `count`, and checks the exit code. Returns the printed JSON.
 fn migrate(ground: &Ground, more: &[&str], code: i32) -> Value {
     ground.file("count.rhai", COUNT);
     let args = [
@@ -29,8 +29,8 @@ fn back(ground: &Ground, more: &[&str], code: i32) -> Value {
     ground.run(&[&args[..], more].concat()).exits(code).json()
 }
 
-fn counts(told: &Value) -> [u64; 4] {
-    ["waiting", "scheduled", "dead", "left"].map(|name| told[name].as_u64().unwrap())
+fn counts(printed: &Value) -> [u64; 4] {
+    ["waiting", "scheduled", "dead", "left"].map(|name| printed[name].as_u64().unwrap())
 }
 
 fn scheduled(ground: &Ground) -> Value {
@@ -45,8 +45,8 @@ on_all_data! {
         submit(ground, "count", &["--at", "+1h"]);
         assert_eq!(counts(&migrate(ground, &["--dry-run"], 0)), [2, 1, 0, 0]);
         assert_eq!(ground.jobs().len(), 0);
-        let told = migrate(ground, &[], 0);
-        assert_eq!((counts(&told), &told["moved"]), ([2, 1, 0, 0], &json("3")));
+        let printed = migrate(ground, &[], 0);
+        assert_eq!((counts(&printed), &printed["moved"]), ([2, 1, 0, 0], &json("3")));
         let jobs = ground.jobs();
         let job = |id: &str| jobs.iter().find(|job| job["id"] == id).unwrap();
         assert_eq!((&job(&gpu)["group"], &job(&gpu)["priority"]), (&json("\"gpu\""), &json("\"low\"")));
@@ -82,15 +82,15 @@ on_all_data! {
         let nobody = submit(ground, "nobody", &[]);
         let good = submit(ground, "count", &[]);
         submit(ground, "count", &["--id", "soon", "--at", "+1s"]);
-        let told = migrate(ground, &[], 1);
-        assert_eq!(counts(&told), [1, 0, 0, 2]);
+        let printed = migrate(ground, &[], 1);
+        assert_eq!(counts(&printed), [1, 0, 0, 2]);
         let reason = |id: &str| {
-            let jobs = told["jobs"].as_array().unwrap().iter();
+            let jobs = printed["jobs"].as_array().unwrap().iter();
             let found = jobs.filter(|job| job["id"] == id).map(|job| job["reason"].as_str().unwrap());
             found.collect::<Vec<_>>().join(" ")
         };
-        assert!(reason(&nobody).contains("\"nobody\""), "{told}");
-        assert!(reason("soon").contains("scheduler"), "{told}");
+        assert!(reason(&nobody).contains("\"nobody\""), "{printed}");
+        assert!(reason("soon").contains("scheduler"), "{printed}");
         assert_eq!(ground.jobs()[0]["id"], good.as_str());
         let words = ground.run(&["migrate", "bananas"]).exits(1);
         assert!(words.stderr.contains(&nobody) && words.stdout.contains("waiting"), "{words:?}");

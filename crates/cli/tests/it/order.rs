@@ -1,4 +1,4 @@
-//! What decides when and where a job runs: what it depends on, priorities, limits of queues, fallbacks.
+//! Order and worker of jobs: prerequisites, priorities, limits of queues, fallbacks.
 
 use crate::common::{Ground, on_all_data};
 use serde_json::{Value, json};

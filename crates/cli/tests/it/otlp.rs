@@ -1,4 +1,4 @@
-//! Spans over OTLP: a run is one, a child of the span that asked for the job. The receiver is a fake: it takes
+//! Spans over OTLP: one per run, a child of the span that enqueued the job. The receiver is a fake: it takes
 //! what is sent over HTTP and looks for the bytes of ids in it, as protobuf writes them.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -37,7 +37,7 @@ impl FakeCollector {
         }
     }
 
-    /// What was sent first, and where to.
+    /// First request, and its path.
     fn taken(&self) -> (String, Vec<u8>) {
         self.bodies.recv_timeout(BOUND).expect("spans are sent")
     }

@@ -1,4 +1,4 @@
-//! What all commands have in common: streams, pipes that break, colours, secrets, help.
+//! Properties of all commands: streams, broken pipes, colours, secrets, help.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};

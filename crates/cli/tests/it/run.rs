@@ -9,7 +9,7 @@ use rustix::process::Signal;
 /// A script that never ends by itself.
 const ENDLESS: &str = "loop { }";
 
-/// What every object on a job holds.
+/// Fields of every object about a job.
 const FIELDS: [&str; 32] = [
     "attempts",
     "caller",

@@ -9,7 +9,7 @@ use meshwork_test_servers::servers::{Tool, need};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-/// How soon a process is gone. It takes milliseconds; a machine that builds at the same time takes longer.
+/// Longest time until a process is gone. It takes milliseconds; a machine that builds at the same time takes longer.
 const GONE: Duration = Duration::from_secs(5);
 
 /// The interpreter itself, in C, with its lock held: minutes.
@@ -38,15 +38,15 @@ os.wait()
 os.read(ready, 1)
 ";
 
-/// A process that a script told of; its number cannot be another's meanwhile.
+/// A process whose pid a script has written. A descriptor keeps the pid from being reused.
 struct Process {
     pid: Pid,
     handle: OwnedFd,
 }
 
 impl Process {
-    /// Waits until the script has told its number.
-    fn told(ground: &Ground, name: &str) -> Self {
+    /// Waits until the script has written its pid.
+    fn read(ground: &Ground, name: &str) -> Self {
         let number = eventually(&format!("the script tells of `{name}`"), || {
             fs::read_to_string(ground.path(name)).ok()
         });
@@ -95,7 +95,7 @@ fn a_script_that_keeps_the_interpreter_busy_ends_with_its_killed_worker() {
     let Some((ground, worker, _)) = worker_with(&script, &[]) else {
         return;
     };
-    let script = Process::told(&ground, "script");
+    let script = Process::read(&ground, "script");
     assert!(!script.is_gone(Duration::ZERO));
     worker.kill();
     script.assert_gone();
@@ -111,7 +111,7 @@ os.execv(sys.executable, [sys.executable, '-c', '{BUSY}'])"
     let Some((ground, worker, _)) = worker_with(&script, &[]) else {
         return;
     };
-    let processes = ["child", "script"].map(|name| Process::told(&ground, name));
+    let processes = ["child", "script"].map(|name| Process::read(&ground, name));
     worker.kill();
     processes.iter().for_each(Process::assert_gone);
 }
@@ -142,7 +142,7 @@ fn who_left_the_group_ends_with_a_killed_worker() {
     let Some((ground, worker, _)) = worker_with(&script, &[]) else {
         return;
     };
-    let processes = ["escaped", "script"].map(|name| Process::told(&ground, name));
+    let processes = ["escaped", "script"].map(|name| Process::read(&ground, name));
     worker.kill();
     processes.iter().for_each(Process::assert_gone);
 }
@@ -159,7 +159,7 @@ tell('script', os.getpid())
         return;
     };
     let [child, script, launcher] =
-        ["child", "script", "launcher"].map(|name| Process::told(&ground, name));
+        ["child", "script", "launcher"].map(|name| Process::read(&ground, name));
     let cmdline = fs::read_to_string(format!("/proc/{}/cmdline", launcher.pid.as_raw_pid()));
     assert!(cmdline.unwrap().contains("__sandbox"));
     kill_process(launcher.pid, Signal::KILL).unwrap();
@@ -180,7 +180,7 @@ os.kill(os.getppid(), signal.SIGSTOP)
     let Some((ground, worker, id)) = worker_with(&script, &["--timeout", "3"]) else {
         return;
     };
-    let processes = ["escaped", "script"].map(|name| Process::told(&ground, name));
+    let processes = ["escaped", "script"].map(|name| Process::read(&ground, name));
     let job = ended(&ground, &id);
     assert_eq!(job["error"], "timeout", "{job}");
     processes.iter().for_each(Process::assert_gone);
@@ -231,7 +231,7 @@ except ProcessLookupError:
     let Some((ground, worker, id)) = worker_with(&script, &[]) else {
         return;
     };
-    let first = Process::told(&ground, "first");
+    let first = Process::read(&ground, "first");
     worker.kill();
     let second = ground.worker(&["--type", "python"]);
     let job = ended(&ground, &id);

@@ -1,4 +1,4 @@
-//! What scripts can learn of the secrets that their worker was started with, from the system.
+//! Secrets in a worker's environment: scripts cannot read them from the system.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

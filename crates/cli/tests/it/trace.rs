@@ -1,4 +1,4 @@
-//! What goes along with a job and its run: the trace that it belongs to, and the log as machines read it.
+//! Trace of a job and its runs, and the log in JSON.
 
 use crate::common::{Ground, Running, json, on_all_data};
 
@@ -8,13 +8,13 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 on_all_data! {
     fn a_job_takes_its_trace_from_the_command_or_the_environment(ground: &Ground) {
         ground.file("trace.rhai", "[TRACEPARENT, TRACESTATE]");
-        let asked = ["run", "trace.rhai", "--traceparent", PARENT, "--tracestate", "a=1"];
-        assert_eq!(ground.run(&asked).ok().stdout, format!("[\"{PARENT}\",\"a=1\"]\n"));
+        let words = ["run", "trace.rhai", "--traceparent", PARENT, "--tracestate", "a=1"];
+        assert_eq!(ground.run(&words).ok().stdout, format!("[\"{PARENT}\",\"a=1\"]\n"));
         let mut command = ground.command(&["run", "trace.rhai"]);
         command.env("TRACEPARENT", PARENT).env("TRACESTATE", "b=2");
         let done = Running::start(command).ended().ok();
         assert_eq!(done.stdout, format!("[\"{PARENT}\",\"b=2\"]\n"));
-        let id = ground.run(&[&["job", "submit"], &asked[1..]].concat()).ok().stdout;
+        let id = ground.run(&[&["job", "submit"], &words[1..]].concat()).ok().stdout;
         let job = ground.run(&["job", "status", id.trim(), "--json"]).ok().json();
         assert_eq!(job["traceparent"], PARENT);
         let text = ground.run(&["job", "status", id.trim()]).ok().stdout;
@@ -40,8 +40,8 @@ on_all_data! {
         command.env("MESHWORK_LOG_FORMAT", "json");
         let mut worker = Running::start(command);
         let name = json(&worker.line())["worker"].clone();
-        let asked = ["run", "a.rhai", "--traceparent", PARENT, "--env", "SECRET_TOKEN=tell-nobody"];
-        ground.run(&asked).ok();
+        let words = ["run", "a.rhai", "--traceparent", PARENT, "--env", "SECRET_TOKEN=tell-nobody"];
+        ground.run(&words).ok();
         let done = worker.stop();
         assert!(!done.stderr.contains("tell-nobody"), "{done:?}");
         let lines: Vec<_> = done.stderr.lines().map(json).collect();

@@ -40,7 +40,7 @@ fn failed(done: &Done, job: &str) -> Value {
     line
 }
 
-/// What is kept of [`FAILS`].
+/// The stored error of [`FAILS`].
 fn says_why(text: &str) {
     for part in [
         "ValueError: no light",
@@ -138,7 +138,7 @@ on_all_data! {
         }
     }
 
-    /// Its caller is told the error; what stands behind it is the service's business.
+    /// The caller gets the error without its causes, which are internal to the service.
     fn of_a_call_is_in_the_log_of_the_service(ground: &Ground) {
         ground.file("shot.py", FAILS);
         let args = ["service", "--name", "cam", "--handler", "cam.shot=shot.py"];
@@ -157,8 +157,8 @@ on_all_data! {
         ground.run(&["job", "submit", "shot.py", "--id", "dark", "--retries", "1", "--backoff", "0.1"]).ok();
         ground.run(&["job", "wait", "dark"]).exits(1);
         let lines = lines(&worker.stop(), "job failed");
-        let told: Vec<_> = lines.iter().map(|line| (&line["span"]["attempt"], &line["runs_again"])).collect();
-        assert_eq!(told, [(&json("1"), &json("true")), (&json("2"), &json("false"))]);
+        let printed: Vec<_> = lines.iter().map(|line| (&line["span"]["attempt"], &line["runs_again"])).collect();
+        assert_eq!(printed, [(&json("1"), &json("true")), (&json("2"), &json("false"))]);
     }
 
     /// The command that runs the job says why itself.

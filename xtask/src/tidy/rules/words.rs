@@ -32,7 +32,7 @@ const MAX_CHANGE: usize = 160;
 /// when lines are rewritten; a folder that is not named has none.
 const LIMITS: &[(&str, usize, usize)] = &[
     ("crates/broker", 38, 2),
-    ("crates/cli", 320, 140),
+    ("crates/cli", 7, 0),
     ("crates/conformance", 323, 0),
     ("crates/embedded", 0, 0),
     ("crates/fuzz", 0, 0),

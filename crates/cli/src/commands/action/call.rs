@@ -6,7 +6,7 @@ use meshwork::model::nooble::Response;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Side, action_type, warn_of};
+use super::{ActionArgs, Side, action_type, warn_of};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -14,23 +14,23 @@ use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::value;
 
-/// Call a service and print what it answers
+/// Call a service and print its answer
 ///
-/// The data of the answer goes to stdout. It ends with exit code 1 if the action failed, and with 4 if no answer came
-/// in time; the service may deal with it all the same then.
+/// Prints the data of the answer on stdout. Exits with 1 if the action failed, and with 4 if no answer came in time;
+/// the service may still execute the action then.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Call {
     #[command(flatten)]
     side: Side,
-    /// The service, a dot, and what it is to do: embedding.generate
+    /// Service, dot, operation: embedding.generate
     #[arg(value_parser = action_type)]
     action_type: String,
     #[command(flatten)]
-    asked: Asked,
-    /// How long to wait for the answer, in seconds; 0 does not wait
+    action_args: ActionArgs,
+    /// Longest wait for the answer, in seconds; 0: do not wait
     #[arg(long, value_name = "S", default_value = "30", value_parser = value::wait)]
     wait: Duration,
-    /// Let the answer come to a list of this call alone, as to Nooble4's own clients
+    /// Let the answer come to a private list of this call, as with Nooble4's own clients
     #[arg(long = "private-reply", alias = "own-list")]
     own_list: bool,
 }
@@ -49,16 +49,18 @@ struct Answered<'a> {
 impl Call {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         warn_of(&self.action_type);
-        let mut request = self.asked.request(&self.action_type, self.side.dialect)?;
+        let mut request = self
+            .action_args
+            .request(&self.action_type, self.side.dialect)?;
         if self.own_list {
             request = request.own_list();
         }
         let interrupt = Interrupt::listen()?;
         let client = interrupt
-            .or(self.side.client(&self.asked.origin, context))
+            .or(self.side.client(&self.action_args.origin, context))
             .await?;
         let answered = interrupt.or(client.call(request, self.wait)).await;
-        // However it ended, an answer may come yet, and nobody will be there: it gets an end.
+        // A late answer would stay in the store: its list gets a TTL.
         client.close().await;
         let response = answered?;
         print(&response, context)?;

@@ -1,4 +1,4 @@
-//! `meshwork action dead`: what failed for good of a service's actions.
+//! `meshwork action dead`: dead letters of a service's actions.
 
 use std::sync::Arc;
 
@@ -13,32 +13,32 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
 
-/// Look at the actions of a service that failed for good, or run one again
+/// Look at the dead letters of a service's actions, or retry one
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum DeadCommand {
     List(List),
-    /// Show one as it came
+    /// Show one as it was received
     ///
-    /// Into a file or a pipe it is written byte for byte, with nothing added; on a terminal a line's end follows where it
-    /// has none. With --json it is text, and what stands beside it is there too.
+    /// Writes the exact bytes into a file or a pipe; on a terminal a missing newline is added. With --json, prints text
+    /// and the fields beside it.
     Show(One),
-    /// Put one back into its queue, where it has all its runs again, and print its id
+    /// Return one to its queue with all its attempts, and print its id
     #[command(alias = "replay")]
     Retry(One),
 }
 
-/// Whose.
+/// Options that select the dead letters.
 #[derive(Debug, clap::Args)]
 struct Of {
     #[command(flatten)]
     side: Side,
-    /// The service whose actions, or callbacks, failed
+    /// Service whose actions, or callbacks, failed
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     service: String,
-    /// The service's queue of this context, as a tenant's
+    /// Context of the service's queue, as a tenant's
     #[arg(long, value_name = "NAME", value_parser = part)]
     context: Option<String>,
-    /// The callbacks of this event, which the service asked for, instead of its actions
+    /// Dead letters of this callback event of the service, instead of its actions
     #[arg(long, value_name = "EVENT", conflicts_with = "context", value_parser = NonEmptyStringValueParser::new())]
     callback: Option<String>,
 }
@@ -57,7 +57,7 @@ impl Of {
 pub(crate) struct List {
     #[command(flatten)]
     of: Of,
-    /// At most so many, 1 to 1000
+    /// Greatest number of rows, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
@@ -67,12 +67,12 @@ pub(crate) struct List {
 pub(crate) struct One {
     #[command(flatten)]
     of: Of,
-    /// Its id among the dead letters, as `dead list` shows it
+    /// Id of the dead letter, as `dead list` shows it
     #[arg(value_parser = id)]
     id: String,
 }
 
-/// The id of an entry of a stream.
+/// Parses the id of an entry of a stream.
 fn id(text: &str) -> Result<String, String> {
     let digits = |part: &str| part.bytes().all(|c| c.is_ascii_digit());
     let number = |part: &str| digits(part) && part.parse::<u64>().is_ok();

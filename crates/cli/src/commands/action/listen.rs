@@ -19,57 +19,57 @@ use crate::interrupt::Interrupt;
 use crate::out::{Out, note, printable};
 use crate::value;
 
-/// How long it waits at its end until what was printed is done with, and hands back what was not printed.
+/// Longest time at shutdown for acknowledging printed callbacks and releasing the others.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Print what a service announces, and callbacks, as they come
+/// Print the notifications of a service, and callbacks, as they come
 ///
-/// Notifications are heard by all who listen at the moment. A callback is taken by one listener, once it is printed:
-/// it waits until one comes, and is printed again if this one is killed meanwhile. It ends with exit code 0 at Ctrl-C,
-/// after --count, or after --timeout (4 if fewer than --count came).
+/// A notification reaches all current subscribers. A callback waits for a subscriber, and one subscriber takes it by
+/// printing it; if that process is killed meanwhile, another one prints it again. Exits with 0 at Ctrl-C, after
+/// --count, or after --timeout (4 if fewer than --count came).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Listen {
     #[command(flatten)]
     side: Side,
-    /// The events to listen to, as `action notify` names them
+    /// Events to subscribe to, as `action notify` names them
     #[arg(value_name = "EVENT", required_unless_present = "callbacks", num_args = 1..=1000,
           value_parser = NonEmptyStringValueParser::new())]
     events: Vec<String>,
-    /// The service that announces the events
+    /// Service that publishes the events
     #[arg(long, value_name = "SERVICE", default_value = "meshwork", value_parser = NonEmptyStringValueParser::new())]
     of: String,
-    /// The context that they are announced in, as a tenant's; none otherwise
+    /// Context of the events, as a tenant's [default: none]
     #[arg(long, value_name = "NAME", value_parser = part)]
     context: Option<String>,
     /// Take the callbacks of this event; may be given several times
     #[arg(long = "callback", value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     callbacks: Vec<String>,
-    /// The service that asked for the callbacks, as `action send --as` named it
+    /// Service that requested the callbacks, as in `action send --as`
     #[arg(long = "as", value_name = "SERVICE", default_value = "meshwork",
           value_parser = NonEmptyStringValueParser::new())]
     origin: String,
-    /// Take the callback of this call, which has a list of its own (`action send --private-reply` printed its id)
+    /// Take the callback of this call, which has a private list (`action send --private-reply` printed its id)
     #[arg(long, value_name = "ID", requires = "callbacks", value_parser = uuid)]
     call: Option<String>,
-    /// Take callbacks too that nobody is known to have asked for, as those of Nooble4's clients
+    /// Accept callbacks that no recorded request expects too, such as those of Nooble4's clients
     #[arg(long = "accept-unsolicited", alias = "unasked", requires = "callbacks")]
     unasked: bool,
-    /// End after so many notifications and callbacks; without a number it goes on
+    /// End after this number of notifications and callbacks [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End after so long: 500ms, 90s, 10m; a number alone is seconds. Without a time it goes on
+    /// End after this time: 500ms, 90s, 10m; a plain number is seconds [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = value::span)]
     timeout: Option<Duration>,
 }
 
-/// A callback, and who is to know that it is printed.
+/// A callback, and the channel that confirms its printing.
 struct Came {
-    told: Result<Data, ErrorDetail>,
+    result: Result<Data, ErrorDetail>,
     context: ActionContext,
     printed: oneshot::Sender<()>,
 }
 
-/// What is printed as JSON.
+/// Printed JSON.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Line<'a> {
@@ -144,7 +144,7 @@ impl Listen {
                 Some(came) = callbacks.recv() => {
                     left -= 1;
                     callback(&came, &mut context.out)?;
-                    // Nobody waits if it was taken over meanwhile.
+                    // The receiver is gone if another subscriber reclaimed the callback.
                     let _ = came.printed.send(());
                 }
             }
@@ -189,7 +189,7 @@ impl Listen {
         }
         for event in &self.callbacks {
             let to = to.clone();
-            let handler = move |told, context| hand(told, context, to.clone());
+            let handler = move |result, context| hand(result, context, to.clone());
             service = match &self.call {
                 Some(call) => service.on_callback_of(event, call, handler),
                 None => service.on_callback(event, handler),
@@ -199,15 +199,15 @@ impl Listen {
     }
 }
 
-/// Hands a callback over to be printed. What nobody prints any more is handed back when the service stops.
+/// Passes a callback on to be printed. Callbacks that are not printed at shutdown are released.
 async fn hand(
-    told: Result<Data, ErrorDetail>,
+    result: Result<Data, ErrorDetail>,
     context: ActionContext,
     to: mpsc::Sender<Came>,
 ) -> Result<(), String> {
     let (printed, done) = oneshot::channel();
     let came = Came {
-        told,
+        result,
         context,
         printed,
     };
@@ -217,7 +217,7 @@ async fn hand(
     Ok(())
 }
 
-/// What is heard next; nothing ever if nothing is listened to.
+/// Returns the next notice; never returns without a subscription.
 async fn next(notices: &mut Option<Subscription<Data>>) -> Notice<Data> {
     match notices {
         Some(notices) => notices.next().await,
@@ -239,11 +239,11 @@ fn ids(action: &meshwork::model::nooble::Action) -> Ids<'_> {
     }
 }
 
-/// Prints what was heard. True if it is a notification.
+/// Prints a notice. Returns true for a notification.
 fn tell(notice: &Notice<Data>, out: &mut Out) -> Result<bool, CommandError> {
     let (line, words) = match notice {
-        Notice::Told(told) => {
-            notification(told, out)?;
+        Notice::Told(notice) => {
+            notification(notice, out)?;
             return Ok(true);
         }
         Notice::Dropped(many) => {
@@ -284,19 +284,19 @@ fn tell(notice: &Notice<Data>, out: &mut Out) -> Result<bool, CommandError> {
     Ok(false)
 }
 
-fn notification(told: &Notification<Data>, out: &mut Out) -> Result<(), CommandError> {
+fn notification(notice: &Notification<Data>, out: &mut Out) -> Result<(), CommandError> {
     if out.is_json() {
         out.json(&Line::Notification {
-            event: &told.event,
-            from: told.action.origin_service.as_deref(),
-            ids: ids(&told.action),
-            data: raw(told.data.text()),
+            event: &notice.event,
+            from: notice.action.origin_service.as_deref(),
+            ids: ids(&notice.action),
+            data: raw(notice.data.text()),
         })?;
     } else {
         out.line(format_args!(
             "{} {}",
-            told.event,
-            printable(told.data.text())
+            notice.event,
+            printable(notice.data.text())
         ))?;
     }
     Ok(out.flush()?)
@@ -305,7 +305,7 @@ fn notification(told: &Notification<Data>, out: &mut Out) -> Result<(), CommandE
 fn callback(came: &Came, out: &mut Out) -> Result<(), CommandError> {
     let action = &came.context.action;
     let event = action.action_type.as_str();
-    let (data, error) = match &came.told {
+    let (data, error) = match &came.result {
         Ok(data) => (Some(data.text().to_owned()), None),
         Err(error) => (None, Some(error.write())),
     };

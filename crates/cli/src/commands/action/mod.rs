@@ -1,4 +1,4 @@
-//! `meshwork action`: what a client of Nooble4's actions does, from the shell; `meshwork service` answers them.
+//! `meshwork action`: a client of Nooble4's actions for the shell; `meshwork service` answers them.
 
 mod call;
 mod dead;
@@ -27,7 +27,7 @@ use crate::input;
 use crate::out::note;
 use crate::trace::{of_environment, parent};
 
-/// Call services by actions (Nooble4), and look at how actions went
+/// Call services by actions (Nooble4), and look at their traces and dead letters
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ActionCommand {
     Call(call::Call),
@@ -55,10 +55,10 @@ impl ActionCommand {
     }
 }
 
-/// Whose names, and which wire.
+/// Options of the keys and the wire format.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Side {
-    /// The first part of every key of Nooble4 (--namespace is for jobs)
+    /// First part of every key of Nooble4 (--namespace is for jobs)
     #[arg(
         long,
         value_name = "NAME",
@@ -66,8 +66,8 @@ pub(crate) struct Side {
         env = "NOOBLE4_PREFIX"
     )]
     prefix: Namespace,
-    /// The second part of every key, the same for all that are to hear each other; Nooble4's own services are in
-    /// `development` unless they are told otherwise
+    /// Second part of every key, the same for all communicating services; `development` is the default of Nooble4's own
+    /// services
     #[arg(
         long = "env",
         value_name = "NAME",
@@ -76,7 +76,7 @@ pub(crate) struct Side {
         value_parser = part
     )]
     environment: String,
-    /// Its wire: streams (its code) or lists (its standard as it was written down)
+    /// Wire format: streams (as in Nooble4's code) or lists (as in its written standard)
     #[arg(long, value_name = "NAME", default_value = "streams")]
     dialect: Dialect,
 }
@@ -86,7 +86,7 @@ impl Side {
         self.dialect
     }
 
-    /// The verbs, connected.
+    /// Connects to the store.
     pub(crate) async fn broker(&self, context: &Context) -> Result<Nooble, CommandError> {
         let environment = Some(self.environment.as_str());
         let names = || QueueManager::new(self.prefix.clone(), environment, self.dialect);
@@ -94,7 +94,7 @@ impl Side {
         context.connected(connect).await
     }
 
-    /// A client of this name, connected.
+    /// Connects a client of this name.
     pub(crate) async fn client(
         &self,
         name: &str,
@@ -104,29 +104,29 @@ impl Side {
     }
 }
 
-/// What is asked, but for its type.
+/// Options of an action, except its type.
 #[derive(Debug, clap::Args)]
-struct Asked {
-    /// The data that goes with it, an object in JSON; @FILE is what is in a file, - what comes on stdin
+struct ActionArgs {
+    /// Data of the action: a JSON object, @FILE for the content of a file, or - for stdin
     #[arg(default_value = "{}")]
     data: String,
-    /// The service in whose name it is sent
+    /// Service in whose name the action is sent
     #[arg(long = "as", value_name = "NAME", default_value = "meshwork", value_parser = NonEmptyStringValueParser::new())]
     origin: String,
-    /// To the queue that the service has for this context, as a tenant's; to that for none otherwise
+    /// Context of the service's queue, as a tenant's [default: none]
     #[arg(long, value_name = "NAME", value_parser = part)]
     context: Option<String>,
-    /// The task that it belongs to, a UUID; a new one otherwise. With --dialect lists, whose wire has none, the trace
+    /// Task of the action, a UUID [default: a new one]. With --dialect lists, which has no tasks, the trace
     #[arg(long, value_name = "ID", value_parser = uuid)]
     task: Option<String>,
-    /// The tenant, whose it is, a UUID; a new one otherwise
+    /// Tenant of the action, a UUID [default: a new one]
     #[arg(long, value_name = "ID", value_parser = uuid)]
     tenant: Option<String>,
-    /// The session, as a conversation, a UUID; a new one otherwise
+    /// Session of the action, such as a conversation, a UUID [default: a new one]
     #[arg(long, value_name = "ID", value_parser = uuid)]
     session: Option<String>,
-    /// The trace that it belongs to and the span that asks for it, as W3C trace context writes it. A handler that is a
-    /// script hands its own on so [default: $TRACEPARENT]
+    /// Trace and parent span of the action, in the format of W3C trace context. Workers and services set $TRACEPARENT
+    /// for scripts [default: $TRACEPARENT]
     #[arg(long, value_name = "TEXT", value_parser = parent)]
     traceparent: Option<TraceContext>,
 }
@@ -139,7 +139,7 @@ fn action_type(text: &str) -> Result<String, String> {
     }
 }
 
-/// A part of the names of keys, as the context of a queue.
+/// Parses a part of the names of keys, such as a context.
 pub(crate) fn part(text: &str) -> Result<String, String> {
     let said = match text {
         "" => "it is empty: give a name",
@@ -151,7 +151,7 @@ pub(crate) fn part(text: &str) -> Result<String, String> {
     Err(said.to_owned())
 }
 
-/// What is odd about a type that the wire takes all the same: Nooble4's services may have such types.
+/// Returns a warning about an unusual type, which the wire accepts: Nooble4's services may have such types.
 pub(crate) fn odd_type(text: &str) -> Option<&'static str> {
     let empty = text.contains('.') && text.split('.').any(str::is_empty);
     if empty {
@@ -163,7 +163,7 @@ pub(crate) fn odd_type(text: &str) -> Option<&'static str> {
         .then_some("nothing stands behind the service's name: is that what you mean?")
 }
 
-/// The name of a service, as actions have it.
+/// Parses the name of a service.
 pub(crate) fn service(text: &str) -> Result<String, String> {
     let said =
         "give a name without dots: an action is for the service that stands before its first one";
@@ -173,7 +173,7 @@ pub(crate) fn service(text: &str) -> Result<String, String> {
         .ok_or_else(|| said.to_owned())
 }
 
-/// The data that is written so on a command line.
+/// Reads the data from its argument.
 fn data(written: &str) -> Result<Data, CommandError> {
     let (text, place) = match written.strip_prefix('@') {
         Some(file) => (input::read(Path::new(file))?, format!("the data in {file}")),
@@ -201,7 +201,7 @@ fn data(written: &str) -> Result<Data, CommandError> {
     }
 }
 
-/// Why a text is no JSON, with line and column.
+/// Describes why a text is not JSON, with line and column.
 fn no_json(text: &str) -> String {
     if text.trim().is_empty() {
         return "there is nothing; {} is an empty object".to_owned();
@@ -212,7 +212,7 @@ fn no_json(text: &str) -> String {
     }
 }
 
-/// Says what is odd about a type before it is sent.
+/// Warns about an unusual type before the action is sent.
 fn warn_of(action_type: &str) {
     if let Some(odd) = odd_type(action_type) {
         note(format_args!("warning: the type {action_type:?}: {odd}"));
@@ -224,7 +224,7 @@ fn uuid(text: &str) -> Result<String, String> {
     meshwork::model::nooble::uuid(text).ok_or_else(said)
 }
 
-impl Asked {
+impl ActionArgs {
     fn request(&self, action_type: &str, dialect: Dialect) -> Result<Request, CommandError> {
         let mut ids = Ids::default();
         for (id, given) in [
@@ -242,7 +242,7 @@ impl Asked {
             request = request.trace(&trace);
         }
         if let (Dialect::Lists, Some(task)) = (dialect, &self.task) {
-            // That wire has no task: the trace says what belongs together.
+            // This wire format has no tasks: the trace groups the actions.
             ids.trace_id.clone_from(task);
             request = request.ids(ids);
         }

@@ -3,30 +3,30 @@
 use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 
-use super::{Asked, Side};
+use super::{ActionArgs, Side};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-// What the options that it has in common with `call` and `send` mean here.
+// Help of the options shared with `call` and `send`.
 const CONTEXT: &str =
     "To those who listen in this context, as a tenant's; to those in none otherwise";
 const ORIGIN: &str = "The service in whose name it is published";
 
-/// Publish a notification and print how many heard it
+/// Publish a notification and print the number of its receivers
 ///
-/// It goes to the channel of the event that the service named by --as has: `meshwork action listen EVENT --of SERVICE`
-/// hears it there. Nothing is kept for who does not listen at the moment; 0 is no error.
+/// Publishes to the channel of the event and of the service in --as: `meshwork action subscribe EVENT --of SERVICE`
+/// receives it. Nothing is stored for services that do not listen at the moment; 0 receivers are no error.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("context", |arg| arg.help(CONTEXT)), mut_arg("origin", |arg| arg.help(ORIGIN)))]
 pub(crate) struct Notify {
     #[command(flatten)]
     side: Side,
-    /// The name of what happened: document_updated
+    /// Name of the event: document_updated
     #[arg(value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     event: String,
     #[command(flatten)]
-    asked: Asked,
+    action_args: ActionArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -36,8 +36,8 @@ struct Heard {
 
 impl Notify {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let request = self.asked.request(&self.event, self.side.dialect)?;
-        let client = self.side.client(&self.asked.origin, context).await?;
+        let request = self.action_args.request(&self.event, self.side.dialect)?;
+        let client = self.side.client(&self.action_args.origin, context).await?;
         let heard = client.notify(&self.event, request).await?;
         if context.out.is_json() {
             context.out.json(&Heard { heard })?;

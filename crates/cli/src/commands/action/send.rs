@@ -4,31 +4,31 @@ use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Asked, Side, action_type, warn_of};
+use super::{ActionArgs, Side, action_type, warn_of};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Send an action that nobody waits for, and print its id
+/// Send an action without waiting for an answer, and print its id
 ///
-/// With --callback its answer comes as a callback: `meshwork action listen --callback` prints it. The id that is
-/// printed then is the correlation id, by which the two are known to belong together.
+/// With --callback the answer comes as a callback: `meshwork action subscribe --callback` prints it. The printed id is
+/// then the correlation id of request and callback.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Send {
     #[command(flatten)]
     side: Side,
-    /// The service, a dot, and what it is to do: embedding.generate
+    /// Service, dot, operation: embedding.generate
     #[arg(value_parser = action_type)]
     action_type: String,
     #[command(flatten)]
-    asked: Asked,
-    /// Let the answer come as a callback of this event, to who listens in the name of --as
+    action_args: ActionArgs,
+    /// Let the answer come as a callback of this event, to subscribers in the name of --as
     #[arg(long, value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     callback: Option<String>,
-    /// What is to be known again when the callback comes, any JSON: `action listen --json` prints it beside
+    /// Any JSON that is returned with the callback; `action subscribe --json` prints both
     #[arg(long, value_name = "JSON", requires = "callback", default_value = "null", value_parser = json)]
     remember: Value,
-    /// Let the callback come to a list of its own, as to Nooble4's clients
+    /// Let the callback come to a private list, as with Nooble4's clients
     #[arg(long = "private-reply", alias = "own-list", requires = "callback")]
     own_list: bool,
 }
@@ -48,11 +48,13 @@ fn json(text: &str) -> Result<Value, String> {
 impl Send {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         warn_of(&self.action_type);
-        let mut request = self.asked.request(&self.action_type, self.side.dialect)?;
+        let mut request = self
+            .action_args
+            .request(&self.action_type, self.side.dialect)?;
         if self.own_list {
             request = request.own_list();
         }
-        let client = self.side.client(&self.asked.origin, context).await?;
+        let client = self.side.client(&self.action_args.origin, context).await?;
         let action_id = request.action_id().to_owned();
         let trace_id = request.trace_id().map(str::to_owned);
         let correlation_id = match &self.callback {

@@ -14,13 +14,13 @@ use crate::out::printable;
 
 /// Print the tree of one task's actions, with their times
 ///
-/// It knows the latest 50,000 actions that services of ours dealt with. The wire of lists has no task: the trace
-/// stands for it, which is what --task of `action call` and `send` gives there.
+/// The trace has the latest 50,000 actions that Meshwork's services ended in the last day. The lists dialect has no tasks: give the id
+/// of the trace there, which is the value of --task in `action call` and `send`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Trace {
     #[command(flatten)]
     side: Side,
-    /// The id of the task, or that of the trace, as `action call --json` prints them
+    /// Id of the task, or of the trace, as `action call --json` prints them
     id: String,
 }
 
@@ -29,24 +29,24 @@ type Told = Traced<'static>;
 impl Trace {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let broker = self.side.broker(context).await?;
-        // However it is written, it stands there in one form.
+        // Stored ids have the canonical form of a UUID.
         let id = meshwork::model::nooble::uuid(&self.id).unwrap_or(self.id);
-        let told = told(&broker, &id).await?;
-        if told.is_empty() {
+        let entries = read(&broker, &id).await?;
+        if entries.is_empty() {
             return Err(CommandError::new(
                 Exit::NO_JOB,
                 format_args!(
-                    "nothing is known of the task or trace {id}: services of ours tell of the actions that they ended in \
-                     the last day, the latest 50,000"
+                    "task or trace {id} not found: the trace has the latest 50,000 actions that Meshwork's services ended in \
+                     the last day"
                 ),
             ));
         }
         if context.out.is_json() {
-            for one in &told {
+            for one in &entries {
                 context.out.json(one)?;
             }
         } else {
-            let lines = tree(&told);
+            let lines = tree(&entries);
             for line in lines {
                 context.out.line(printable(&line))?;
             }
@@ -55,63 +55,64 @@ impl Trace {
     }
 }
 
-/// What the trace tells of a task, or of all with a trace's id, the earliest first.
-async fn told(broker: &Nooble, id: &str) -> Result<Vec<Told>, CommandError> {
-    let (mut told, mut before) = (Vec::new(), None::<String>);
+/// Reads the entries of a task or a trace, the earliest first.
+async fn read(broker: &Nooble, id: &str) -> Result<Vec<Told>, CommandError> {
+    let (mut entries, mut before) = (Vec::new(), None::<String>);
     loop {
         let page = broker.traced(before.as_deref(), MAX_ITEMS).await?;
         before = page.last().map(|(id, _)| id.clone());
         let many = page.len();
         let is_it = |one: &Told| one.task == id || one.trace == id;
-        told.extend(page.into_iter().filter_map(|(_, one)| one).filter(is_it));
+        entries.extend(page.into_iter().filter_map(|(_, one)| one).filter(is_it));
         if many < MAX_ITEMS {
             break;
         }
     }
-    told.sort_by(|a, b| a.began.cmp(&b.began));
-    Ok(told)
+    entries.sort_by(|a, b| a.began.cmp(&b.began));
+    Ok(entries)
 }
 
-/// A line for each, those that an action called below it. What no action that is known called stands at the edge.
-fn tree(told: &[Told]) -> Vec<String> {
-    let (parents, mut below) = (parents(told), vec![Vec::new(); told.len()]);
+/// Returns one line per action, with called actions indented below their caller. An action without a known caller is a
+/// root.
+fn tree(entries: &[Told]) -> Vec<String> {
+    let (parents, mut below) = (parents(entries), vec![Vec::new(); entries.len()]);
     for (at, parent) in parents.iter().enumerate() {
         if let Some(parent) = parent {
             below[*parent].push(at);
         }
     }
-    let (mut lines, mut shown) = (Vec::new(), vec![false; told.len()]);
-    let roots = (0..told.len()).filter(|at| parents[*at].is_none());
-    // Those that say of each other that they called them have no root: the earliest of them stands at the edge.
-    for root in roots.chain(0..told.len()) {
-        // The last in is the first out.
+    let (mut lines, mut shown) = (Vec::new(), vec![false; entries.len()]);
+    let roots = (0..entries.len()).filter(|at| parents[*at].is_none());
+    // A cycle has no root: its earliest entry becomes one.
+    for root in roots.chain(0..entries.len()) {
+        // Depth first.
         let mut next = vec![(root, 0)];
         while let Some((at, depth)) = next.pop() {
             if std::mem::replace(&mut shown[at], true) {
                 continue;
             }
-            lines.push(line(&told[at], depth));
+            lines.push(line(&entries[at], depth));
             next.extend(below[at].iter().rev().map(|it| (*it, depth + 1)));
         }
     }
     lines
 }
 
-/// Which entry tells of the run that called each action: of several runs, the last that had begun by then. None is
-/// called by itself, nor by what has no span.
-fn parents(told: &[Told]) -> Vec<Option<usize>> {
+/// Returns the entry of the run that called each action: of several runs, the last one that had begun before. Excludes
+/// the action itself, and entries without a span.
+fn parents(entries: &[Told]) -> Vec<Option<usize>> {
     let mut runs = HashMap::<&str, Vec<usize>>::new();
-    for (at, one) in told.iter().enumerate() {
+    for (at, one) in entries.iter().enumerate() {
         runs.entry(&one.span).or_default().push(at);
     }
     let parent = |(at, one): (usize, &Told)| {
         let parent = Some(&*one.parent).filter(|span| !span.is_empty())?;
-        let others = |it: &&usize| told[**it].action != one.action;
+        let others = |it: &&usize| entries[**it].action != one.action;
         let mut calls = runs.get(parent)?.iter().filter(others).peekable();
         let first = calls.peek().copied();
         calls.take_while(|it| **it < at).last().or(first).copied()
     };
-    told.iter().enumerate().map(parent).collect()
+    entries.iter().enumerate().map(parent).collect()
 }
 
 fn line(one: &Told, depth: usize) -> String {
@@ -120,7 +121,7 @@ fn line(one: &Told, depth: usize) -> String {
         error => format!(": {error}"),
     };
     let line = format!(
-        "{:indent$}{} {} ms at {} by {}, asked by {}: {}{error}",
+        "{:indent$}{} {} ms at {} by {}, called by {}: {}{error}",
         "",
         one.action_type,
         one.took_ms,
@@ -141,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    fn told(action: &str, span: &str, parent: &str) -> Told {
+    fn entry(action: &str, span: &str, parent: &str) -> Told {
         let text = |text: &str| Cow::from(text.to_owned());
         Told {
             task: text("t"),
@@ -164,11 +165,11 @@ mod tests {
     #[test]
     fn what_an_action_called_stands_below_it() {
         let all = [
-            told("a", "1", "unknown"),
-            told("b", "2", "1"),
-            told("c", "3", "2"),
-            told("d", "4", "1"),
-            told("e", "5", ""),
+            entry("a", "1", "unknown"),
+            entry("b", "2", "1"),
+            entry("c", "3", "2"),
+            entry("d", "4", "1"),
+            entry("e", "5", ""),
         ];
         let lines = tree(&all);
         let begins: Vec<_> = lines
@@ -183,43 +184,43 @@ mod tests {
         assert!(lines[3].trim_start().starts_with("d "));
     }
 
-    fn shown(told: &[Told]) -> Vec<String> {
+    fn shown(entries: &[Told]) -> Vec<String> {
         let begin = |line: &String| line.split("12 ms").next().unwrap_or_default().to_owned();
-        tree(told).iter().map(begin).collect()
+        tree(entries).iter().map(begin).collect()
     }
 
     #[test]
     fn a_circle_ends_and_all_in_it_is_shown() {
         let all = [
-            told("a", "1", "2"),
-            told("b", "2", "1"),
-            told("c", "3", "1"),
+            entry("a", "1", "2"),
+            entry("b", "2", "1"),
+            entry("c", "3", "1"),
         ];
         assert_eq!(shown(&all), ["a ", "  b ", "  c "]);
-        let all = [told("a", "1", "x"), told("b", "1", "1")];
+        let all = [entry("a", "1", "x"), entry("b", "1", "1")];
         assert_eq!(shown(&all), ["a ", "  b "]);
     }
 
     #[test]
     fn an_action_that_names_itself_stands_at_the_edge() {
-        assert_eq!(shown(&[told("a", "1", "1")]), ["a "]);
+        assert_eq!(shown(&[entry("a", "1", "1")]), ["a "]);
     }
 
-    /// An action that was replayed: what its second run called stands below that.
+    /// A replayed action: the calls of its second run are below that run.
     #[test]
     fn each_run_is_shown() {
         let all = [
-            told("a", "1", ""),
-            told("b", "2", "1"),
-            told("a", "1", ""),
-            told("c", "3", "1"),
+            entry("a", "1", ""),
+            entry("b", "2", "1"),
+            entry("a", "1", ""),
+            entry("c", "3", "1"),
         ];
         assert_eq!(shown(&all), ["a ", "  b ", "a ", "  c "]);
     }
 
     #[test]
     fn what_has_no_span_called_nothing() {
-        let all = [told("a", "", ""), told("b", "2", "")];
+        let all = [entry("a", "", ""), entry("b", "2", "")];
         assert_eq!(shown(&all), ["a ", "b "]);
     }
 
@@ -228,7 +229,7 @@ mod tests {
         let failed = Told {
             how: Ended::Failed,
             error: "it\nfailed".into(),
-            ..told("a", "1", "")
+            ..entry("a", "1", "")
         };
         assert!(tree(&[failed])[0].ends_with(": failed: it failed"));
     }

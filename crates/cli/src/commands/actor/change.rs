@@ -15,7 +15,7 @@ use crate::passphrase::NewPassphrase;
 
 /// Make an actor with a new key, and print his number
 ///
-/// The secret key goes into the key file, mode 0600; whoever has it is that actor.
+/// The secret key goes into the key file (mode 0600). Everybody who can read the file can act as that actor.
 ///
 ///   meshwork actor create
 ///   meshwork actor create --key bob.key --id 12

@@ -12,10 +12,10 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::OutError;
 
-/// Make and trust actors: who owns contexts, sends messages and runs jobs
+/// Make and trust actors, who own contexts, send messages and run jobs
 ///
-/// An actor is his public key; each node gives him a number. Whoever may write in database 0 of the store owns the node,
-/// and decides who is an actor of it.
+/// An actor is his public key; each node gives him a number. Everybody who can write to database 0 of the store owns
+/// the node, and can add actors to it.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ActorCommand {
     Create(change::Create),
@@ -44,7 +44,7 @@ impl ActorCommand {
 struct View<'a> {
     #[serde(flatten)]
     actor: &'a Actor,
-    /// Where his key is, if this command has written it.
+    /// Path of the key file, if this command has written it.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_file: Option<String>,
 }

@@ -16,7 +16,7 @@ use crate::value;
 
 /// List the jobs that failed for good, the latest first; show, retry or delete them
 ///
-/// A record stays for seven days, the id for longer.
+/// Records are kept for 7 days, ids for longer.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Dead {
@@ -32,10 +32,10 @@ enum DeadCommand {
     List(List),
     /// Print the record of one as it is stored
     Show(One),
-    /// Queue dead letters again, as if they had never run: all their attempts are before them
+    /// Queue dead letters again, with all their attempts
     #[command(alias = "replay")]
     Retry(Several),
-    /// Forget dead letters, with their records and results
+    /// Delete dead letters, with their records and results
     Delete(Several),
 }
 
@@ -43,7 +43,7 @@ enum DeadCommand {
 struct List {
     #[command(flatten)]
     side: Side,
-    /// At most so many
+    /// Greatest number of rows, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
@@ -81,7 +81,7 @@ impl Row for Letter {
     }
 
     fn cells(&self) -> Vec<String> {
-        // The details of a failure stand below its first line: `show` prints them.
+        // `show` prints the other lines of an error.
         let error = self.error.lines().next().unwrap_or_default().to_owned();
         let (id, name) = (self.id.clone(), self.name.clone());
         vec![id, name, self.attempts.to_string(), error]
@@ -123,7 +123,7 @@ impl One {
     async fn show(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let record = client.dead_letter(&self.id).await.map_err(of_bananas)?;
-        // As it stands, large numbers too: it was read as JSON.
+        // Unchanged text, to preserve large numbers; it was parsed as JSON before.
         match RawValue::from_string(record.text().to_owned()) {
             Ok(record) if context.out.is_json() => context.out.json(&record)?,
             _ => context.out.line(record.text())?,
@@ -133,7 +133,7 @@ impl One {
 }
 
 impl Several {
-    /// Changes all of them. One that cannot be changed does not hold up the others.
+    /// Changes all of them. A refused job does not stop the others.
     async fn change(
         self,
         context: &mut Context,

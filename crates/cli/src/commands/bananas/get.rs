@@ -23,7 +23,7 @@ impl Get {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let record = client.get(&self.id).await.map_err(of_bananas)?;
-        // As it stands, large numbers too: it was read as JSON.
+        // Unchanged text, to preserve large numbers; it was parsed as JSON before.
         match RawValue::from_string(record.text().to_owned()) {
             Ok(record) if context.out.is_json() => context.out.json(&record)?,
             _ => context.out.line(record.text())?,

@@ -12,9 +12,9 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
 
-/// Show, set and remove limits of routes: how many jobs workers of ours run at once, and start in a time
+/// Show, set and remove limits of routes: concurrent jobs, and rate of starts, on Meshwork's workers
 ///
-/// Bananas' own workers ask nobody, and do not count.
+/// Bananas' own workers ignore these limits, and their jobs do not count.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum LimitCommand {
     Show(Show),
@@ -23,7 +23,7 @@ pub(crate) enum LimitCommand {
     Remove(Remove),
 }
 
-/// Show what is set for all routes, or for one
+/// Show the limits of all routes, or of one
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
     /// The route
@@ -32,49 +32,49 @@ pub(crate) struct Show {
     side: Side,
 }
 
-/// Set limits of a route; those that are not named stay as they are
+/// Set limits of a route; limits that are not named do not change
 ///
-/// They hold for all priorities of the route together. What workers of ours run already counts.
+/// Limits apply to all priorities of the route together. Jobs that run already on Meshwork's workers count.
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("limit").args(["concurrency", "rate"]).required(true).multiple(true)))]
 pub(crate) struct Set {
-    /// The route; jobs on lists without one are of `default`, whatever their records say
+    /// Route; jobs on lists without a route belong to `default`, whatever their records say
     route: RoutingKey,
-    /// How many of its jobs run at once
+    /// Greatest number of concurrent jobs
     #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u64).range(1..=MAX_CONCURRENCY))]
     concurrency: Option<u64>,
-    /// How many of its jobs start in a time: 100/min, `10/s burst 20`, `window 100/1m`
+    /// Greatest rate of starts: 100/min, `10/s burst 20`, `window 100/1m`
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
     #[command(flatten)]
     side: Side,
 }
 
-/// Remove limits of a route: those that are named, or all
+/// Remove limits of a route: the named ones, or all
 ///
-/// What was held back by one may start at once.
+/// Jobs that waited for a removed limit may start at once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Remove {
     /// The route
     route: RoutingKey,
-    /// That of how many run at once
+    /// Remove the limit of concurrent jobs
     #[arg(long)]
     concurrency: bool,
-    /// That of how many start in a time
+    /// Remove the limit of the rate
     #[arg(long)]
     rate: bool,
     #[command(flatten)]
     side: Side,
 }
 
-/// A route and what is set for it.
+/// A route and its limits.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     route: &'a str,
     concurrency: Option<u64>,
     rate: Option<String>,
-    /// All of them in words.
+    /// All limits in words.
     #[serde(skip)]
     words: Vec<String>,
 }
@@ -146,7 +146,7 @@ impl Remove {
     }
 }
 
-/// Changes what is named, and prints what is set then.
+/// Changes the limits, and prints the new ones.
 async fn change(
     side: &Side,
     route: &RoutingKey,
@@ -158,7 +158,7 @@ async fn change(
     print(&client, route, context).await
 }
 
-/// Prints what is set for a route.
+/// Prints the limits of a route.
 async fn print(
     client: &Client,
     route: &RoutingKey,

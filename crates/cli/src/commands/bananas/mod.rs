@@ -1,4 +1,4 @@
-//! `meshwork bananas`: jobs of Bananas, beside its own clients and workers.
+//! `meshwork bananas`: commands for jobs of Bananas.
 
 mod dead;
 mod get;
@@ -22,7 +22,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 
-/// Commands for jobs of Bananas: what `--protocol bananas` means behind a noun, and other names for the same
+/// Commands for jobs of Bananas, the same as `--protocol bananas` after a noun, with aliases
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum BananasCommand {
     /// Enqueue jobs of Bananas, wait for them, look at them; `worker --protocol bananas` runs them
@@ -84,7 +84,7 @@ impl BananasCommand {
     }
 }
 
-/// An error about a job or a schedule of Bananas, with a hint at the commands that show those.
+/// Converts an error about a job or schedule of Bananas, with a hint at the commands that show them.
 fn of_bananas(error: meshwork::Error) -> CommandError {
     use meshwork::Error as E;
     let hint = match &error {
@@ -103,10 +103,10 @@ fn of_bananas(error: meshwork::Error) -> CommandError {
     CommandError::from(error).with_hint(hint)
 }
 
-/// Whose jobs, and how.
+/// Options of the keys and the format.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Side {
-    /// The first part of every key of Bananas
+    /// First part of every key of Bananas
     #[arg(
         long,
         value_name = "NAME",
@@ -114,9 +114,9 @@ pub(crate) struct Side {
         env = "BANANAS_PREFIX"
     )]
     prefix: Namespace,
-    /// The make of client whose records and lists ours are like: go, go-routed, typescript or python. The first
-    /// pushes jobs of the route `default` to lists without a route, the second to those of the route, the others
-    /// push everything to lists without a route
+    /// Client of Bananas whose records and lists are imitated: go, go-routed, typescript or python. go enqueues jobs of
+    /// the route `default` on lists without a route, go-routed on lists of the route, the others enqueue all jobs on
+    /// lists without a route
     #[arg(
         long = "client-variant",
         alias = "like",
@@ -127,7 +127,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// A client, connected.
+    /// Connects a client.
     pub(crate) async fn client(&self, context: &Context) -> Result<Client, CommandError> {
         let keys = || Keys::new(self.prefix.clone());
         let connect = async |target: &Target| Bananas::connect(target, keys()).await;
@@ -135,19 +135,19 @@ impl Side {
         Ok(Client::new(broker).like(self.peer))
     }
 
-    /// A client over the connection of one of ours.
+    /// Returns a client that shares the connection of a Meshwork client.
     pub(crate) fn beside(&self, ours: &OurClient) -> Client {
         beside(ours, self.prefix.clone()).like(self.peer)
     }
 }
 
-/// A client for the Bananas of that prefix, over the connection of one of ours.
+/// Returns a client for this prefix of Bananas, which shares the connection of a Meshwork client.
 pub(crate) fn beside(ours: &OurClient, prefix: Namespace) -> Client {
     let conn = ours.broker().conn().clone();
     Client::new(Bananas::new(conn, Keys::new(prefix)))
 }
 
-/// How a job ended, as JSON.
+/// End of a job, as JSON.
 #[derive(Debug, Serialize)]
 struct Ended<'a> {
     id: &'a str,
@@ -161,7 +161,7 @@ struct Ended<'a> {
     duration_ms: Option<u64>,
 }
 
-/// Prints how a job ended: its result on stdout, its error on stderr.
+/// Prints the end of a job: its result on stdout, its error on stderr.
 fn print(id: &str, outcome: &Outcome, context: &mut Context) -> Result<Exit, CommandError> {
     let status = if outcome.succeeded {
         "completed"
@@ -169,7 +169,7 @@ fn print(id: &str, outcome: &Outcome, context: &mut Context) -> Result<Exit, Com
         "failed"
     };
     if context.out.is_json() {
-        // What is no JSON cannot stand there.
+        // The record can only contain valid JSON.
         let result = outcome.result.clone();
         context.out.json(&Ended {
             id,

@@ -8,11 +8,10 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table};
 
-/// Show how much waits, runs and failed
+/// Show how many jobs wait, run and failed
 ///
-/// What runs is all that stands among the jobs that run, whoever runs it; a worker of Bananas that was killed leaves
-/// its jobs there for ever (`worker --protocol bananas --rescue-orphans-after` puts
-/// them back).
+/// Running jobs include those of foreign workers. A killed worker of Bananas leaves its jobs among them for ever
+/// (`worker --protocol bananas --rescue-orphans-after` requeues them).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Queues {
     #[command(flatten)]
@@ -68,7 +67,7 @@ impl Queues {
         for (name, jobs) in [
             ("scheduled", depths.scheduled),
             ("running", depths.processing),
-            ("running, of ours", depths.ours),
+            ("running on Meshwork", depths.ours),
             ("dead letters", depths.dead),
         ] {
             table.row([name.to_owned(), String::new(), jobs.to_string()]);

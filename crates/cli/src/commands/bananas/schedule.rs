@@ -32,40 +32,40 @@ impl ScheduleCommand {
     }
 }
 
-/// Add a schedule: a job is submitted whenever it is due
+/// Add a schedule, which enqueues a job at each of its times (slots)
 ///
-/// A program of Bananas that has a schedule of the same name goes by the same state: each slot runs once. Of slots
-/// that nobody ran, one is made up for.
+/// A program of Bananas with a schedule of the same name shares its state: each slot runs once. Of all missed slots,
+/// the latest one runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Add {
     #[command(flatten)]
     side: Side,
-    /// Its name
+    /// Name of the schedule
     schedule: ScheduleName,
-    /// When: a cron expression, as '30 2 * * MON-FRI'
+    /// Cron expression, as '30 2 * * MON-FRI'
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     cron: Expression,
-    /// Whose clock the expression means: an IANA time zone, as Europe/Brussels
+    /// Time zone of the expression, an IANA name, as Europe/Brussels
     #[arg(long, value_name = "ZONE", default_value_t)]
     tz: Zone,
-    /// The name of the handler that its jobs are for
+    /// Name of the handler for its jobs
     name: String,
-    /// What the handler is given, JSON
+    /// Payload for the handler, JSON
     #[arg(default_value = "{}")]
     payload: String,
     /// high, normal or low
     #[arg(long, default_value = "normal")]
     priority: Priority,
-    /// Only workers of this route take its jobs: 1 to 64 of A-Z a-z 0-9 _ -
+    /// Run its jobs only on workers with this routing key: 1 to 64 of A-Z a-z 0-9 _ -
     #[arg(long, value_name = "KEY")]
     route: Option<RoutingKey>,
-    /// What its jobs are for, in words
+    /// Description of its jobs
     #[arg(long, value_name = "TEXT", default_value = "")]
     description: String,
-    /// How often a job of it may run in all
+    /// Greatest number of attempts of each job
     #[arg(long, value_name = "N", default_value_t = 3)]
     max_retries: u32,
-    /// Take the place of a schedule of that name
+    /// Replace a schedule of that name
     #[arg(long)]
     replace: bool,
 }
@@ -174,12 +174,12 @@ impl Row for Line {
     }
 }
 
-/// Forget schedules; jobs that they have asked for stay
+/// Delete schedules; jobs that they have enqueued remain
 #[derive(Debug, clap::Args)]
 pub(crate) struct Remove {
     #[command(flatten)]
     side: Side,
-    /// Their names
+    /// Names of the schedules
     #[arg(required = true, value_name = "SCHEDULE")]
     schedules: Vec<ScheduleName>,
 }

@@ -14,37 +14,37 @@ use crate::exit::Exit;
 use crate::routing::Routing;
 use crate::value;
 
-/// Submit a job and print its id
+/// Enqueue a job and print its id
 #[derive(Debug, clap::Args)]
 pub(crate) struct Submit {
     #[command(flatten)]
     side: Side,
     #[command(flatten)]
     routing: Routing,
-    /// The name of the handler that it is for
+    /// Name of the handler
     name: String,
-    /// What the handler is given, JSON
+    /// Payload for the handler, JSON
     #[arg(default_value = "{}")]
     payload: String,
     /// high, normal or low
     #[arg(long, default_value = "normal")]
     priority: Priority,
-    /// Only workers of this route take it: 1 to 64 of A-Z a-z 0-9 _ -
+    /// Run only on workers with this routing key: 1 to 64 of A-Z a-z 0-9 _ -
     #[arg(long, value_name = "KEY")]
     route: Option<RoutingKey>,
-    /// What it is for, in words
+    /// Description of the job
     #[arg(long, value_name = "TEXT", default_value = "")]
     description: String,
-    /// How often it may run in all
+    /// Greatest number of attempts
     #[arg(long, value_name = "N", default_value_t = 3)]
     max_retries: u32,
-    /// When it is due: a time in UTC (2026-01-31T12:00:00Z) or from now on (+10m)
+    /// Run at this time: in UTC (2026-01-31T12:00:00Z) or from now on (+10m)
     #[arg(long, value_name = "WHEN", value_parser = value::when)]
     at: Option<value::When>,
-    /// The job's id, a new one otherwise
+    /// Id of the job [default: a new one]
     #[arg(long)]
     id: Option<JobId>,
-    /// Wait for its end, so long in seconds, and print its result
+    /// Wait for its end, for at most this many seconds, and print its result
     #[arg(long, value_name = "S", value_parser = value::wait)]
     wait: Option<Duration>,
 }
@@ -90,7 +90,7 @@ impl Submit {
     }
 }
 
-/// In milliseconds since 1970.
+/// Returns milliseconds since 1970.
 fn ms(when: value::When) -> u64 {
     match when {
         value::When::At(ms) => ms,

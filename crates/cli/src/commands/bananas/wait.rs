@@ -10,7 +10,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
 
-/// Wait until a job has ended, and print its result; a failure with another run to follow is no end
+/// Wait until a job has ended, and print its result; a failure that will be retried is no end
 #[derive(Debug, clap::Args)]
 pub(crate) struct Wait {
     #[command(flatten)]
@@ -18,7 +18,7 @@ pub(crate) struct Wait {
     /// The job's id
     #[arg(value_parser = value::job_id)]
     id: JobId,
-    /// How long to wait, in seconds; the job goes on after that
+    /// Longest wait, in seconds; the job continues after that
     #[arg(long, value_name = "S", value_parser = value::wait, default_value = "300")]
     timeout: Duration,
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use meshwork::model::name::{BatchId, JobId};
 use serde::Serialize;
 
-use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::job_args::JobArgs;
 use crate::script::Script;
-use crate::{hands, input};
+use crate::{ephemeral_worker, input};
 
 /// Add jobs to an open batch and print their ids
 #[derive(Debug, clap::Args)]
@@ -18,17 +18,18 @@ pub(crate) struct Add {
     /// The batch's id
     #[arg(value_name = "BATCH")]
     batch: BatchId,
-    /// The scripts' files, a job each; with --each, one script
+    /// Files of the scripts, one job each; with --each, one script
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Files with input for the script, a job each: INPUT in Rhai, stdin in Python. At most 16 MiB each
+    /// Input files, one job each: INPUT in Rhai, stdin in Python. At most 16 MiB each
     #[arg(long, value_name = "FILE", num_args = 1..)]
     each: Vec<PathBuf>,
-    /// Their ids: this, a dash and a number. Said again, as after a crash, the same command adds nothing twice
+    /// Prefix of the jobs' ids, followed by a dash and a number. The same command, repeated after a crash, adds nothing
+    /// twice
     #[arg(long, value_name = "PREFIX")]
     ids: Option<JobId>,
     #[command(flatten)]
-    asked: Asked,
+    job_args: JobArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -40,12 +41,12 @@ impl Add {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let mut requests = Vec::new();
         for file in &self.files {
-            let script = Script::read(file, self.asked.script_type.clone())?;
+            let script = Script::read(file, self.job_args.script_type.clone())?;
             if self.each.is_empty() {
-                requests.push(self.asked.checked(&script).await?);
+                requests.push(self.job_args.checked(&script).await?);
             }
             for path in &self.each {
-                let request = self.asked.checked(&script).await?;
+                let request = self.job_args.checked(&script).await?;
                 requests.push(request.input(input::read(path)?));
             }
         }
@@ -60,7 +61,7 @@ impl Add {
         let client = context.client().await?;
         if let Some(first) = requests.first() {
             let job = first.clone().build().map_err(meshwork::Error::from)?;
-            hands::check_known(&client, &job.route).await?;
+            ephemeral_worker::check_known(&client, &job.route).await?;
         }
         let ids = client.batch_of(self.batch).add(requests).await?;
         for id in &ids {

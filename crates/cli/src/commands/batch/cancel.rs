@@ -7,16 +7,16 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Cancel a batch: its jobs are stopped, and its scripts never run
+/// Cancel a batch: its jobs are cancelled, and its scripts never run
 ///
-/// Jobs that wait end in error; those that run are stopped by their workers. A script that was queued before,
-/// as the one on the first failure, runs. If this command breaks off, the workers go on with it.
+/// Waiting jobs end in error; running ones are cancelled by their workers. A script that was queued before, as the one
+/// on the first failure, still runs. If this command is interrupted, workers complete the cancellation.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cancel {
     /// The batch's id
     #[arg(value_name = "BATCH")]
     batch: BatchId,
-    /// The `error` of its jobs
+    /// `error` of the cancelled jobs
     #[arg(long, value_name = "TEXT", default_value = "stopped")]
     reason: String,
 }

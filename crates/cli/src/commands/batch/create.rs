@@ -16,26 +16,26 @@ use crate::value;
 
 /// Open a batch and print its id
 ///
-/// Add jobs to it with `batch add`, and seal it with `batch seal`: only then it can end. Its scripts wait as
-/// jobs until then; their input says how the batch went, as JSON.
+/// Add jobs with `batch add`, then seal the batch with `batch seal`; only a sealed batch can end. Its scripts are
+/// stored as jobs that wait for that. Their input is a JSON summary of the batch.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Create {
-    /// A script to run once when all jobs have ended, well or not
+    /// Script to run once when all jobs have ended, well or not
     #[arg(long, value_name = "FILE")]
     on_done: Option<PathBuf>,
-    /// A script to run once when all jobs have finished
+    /// Script to run once when all jobs have finished
     #[arg(long, value_name = "FILE")]
     on_success: Option<PathBuf>,
-    /// A script to run once when the first job has ended in error
+    /// Script to run once when the first job has ended in error
     #[arg(long, value_name = "FILE")]
     on_failure: Option<PathBuf>,
-    /// What runs these scripts; told by their extensions otherwise
+    /// Type of these scripts [default: by extension]
     #[arg(long = "type", value_name = "TYPE")]
     script_type: Option<ScriptType>,
-    /// A batch that these scripts belong to: it ends when they have ended
+    /// Parent batch of these scripts: it ends after they have ended
     #[arg(long, value_name = "BATCH")]
     within: Option<BatchId>,
-    /// What people call it
+    /// Name for people
     #[arg(
         long,
         value_name = "TEXT",
@@ -43,11 +43,10 @@ pub(crate) struct Create {
         hide_default_value = true
     )]
     name: String,
-    /// How long it stays open with nothing added to it, in seconds; then it is sealed, and counts as failed
-    /// [default: 3600]
+    /// Longest time without a new job, in seconds; then the batch is sealed, and counts as failed [default: 3600]
     #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
     open_for: Option<Duration>,
-    /// Its id, a new one otherwise; a batch of that id that is there already is left as it is
+    /// Id of the batch [default: a new one]; an existing batch of that id does not change
     #[arg(long)]
     id: Option<BatchId>,
 }

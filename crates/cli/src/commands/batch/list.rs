@@ -6,10 +6,10 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row, note};
 
-/// List batches: those that go on, then the others, the last to end first
+/// List batches: open ones, then ended ones, the last to end first
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
-    /// At most so many
+    /// Greatest number of rows, 1 to 999
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=999))]
     limit: u32,

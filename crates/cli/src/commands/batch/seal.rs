@@ -7,9 +7,9 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Seal a batch: no more jobs come, so it ends with the last of those that it has
+/// Seal a batch: no jobs can be added, and the batch ends with its last job
 ///
-/// Its own running jobs may still add to it. A batch whose client died can be sealed by hand.
+/// Running jobs of the batch may still add to it. Seal the batch of a dead client with this command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Seal {
     /// The batch's id

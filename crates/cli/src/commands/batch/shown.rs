@@ -1,4 +1,4 @@
-//! A batch as it is printed.
+//! Printed form of a batch.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Shown<'a> {
     first_failed: Option<&'a str>,
     expired: bool,
     cancelled: Option<&'a str>,
-    /// Ids by what they wait for.
+    /// Ids by event.
     callbacks: BTreeMap<&'a str, &'a str>,
     pub(super) created_at: String,
     open_until: Option<String>,

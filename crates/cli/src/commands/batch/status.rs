@@ -15,16 +15,16 @@ use crate::exit::Exit;
 use crate::out::{Out, Progress};
 use crate::{record, value};
 
-/// Show how a batch stands
+/// Show the state of a batch
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusOf {
     /// The batch's id
     #[arg(value_name = "BATCH")]
     batch: BatchId,
-    /// Show how far it is until it has ended; the exit code is 1 then if it has not succeeded
+    /// Show the progress until the batch has ended; exits with 1 if it has not succeeded
     #[arg(long)]
     watch: bool,
-    /// How long to watch, in seconds [default: 7 days]
+    /// Longest time to watch, in seconds [default: 7 days]
     #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true,
           requires = "watch")]
     timeout: Option<Duration>,
@@ -39,7 +39,7 @@ impl StatusOf {
             let mut drawn: Option<(u64, Progress)> = None;
             let draw = |status: &BatchStatus| {
                 let all = status.total;
-                // Jobs may still come.
+                // Jobs may still be added.
                 let same = drawn.take().filter(|(before, _)| *before == all);
                 let mut bar = same.map_or_else(|| Progress::new(all as usize), |(_, bar)| bar);
                 bar.show((status.succeeded + status.failed) as usize);
@@ -63,7 +63,7 @@ impl StatusOf {
     }
 }
 
-/// For people, a line per thing that there is.
+/// Prints a batch for people, a line per field that is set.
 async fn describe(client: &Client, batch: &BatchStatus, out: &mut Out) -> Result<(), CommandError> {
     let numbers = [batch.total, batch.pending(), batch.succeeded, batch.failed];
     let [total, pending, succeeded, failed] = numbers.map(|n| n.to_string());

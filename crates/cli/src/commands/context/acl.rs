@@ -11,16 +11,16 @@ use crate::exit::Exit;
 use crate::identity::IdentityArgs;
 use crate::out::note;
 
-/// A user of the server.
+/// User of the server.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum UserArg {
     /// An admin with any client
     Admin,
     /// A reader with any client
     Reader,
-    /// A plain runner
+    /// An executor with any client
     Executor,
-    /// A worker of ours
+    /// A worker of Meshwork
     Runner,
 }
 

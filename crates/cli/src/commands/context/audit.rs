@@ -12,14 +12,14 @@ use crate::exit::Exit;
 use crate::identity::ContextArgs;
 use crate::out::{OutError, one_line};
 
-/// Between two looks at a trail that is followed.
+/// Interval of polls with `--follow`.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Entries of one look.
+/// Entries of one page.
 const PAGE: usize = 500;
-/// The most bytes of a value on a line.
+/// Longest value on a line, in bytes.
 const SHOWN: usize = 200;
 
-/// Show who changed what in a context, and who was refused
+/// Show the changes of a context and the refused requests, with their actors
 ///
 ///   meshwork context audit 7
 ///   meshwork context audit 7 -f --json
@@ -29,10 +29,10 @@ pub(crate) struct Audit {
     /// The context [default: the only one of the node]
     #[arg(value_name = "CONTEXT")]
     id: Option<ContextId>,
-    /// Go on with what is added, until Ctrl-C
+    /// Print new entries as they are added, until Ctrl-C
     #[arg(short, long)]
     follow: bool,
-    /// The latest entries, at most so many
+    /// Greatest number of entries, the latest ones, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,

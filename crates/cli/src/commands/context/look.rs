@@ -47,7 +47,7 @@ impl Row for Listed {
     }
 }
 
-/// Show who may do what in a context
+/// Show the roles of the actors in a context
 ///
 ///   meshwork context show 7 --json
 #[derive(Debug, clap::Args)]

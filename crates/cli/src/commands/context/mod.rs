@@ -9,9 +9,10 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Make contexts, and say who may do what in each
+/// Make contexts, and grant roles in them
 ///
-/// A context is a tenant: a database of its own, or a prefix of its own in database 0. docs/contexts.md begins with a tour.
+/// A context is a tenant: a database of its own, or a prefix of its own in database 0. docs/contexts.md begins with a
+/// tour.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ContextCommand {
     Create(change::Create),

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Forget dead letters, with all that is kept of the jobs
+/// Delete dead letters, with all stored data of the jobs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]

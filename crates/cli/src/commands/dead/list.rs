@@ -19,16 +19,16 @@ use crate::select::Select;
 pub(crate) struct List {
     #[command(flatten)]
     select: Select,
-    /// At most so many
+    /// Greatest number of rows, 1 to 100000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
-    /// Go on after a list that was cut, which names this word on stderr
+    /// Continue after a list that was cut; the earlier command printed this word on stderr
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<Place>,
 }
 
-/// The place of a dead letter in the list: the time of its death, in milliseconds since 1970, and its id.
+/// Position of a dead letter in the list: the time of its death, in milliseconds since 1970, and its id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     at_ms: u64,
@@ -120,7 +120,7 @@ impl List {
     }
 }
 
-/// Up to `most` of the letters that the filter includes; with a place, only those after it.
+/// Returns up to `most` letters that match the filter; with a position, only those after it.
 async fn newest(
     client: &Client,
     filter: &JobFilter,

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Look at dead letters, the jobs that failed for good, run them again or forget them
+/// Look at dead letters, the jobs that failed for good; retry or delete them
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum DeadCommand {
     List(list::List),

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Queue dead letters again, as if they had never run: all their attempts are before them
+/// Queue dead letters again, with all their attempts
 #[derive(Debug, clap::Args)]
 pub(crate) struct Retry {
     #[command(flatten)]

@@ -11,7 +11,7 @@ use crate::out::printable;
 use crate::record::{self, Record};
 use crate::value;
 
-/// Show a dead letter: why and when it died, after how many attempts, and what it said
+/// Show a dead letter: reason and time of its death, attempts, error and output
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
     /// The job's id

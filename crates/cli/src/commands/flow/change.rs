@@ -26,12 +26,12 @@ fn tell(context: &mut Context, changed: &Changed<'_>) -> Result<(), CommandError
     Ok(())
 }
 
-/// Stop a flow: what has not started does not start, what runs is stopped, then compensations run
+/// Cancel a flow: pending jobs do not start, running jobs are cancelled, then compensations run
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cancel {
-    /// The flow's number
+    /// Number of the flow
     id: FlowId,
-    /// Undo nothing
+    /// Run no compensations
     #[arg(long)]
     no_compensate: bool,
     #[command(flatten)]
@@ -56,14 +56,14 @@ impl Cancel {
     }
 }
 
-/// Say yes to an approval of a flow
+/// Approve an approval of a flow
 #[derive(Debug, clap::Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
     answer: Answer,
 }
 
-/// Say no to an approval of a flow: the job fails
+/// Reject an approval of a flow: the job fails
 #[derive(Debug, clap::Args)]
 pub(crate) struct Reject {
     #[command(flatten)]
@@ -72,11 +72,11 @@ pub(crate) struct Reject {
 
 #[derive(Debug, clap::Args)]
 struct Answer {
-    /// The flow's number
+    /// Number of the flow
     id: FlowId,
-    /// The approval's name
+    /// Name of the approval
     job: String,
-    /// The actor who answers, if it is not the one of the key file: an admin answers in his name
+    /// Actor in whose name you answer, as an admin [default: the actor of the key file]
     #[arg(long = "as", value_name = "ACTOR")]
     actor: Option<ActorId>,
     #[command(flatten)]
@@ -107,10 +107,10 @@ impl Answer {
     }
 }
 
-/// Forget a flow that has ended, with its jobs
+/// Delete a flow that has ended, with its jobs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
-    /// The flow's number
+    /// Number of the flow
     id: FlowId,
     #[command(flatten)]
     place: ContextArgs,

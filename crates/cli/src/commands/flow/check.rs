@@ -14,15 +14,16 @@ use crate::out::note;
 
 /// Check a flow's file: its form, names, cycles, expressions and scripts
 ///
-/// Asks the store which types of scripts have a worker, unless --offline is given. Exits with 2 if there is a fault.
+/// Looks up in the store which types of scripts have a worker, unless --offline is given. Exits with 2 if there is a
+/// fault.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
     /// The file: YAML, or TOML if its name ends with .toml
     file: PathBuf,
-    /// Do not ask the store which types have workers
+    /// Do not look up the workers' types in the store
     #[arg(long)]
     offline: bool,
-    /// Check that the flow takes this input; all inputs without a default are to be given then
+    /// Check that the flow accepts this input; all inputs without a default are required then
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = given)]
     inputs: Vec<(String, String)>,
 }
@@ -128,7 +129,7 @@ async fn without_worker(plan: &Plan, context: &Context) -> Result<Vec<String>, C
     Ok(warnings)
 }
 
-/// `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 pub(super) fn given(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))

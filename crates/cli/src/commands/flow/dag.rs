@@ -8,7 +8,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::Out;
 
-/// Print the graph of a flow's file: jobs, edges and levels. With --json as `flow.dag` gives it
+/// Print the graph of a flow's file: jobs, edges and levels. With --json in the format of `flow.dag`
 #[derive(Debug, clap::Args)]
 pub(crate) struct DagCommand {
     /// The file: YAML, or TOML if its name ends with .toml

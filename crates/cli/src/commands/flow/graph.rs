@@ -15,20 +15,20 @@ use crate::out::Out;
 pub(crate) struct Graph {
     /// The file: YAML, or TOML if its name ends with .toml
     file: PathBuf,
-    /// The form of the drawing
+    /// Format of the drawing
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }
 
-/// Forms of a drawing.
+/// Formats of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Format {
     /// A tree for a terminal; large flows are folded
     Text,
-    /// The language of Mermaid
+    /// Mermaid's language
     Mermaid,
-    /// A picture
+    /// SVG image
     Svg,
 }
 
@@ -56,7 +56,7 @@ impl Graph {
     }
 }
 
-/// The columns of the terminal, if there is one.
+/// Returns the columns of the terminal, if there is one.
 fn width() -> usize {
     let terminal = io::stdout().is_terminal();
     let size = terminal

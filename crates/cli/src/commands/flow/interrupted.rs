@@ -1,4 +1,4 @@
-//! Ctrl-C while a flow is shown: the flow is left to others, or cancelled.
+//! Ctrl-C while a flow is shown: the command detaches from the flow, or cancels it.
 
 use std::io::{self, BufRead, IsTerminal};
 
@@ -12,20 +12,20 @@ use crate::error::CommandError;
 use crate::interrupt::Interrupt;
 use crate::out::note;
 
-/// The answer to Ctrl-C.
+/// Answer to Ctrl-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// The flow is left to the workers of its context.
+    /// Workers of the context continue the flow.
     Detach,
-    /// The flow is cancelled.
+    /// Cancels the flow.
     Cancel,
 }
 
-/// Shows how a flow goes until it has ended. After Ctrl-C the user of a terminal says how it goes on; elsewhere, and after
-/// SIGTERM or a second Ctrl-C, the flow is left to others.
+/// Shows the progress of a flow until it has ended. After Ctrl-C the user of a terminal chooses to detach or to cancel.
+/// Without a terminal, and after SIGTERM or a second Ctrl-C, the command detaches.
 ///
 /// # Errors
-/// If the flow is left to others, and if the server does not take a call.
+/// The command has detached, or the server refuses a call.
 pub(super) async fn wait(
     place: &Place,
     (id, plan): (FlowId, &Plan),
@@ -35,7 +35,7 @@ pub(super) async fn wait(
     let Err(interrupted) = interrupt.check() else {
         return ended;
     };
-    // Its jobs go on meanwhile.
+    // The jobs of the flow continue meanwhile.
     let answer = match interrupted.is_ctrl_c() && asks() {
         true => tokio::select! {
             answer = answer(id) => answer,
@@ -60,18 +60,18 @@ async fn show(place: &Place, (id, plan): (FlowId, &Plan)) -> Result<FlowView, Co
     Ok(place.flows.wait(id, |view| live.show(view)).await?)
 }
 
-/// True if there is somebody who can answer.
+/// Returns true if a user can answer.
 fn asks() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Reads the answer. A second Ctrl-C ends the process, which leaves the flow to others.
+/// Reads the answer. A second Ctrl-C ends the process, which detaches from the flow.
 async fn answer(id: FlowId) -> Answer {
     note(format_args!(
         "flow {id}: [d]etach and leave it to the workers of its context, or [c]ancel it? Ctrl-C detaches [d/c]"
     ));
     let (said, heard) = oneshot::channel();
-    // A thread of the runtime would hold up its end until there is a line.
+    // A thread of the runtime would delay the end until a line arrives.
     let reading = std::thread::Builder::new().spawn(move || {
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).ok();

@@ -1,4 +1,4 @@
-//! A flow while it runs: a tree that is drawn over again on a terminal, a line for each change elsewhere.
+//! Progress of a flow: a redrawn tree on a terminal, else a line for each change.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -10,10 +10,10 @@ use meshwork::model::flow::{Dag, JobState};
 
 use crate::out::note;
 
-/// Shows how a flow goes.
+/// Progress display.
 pub(super) struct Live {
     plan: Plan,
-    /// None: nobody watches.
+    /// None: output is disabled.
     term: Option<Term>,
     drawn: usize,
     said: BTreeMap<String, String>,
@@ -40,7 +40,7 @@ impl Live {
 
     fn draw(&mut self, term: &Term, view: &FlowView) {
         let (height, width) = term.size();
-        // The last line stays free, or the page would move up.
+        // The last line stays empty, since a full screen scrolls.
         let room = usize::from(height).saturating_sub(2).max(1);
         let text = tree(&self.plan, view, usize::from(width.max(20)) - 1);
         let mut lines: Vec<&str> = text.lines().collect();
@@ -49,7 +49,7 @@ impl Live {
             lines.truncate(room - 1);
             lines.push(&more);
         }
-        // A terminal that does not take it is gone, and the flow goes on.
+        // Write errors are ignored, since the flow continues without its terminal.
         term.clear_last_lines(self.drawn).ok();
         self.drawn = lines.len();
         term.write_line(&lines.join("\n")).ok();
@@ -67,7 +67,7 @@ impl Live {
     }
 }
 
-/// A flow as a tree of its jobs, each with a sign for its status.
+/// Returns a flow as a tree of its jobs, each with a sign for its status.
 pub(super) fn tree(plan: &Plan, view: &FlowView, width: usize) -> String {
     let name = |number: usize| plan.jobs[number].name.to_string();
     let status = |number: usize| JobState {
@@ -83,7 +83,7 @@ pub(super) fn tree(plan: &Plan, view: &FlowView, width: usize) -> String {
     }
 }
 
-/// The status that a drawing knows.
+/// Returns the status for the drawing.
 fn shown(status: &str) -> &str {
     match status {
         "stopped" => "error",
@@ -91,7 +91,7 @@ fn shown(status: &str) -> &str {
     }
 }
 
-/// The state of a job in words.
+/// Returns the state of a job in words.
 fn state(job: &JobView) -> String {
     let ended = |status: &str| {
         job.items

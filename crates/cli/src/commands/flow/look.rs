@@ -16,7 +16,7 @@ use crate::log_file::LogDirs;
 use crate::logs::{self, Which};
 use crate::out::{Column, Table, note};
 
-/// List flows, the one that was submitted last first
+/// List flows, the last submitted first
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
@@ -71,12 +71,12 @@ impl List {
     }
 }
 
-/// Show how a flow stands: a tree of its jobs, and what failed
+/// Show the state of a flow: a tree of its jobs, and the errors
 #[derive(Debug, clap::Args)]
 pub(crate) struct Status {
-    /// The flow's number
+    /// Number of the flow
     id: FlowId,
-    /// Go on until it has ended; the exit code says how
+    /// Wait until the flow has ended; the exit code is its outcome
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -106,10 +106,10 @@ impl Status {
     }
 }
 
-/// The columns of a tree that is printed.
+/// Columns of a printed tree.
 const WIDTH: usize = 100;
 
-/// Prints questions that are open, and errors.
+/// Prints open approvals, and errors.
 fn tell(view: &FlowView, context: &mut Context) -> Result<(), CommandError> {
     for job in &view.jobs {
         if let Some(question) = &job.question {
@@ -130,7 +130,7 @@ fn tell(view: &FlowView, context: &mut Context) -> Result<(), CommandError> {
 /// Print what the jobs of a flow wrote to stdout and stderr
 #[derive(Debug, clap::Args)]
 pub(crate) struct Logs {
-    /// The flow's number
+    /// Number of the flow
     id: FlowId,
     /// Only this job [default: all]
     job: Option<String>,

@@ -67,14 +67,14 @@ impl From<FlowFaults> for CommandError {
     }
 }
 
-/// The graph of a plan, its jobs called by their names.
+/// Returns the graph of a plan, with the names of its jobs.
 fn named(plan: &Plan) -> Result<Dag<String>, CommandError> {
     let name = |number: usize| plan.jobs[number].name.to_string();
     let dag = Dag::new(plan, name, |_| JobState::default());
     dag.map_err(|cycle: Cycle| CommandError::usage(cycle))
 }
 
-/// The types of the scripts of a plan and of its nested flows, each with a job that has it.
+/// Returns the types of the scripts of a plan and of its nested flows, each with one of its jobs.
 fn types(plan: &Plan) -> BTreeMap<&str, &str> {
     use meshwork::model::flow::Work;
     let mut types = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Where flows are: the context, and who acts there.
+//! Context of flow commands, and the actor.
 
 use meshwork::Client;
 use meshwork::context::Identity;
@@ -11,7 +11,7 @@ use crate::error::CommandError;
 use crate::identity::ContextArgs;
 use crate::input::InputArg;
 
-/// The flows of a context, for an actor who may do what he is about to do.
+/// Flows of a context, for an actor with the required permissions.
 pub(super) struct Place {
     pub(super) me: Identity,
     pub(super) client: Client,
@@ -31,7 +31,7 @@ impl Place {
         Ok(Self { me, client, flows })
     }
 
-    /// The same, for who runs jobs too.
+    /// Same as [`Self::open`], for an actor who runs jobs too.
     pub(super) async fn to_run(
         args: &ContextArgs,
         context: &Context,
@@ -47,16 +47,16 @@ impl Place {
 /// Inputs of a flow.
 #[derive(Debug, clap::Args)]
 pub(super) struct InputArgs {
-    /// An input of the flow; may be said again
+    /// Input of the flow; may be given several times
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = super::check::given)]
     set: Vec<(String, String)>,
-    /// All inputs as a JSON object: the text, the content of a file, or - for stdin
+    /// All inputs as a JSON object: literal JSON, @FILE for the content of a file, or - for stdin
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input: Option<InputArg>,
 }
 
 impl InputArgs {
-    /// Puts the inputs into the plan of a file.
+    /// Sets the inputs in the plan of a file.
     pub(super) fn fill(self, plan: &mut Plan, file: &Path) -> Result<(), CommandError> {
         let mut given = Vec::new();
         if let Some(input) = self.input {

@@ -16,31 +16,32 @@ use crate::identity::ContextArgs;
 use crate::interrupt::Interrupt;
 use crate::out::note;
 
-/// Run a flow that has ended again from some of its jobs, and show how it goes
+/// Run an ended flow again from some of its jobs, and show the progress
 ///
-/// The jobs and all that depend on them start anew with all their attempts, and so do jobs that were stopped or skipped; all
-/// others keep their results. Of a `foreach` the items run that did not finish. A job that was undone by its compensation cannot stay undone: start at it or before it.
+/// These jobs and all that depend on them start again with all their attempts, and so do cancelled and skipped jobs;
+/// other results are kept. Of a `foreach`, the items that did not finish run. To retry a flow with a compensated job,
+/// start at that job or before.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Retry {
-    /// The flow's number
+    /// Number of the flow
     id: FlowId,
-    /// The jobs to start at, as `fetch,parse`; `parse[3]` is one item of a `foreach`
+    /// Jobs to start at, as `fetch,parse`; `parse[3]` is one item of a `foreach`
     #[arg(long, required = true, value_delimiter = ',', value_name = "JOB,…")]
     from: Vec<Start>,
-    /// Expand each `foreach` that is named anew, instead of running the items that did not finish
+    /// Expand each named `foreach` again, instead of running the items that did not finish
     #[arg(long)]
     all: bool,
-    /// Stop the flow first if it has not ended; nothing is undone
+    /// Cancel the flow first if it has not ended; no compensation runs
     #[arg(long)]
     force: bool,
-    /// Print that it starts, and leave it to the workers of the context
+    /// Start the retry and return; the workers of the context run it
     #[arg(long)]
     detach: bool,
     #[command(flatten)]
     place: ContextArgs,
 }
 
-/// A job, or an item of it.
+/// A job, or one of its items.
 #[derive(Debug, Clone)]
 struct Start {
     job: String,

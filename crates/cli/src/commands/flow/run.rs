@@ -23,19 +23,19 @@ use crate::identity::ContextArgs;
 use crate::interrupt::Interrupt;
 use crate::out::note;
 
-/// Submit a flow and show how it goes, until it has ended
+/// Submit a flow and show its progress, until it has ended
 ///
-/// Works in this process too, where no worker listens for a type of its scripts. What is killed, any worker of the context goes
-/// on with. Draws a tree on a terminal, elsewhere a line for each change; prints the outputs, or with --json one object with
-/// outputs and results. Exits with 0 if the flow finished, 1 if not. Ctrl-C asks whether the flow is left to others or
-/// cancelled; without a terminal it is left to others.
+/// Runs scripts in this process too, for types without a worker. If the process is killed, workers of the context
+/// continue the flow. Draws a tree on a terminal, else prints a line for each change; then prints the outputs, or with
+/// --json one object with outputs and results. Exits with 0 if the flow finished, else with 1. Ctrl-C on a terminal
+/// offers to detach or to cancel; without a terminal it detaches.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
     /// The file: YAML, or TOML if its name ends with .toml
     file: PathBuf,
     #[command(flatten)]
     inputs: InputArgs,
-    /// How many jobs run at once in this process [default: the number of processors]
+    /// Greatest number of concurrent jobs in this process [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     concurrency: Option<u16>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ impl Run {
     }
 }
 
-/// Shows how a flow goes until it has ended, and works in this process where no worker listens for a type of its scripts.
+/// Shows the progress of a flow until it has ended, and runs scripts of types without a worker in this process.
 pub(super) async fn follow(
     place: &Place,
     (id, plan): (FlowId, &Plan),
@@ -106,7 +106,7 @@ pub(super) async fn follow(
     print(&ended?, context)
 }
 
-/// Workers in this process for those types of scripts that nobody else runs.
+/// Starts workers in this process for the types of scripts without another worker.
 async fn workers(
     client: &Client,
     plan: &Plan,
@@ -118,7 +118,7 @@ async fn workers(
             wanted.insert((&run.script_type, run.group.as_deref()));
         }
     }
-    // One that was killed still seems to listen.
+    // A killed worker counts as listening until its lease expires.
     client.reclaim_dead().await?;
     let mut workers = Vec::new();
     for (name, group) in wanted {
@@ -151,7 +151,7 @@ async fn workers(
     Ok(workers)
 }
 
-/// Prints what came of a flow, and says it as an exit code.
+/// Prints the outcome of a flow, and returns its exit code.
 pub(super) fn print(view: &FlowView, context: &mut Context) -> Result<Exit, CommandError> {
     let exit = match view.is_finished() {
         true => Exit::DONE,

@@ -5,15 +5,15 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Open a gate of a context, for good: jobs that wait for it may run
+/// Open a gate of a context for good: jobs that wait for the gate may run
 ///
-/// A gate is any word in `prerequisites` of a job that is no key. Needs --context.
+/// A gate is a word in `prerequisites` of a job that is not a key. Requires --context.
 ///
 ///   meshwork job approve budget --context 7
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Approve {
-    /// The gate's name
+    /// Name of the gate
     #[arg(value_name = "GATE")]
     gate: String,
 }

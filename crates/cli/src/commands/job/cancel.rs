@@ -17,24 +17,23 @@ use crate::value;
 
 /// Cancel jobs that wait or run; they end in error
 ///
-/// Of a job that runs, its worker is told; it lets the script put things in order, kills it after a grace
-/// period, and then the job has ended. A worker that is gone is found out when its lease ends. With --all, or
-/// with options that choose, all jobs that are there now and fit are stopped; those that run are told, and not
-/// waited for.
+/// The worker of a running job lets the script clean up, kills it after --cancel-grace, and ends the job. A dead worker
+/// is detected when its lease expires. With --all or filter options, cancels all matching jobs that exist now, without
+/// waiting for the running ones.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cancel {
     #[command(flatten)]
     pub(super) chosen: Chosen,
-    /// End them at once, whatever their workers say; a script goes on until its worker learns of it
+    /// End the jobs at once, without their workers; a script runs on until its worker notices
     #[arg(long)]
     force: bool,
-    /// Stop their children too: the jobs that they submitted with submit(), on all levels
+    /// Cancel their children too: the jobs that they submitted with submit(), on all levels
     #[arg(long, requires = "ids")]
     children: bool,
-    /// Do not wait until they have ended
+    /// Do not wait until the jobs have ended
     #[arg(long)]
     no_wait: bool,
-    /// Longest wait until all of them have ended
+    /// Longest wait until all jobs have ended
     #[arg(long, value_name = "TIME", default_value = "60", value_parser = value::wait,
           allow_hyphen_values = true, conflicts_with = "no_wait")]
     timeout: Duration,
@@ -46,27 +45,27 @@ impl Cancel {
             return self.many(context).await;
         }
         let client = context.client().await?;
-        // First all are told, so that all their workers stop at the same time.
-        let mut told = Vec::with_capacity(self.chosen.ids.len());
+        // Requests to all jobs first, so that their workers cancel them at the same time.
+        let mut requests = Vec::with_capacity(self.chosen.ids.len());
         for id in &self.chosen.ids {
-            told.push(self.stop(&client, id).await);
+            requests.push(self.stop(&client, id).await);
         }
         let (mut running, mut exit) = (Vec::new(), Exit::DONE);
         if self.children {
-            // A job that is told to stop submits no more.
+            // A cancelled job submits no more children.
             for (id, _) in self
                 .chosen
                 .ids
                 .iter()
-                .zip(&told)
-                .filter(|(_, told)| told.is_ok())
+                .zip(&requests)
+                .filter(|(_, request)| request.is_ok())
             {
                 running.extend(self.children(&client, id, &mut context.out).await?);
             }
         }
         let until = Instant::now() + self.timeout;
         let running = running.into_iter().map(|id| (id, Ok(Cancelled::Stopping)));
-        for (id, mut stopped) in self.chosen.ids.iter().cloned().zip(told).chain(running) {
+        for (id, mut stopped) in self.chosen.ids.iter().cloned().zip(requests).chain(running) {
             if matches!(stopped, Ok(Cancelled::Stopping)) && !self.no_wait {
                 let left = until.saturating_duration_since(Instant::now());
                 stopped = client
@@ -85,8 +84,8 @@ impl Cancel {
         Ok(exit)
     }
 
-    /// Stops the descendants of a job and tells of each. Returns those that are to be waited for: they run, so there
-    /// are no more of them than the workers have slots.
+    /// Cancels the descendants of a job and prints the result for each. Returns the running ones, at most as many as
+    /// the workers have slots.
     async fn children(
         &self,
         client: &Client,
@@ -94,23 +93,23 @@ impl Cancel {
         out: &mut Out,
     ) -> Result<Vec<JobId>, CommandError> {
         let (mut running, mut failed) = (Vec::new(), None);
-        let told = |job: &Job, became| match became {
+        let report = |job: &Job, became| match became {
             Cancelled::Stopping if !self.no_wait => running.push(job.job_id()),
-            // Somebody has deleted it meanwhile.
+            // Deleted meanwhile.
             Cancelled::Missing => {}
             became => {
                 let said = tell(out, &job.id, Ok(Change::Done(word(became))));
                 failed = failed.take().or(said.err());
             }
         };
-        match client.stop_children(id, self.force, told).await {
-            // Of a job that is not there, none are known.
+        match client.stop_children(id, self.force, report).await {
+            // A deleted job has no known children.
             Ok(_) | Err(MeshworkError::NoJob { .. }) => failed.map_or(Ok(running), Err),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// All that are chosen. What comes from now on is not.
+    /// Cancels all matching jobs. Jobs created after the start are not included.
     async fn many(&self, context: &mut Context) -> Result<Exit, CommandError> {
         let verb = Verb {
             source: Source::Jobs,
@@ -134,7 +133,7 @@ impl Cancel {
         }
     }
 
-    /// The whole time, not what was left of it for this one.
+    /// Replaces the remaining time of this job by the whole wait.
     fn late(&self, mut error: MeshworkError) -> MeshworkError {
         if let MeshworkError::NotStopped { waited, .. } = &mut error {
             *waited = self.timeout;

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Forget jobs that do not run, with their results; one that waits will not run
+/// Delete jobs that do not run, with their results; waiting jobs will not run
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]

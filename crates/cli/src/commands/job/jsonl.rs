@@ -1,4 +1,4 @@
-//! `meshwork job submit --jsonl`: many jobs, a line of JSON each, checked as a whole and submitted in batches.
+//! `meshwork job enqueue --jsonl`: many jobs, a line of JSON each, checked as a whole and enqueued in batches.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -12,35 +12,35 @@ use meshwork::{Client, Enqueued, JobRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::asked::{Asked, Given, after};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::job_args::{JobArgs, TargetArgs, after};
 use crate::out::note;
 use crate::routing::Routing;
 use crate::script::Script;
-use crate::wishes::Wishes;
-use crate::{hands, value};
+use crate::timing_args::TimingArgs;
+use crate::{ephemeral_worker, value};
 
-/// Jobs in one call at most, as many as the broker takes.
+/// Greatest number of jobs in one call; the limit of the broker.
 const BATCH: usize = 1000;
-/// Bytes of scripts and inputs in one batch, unless a single job has more: they are in memory at once.
+/// Bytes of scripts and inputs in one batch, unless a single job has more: a bound on memory.
 const BATCH_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes of a line at most: the largest input with every byte escaped, and the rest.
+/// Greatest number of bytes of a line: the largest input with every byte escaped, and the rest.
 const MAX_LINE: u64 = 128 * 1024 * 1024;
-/// Bytes read from stdin at most: they are kept in memory, since they are read twice.
+/// Greatest number of bytes of stdin, which are kept in memory since they are read twice.
 const MAX_STDIN: u64 = 1024 * 1024 * 1024;
 
-/// What holds for every line that does not say otherwise.
+/// Defaults for lines.
 pub(crate) struct All {
     pub(crate) script: Option<Script>,
-    pub(crate) asked: Asked,
-    pub(crate) wishes: Wishes,
-    pub(crate) given: Given,
+    pub(crate) job_args: JobArgs,
+    pub(crate) timing: TimingArgs,
+    pub(crate) given: TargetArgs,
     pub(crate) routing: Routing,
 }
 
-/// Why lines are no jobs; nothing was submitted.
+/// Errors of lines; nothing was enqueued.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JsonlError {
     #[error("cannot read {place}: {source}")]
@@ -72,7 +72,7 @@ impl From<JsonlError> for CommandError {
     }
 }
 
-/// A line.
+/// One line.
 #[derive(Debug, Deserialize)]
 struct Line {
     script: Option<String>,
@@ -90,7 +90,7 @@ struct Line {
     env: Option<BTreeMap<String, String>>,
     timeout: Option<u64>,
     retries: Option<u32>,
-    /// Seconds.
+    /// In seconds.
     backoff: Option<f64>,
     start_timeout: Option<serde_json::Value>,
     #[serde(default)]
@@ -104,10 +104,10 @@ struct Line {
     context: Option<String>,
     log_path: Option<String>,
     #[serde(flatten)]
-    wishes: BTreeMap<String, serde_json::Value>,
+    timing: BTreeMap<String, serde_json::Value>,
 }
 
-/// What became of a line.
+/// Result of a line.
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
     line: usize,
@@ -119,7 +119,7 @@ struct Answer<'a> {
     error: Option<String>,
 }
 
-/// Submits the jobs of a file, `-` being stdin.
+/// Enqueues the jobs of a file, `-` being stdin.
 pub(super) async fn submit(
     context: &mut Context,
     path: &Path,
@@ -137,7 +137,7 @@ pub(super) async fn submit(
     })?;
     let client = context.client().await?;
     for route in &routes {
-        hands::check_known(&client, route).await?;
+        ephemeral_worker::check_known(&client, route).await?;
     }
     let mut sender = Sender {
         client,
@@ -167,7 +167,7 @@ pub(super) async fn submit(
     Ok(sender.exit)
 }
 
-/// Sends jobs in batches, and tells of each what became of it.
+/// Sends jobs in batches, and prints the result of each.
 struct Sender {
     client: Client,
     batch: Vec<(usize, NewJob)>,
@@ -243,7 +243,7 @@ fn word(answer: &Enqueued) -> &'static str {
     }
 }
 
-/// A file, or what came from stdin.
+/// A file, or the bytes of stdin.
 struct Source {
     place: String,
     stdin: Option<Vec<u8>>,
@@ -286,7 +286,7 @@ impl Source {
         JsonlError::Read { place, source }
     }
 
-    /// The next line, none at the end. One that is too long comes cut, and is no JSON then.
+    /// Returns the next line, none at the end. A line over the limit is cut, and is invalid JSON then.
     fn next(&self, lines: &mut dyn BufRead) -> Result<Option<Vec<u8>>, JsonlError> {
         let mut text = Vec::new();
         let read = lines.take(MAX_LINE).read_until(b'\n', &mut text);
@@ -294,7 +294,7 @@ impl Source {
         Ok((size > 0).then_some(text))
     }
 
-    /// All lines with something in them, with their numbers.
+    /// Calls a function for each line that is not empty, with its number.
     fn each(
         &self,
         mut look: impl FnMut(usize, &[u8]) -> Result<(), JsonlError>,
@@ -317,7 +317,7 @@ impl Source {
 }
 
 impl All {
-    /// The job of a line, checked.
+    /// Parses and checks the job of a line.
     fn job(&self, text: &[u8]) -> Result<NewJob, String> {
         let line: Line = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let request = self.request(line)?;
@@ -325,11 +325,11 @@ impl All {
     }
 
     fn request(&self, line: Line) -> Result<JobRequest, String> {
-        let wishes = wishes(&line.wishes)?;
+        let timing = timing(&line.timing)?;
         let script = self.script(&line)?;
-        let mut request = self.wishes.add_to(self.asked.request(&script));
-        request = wishes.add_to(request);
-        // It reads no file: an input for all is refused.
+        let mut request = self.timing.add_to(self.job_args.request(&script));
+        request = timing.add_to(request);
+        // Reads no file: `--input` with `--jsonl` is refused.
         let given = self.given.clone().add_to(request, Path::new(""));
         request = given.map_err(|error| error.to_string())?;
         request = places(request, &line)?;
@@ -340,7 +340,7 @@ impl All {
             request = request.input(input);
         }
         if let Some(env) = line.env {
-            let here = self.asked.env.iter().cloned();
+            let here = self.job_args.env.iter().cloned();
             request = request.env(here.chain(env).collect());
         }
         if let Some(seconds) = line.timeout {
@@ -381,14 +381,14 @@ impl All {
         Ok(self.routing.bind(request, topic.as_ref()))
     }
 
-    /// What the line runs, or what all run.
+    /// Returns the script of the line, or the default.
     fn script(&self, line: &Line) -> Result<Script, String> {
         let all = self.script.as_ref();
         let script_type: Option<ScriptType> = match &line.script_type {
             Some(name) => Some(parse(name)?),
             None => all
                 .map(|script| script.script_type.clone())
-                .or_else(|| self.asked.script_type.clone()),
+                .or_else(|| self.job_args.script_type.clone()),
         };
         let text = match (&line.script, &line.payload) {
             (Some(_), Some(_)) => return Err("it has a script and a payload: give one".to_owned()),
@@ -403,7 +403,7 @@ impl All {
     }
 }
 
-/// Where it goes.
+/// Sets the queue of a job.
 fn places(mut request: JobRequest, line: &Line) -> Result<JobRequest, String> {
     if let Some(group) = &line.group {
         request = request.group(parse(group)?);
@@ -426,8 +426,8 @@ fn places(mut request: JobRequest, line: &Line) -> Result<JobRequest, String> {
     Ok(request)
 }
 
-/// Time, key and unique name, read as if they stood on the command line.
-fn wishes(given: &BTreeMap<String, serde_json::Value>) -> Result<Wishes, String> {
+/// Reads the options for time, key and unique name, in the syntax of the command line.
+fn timing(given: &BTreeMap<String, serde_json::Value>) -> Result<TimingArgs, String> {
     const NAMES: [&str; 10] = [
         "at",
         "delay",
@@ -450,7 +450,7 @@ fn wishes(given: &BTreeMap<String, serde_json::Value>) -> Result<Wishes, String>
             words.push(format!("--{}={text}", name.replace('_', "-")));
         }
     }
-    Wishes::read(&words)
+    TimingArgs::read(&words)
 }
 
 /// A value as it stands on the command line.

@@ -14,19 +14,19 @@ use crate::value;
 
 /// List jobs, the newest first
 ///
-/// It goes through all jobs, with no more of them in memory than it prints.
+/// Scans all jobs; memory is needed for the printed ones only.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
     select: Select,
-    /// Only the children of this job: those that it submitted with submit()
+    /// Only the children of this job, which it submitted with submit()
     #[arg(long, value_name = "ID", value_parser = value::job_id, help_heading = "Which")]
     parent: Option<JobId>,
-    /// At most so many
+    /// Greatest number of rows, 1 to 100000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
-    /// Go on after a list that was cut, which names this word on stderr
+    /// Continue after a list that was cut; the earlier command printed this word on stderr
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<Cursor>,
 }

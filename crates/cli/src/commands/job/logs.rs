@@ -9,22 +9,22 @@ use crate::log_file::LogDirs;
 use crate::logs::{self, Which};
 use crate::{follow, value};
 
-/// Print what a job wrote to stdout and stderr in its last run: the last 64 KiB of each
+/// Print the output of a job's last run: the last 64 KiB of stdout and of stderr
 ///
-/// With --follow, line by line from the first that is kept until the job has ended, what it wrote to stdout
-/// to stdout and the rest to stderr; the exit code says how the job ended.
+/// With --follow, prints all stored lines and then new ones until the job has ended: stdout on stdout, the rest on
+/// stderr. The exit code is the outcome of the job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Logs {
     /// The job's id
     #[arg(value_parser = value::job_id)]
     pub(super) id: JobId,
-    /// Go on with what it writes, until it has ended
+    /// Print new lines until the job has ended
     #[arg(short, long)]
     follow: bool,
-    /// Only what it wrote to stdout
+    /// Only stdout
     #[arg(long, conflicts_with = "stderr")]
     stdout: bool,
-    /// Only what it wrote to stderr
+    /// Only stderr
     #[arg(long)]
     stderr: bool,
     #[command(flatten)]

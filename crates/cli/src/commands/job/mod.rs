@@ -25,7 +25,7 @@ pub(crate) use logs::Logs;
 
 /// Enqueue jobs, look at them and change them
 ///
-/// With --context ID, the jobs of a context: 12:2001 is job 2001 of caller 12, and 2001 one of yours.
+/// With --context ID, commands use the jobs of a context: 12:2001 is job 2001 of caller 12, and 2001 is one of yours.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Jobs {
     #[command(subcommand)]
@@ -49,7 +49,7 @@ impl Jobs {
         let ids: Vec<_> = self.command.ids().iter().map(ToString::to_string).collect();
         context.enter(scope, needs).await?;
         let ended = self.command.run(context).await;
-        // Some of them may be changed where others failed.
+        // Some jobs may have changed before an error.
         if let Some(what) = what {
             context.noted(what, &ids.join(" ")).await?;
         }
@@ -76,10 +76,11 @@ enum JobCommand {
 }
 
 impl JobCommand {
-    /// The permission that the command needs in a context, and its words in the audit trail, if it does not note them itself.
+    /// Returns the required permission in a context, and the words for the audit trail, unless the command writes its
+    /// own entry.
     fn needs(&self) -> ((Object, Operation), Option<&'static str>) {
         match self {
-            // It notes the job, whose number is not known before.
+            // Writes its own entry, which needs the number of the new job.
             Self::Enqueue(_) => ((Object::Job, Operation::Create), None),
             Self::Wait(_) | Self::Show(_) | Self::Result(_) | Self::Logs(_) | Self::List(_) => {
                 ((Object::Job, Operation::Read), None)
@@ -92,7 +93,7 @@ impl JobCommand {
         }
     }
 
-    /// The ids of jobs that it was given.
+    /// Returns the ids of jobs among the arguments.
     fn ids(&mut self) -> Vec<&mut JobId> {
         match self {
             Self::Wait(wait) => vec![&mut wait.id],

@@ -11,13 +11,13 @@ use crate::exit::Exit;
 use crate::record::status_of;
 use crate::{single, value};
 
-/// Print the result of a job that has ended; the exit code says how it did
+/// Print the result of an ended job; the exit code is its outcome
 #[derive(Debug, clap::Args)]
 pub(crate) struct ResultOf {
     /// The job's id
     #[arg(value_parser = value::job_id)]
     pub(super) id: JobId,
-    /// Wait until it has ended, for so long at most [default: 7 days]
+    /// Wait until the job has ended, for at most this time [default: 7 days]
     #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
           default_missing_value = value::LONGEST_WAIT)]
     wait: Option<Duration>,

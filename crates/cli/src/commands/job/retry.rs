@@ -10,9 +10,9 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Run jobs again that have ended, well or not
+/// Run ended jobs again, failed or done
 ///
-/// With --all, or with options that choose, only jobs that failed; those that are done with --status done.
+/// With --all or filter options, retries failed jobs only; for done ones add --status done.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Retry {
     #[command(flatten)]

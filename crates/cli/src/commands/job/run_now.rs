@@ -9,10 +9,10 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
 
-/// Run jobs at once that wait for their time, or for their next run after a failure
+/// Run jobs at once that are delayed, or wait for a retry
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunNow {
-    /// The jobs' ids
+    /// Ids of the jobs
     #[arg(required = true, value_name = "ID", value_parser = value::job_id)]
     pub(super) ids: Vec<JobId>,
 }

@@ -16,9 +16,9 @@ use crate::out::{Out, OutError, printable};
 use crate::record::{self, Record};
 use crate::value;
 
-/// Show a job: its state, times and attempts, why it waits, its script, input and result
+/// Show a job: its state, times, attempts, reason of waiting, script, input and result
 ///
-/// Of script, input and result the first 4 KiB; with --json all of them.
+/// Prints the first 4 KiB of script, input and result each; --json prints them in full.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
     /// The job's id
@@ -26,10 +26,10 @@ pub(crate) struct Show {
     pub(super) id: JobId,
 }
 
-/// Bytes of a script, an input or a result that people are shown: a screen or two.
+/// Longest printed part of a script, an input or a result, in bytes: a screen or two.
 const MAX_SECTION: usize = 4096;
 
-/// A job, and what only its status tells.
+/// A job, with fields that only `job show` prints.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
@@ -37,7 +37,7 @@ struct Line<'a> {
     script: String,
     input: Option<String>,
     depends_on: &'a [String],
-    /// Names of the results of some of them, with their jobs.
+    /// Names for results of prerequisites, with their ids.
     input_names: &'a BTreeMap<String, String>,
     on_failure: Option<&'a str>,
     waits_for: &'a [Awaited],
@@ -50,11 +50,11 @@ struct Line<'a> {
     lock: Option<&'a str>,
 }
 
-/// A job that another one waits for.
+/// A prerequisite.
 #[derive(Debug, Serialize)]
 struct Awaited {
     id: String,
-    /// None if it is gone.
+    /// None if the job does not exist.
     status: Option<&'static str>,
 }
 
@@ -114,12 +114,12 @@ impl Show {
     }
 }
 
-/// Bytes as text, without secrets of the job's environment.
+/// Returns bytes as text, with secrets of the job's environment masked.
 fn shown(job: &Job, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&job.env_vars.secrets().mask_bytes(bytes)).into_owned()
 }
 
-/// The beginning of a text below its name, where there is one.
+/// Prints the first part of a text with a heading, if it is not empty.
 fn section(name: &str, text: &str, out: &mut Out) -> Result<(), OutError> {
     let text = text.trim_end();
     if text.is_empty() {
@@ -133,13 +133,13 @@ fn section(name: &str, text: &str, out: &mut Out) -> Result<(), OutError> {
     }
 }
 
-/// As the callback of which batch it waits, and for what.
+/// Returns the batch of a callback, and its event.
 fn waits_for_batch(job: &Job) -> Option<(&str, &str)> {
     let waits = job.status() == Some(Status::WaitingForPrerequisites);
     job.callback.as_deref().filter(|_| waits)?.split_once(' ')
 }
 
-/// What holds a job back, for people.
+/// Describes a reason of waiting for people.
 fn words(reason: &Waits) -> String {
     match reason {
         Waits::Paused => "its queue is paused".to_owned(),
@@ -154,7 +154,7 @@ fn words(reason: &Waits) -> String {
     }
 }
 
-/// What a waiting job waits for: those of its prerequisites that have not ended.
+/// Returns the prerequisites that have not ended.
 async fn waits_for(client: &Client, job: &Job) -> Result<Vec<Awaited>, CommandError> {
     if job.status() != Some(Status::WaitingForPrerequisites) {
         return Ok(Vec::new());

@@ -8,28 +8,28 @@ use meshwork::model::name::{BatchId, JobId};
 use serde::Serialize;
 
 use super::jsonl;
-use crate::asked::{Asked, Given};
 use crate::context::Context;
+use crate::ephemeral_worker;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::hands;
+use crate::job_args::{JobArgs, TargetArgs};
 use crate::out::note;
 use crate::routing::Routing;
 use crate::scope::Scope;
 use crate::script::Script;
-use crate::wishes::Wishes;
+use crate::timing_args::TimingArgs;
 use crate::{single, value};
 
 /// Enqueue a job and print its id, or many at once
 ///
-/// With --jsonl, each line of a file is a job, an object of JSON: script or payload (any JSON, for a handler),
+/// With --jsonl, each line of a file is a job as a JSON object. Fields: script or payload (any JSON, for a handler),
 /// and type, id, group, route, topic, instance, priority, input, env, timeout, retries, backoff, depends_on,
-/// prerequisite_timeout, exclusive, caller, context, key, at, delay, unique, unique_for, unique_until, on_duplicate, debounce,
-/// throttle, start_timeout and tags (an array) as the options of these names. What a line does not say, the command line says for all. All lines are checked
-/// before the first job is stored; then each has a line in answer.
+/// prerequisite_timeout, exclusive, caller, context, key, at, delay, unique, unique_for, unique_until, on_duplicate,
+/// debounce, throttle, start_timeout and tags (an array), as the options of these names. Options of the command line
+/// are defaults for all lines. All lines are checked before the first job is stored; then a line is printed for each.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Submit {
-    /// The script's file; - is stdin
+    /// File of the script; - is stdin
     #[arg(required_unless_present = "jsonl")]
     script: Option<PathBuf>,
     /// Arguments of a program, after --
@@ -39,21 +39,21 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "input"])]
     jsonl: Option<PathBuf>,
     #[command(flatten)]
-    asked: Asked,
+    job_args: JobArgs,
     #[command(flatten)]
-    wishes: Wishes,
+    timing: TimingArgs,
     #[command(flatten)]
-    given: Given,
+    given: TargetArgs,
     #[command(flatten)]
     routing: Routing,
-    /// The open batch that it belongs to
+    /// Open batch of the job
     #[arg(long, value_name = "BATCH", help_heading = "The job")]
     batch: Option<BatchId>,
-    /// Wait until it has ended, for so long at most [default: 7 days], and print its result
+    /// Wait until the job has ended, for at most this time [default: 7 days], and print its result
     #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
           default_missing_value = value::LONGEST_WAIT, conflicts_with = "jsonl", help_heading = "The job")]
     wait: Option<Duration>,
-    /// The job's id, a new one otherwise
+    /// Id of the job [default: a new one]
     #[arg(long, value_parser = value::new_job_id, help_heading = "The job")]
     id: Option<JobId>,
 }
@@ -61,13 +61,13 @@ pub(crate) struct Submit {
 #[derive(Debug, Serialize)]
 struct Submitted<'a> {
     id: &'a str,
-    /// That the id is another job's, which has the unique name.
+    /// True if the id is that of an earlier job with the unique name.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     kept: bool,
 }
 
 impl Submit {
-    /// Takes its ids as those of a context, and refuses what contexts do not have.
+    /// Resolves ids within a context, and refuses options that contexts do not have.
     pub(super) fn enter(&mut self, scope: &Scope) -> Result<(), CommandError> {
         if self.jsonl.is_some() {
             return Err(CommandError::usage(
@@ -80,12 +80,12 @@ impl Submit {
         if let Some(id) = &mut self.id {
             *id = scope.job_id(id)?;
         }
-        self.asked.enter(scope);
+        self.job_args.enter(scope);
         Ok(())
     }
 
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let script_type = self.asked.script_type.clone();
+        let script_type = self.job_args.script_type.clone();
         let script = self.script.as_deref();
         let script = script
             .map(|path| Script::with_args(path, script_type, &self.args))
@@ -102,7 +102,7 @@ impl Submit {
             request = context.numbered(request).await?;
         }
         let job = request.clone().build().map_err(meshwork::Error::from)?;
-        hands::check_known(&client, &job.route).await?;
+        ephemeral_worker::check_known(&client, &job.route).await?;
         let id = client.submit(request).await?;
         context.noted("enqueue job", id.as_str()).await?;
         let kept = id != job.id;
@@ -122,19 +122,19 @@ impl Submit {
         Ok(Exit::DONE)
     }
 
-    /// What holds for all lines of a file.
+    /// Returns the defaults for all lines of a file.
     fn all(self, script: Option<Script>) -> jsonl::All {
         jsonl::All {
             script,
-            asked: self.asked,
-            wishes: self.wishes,
+            job_args: self.job_args,
+            timing: self.timing,
             given: self.given,
             routing: self.routing,
         }
     }
 
     async fn request(self, script: &Script) -> Result<JobRequest, CommandError> {
-        let request = self.wishes.add_to(self.asked.checked(script).await?);
+        let request = self.timing.add_to(self.job_args.checked(script).await?);
         let path = self.script.unwrap_or_default();
         let mut request = self.given.add_to(request, &path)?;
         if let Some(batch) = self.batch {

@@ -16,7 +16,7 @@ pub(crate) struct Wait {
     /// The job's id
     #[arg(value_parser = value::job_id)]
     pub(super) id: JobId,
-    /// How long to wait, in seconds; the job goes on after that [default: 7 days]
+    /// Longest wait, in seconds; the job continues after that [default: 7 days]
     #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
     timeout: Option<Duration>,
 }

@@ -16,7 +16,7 @@ use crate::out::{Column, Row, note};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct List {
-    /// At most so many
+    /// Greatest number of rows, 1 to 10000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
@@ -40,7 +40,7 @@ impl List {
     }
 }
 
-/// Prints messages: a line each.
+/// Prints messages, a line each.
 pub(super) fn print(context: &mut Context, views: &[MessageView]) -> Result<Exit, CommandError> {
     context.out.rows(views.iter().map(Listed))?;
     Ok(Exit::DONE)

@@ -13,10 +13,10 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Send messages to contexts, and read those that have come
+/// Send messages to contexts, and read received ones
 ///
-/// A message asks another context for jobs, or says something to its people. `meshwork supervisor` delivers messages; without
-/// a server, the command that sends or waits does it.
+/// A message contains jobs for another context, or text for its members. `meshwork supervisor` delivers messages; on a
+/// data directory, the command that sends or waits delivers them.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum MessageCommand {
     Send(Box<send::Send>),
@@ -36,12 +36,12 @@ impl MessageCommand {
     }
 }
 
-/// Reads `12:101` or `message:12:101`.
+/// Parses `12:101` or `message:12:101`.
 fn message_key(text: &str) -> Result<MessageKey, InvalidKey> {
     MessageKey::of_numbers(text.strip_prefix("message:").unwrap_or(text))
 }
 
-/// A coordinator, where no supervisor can be there: the data is in a directory, which needs no server.
+/// Returns a coordinator for a data directory, which has no supervisor.
 async fn without_supervisor(
     context: &Context,
     node: &Node,

@@ -8,15 +8,15 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
 
-/// Take the messages that have come off msg_in and print them, the first that came first
+/// Take received messages off msg_in and print them, in the order of their arrival
 ///
-/// Chat and mail count as processed then. The records stay, for `message list`.
+/// Chat and mail are processed by that. The records remain, for `message list`.
 ///
 ///   meshwork message read --context 8 --json
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Read {
-    /// At most so many
+    /// Greatest number of messages, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,

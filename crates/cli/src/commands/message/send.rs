@@ -18,7 +18,7 @@ use crate::value;
 
 /// Send a message and print its key
 ///
-/// With --job it asks for jobs, else it is a line of a conversation. It is signed with your key.
+/// With --job the message contains jobs, else a line of a conversation. Your key signs it.
 ///
 ///   meshwork message send 8 "Good morning"
 ///   meshwork message send 8 --job report.py --wait
@@ -27,44 +27,44 @@ use crate::value;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Send {
-    /// The context that it goes to
+    /// Context that receives the message
     #[arg(value_name = "TO")]
     to: ContextId,
-    /// What it says
+    /// Text of the message
     #[arg(value_name = "TEXT", default_value = "", hide_default_value = true)]
     text: String,
-    /// A script that is to be run there; may be said again
+    /// Script to run there; may be given several times
     #[arg(long = "job", value_name = "FILE")]
     jobs: Vec<PathBuf>,
-    /// What runs these scripts; told by their extensions otherwise
+    /// Type of these scripts [default: by extension]
     #[arg(long = "type", value_name = "TYPE", requires = "jobs")]
     script_type: Option<ScriptType>,
-    /// Each job waits until the one before has finished
+    /// Let each job wait until the one before has finished
     #[arg(long, requires = "jobs")]
     chain: bool,
-    /// How often a job that fails runs again
+    /// Retries of each job after a failure, 0 to 100
     #[arg(long, value_name = "N", default_value_t = 0, requires = "jobs",
           value_parser = clap::value_parser!(u8).range(0..=100))]
     retries: u8,
-    /// It is a letter, not a line of a conversation
+    /// Send a letter instead of a line of a conversation
     #[arg(long, conflicts_with = "jobs")]
     mail: bool,
-    /// How its text is to be read: html, text or md
+    /// Format of the text: html, text or md
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: MessageFormat,
-    /// Seconds until the target has stored it [default: 3600]
+    /// Longest time until the target has stored the message, in seconds [default: 3600]
     #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
     timeout: Option<Duration>,
-    /// Seconds until it is taken up [default: 7200]
+    /// Longest time until the target has acknowledged the message, in seconds [default: 7200]
     #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
     timeout_ack: Option<Duration>,
-    /// Seconds until it is processed [default: 86400]
+    /// Longest time until the message is processed, in seconds [default: 86400]
     #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
     timeout_result: Option<Duration>,
-    /// Do not sign it
+    /// Send the message without a signature
     #[arg(long)]
     unsigned: bool,
-    /// Wait until it is processed, and print the results
+    /// Wait until the message is processed, and print the results
     #[arg(long)]
     wait: bool,
     #[command(flatten)]

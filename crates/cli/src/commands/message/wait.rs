@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::identity::ContextArgs;
 use crate::value;
 
-/// Between two looks at a message.
+/// Interval of polls.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Wait until a message is processed, and print the results of its jobs
@@ -24,10 +24,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Wait {
-    /// The message, as CALLER:ID
+    /// Message, as CALLER:ID
     #[arg(value_name = "MESSAGE", value_parser = message_key)]
     message: MessageKey,
-    /// How long to wait at most, in seconds [default: until it ends; its own timeouts end it]
+    /// Longest wait, in seconds [default: until the message ends, at the latest by its own timeouts]
     #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
     timeout: Option<Duration>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ impl Wait {
     }
 }
 
-/// Waits until nothing more happens to a message. Where no supervisor can be there, its work is done meanwhile.
+/// Waits until a message is in a final state. On a data directory, delivers messages meanwhile.
 pub(super) async fn until_ended(
     handle: &ContextHandle,
     me: &Identity,
@@ -75,7 +75,7 @@ pub(super) async fn until_ended(
     }
 }
 
-/// Prints what came of a message: the results of its jobs, or why there are none.
+/// Prints the outcome of a message: the results of its jobs, or the error.
 pub(super) async fn print(
     context: &mut Context,
     handle: &ContextHandle,

@@ -7,30 +7,30 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Let our workers take from the old lists too, after the canonical queues
+/// Let Meshwork's workers take from the old lists too, after the canonical queues
 #[derive(Debug, clap::Args)]
 pub(crate) struct CanonicalFirst {
     #[command(flatten)]
     which: Which,
 }
 
-/// End it, if nothing is left of the old ways; else say what is
+/// End the migration if nothing remains on the old lists; else print the remains
 ///
-/// It looks at every old list, at every open job and at who waits on lists. Where only copies of jobs are
-/// left that stand on canonical queues too, nothing more is pushed to the old lists from then on; say it
-/// again when workers have come to these jobs. The exit code is 1 as long as it has not ended.
+/// Checks every old list, every open job, and the clients that wait on lists. If only copies of jobs remain that
+/// canonical queues list too, nothing more is pushed to the old lists from then on; run the command again after workers
+/// have taken these jobs. Exits with 1 until the migration has ended.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Finish {
     #[command(flatten)]
     which: Which,
-    /// In spite of clients that wait on lists: which lists they wait on cannot be seen
+    /// End it despite clients that wait on unknown lists
     #[arg(long)]
     ignore_listeners: bool,
 }
 
-/// Give it up: back to how it was before
+/// Abort the migration: return to the state before it
 ///
-/// Old workers and clients go on as ever. Jobs that stand on a canonical queue alone still need our workers.
+/// Old workers and clients continue as before. Jobs that only a canonical queue lists still need Meshwork's workers.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Abort {
     #[command(flatten)]

@@ -15,42 +15,42 @@ use crate::exit::Exit;
 use crate::out::{Column, Progress, Table, note};
 use crate::value;
 
-/// Take waiting, scheduled and dead jobs of Bananas over as jobs of ours, or give them back
+/// Import waiting, scheduled and dead jobs of Bananas as Meshwork's jobs, or export them back
 ///
-/// Clients, workers and schedulers of both may be at work: each job moves in one step, and is in one place at each
-/// moment. Say it again when it was interrupted. Who waits for a job in Bananas is told of its end. What a worker has in
-/// hand stays where it is, and what cannot be moved is told with its reason; the exit code is 1 then.
+/// Clients, workers and schedulers of both systems may run meanwhile: each job moves in one atomic step. If the command
+/// is interrupted, run it again. Clients of Bananas that wait for a job get its result. Running jobs stay where they
+/// are. Jobs that cannot be moved are printed with the reason; the exit code is 1 then.
 ///
-/// Jobs of a name go to the type of that name, if a worker of ours is there for it or --function names it, or become
-/// jobs of a script. Their route is their group.
+/// A job gets its name as its type, if a worker of Meshwork runs that type or --function names it; or --handler gives
+/// it a script. Its route becomes its group.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OfBananas {
     #[command(flatten)]
     side: Side,
-    /// The other way: give back what was taken over and has not ended
+    /// Export imported jobs that have not ended
     #[arg(long, conflicts_with_all = ["handlers", "functions", "job_timeout", "overdue"])]
     back: bool,
-    /// Jobs of this name become jobs of a script that ends in .py or .rhai; may be given several times
+    /// Script (.py or .rhai) for jobs of this name, as NAME=FILE; may be given several times
     #[arg(long = "handler", value_name = "NAME=FILE", value_parser = value::handler)]
     handlers: Vec<(String, PathBuf)>,
-    /// Jobs of this name are for a function in Rust, though no worker with it is there now; may be given several times
+    /// Import jobs of this name for a handler in Rust, although no worker with it runs now; may be given several times
     #[arg(long = "function", value_name = "NAME")]
     functions: Vec<ScriptType>,
-    /// Only those of these routes: gpu,default
+    /// Only jobs of these routes: gpu,default
     #[arg(long = "route", value_name = "KEYS", value_delimiter = ',')]
     routes: Vec<RoutingKey>,
-    /// At most so many
+    /// Greatest number of jobs
     #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// How long a run may take: 5m, 90s [default: 5m]
+    /// Timeout of the imported jobs: 5m, 90s [default: 5m]
     #[arg(long, value_name = "TIME", env = "JOB_TIMEOUT", value_parser = value::span)]
     job_timeout: Option<Duration>,
-    /// Also those whose time has come, or comes in ten seconds. Only while no scheduler of Bananas is there: it pushes
-    /// what it has read, whatever has become of it
+    /// Include jobs that are due within 10 seconds. Only safe while no scheduler of Bananas runs: it enqueues jobs that
+    /// it has read before, even if they were imported meanwhile
     #[arg(long)]
     overdue: bool,
-    /// Change nothing, and tell what would be moved
+    /// Change nothing, and print the jobs that would move
     #[arg(long)]
     dry_run: bool,
 }
@@ -64,9 +64,9 @@ struct Told<'a> {
     dead: usize,
     twice: usize,
     left: usize,
-    /// How many stayed for which reason.
+    /// Number of jobs that stayed, by reason.
     reasons: BTreeMap<&'a str, usize>,
-    /// Those that stayed, a bounded number.
+    /// Jobs that stayed, up to a limit.
     jobs: Vec<Job<'a>>,
 }
 
@@ -77,7 +77,7 @@ struct Job<'a> {
     reason: &'a str,
 }
 
-/// So many jobs that stayed are told in words; all that are known, in JSON.
+/// Greatest number of such jobs printed as text; JSON has all known ones.
 const MOST_SHOWN: usize = 20;
 
 impl OfBananas {

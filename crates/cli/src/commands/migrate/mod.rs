@@ -14,10 +14,11 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 
-/// Move a type from the old lists to the canonical queues, or jobs of Bananas, with all workers and clients going on
+/// Move a type from the old lists to the canonical queues, or jobs of Bananas, without downtime
 ///
-/// `start` pushes jobs to both, `canonical-first` lets our workers take from the old lists too, `finish`
-/// ends it when nothing is left of the old ways. `status` tells all that can be seen. `bananas` is apart from these.
+/// `start` pushes jobs to both, `canonical-first` lets Meshwork's workers take from the old lists too, `finish` ends
+/// the migration when the old lists are empty. `status` shows the progress. `bananas` is a separate command, for jobs
+/// of Bananas.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum MigrateCommand {
     Status(status::StatusOf),
@@ -41,30 +42,30 @@ impl MigrateCommand {
     }
 }
 
-/// The type that is to move.
+/// Type to migrate.
 #[derive(Debug, Clone, clap::Args)]
 struct Which {
-    /// The type of scripts that moves
+    /// Type of scripts to migrate
     #[arg(long = "type", value_name = "TYPE")]
     script_type: ScriptType,
 }
 
-/// What is printed as JSON after a step.
+/// Printed JSON after a step.
 #[derive(Debug, Serialize)]
 struct Told<'a> {
     #[serde(rename = "type")]
     script_type: &'a str,
-    /// `off` where there is no migration.
+    /// `off` without a migration.
     phase: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     list: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     age_s: Option<f64>,
-    /// What keeps it from ending.
+    /// Reasons for which the migration cannot end yet.
     left: &'a [String],
 }
 
-/// Says how the migration of a type stands now, and in words what that means.
+/// Prints the phase of a type's migration, with an explanation.
 fn tell(
     context: &mut Context,
     script_type: &ScriptType,

@@ -12,17 +12,17 @@ use crate::value;
 
 /// Push jobs of a type to its old list too, so that old workers take them as well
 ///
-/// A job that stands on both is run by one side only: the old list is its lock.
+/// A job on both lists runs once: taking it off the old list locks it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Start {
     #[command(flatten)]
     which: Which,
-    /// The old list: hero:job:actor_queue:TYPE, hero:job:ACTOR_ID or hero:work_queue:WORKER_ID; with
-    /// {worker_id} for the id, each job's own worker's [default: hero:job:actor_queue:TYPE]
+    /// Old list: hero:job:actor_queue:TYPE, hero:job:ACTOR_ID or hero:work_queue:WORKER_ID; {worker_id} stands for the
+    /// id of each job's worker [default: hero:job:actor_queue:TYPE]
     #[arg(long)]
     list: Option<String>,
-    /// How long a job may be in the hands of an old worker without a word of it, in seconds; at twice that
-    /// it is pushed again
+    /// Time without a report from an old worker after which its job counts as lost, in seconds, 0.1 to 86400; after
+    /// twice that time the job is requeued
     #[arg(long, value_name = "S", default_value = "30", value_parser = value::age,
           allow_hyphen_values = true)]
     age: Duration,

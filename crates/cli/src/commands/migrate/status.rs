@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table, note};
 
-/// Show how far types are, and what is left of the old ways
+/// Show the progress of migrations, and the remains on old lists
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusOf {
     /// Only this type
@@ -22,7 +22,7 @@ struct Shown<'a> {
     types: Vec<OfType<'a>>,
     unroutable: usize,
     watched: usize,
-    /// Null where the server does not let this user see them.
+    /// Null if the server denies access to the list of clients.
     listeners: Option<Vec<Listener<'a>>>,
 }
 
@@ -110,7 +110,7 @@ fn shown(survey: &Survey) -> Shown<'_> {
     }
 }
 
-/// A row for each old list of each type.
+/// Returns a row for each old list of each type.
 fn table(survey: &Survey) -> Table {
     let names = [
         "type",

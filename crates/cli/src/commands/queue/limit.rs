@@ -10,15 +10,15 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// What stands for all queues that have no limit of their own.
+/// Name for the default of all queues without a limit of their own.
 const DEFAULT: &str = "default";
 
-/// Show, set and remove limits: how many jobs wait, run and start, and how large they are
+/// Show, set and remove limits of waiting jobs, concurrent jobs, rates and sizes
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum LimitCommand {
-    /// Show all that is set, or what is set for one queue
+    /// Show all settings, or those of one queue
     Show {
-        /// As `queue list` shows it, or what follows `hero:q:work:type:` in it; or `default`
+        /// Name of the queue, as `queue list` shows it, or the part after `hero:q:work:type:`; or `default`
         queue: Option<String>,
     },
     Set(Box<Set>),
@@ -26,67 +26,67 @@ pub(crate) enum LimitCommand {
     Remove(Remove),
 }
 
-/// Set limits of a queue; those that are not named stay as they are
+/// Set limits of a queue; limits that are not named do not change
 ///
-/// All but the length hold for all priorities of the queue together. What runs already counts.
+/// All limits but the length apply to all priorities of the queue together. Running jobs count at once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Set {
     #[command(flatten)]
     queue: Queue,
-    /// How many jobs may wait in the list; 0 lets nothing in. `default` as the queue is for all lists that have
-    /// no limit of their own
+    /// Greatest number of waiting jobs in the list; 0 refuses all. The queue name `default` sets the limit of all lists
+    /// without their own
     #[arg(value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u64).range(..=MAX_QUEUE_LIMIT))]
     length: Option<u64>,
-    /// How many of its jobs run at once
+    /// Greatest number of concurrent jobs
     #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u64).range(1..=MAX_CONCURRENCY))]
     concurrency: Option<u64>,
-    /// How many of its jobs start in a time: 100/min, `10/s burst 20`, `window 100/1m`
+    /// Greatest rate of starts: 100/min, `10/s burst 20`, `window 100/1m`
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// How many jobs of one key run at once
+    /// Greatest number of concurrent jobs of one key
     #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u64).range(1..=MAX_CONCURRENCY))]
     key_concurrency: Option<u64>,
-    /// How many jobs of one key start in a time
+    /// Greatest rate of starts of one key
     #[arg(long, value_name = "RATE")]
     key_rate: Option<Rate>,
-    /// How many bytes the fields of one job may have
+    /// Greatest size of a job's fields, in bytes
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u64).range(1..=MAX_PAYLOAD))]
     payload: Option<u64>,
-    /// Keys take turns; `queue weight` gives one more turns than others
+    /// Serve keys in turn; `queue weight` gives a key a larger share
     #[arg(long)]
     fair: bool,
 }
 
-/// Remove limits of a queue: those that are named, or all
+/// Remove limits of a queue: the named ones, or all
 ///
-/// What was held back by one may start at once. A pause stays (`queue resume` ends it).
+/// Jobs that waited for a removed limit may start at once. A pause remains (`queue resume` ends it).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Remove {
     #[command(flatten)]
     queue: Queue,
-    /// That of how many jobs may wait in the list; the default holds for it then
+    /// Remove the limit of waiting jobs; the default applies then
     #[arg(long)]
     length: bool,
-    /// That of how many run at once
+    /// Remove the limit of concurrent jobs
     #[arg(long)]
     concurrency: bool,
-    /// That of how many start in a time
+    /// Remove the limit of the rate
     #[arg(long)]
     rate: bool,
-    /// That of how many of one key run at once
+    /// Remove the limit of concurrent jobs of one key
     #[arg(long)]
     key_concurrency: bool,
-    /// That of how many of one key start in a time
+    /// Remove the limit of the rate of one key
     #[arg(long)]
     key_rate: bool,
-    /// That of how large a job may be
+    /// Remove the limit of the size
     #[arg(long)]
     payload: bool,
-    /// That keys take turns
+    /// Remove the fair order of keys
     #[arg(long)]
     fair: bool,
 }
@@ -134,7 +134,7 @@ impl Remove {
             (self.fair, QueueSetting::Fair(false)),
         ];
         let all = !self.length && named.iter().all(|(is, _)| !is);
-        // The default is a length alone.
+        // The default is a length only.
         let settings = self.queue.name != DEFAULT;
         let gone = named
             .into_iter()
@@ -145,7 +145,7 @@ impl Remove {
     }
 }
 
-/// Changes what is named, and prints what is set then.
+/// Changes the settings, and prints the new ones.
 async fn change(
     context: &mut Context,
     queue: &Queue,
@@ -168,7 +168,7 @@ async fn change(
     print(context, &line(&set, list.as_deref()))
 }
 
-/// What is set for a list, or by default.
+/// Returns the printed form of the settings of a list, or of the default.
 fn line<'a>(set: &'a Settings, list: Option<&'a str>) -> Line<'a> {
     let Some(list) = list else {
         return Line::new(DEFAULT, set.limits.default, None);

@@ -1,4 +1,4 @@
-//! How a queue is set, as it is printed: one shape for all commands.
+//! Printed form of a queue's settings, the same for all commands.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
 
-/// A list and what is set for it. All but its limit holds for the whole queue, and is said of its list without
-/// a priority alone.
+/// A list and its settings. All but the limit apply to the whole queue, and are printed at its list of normal priority
+/// only.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
     pub(super) queue: &'a str,
@@ -21,7 +21,7 @@ pub(super) struct Line<'a> {
     pub(super) set: Set<'a>,
 }
 
-/// What is set besides how many may wait.
+/// Settings besides the greatest number of waiting jobs.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Set<'a> {
     paused: bool,
@@ -62,7 +62,7 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// For people.
+    /// Describes the settings for people.
     pub(super) fn words(&self) -> &str {
         &self.words
     }
@@ -96,7 +96,7 @@ pub(super) fn number(limit: Option<u64>) -> String {
     limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string())
 }
 
-/// Prints how one queue is set now.
+/// Prints the settings of one queue.
 pub(super) fn print(context: &mut Context, line: &Line<'_>) -> Result<Exit, CommandError> {
     if context.out.is_json() {
         context.out.json(line)?;

@@ -9,11 +9,11 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
 
-/// List the queues that hold jobs or have listeners
+/// List the queues that have jobs or workers
 ///
-/// The lists of the priorities high (…:prio:0) and low (…:prio:2) are shown where they hold something or
-/// have a limit of their own; old lists, which clients of earlier systems push to, are marked `legacy`. Set
-/// aside are jobs that wait for the turn of their key. What is set holds for all priorities of a queue.
+/// The lists of the priorities high (…:prio:0) and low (…:prio:2) are shown if they have jobs or a limit of their own;
+/// old lists, which clients of earlier systems use, are marked `legacy`. Set aside are jobs that wait for a slot of
+/// their key. Settings apply to all priorities of a queue.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {}
 
@@ -86,7 +86,7 @@ impl Row for Line<'_> {
     }
 }
 
-/// Whether it is the list of a priority in which there is nothing: every worker listens to six of them.
+/// Returns true for an empty list of a priority without a limit: every worker listens to six of them.
 fn is_idle_priority(info: &QueueInfo) -> bool {
     info.queue.contains(":prio:") && info.waiting + info.running + info.set_aside == 0
 }

@@ -28,22 +28,22 @@ pub(crate) enum QueueCommand {
     Weight(weight::Weight),
 }
 
-/// Which queue.
+/// Queue argument.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Queue {
-    /// As `queue list` shows it, or what follows `hero:q:work:type:` in it
+    /// Name of the queue, as `queue list` shows it, or the part after `hero:q:work:type:`
     #[arg(value_name = "QUEUE")]
     name: String,
 }
 
 impl Queue {
-    /// The list.
+    /// Returns the key of the list.
     fn list(&self, keys: &Hero) -> Result<String, NoWorkQueue> {
         keys.parse_work_queue(&self.name)
     }
 }
 
-/// What cannot be meant; nothing was changed.
+/// Invalid requests; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsageError {
     #[error(

@@ -14,14 +14,14 @@ use crate::exit::Exit;
 use crate::out::note;
 use crate::value;
 
-/// Let nothing of a queue start until it is resumed
+/// Pause a queue: no job of it starts until it is resumed
 ///
-/// What runs goes on, and new jobs are taken. It holds for all priorities of the queue.
+/// Running jobs continue, and new jobs are accepted. A pause applies to all priorities of the queue.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pause {
     #[command(flatten)]
     queue: Queue,
-    /// Pause it although nobody has used a queue of this name yet
+    /// Pause the queue although it does not exist yet
     #[arg(long)]
     create: bool,
 }
@@ -33,18 +33,18 @@ pub(crate) struct Resume {
     queue: Queue,
 }
 
-/// Take no new jobs, and wait until the queue has done what it has
+/// Refuse new jobs, and wait until the queue has run its jobs
 ///
-/// New jobs are refused until `queue resume`. Retries are waited for; jobs that wait for a time to come, or for
-/// other jobs, are not: they stay, and run then.
+/// New jobs are refused until `queue resume`. The command waits for retries, but not for delayed jobs and jobs with
+/// prerequisites: they remain, and run later.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Drain {
     #[command(flatten)]
     queue: Queue,
-    /// Do not wait until it is empty
+    /// Do not wait until the queue is empty
     #[arg(long)]
     no_wait: bool,
-    /// Longest wait until it is empty
+    /// Longest wait until the queue is empty
     #[arg(long, value_name = "TIME", default_value = "3600", value_parser = value::wait,
           allow_hyphen_values = true, conflicts_with = "no_wait")]
     timeout: Duration,
@@ -160,7 +160,7 @@ fn words(depth: &QueueDepth) -> String {
     )
 }
 
-/// Prints how the queue is set now.
+/// Prints the settings of the queue.
 async fn tell(context: &mut Context, client: &Client, list: &str) -> Result<Exit, CommandError> {
     let set = client.settings().await?;
     let list = Hero::without_priority(list);

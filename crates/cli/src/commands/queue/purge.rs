@@ -11,17 +11,17 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Progress, note};
 
-/// Delete the jobs that wait in a queue
+/// Delete the waiting jobs of a queue
 ///
-/// They are counted first. What runs, waits for its time, or waits for other jobs stays; so does what comes meanwhile.
+/// Counts the jobs first. Running jobs, delayed jobs, jobs with prerequisites and new jobs remain.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Purge {
     #[command(flatten)]
     queue: Queue,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
-    /// Only say how many there are
+    /// Print the number of jobs only
     #[arg(long)]
     dry_run: bool,
 }

@@ -1,5 +1,4 @@
-//! `meshwork queue stats`: reads the figures of all queues, again and again with --watch. How they are drawn
-//! is in [`crate::board`].
+//! `meshwork queue stats`: samples the metrics of all queues, repeatedly with --watch. [`crate::board`] draws them.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -15,17 +14,16 @@ use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::value;
 
-/// Show how much waits in each queue, since when, and how fast it comes and goes
+/// Show the backlog, latency and throughput of each queue
 ///
-/// What is said per second is that of the last --interval. Queues by what follows `hero:q:work:type:` in
-/// their names; lists of priorities that were never used are left out. Errors are counted since the
-/// beginning, by kind.
+/// Rates are those of the last --interval. Queues are named by the part after `hero:q:work:type:`; priority lists that
+/// were never used are omitted. Errors are counted by kind, since the first job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stats {
-    /// Go on until Ctrl-C; with --json, a line each time
+    /// Repeat until Ctrl-C; with --json, print a line each time
     #[arg(short, long)]
     watch: bool,
-    /// Between two looks, in seconds, from 0.5 to 3600 [default: 1; with --watch 2]
+    /// Time between two samples, in seconds, 0.5 to 3600 [default: 1; with --watch 2]
     #[arg(long, value_name = "S", value_parser = value::interval, allow_hyphen_values = true)]
     interval: Option<Duration>,
 }
@@ -52,7 +50,7 @@ impl Stats {
         }
         let terminal = !context.out.is_json() && std::io::stdout().is_terminal();
         let mut screen = terminal.then(Screen::enter);
-        // Ctrl-C is how one ends it, and no fault.
+        // Ctrl-C is the regular end.
         let interrupt = Interrupt::listen_quietly()?;
         if let Some(screen) = &mut screen {
             screen.draw(&board)?;
@@ -64,7 +62,7 @@ impl Stats {
             }
             match client.broker().stats(&mut known, false).await {
                 Ok(stats) => board.take(stats),
-                // It may be back at the next look.
+                // The next sample may succeed.
                 Err(error) if error.is_temporary() => {
                     board.miss(&error.to_string());
                     if screen.is_none() {

@@ -9,18 +9,18 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Give a key more turns than others in a fair queue
+/// Give a key a larger share of a fair queue
 ///
-/// In each round a key starts as many jobs as its weight says; 1 is what all have. The queue has to be fair:
-/// `queue limit set QUEUE --fair`.
+/// In each round a key starts as many jobs as its weight; the default is 1. The queue has to be fair: `queue limit set
+/// QUEUE --fair`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Weight {
     #[command(flatten)]
     queue: Queue,
-    /// The key
+    /// Concurrency key
     #[arg(value_name = "KEY")]
     key: String,
-    /// How many turns, up to 100; 1 takes the weight away
+    /// Weight, 1 to 100; 1 removes the setting
     #[arg(value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u64).range(1..=MAX_WEIGHT))]
     weight: u64,

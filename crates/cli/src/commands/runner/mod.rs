@@ -35,7 +35,7 @@ impl RunnerCommand {
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Register {
-    /// What it runs
+    /// Types of scripts to run
     #[arg(
         long = "type",
         value_name = "TYPES",
@@ -43,13 +43,13 @@ pub(crate) struct Register {
         required = true
     )]
     types: Vec<ScriptType>,
-    /// Its number, the next free one otherwise
+    /// Number of the runner [default: the next free one]
     #[arg(long, value_name = "N")]
     id: Option<RunnerId>,
-    /// It takes the messages of its topic, and no jobs off the queues of the context
+    /// Take the messages of the topic, and no jobs off the queues of the context
     #[arg(long)]
     remote: bool,
-    /// What it listens to [default: runnerN]
+    /// Topic to listen to [default: runnerN]
     #[arg(long, value_name = "NAME")]
     topic: Option<String>,
     #[command(flatten)]

@@ -9,21 +9,20 @@ use meshwork::model::schedule::timing::Rhythm;
 use meshwork::model::schedule::zone::Zone;
 use serde::Serialize;
 
-use crate::asked::{Asked, Given};
 use crate::context::Context;
+use crate::ephemeral_worker;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::hands;
+use crate::job_args::{JobArgs, TargetArgs};
 use crate::script::Script;
+use crate::timing_args::TimingArgs;
 use crate::value;
-use crate::wishes::Wishes;
 
 /// Add a schedule and print its name and its first slot
 ///
-/// A cron expression has 5 fields (minute, hour, day of the month, month, day of the week), or 6 with the
-/// second first; @hourly, @daily, @weekly, @monthly and @yearly are short for the usual ones. On days on which
-/// clocks change, a fixed time that is leapt over runs at the leap, one that comes twice runs once, and what
-/// begins with * in minute or hour goes by the real clock.
+/// A cron expression has 5 fields (minute, hour, day of the month, month, day of the week), or 6 with the second first;
+/// aliases are @hourly, @daily, @weekly, @monthly and @yearly. When clocks change, a fixed time that is skipped runs at
+/// the change, one that occurs twice runs once, and an expression with * first in minute or hour follows real time.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("depends_on", |arg| arg.hide(true)), mut_arg("on_failure", |arg| arg.hide(true)))]
 #[command(mut_arg("prerequisite_timeout", |arg| arg.hide(true)))]
@@ -32,15 +31,15 @@ use crate::wishes::Wishes;
 #[command(mut_arg("traceparent", |arg| arg.hide(true)), mut_arg("tracestate", |arg| arg.hide(true)))]
 #[command(group(clap::ArgGroup::new("rhythm").required(true).args(["cron", "every"])))]
 pub(crate) struct Add {
-    /// Its name; the ids of its jobs begin with it
+    /// Name of the schedule, and prefix of its jobs' ids
     #[arg(value_parser = super::name)]
     name: String,
-    /// The script's file; - is stdin
+    /// File of the script; - is stdin
     script: PathBuf,
     /// Arguments of a program, after --
     #[arg(last = true, value_name = "ARG")]
     args: Vec<String>,
-    /// When: a cron expression, as '30 2 * * MON-FRI'
+    /// Cron expression, as '30 2 * * MON-FRI'
     #[arg(
         long,
         value_name = "EXPR",
@@ -48,11 +47,11 @@ pub(crate) struct Add {
         help_heading = "When"
     )]
     cron: Option<Rhythm>,
-    /// How often: whole seconds at least, as 30s, 15m, 1h30m; counted from --start, or from 1970
+    /// Interval in whole seconds, as 30s, 15m, 1h30m; counted from --start, or from 1970
     #[arg(long, value_name = "TIME", conflicts_with_all = ["cron", "tz"], allow_hyphen_values = true,
           help_heading = "When")]
     every: Option<Every>,
-    /// Whose clock the expression means: an IANA time zone, as Europe/Brussels
+    /// Time zone of the expression, an IANA name, as Europe/Brussels
     #[arg(long, value_name = "ZONE", default_value_t, help_heading = "When")]
     tz: Zone,
     /// No slot before this time in UTC (2026-01-31, 2026-01-31T12:00:00Z)
@@ -61,23 +60,22 @@ pub(crate) struct Add {
     /// No slot after this time in UTC
     #[arg(long, value_name = "TIME", value_parser = value::time, help_heading = "When")]
     end: Option<u64>,
-    /// Slots that were missed since no worker lived: skip (those over a minute late), one (the latest), all
-    /// (the last 100) or all:N (N up to 1000)
+    /// Slots missed without a worker: skip (those over a minute late), one (the latest), all (the last 100) or all:N (N
+    /// up to 1000)
     #[arg(long, value_name = "HOW", default_value_t, help_heading = "When")]
     catch_up: CatchUp,
-    /// A slot that comes while the last job has not ended: skip it, replace that job (it is stopped), or
-    /// allow both
+    /// If the last job has not ended at a slot: skip the slot, replace the job (cancel it), or allow both
     #[arg(long, value_name = "HOW", default_value_t, help_heading = "When")]
     overlap: Overlap,
-    /// Take the place of a schedule of that name; no slot is lost, and none runs twice
+    /// Replace a schedule of that name; no slot is lost, and none runs twice
     #[arg(long, help_heading = "When")]
     replace: bool,
     #[command(flatten)]
-    asked: Asked,
+    job_args: JobArgs,
     #[command(flatten)]
-    wishes: Wishes,
+    timing: TimingArgs,
     #[command(flatten)]
-    given: Given,
+    given: TargetArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -91,8 +89,9 @@ impl Add {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let every = self.every.map(Rhythm::Every);
         let rhythm = self.cron.or(every).expect("one of them is required");
-        let script = Script::with_args(&self.script, self.asked.script_type.clone(), &self.args)?;
-        let job = self.wishes.add_to(self.asked.checked(&script).await?);
+        let script =
+            Script::with_args(&self.script, self.job_args.script_type.clone(), &self.args)?;
+        let job = self.timing.add_to(self.job_args.checked(&script).await?);
         let job = self.given.add_to(job, &self.script)?;
         let route = job.clone().build().map_err(meshwork::Error::from)?.route;
         let mut request = ScheduleRequest::new(rhythm, job)
@@ -106,7 +105,7 @@ impl Add {
             request = request.end(end);
         }
         let client = context.client().await?;
-        hands::check_known(&client, &route).await?;
+        ephemeral_worker::check_known(&client, &route).await?;
         let schedule = client.schedule(&self.name)?;
         let replaced = match self.replace {
             true => schedule.replace(request).await?,

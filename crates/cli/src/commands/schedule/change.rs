@@ -8,10 +8,10 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 
-/// Which schedules.
+/// Names of schedules.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Names {
-    /// The schedules' names
+    /// Names of the schedules
     #[arg(required = true, value_name = "NAME", value_parser = super::name)]
     names: Vec<String>,
 }
@@ -23,7 +23,7 @@ struct Line<'a> {
 }
 
 impl Names {
-    /// Changes all of them. One that is not there does not hold up the others.
+    /// Changes all schedules. A missing one does not stop the others.
     pub(crate) async fn change(
         self,
         context: &mut Context,

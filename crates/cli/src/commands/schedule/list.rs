@@ -15,7 +15,7 @@ pub(crate) struct List {}
 impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
-        // By name: a page may bring a schedule again.
+        // By name: a page may repeat a schedule.
         let (mut all, mut from) = (std::collections::BTreeMap::new(), 0);
         loop {
             let page = client.schedules(from).await?;
@@ -40,7 +40,7 @@ impl List {
 struct Listed {
     #[serde(flatten)]
     view: View,
-    /// In the zone of the schedule.
+    /// In the time zone of the schedule.
     #[serde(skip)]
     next: Option<String>,
 }

@@ -12,20 +12,19 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Run jobs again and again: by cron expressions, or every so often
+/// Run jobs repeatedly: by cron expressions, or at an interval
 ///
-/// Any worker that listens looks after all schedules, whatever it runs; each slot runs once, however many
-/// there are.
+/// Every running worker, of any type, runs the slots of all schedules; each slot runs once, with any number of workers.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ScheduleCommand {
     Add(Box<add::Add>),
     List(list::List),
     Show(show::Show),
-    /// Let schedules rest: none of their slots runs until they are resumed
+    /// Pause schedules: none of their slots runs until they are resumed
     Pause(change::Names),
-    /// Let paused schedules go on with the first slot from now on
+    /// Resume paused schedules with the first slot from now on
     Resume(change::Names),
-    /// Forget schedules; jobs that they have started stay
+    /// Delete schedules; jobs that they have started remain
     Remove(change::Names),
     Next(next::Next),
     Run(run::Run),
@@ -58,7 +57,7 @@ impl ScheduleCommand {
     }
 }
 
-/// A schedule's name; it is checked when the command line is read.
+/// Parses a schedule's name.
 fn name(text: &str) -> Result<String, meshwork::model::name::NameError> {
     let name: meshwork::model::name::ScheduleName = text.parse()?;
     Ok(name.to_string())

@@ -10,14 +10,14 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
 
-/// Show the next slots of a schedule, or of an expression, for which no server is needed
+/// Show the next slots of a schedule, or of an expression, which needs no server
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("of").required(true).args(["name", "cron"])))]
 pub(crate) struct Next {
-    /// The schedule's name
+    /// Name of the schedule
     #[arg(value_parser = super::name)]
     name: Option<String>,
-    /// A cron expression, or '@every 30s', instead of a schedule
+    /// Cron expression, or '@every 30s', instead of a schedule
     #[arg(
         long,
         value_name = "EXPR",
@@ -25,13 +25,13 @@ pub(crate) struct Next {
         allow_hyphen_values = true
     )]
     cron: Option<Rhythm>,
-    /// Whose clock the expression means: an IANA time zone, as Europe/Brussels
+    /// Time zone of the expression, an IANA name, as Europe/Brussels
     #[arg(long, value_name = "ZONE", default_value_t, conflicts_with = "name")]
     tz: Zone,
-    /// After this time in UTC (2026-01-31, 2026-01-31T12:00:00Z) [default: now]
+    /// Start after this time in UTC (2026-01-31, 2026-01-31T12:00:00Z) [default: now]
     #[arg(long, value_name = "TIME", value_parser = value::time)]
     after: Option<u64>,
-    /// How many
+    /// Number of slots, 1 to 10000
     #[arg(short = 'n', long = "count", value_name = "N", default_value_t = 1, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     count: u32,

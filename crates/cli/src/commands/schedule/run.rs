@@ -6,10 +6,10 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Run a schedule's job now, beside its slots, and print the job's id; what it says of overlapping holds
+/// Run a schedule's job now, in addition to its slots, and print the job's id; the schedule's --overlap applies
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// Its name
+    /// Name of the schedule
     #[arg(value_parser = super::name)]
     name: String,
 }

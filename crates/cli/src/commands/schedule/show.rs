@@ -7,10 +7,10 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Show what a schedule is, when it is due and what it has done
+/// Show a schedule: its job, its next slots and its history
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// Its name
+    /// Name of the schedule
     #[arg(value_parser = super::name)]
     name: String,
 }

@@ -1,4 +1,4 @@
-//! A schedule as it is printed: one shape for all commands.
+//! Printed form of a schedule, the same for all commands.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::out::{Out, OutError};
 use crate::record::line;
 
-/// A schedule as JSON. What cannot be read of it is null, and why is its trouble.
+/// Schedule as JSON. Unreadable fields are null, and the reason is in `trouble`.
 #[derive(Debug, Serialize)]
 pub(super) struct View {
     pub(super) name: String,
@@ -34,7 +34,7 @@ pub(super) struct View {
     updated_at: String,
 }
 
-/// What its jobs are. Secrets of their environment are masked.
+/// The schedule's job. Secrets of its environment are masked.
 #[derive(Debug, Serialize)]
 pub(super) struct JobView<'a> {
     group: Option<&'a str>,
@@ -55,7 +55,7 @@ pub(super) struct JobView<'a> {
     log_path: Option<&'a str>,
 }
 
-/// Of what there is to be only one.
+/// Unique name of the jobs.
 #[derive(Debug, Serialize)]
 struct UniqueView<'a> {
     name: &'a str,
@@ -107,7 +107,7 @@ impl From<&Scheduled> for View {
 }
 
 impl View {
-    /// In a word or two, how it is.
+    /// Returns the state in a word or two.
     pub(super) fn state(&self) -> &str {
         match &self.trouble {
             _ if self.paused => "paused",
@@ -117,7 +117,7 @@ impl View {
         }
     }
 
-    /// What people read about it, a line per thing that there is.
+    /// Prints a schedule for people, a line per field that is set.
     pub(super) fn describe(&self, there: &Scheduled, out: &mut Out) -> Result<(), OutError> {
         let local = there.schedule.as_ref().ok().zip(there.next);
         let local = local.map(|(schedule, next)| schedule.timing.zone.show(next));

@@ -1,4 +1,4 @@
-//! `meshwork worker --protocol bananas`: a worker for jobs of Bananas, with options by its own names too.
+//! `meshwork worker --protocol bananas`: a worker for jobs of Bananas, which reads Bananas' environment variables too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -26,22 +26,22 @@ use crate::interrupt::{Interrupt, Quiet};
 use crate::out::note;
 use crate::value;
 
-/// What becomes of jobs for others.
+/// Treatment of jobs of other routes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 enum ForeignJobs {
-    /// They are run, as Bananas' workers do
+    /// Run the jobs, as Bananas' workers do
     #[default]
     Run,
-    /// They stay where they are
+    /// Leave the jobs on their lists
     #[value(alias = "leave")]
     Skip,
 }
 
 /// Take jobs of Bananas off its queues and run them by handlers, until SIGINT or SIGTERM
 ///
-/// The first signal stops it in order: it takes no more jobs, waits for what it runs as long as --shutdown-timeout says, and
-/// hands the rest back. The second ends it at once; what it ran comes back after --lease.
-/// SIGTSTP makes it quiet: it takes no more jobs, and finishes those that run.
+/// The first signal shuts the worker down: it takes no more jobs, waits for running jobs for --shutdown-timeout, and
+/// releases the rest. The second signal ends the process at once; its jobs are reclaimed after --lease. SIGTSTP makes
+/// it quiet: it takes no more jobs, and finishes the running ones.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct BananasWorker {
@@ -53,7 +53,7 @@ pub(crate) struct BananasWorker {
     bananas: Bananas,
 }
 
-/// Requests to workers that are there.
+/// Requests to running workers.
 #[derive(Debug, clap::Subcommand)]
 enum Other {
     /// Make a worker quiet: it takes no more jobs and finishes those that run, until it is stopped
@@ -85,25 +85,25 @@ impl BananasWorker {
     }
 }
 
-/// Options for jobs of Bananas alone.
+/// Options for jobs of Bananas only.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Jobs of Bananas")]
 struct Bananas {
-    /// What runs jobs of a name: a script that ends in .py or .rhai; may be given several times
+    /// Script for jobs of a name, as NAME=FILE; it ends in .py or .rhai; may be given several times
     #[arg(long = "handler", value_name = "NAME=FILE", value_parser = value::handler)]
     handlers: Vec<(String, PathBuf)>,
-    /// A file of settings, YAML, that says `worker:` with routing_keys, handlers, concurrency, job_timeout and
-    /// max_retries; what is said here or in the environment goes before it
+    /// Settings file in YAML with the section `worker:`: routing_keys, handlers, concurrency, job_timeout and
+    /// max_retries; options and the environment override the file
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// How long a run may take: 5m, 1m30s [env: JOB_TIMEOUT] [default: 5m]
+    /// Longest time of one attempt: 5m, 1m30s [env: JOB_TIMEOUT] [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = value::span)]
     job_timeout: Option<Duration>,
-    /// Runs of a job whose record does not say how many, the first included [env: MAX_RETRIES] [default: 3]
+    /// Attempts of a job whose record does not limit them [env: MAX_RETRIES] [default: 3]
     #[arg(long, alias = "max-retries", value_name = "N")]
     max_attempts: Option<u32>,
-    /// How to treat jobs of other routes found on unrouted lists while no worker of ours is there for them: run or skip.
-    /// While one is, they go to the list of their route
+    /// Treatment of jobs of other routes on unrouted lists while no Meshwork worker serves their route: run or skip.
+    /// With such a worker they are moved to the list of their route
     #[arg(
         long,
         alias = "others",
@@ -113,18 +113,18 @@ struct Bananas {
         hide_possible_values = true
     )]
     foreign_jobs: ForeignJobs,
-    /// Put back what has stood among the jobs that run for so long and is not run by ours: 30m. A job that a
-    /// worker of Bananas still runs by then runs twice
+    /// Requeue jobs that foreign workers have kept in the running list for longer than this: 30m [default: never]. A
+    /// job that a worker of Bananas still runs then runs twice
     #[arg(long, alias = "adopt-strays", value_name = "AGE", value_parser = value::span)]
     rescue_orphans_after: Option<Duration>,
-    /// Leave jobs whose time has come to another scheduler
+    /// Do not promote delayed jobs; another scheduler does
     #[arg(long)]
     no_scheduler: bool,
     #[command(flatten)]
     side: Side,
 }
 
-/// What Bananas' workers are told by the environment, and ours are not: all of them run jobs, of their routes alone.
+/// Variables of Bananas' workers without effect here.
 const UNREAD: [&str; 7] = [
     "WORKER_MODE",
     "WORKER_PRIORITIES",
@@ -135,7 +135,7 @@ const UNREAD: [&str; 7] = [
     "RESULT_BACKEND_ENABLED",
 ];
 
-/// What an environment variable of Bananas says; one that is empty says nothing.
+/// Returns the value of a variable of Bananas; an empty one counts as unset.
 pub(super) fn said<T>(
     name: &'static str,
     read: impl Fn(&str) -> Result<T, String>,
@@ -163,7 +163,7 @@ fn max_retries(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| "give a whole number from 0 on".to_owned())
 }
 
-/// Says which variables are set that change nothing here.
+/// Logs the variables that are set without effect.
 fn tell_unread() {
     let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let set: Vec<_> = UNREAD.into_iter().filter(|name| set(name)).collect();
@@ -175,7 +175,7 @@ fn tell_unread() {
     }
 }
 
-/// What is printed as JSON.
+/// Printed JSON.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Event<'a> {
@@ -193,7 +193,7 @@ enum Event<'a> {
 }
 
 impl Bananas {
-    /// Runs the worker until it is told to stop.
+    /// Runs the worker until it is stopped.
     async fn run(&self, common: &Common, context: &mut Context) -> Result<Exit, CommandError> {
         let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let settings = self.settings(common)?;
@@ -223,7 +223,7 @@ impl Bananas {
             );
         }
         let worker = worker.start().await?;
-        // Until the end of all, so that others see how it stops.
+        // Served until the end, so that others can observe the shutdown.
         let ours = Client::new(Broker::new(client.broker().conn().clone(), context.keys()));
         let monitor = worker.monitor();
         let metrics = Metrics::new(&ours).bananas(&client).worker(monitor.clone());
@@ -248,7 +248,7 @@ impl Bananas {
         Ok(Exit::DONE)
     }
 
-    /// What the command line says, else the environment, else the file, else Bananas.
+    /// Merges the settings: the command line, else the environment, else the file, else Bananas' defaults.
     fn settings(&self, common: &Common) -> Result<Settings, CommandError> {
         let given: Vec<&str> = self.handlers.iter().map(|(name, _)| &**name).collect();
         let config = match &self.config {
@@ -286,7 +286,7 @@ impl Bananas {
     }
 }
 
-/// What a worker is to do, whoever said it.
+/// Merged settings of a worker.
 struct Settings {
     routes: Routes,
     handlers: BTreeMap<String, PathBuf>,
@@ -296,7 +296,7 @@ struct Settings {
 }
 
 impl Settings {
-    /// Says that it listens.
+    /// Prints that the worker listens.
     fn tell(
         &self,
         worker: &WorkerHandle,

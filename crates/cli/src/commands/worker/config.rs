@@ -1,4 +1,4 @@
-//! The file that says what a worker for jobs of Bananas is to do, as Bananas has it: YAML with the section `worker`.
+//! Settings file of a worker for jobs of Bananas, in Bananas' format: YAML with the section `worker`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,23 @@ use crate::error::CommandError;
 use crate::value;
 use crate::yaml::{self, YamlError};
 
-/// Where scripts are looked for of handlers that are only named: in this folder beside the file.
+/// Folder beside the file with the scripts of handlers without a path.
 const FOLDER: &str = "handlers";
-/// What runs scripts, in the order in which they are looked for.
+/// Extensions of scripts, in the order of the search.
 const ENDINGS: [&str; 2] = ["py", "rhai"];
 
-/// What a worker is told; what stands on the command line or in the environment goes before it.
+/// Settings of the file; the command line and the environment override them.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Config {
     pub(super) routes: Option<Routes>,
-    /// By name.
+    /// Scripts by handler name.
     pub(super) handlers: BTreeMap<String, PathBuf>,
     pub(super) concurrency: Option<usize>,
     pub(super) job_timeout: Option<Duration>,
     pub(super) max_retries: Option<u32>,
 }
 
-/// Why a file says nothing.
+/// Errors of settings files.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     #[error("the settings {path}: {source}")]
@@ -87,7 +87,7 @@ impl Default for Handlers {
 }
 
 impl Config {
-    /// Reads a file. `given` are the names of handlers whose scripts the command line says.
+    /// Reads a file. `given` are the names of handlers with scripts on the command line.
     pub(super) fn read(path: &Path, given: &[&str]) -> Result<Self, ConfigError> {
         let document = yaml::read(path).map_err(|source| ConfigError::Unreadable {
             path: path.to_owned(),
@@ -133,7 +133,7 @@ impl Config {
     }
 }
 
-/// The scripts of handlers that are only named.
+/// Finds the scripts of handlers without a path.
 fn found(
     names: Vec<String>,
     path: &Path,

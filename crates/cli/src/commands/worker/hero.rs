@@ -1,4 +1,4 @@
-//! `meshwork worker`: what only jobs of ours, and of Hero, need.
+//! `meshwork worker`: options for jobs of Hero only.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -11,8 +11,7 @@ use meshwork::{Retention, Worker, runner};
 use crate::error::CommandError;
 use crate::value;
 
-/// Options for jobs of Hero alone. What is not said is left to the library, whose defaults the
-/// help names.
+/// Options for jobs of Hero only. The library has the defaults of omitted ones; the help repeats them.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Jobs of Hero")]
 pub(super) struct Hero {
@@ -24,18 +23,18 @@ pub(super) struct Hero {
         value_delimiter = ','
     )]
     pub(super) types: Vec<ScriptType>,
-    /// A type of scripts that a program of this host runs, as ruby='ruby {script}': the script's file takes the place of
-    /// {script}. May be given several times, each with a type of its own
+    /// Program of this host that runs scripts of a type, as ruby='ruby {script}'; the path of the script replaces
+    /// {script}. May be given several times, for one type each
     #[arg(long = "runtime", value_name = "TYPE=COMMAND", value_parser = value::runtime)]
     runtimes: Vec<(ScriptType, String)>,
-    /// The group it belongs to [default: default]
+    /// Group of the worker [default: default]
     #[arg(long, conflicts_with = "routes")]
     group: Option<Group>,
-    /// A name of its own within the group, so that jobs can be sent to it alone
+    /// Name of the worker within its group; jobs can be pinned to it
     #[arg(long, value_name = "NAME")]
     pub(super) instance: Option<Instance>,
-    /// The id of an old worker that it takes over: it hears requests on its stop queue and, while the type
-    /// migrates, takes from its lists
+    /// Id of an old worker to replace: the worker listens to its stop queue and, while the type migrates, takes from
+    /// its lists
     #[arg(
         long = "legacy-worker-id",
         alias = "legacy-id",
@@ -43,45 +42,44 @@ pub(super) struct Hero {
         value_delimiter = ','
     )]
     legacy_ids: Vec<ActorId>,
-    /// How long a script that is asked to stop, or whose time is over, has to put things in order before it
-    /// is killed [default: 5s]
+    /// Time for a script to clean up after a cancel request or its timeout, before it is killed [default: 5s]
     #[arg(long, alias = "stop-grace", value_name = "TIME", value_parser = value::wait, allow_hyphen_values = true)]
     cancel_grace: Option<Duration>,
-    /// How long a job that failed waits for its next run, where it does not say so itself, in seconds; it is
-    /// doubled with each run, up to --backoff-cap [default: 1]
+    /// Backoff before the first retry of a job without its own, in seconds; it doubles with each attempt, up to
+    /// --backoff-cap [default: 1]
     #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
     backoff: Option<Duration>,
-    /// The longest such pause, in seconds [default: 600]
+    /// Longest backoff, in seconds [default: 600]
     #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
     backoff_cap: Option<Duration>,
-    /// For how long ended jobs are kept, in seconds; give it to all workers alike [default: 604800]
+    /// Retention of ended jobs, in seconds; use the same value for all workers [default: 604800]
     #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
     retain_age: Option<Duration>,
-    /// How many ended jobs are kept; give it to all workers alike [default: 100000]
+    /// Greatest number of stored ended jobs; use the same value for all workers [default: 100000]
     #[arg(long, value_name = "N")]
     retain_count: Option<u32>,
-    /// Push orphans of foreign clients again after this many seconds, up to 3600; those of our clients too [default: 30
-    /// for ours, never for foreign ones]. An orphan stands on no list, or its worker is gone. Choose more than foreign
-    /// workers ever take from popping an id to writing `started`, and give it to all workers alike
+    /// Age from which orphans are requeued, in seconds, up to 3600 [default: 30 for Meshwork's clients, never for
+    /// foreign ones]. An orphan is on no list, or its worker is dead. Choose more than foreign workers need from
+    /// popping an id to writing `started`; use the same value for all workers
     #[arg(long, value_name = "AGE", value_parser = value::orphan_age, allow_hyphen_values = true)]
     rescue_orphans_after: Option<Duration>,
-    /// A folder in which jobs may have log files (--log-path); may be given several times
+    /// Folder in which jobs may write log files (--log-path); may be given several times
     #[arg(long, value_name = "FOLDER")]
     log_dir: Vec<PathBuf>,
 }
 
 impl Hero {
-    /// Whether a group was named.
+    /// Returns true if a group was given.
     pub(super) fn has_group(&self) -> bool {
         self.group.is_some()
     }
 
-    /// The group where routes name none.
+    /// Returns the group; the default without one.
     pub(super) fn group(&self) -> Group {
         self.group.clone().unwrap_or_default()
     }
 
-    /// The types of scripts that it runs.
+    /// Returns the types of scripts.
     pub(super) fn types(&self) -> Vec<&str> {
         let mut types: Vec<_> = self.types.iter().map(ScriptType::as_str).collect();
         for (script_type, _) in &self.runtimes {
@@ -92,7 +90,7 @@ impl Hero {
         types
     }
 
-    /// The same as names.
+    /// Returns the types as names.
     pub(super) fn all_types(&self) -> Vec<ScriptType> {
         let of_runtimes = self.runtimes.iter().map(|(name, _)| name);
         let mut all: Vec<_> = self.types.iter().chain(of_runtimes).cloned().collect();
@@ -101,7 +99,7 @@ impl Hero {
         all
     }
 
-    /// Sets what was said.
+    /// Sets the options that were given.
     pub(super) fn set(&self, mut worker: Worker) -> Result<Worker, CommandError> {
         let (backoff, retention) = (RetryBackoff::default(), Retention::default());
         worker = worker

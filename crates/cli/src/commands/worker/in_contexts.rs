@@ -1,4 +1,4 @@
-//! `meshwork worker --context`: the contexts, and a worker for each, which is a runner there.
+//! `meshwork worker --context`: a worker, with its runner, for each context.
 
 use futures_util::future::join_all;
 use meshwork::context::{ContextHandle, Identity, NewRunner, Node, Serves};
@@ -13,22 +13,22 @@ use crate::identity;
 use crate::scope::ActorArgs;
 use crate::value;
 
-/// The most contexts of one process: each has its own connections, one for each of its queues and four more.
+/// Greatest number of contexts of one process: each has its own connections, one for each of its queues and four more.
 const MOST: usize = 16;
-/// The most runners that a worker registers for itself while others that start take them.
+/// Greatest number of attempts to register a runner while other starting workers take the new ones.
 const MOST_TRIES: usize = 16;
 
-/// The options of workers in contexts.
+/// Options of workers in contexts.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Context")]
 pub(super) struct InContexts {
-    /// Contexts whose jobs it runs: up to 16 numbers with commas between them, or `all` that are there now [default: none:
-    /// jobs of Hero]. The actor has to be executor there, and admin to register a runner
+    /// Contexts whose jobs to run: up to 16 numbers with commas between them, or `all` that exist now [default: none:
+    /// jobs of Hero]. The actor needs the role executor there, and admin to register a runner
     #[arg(long, value_name = "IDS", value_parser = value::contexts,
           conflicts_with_all = ["instance", "legacy_ids"])]
     context: Option<Serves>,
-    /// The runner that it is, whose types it runs unless --type names some of them [default: one of its own, which it
-    /// registers where it has none]
+    /// Runner to use; its types run unless --type selects some [default: a free runner of this user and host, or a new
+    /// one]
     #[arg(long, value_name = "N", requires = "context")]
     runner: Option<RunnerId>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) struct Started {
     pub(crate) runner: RunnerId,
 }
 
-/// The workers of a command, before they start.
+/// Workers of a command before their start.
 pub(super) struct Members {
     me: Identity,
     contexts: Vec<ContextHandle>,
@@ -51,12 +51,12 @@ pub(super) struct Members {
 }
 
 impl InContexts {
-    /// The contexts that are named, if any are.
+    /// Returns the named contexts, if any.
     pub(super) fn named(&self) -> Option<&Serves> {
         self.context.as_ref()
     }
 
-    /// Finds them.
+    /// Finds the contexts and their runners.
     pub(super) async fn open(
         &self,
         serves: &Serves,
@@ -79,7 +79,7 @@ impl InContexts {
 }
 
 impl Members {
-    /// The types of the runner that is named.
+    /// Returns the types of the named runner.
     pub(super) async fn types(&self) -> Result<Vec<ScriptType>, CommandError> {
         let (Some(id), Some(context)) = (self.runner, self.contexts.first()) else {
             return Ok(Vec::new());
@@ -96,7 +96,7 @@ impl Members {
     }
 }
 
-/// The contexts that are meant, at most [`MOST`].
+/// Resolves the contexts, at most [`MOST`].
 pub(crate) async fn find(
     node: &Node,
     me: &Identity,
@@ -122,7 +122,7 @@ pub(crate) async fn find(
     Ok(found)
 }
 
-/// Starts a worker in each; all or none.
+/// Starts a worker in each context; all or none.
 pub(crate) async fn start(
     me: &Identity,
     contexts: &[ContextHandle],
@@ -164,7 +164,7 @@ async fn start_one(
         check(&context.runner(me, id).await?, types)?;
         return Ok(begin(id).await??);
     }
-    // Registered before by a worker of this user on this host, and free now.
+    // A runner that an earlier worker of this user on this host registered, and that is free.
     let topic = local_name("worker");
     let is_ours = |runner: &Runner| runner.local && runner.topic == topic && runner.types == types;
     let new = NewRunner {
@@ -185,14 +185,14 @@ async fn start_one(
         }
         tries += 1;
         match begin(context.register_runner(me, &new).await?.id).await? {
-            // A worker that starts at the same time has found the new runner first.
+            // Another starting worker has taken the new runner.
             Err(MeshworkError::NameTaken { .. }) if tries < MOST_TRIES => {}
             started => return Ok(started?),
         }
     }
 }
 
-/// Refuses what the record of a runner does not say.
+/// Refuses types that the runner's record does not list.
 fn check(runner: &Runner, types: &[ScriptType]) -> Result<(), CommandError> {
     let id = runner.id;
     if !runner.local {
@@ -208,7 +208,7 @@ fn check(runner: &Runner, types: &[ScriptType]) -> Result<(), CommandError> {
     }
 }
 
-/// Stops all at the same time. Returns the name of each, and how many jobs it has handed back.
+/// Stops all workers at the same time. Returns the name of each, and the number of its released jobs.
 pub(crate) async fn stop(started: Vec<Started>) -> Vec<(String, usize)> {
     let stops = started.into_iter().map(async |Started { worker, .. }| {
         let name = worker.name().to_owned();

@@ -8,7 +8,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
 
-/// List the workers that say that they are there
+/// List the registered workers
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {}
 
@@ -32,12 +32,12 @@ impl Row for Listed {
         Column::named(names, &["pid", "jobs", "slots"])
     }
 
-    /// A cell is empty if the worker does not say it.
+    /// Returns the cells; empty for unknown values.
     fn cells(&self) -> Vec<String> {
         let worker = &self.0;
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let number = |number: Option<usize>| number.map(|n| n.to_string()).unwrap_or_default();
-        // A generated name says nothing to people.
+        // A generated name is no information for people.
         let instance = Some(&worker.instance).filter(|_| worker.named);
         vec![
             worker.script_type.clone(),

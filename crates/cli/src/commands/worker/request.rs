@@ -20,12 +20,12 @@ pub(crate) struct RequestArgs {
     /// The worker's id, as it prints it when it starts, and `worker list` under `id`; for jobs of Hero also its --instance
     #[arg(value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     id: String,
-    /// Longest wait until the worker has obeyed; it looks three times per lease
+    /// Longest wait until the worker has confirmed; it polls three times per lease
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = value::span)]
     timeout: Duration,
 }
 
-/// The printed result.
+/// Printed result.
 #[derive(Debug, Serialize)]
 struct Obeyed<'a> {
     worker: &'a str,
@@ -92,7 +92,7 @@ impl RequestArgs {
         obeyed(&self.id, request, context)
     }
 
-    /// The full name of the worker with this id or this instance.
+    /// Returns the full name of the worker with this id or this instance.
     async fn find(&self, client: &Client) -> Result<String, CommandError> {
         let workers = client.workers().await?;
         let is_it = |name: &str, instance: &str, named: bool| {
@@ -121,7 +121,7 @@ impl RequestArgs {
     }
 }
 
-/// The id names no worker.
+/// Error: the id names no worker.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
     #[error("there is no worker {0}: `meshwork worker list` lists those that are there")]

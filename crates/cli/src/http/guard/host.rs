@@ -160,7 +160,7 @@ fn header(head: &Parts) -> Result<Option<&str>, Refusal> {
 }
 
 fn bad_host() -> Refusal {
-    let message = "name the host that is asked, once: host: NAME:PORT";
+    let message = "the Host header is missing, repeated or invalid: send one, as host: NAME:PORT";
     Refusal::new(StatusCode::BAD_REQUEST, "BAD_HOST", message)
 }
 

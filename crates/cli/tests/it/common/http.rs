@@ -9,7 +9,7 @@ use super::{BOUND, Ground, Running, json};
 
 pub(crate) const JSON: &str = "content-type: application/json\r\n";
 
-/// What came: the status, the head in small letters, the body.
+/// Response: the status, the head in small letters, the body.
 pub(crate) struct Came {
     pub(crate) status: u16,
     pub(crate) head: String,

@@ -26,10 +26,10 @@ use tokio::runtime::Runtime;
 
 pub(crate) use process::{Done, Running};
 
-/// How long anything may take on a machine that builds at the same time.
+/// Longest time of any step, on a machine that builds at the same time.
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
-/// Where the command finds its data.
+/// Location of the command's data.
 enum Data {
     Server(FreshDatabase),
     Url(String),
@@ -174,7 +174,7 @@ impl Ground {
         database.number
     }
 
-    /// A client of the shared Redis that is none of ours.
+    /// A foreign client of the shared Redis.
     pub(crate) fn plain(&self) -> Plain {
         let Data::Server(database) = &self.data else {
             panic!("this is for the shared Redis");

@@ -18,7 +18,7 @@ pub(crate) struct Running {
     child: Child,
     stdout: Receiver<String>,
     stderr: Receiver<String>,
-    /// What was read before the end.
+    /// Output that was read before the end.
     said: String,
 }
 
@@ -114,7 +114,7 @@ impl Running {
         }
     }
 
-    /// What it has said on stderr so far.
+    /// Returns the output on stderr so far.
     fn words(&self) -> String {
         self.stderr.try_iter().collect()
     }

@@ -1,4 +1,4 @@
-//! One request: what it asks for, and what it is answered.
+//! Handling of one request: parses it, calls the service, and writes the response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::http::guard::Permit;
 
 /// Time that the store has to answer a probe.
 const READY_WITHIN: Duration = Duration::from_secs(2);
-/// Time for which that answer holds, however many probes come.
+/// Time for which that answer is cached, however many probes come.
 const READY_FOR: Duration = Duration::from_secs(1);
 /// The longest type of an action, in bytes.
 const MAX_TYPE: usize = 256;
@@ -39,15 +39,15 @@ pub(super) async fn act(
     call(&shared, &permit, (&service, &rest), request).await
 }
 
-/// A path that is none of ours.
+/// Answers a path that does not exist.
 pub(super) async fn nowhere() -> Failure {
     let message = "there is nothing; actions are at /actions/SERVICE/TYPE";
     Failure::new(StatusCode::NOT_FOUND, "NO_SUCH_PATH", message)
 }
 
-/// A path of ours with a method that it has not.
+/// Answers a wrong method for an existing path.
 pub(super) async fn not_so() -> Failure {
-    let message = "actions are asked for with POST, /healthz and /readyz with GET";
+    let message = "method not allowed: use POST for actions, GET for /healthz and /readyz";
     Failure::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "METHOD_NOT_ALLOWED",
@@ -60,13 +60,13 @@ fn bad_path() -> Failure {
     Failure::new(StatusCode::BAD_REQUEST, "BAD_PATH", message)
 }
 
-/// The last answer to a probe: when, and true if the store answered.
+/// Last answer to a probe: its time, and true if the store answered.
 #[derive(Debug, Default)]
 pub(super) struct Readiness(Mutex<Option<(Instant, bool)>>);
 
 /// `GET /readyz`.
 pub(super) async fn readiness(State(shared): State<Arc<Shared>>) -> (StatusCode, &'static str) {
-    // Probes that come meanwhile wait for the same answer.
+    // Concurrent probes wait for the same answer.
     let mut last = shared.readiness.0.lock().await;
     let known = last.filter(|(at, _)| at.elapsed() < READY_FOR);
     let (_, ready) = match known {
@@ -90,18 +90,18 @@ async fn call(
     shared: &Shared,
     permit: &Arc<Permit>,
     (service, rest): (&str, &str),
-    asked: HttpRequest,
+    request: HttpRequest,
 ) -> Result<Response, Failure> {
-    let head = asked.headers();
+    let head = request.headers();
     check_content_type(head)?;
     let action_type = action_type(service, rest)?;
     let (ids, trace) = (ids(head)?, trace(head));
     check_service(shared, service).await?;
-    // A slow body holds no slot, and does not keep its connection from being evicted.
-    let body = shared.bodies.read(asked.into_body()).await;
+    // A slow body uses no slot, and does not protect its connection from eviction.
+    let body = shared.bodies.read(request.into_body()).await;
     let body = body.map_err(Failure::refused)?;
     let _busy = permit.busy();
-    let full = "as many requests as it takes are under way: ask again";
+    let full = "too many concurrent requests: try again";
     let full = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", full);
     let _slot = shared.slots.try_acquire().map_err(|_| full)?;
     let data = data(body.bytes())?;
@@ -127,7 +127,7 @@ async fn call(
     Ok(response)
 }
 
-/// What the service says. Sending counts too: a store that stands still may take longer over it than the client waits.
+/// Calls the service. The time for sending counts towards the wait, since a stalled store may exceed it.
 async fn answered(
     shared: &Shared,
     request: Request,
@@ -167,7 +167,7 @@ async fn check_service(shared: &Shared, service: &str) -> Result<(), Failure> {
 
 /// Refuses a body that is not declared to be JSON.
 fn check_content_type(head: &HeaderMap) -> Result<(), Failure> {
-    // A page in a browser can send anything else without asking.
+    // A page in a browser can send other types without a preflight request.
     let kind = head.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     let kind = kind.and_then(|it| it.split(';').next()).unwrap_or_default();
     if !kind.trim().eq_ignore_ascii_case("application/json") {
@@ -178,7 +178,7 @@ fn check_content_type(head: &HeaderMap) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `embedding` and `batch/generate` are `embedding.batch.generate`.
+/// Joins service and path: `embedding` and `batch/generate` are `embedding.batch.generate`.
 fn action_type(service: &str, rest: &str) -> Result<String, Failure> {
     let joined = format!("{service}.{}", rest.replace('/', "."));
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -189,7 +189,7 @@ fn action_type(service: &str, rest: &str) -> Result<String, Failure> {
     sound.then_some(joined).ok_or_else(bad_path)
 }
 
-/// The ids that the client gives; the others are new.
+/// Reads the ids of the client; missing ones are generated.
 fn ids(head: &HeaderMap) -> Result<Ids, Failure> {
     let given = |name: &str| match head.get(name) {
         None => Ok(None),
@@ -215,7 +215,7 @@ fn ids(head: &HeaderMap) -> Result<Ids, Failure> {
     Ok(ids)
 }
 
-/// The trace that the client is in. One that is not valid is none, as W3C has it.
+/// Reads the trace of the client. An invalid one is ignored, as W3C requires.
 fn trace(head: &HeaderMap) -> Option<TraceContext> {
     let parent = head.get(TRACEPARENT)?.to_str().ok()?;
     TraceContext::parse(parent, None).ok()

@@ -1,4 +1,4 @@
-//! Failures as HTTP tells them: the table of status codes, and their bodies.
+//! Failures as HTTP responses: status codes and bodies.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -12,7 +12,7 @@ use crate::http::guard::Refusal;
 /// The type of errors of the gateway itself.
 const GATEWAY: &str = "GatewayError";
 
-/// Why a request has no data as its response.
+/// Failure of a request.
 #[derive(Debug)]
 pub(super) struct Failure {
     status: StatusCode,
@@ -20,7 +20,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// One of the gateway's own.
+    /// Creates a failure of the gateway itself.
     pub(super) fn new(status: StatusCode, code: &str, message: &str) -> Self {
         Self {
             status,
@@ -28,12 +28,12 @@ impl Failure {
         }
     }
 
-    /// A refusal of the guard.
+    /// Converts a refusal of the guard.
     pub(super) fn refused(refusal: Refusal) -> Self {
         Self::new(refusal.status, refusal.code, &refusal.message)
     }
 
-    /// What a service says.
+    /// Converts an error of a service.
     pub(super) fn said(detail: ErrorDetail) -> Self {
         let status = match detail.error_code.as_deref() {
             Some("INVALID_DATA" | "INVALID_ACTION") => StatusCode::UNPROCESSABLE_ENTITY,
@@ -45,7 +45,7 @@ impl Failure {
         Self { status, detail }
     }
 
-    /// Why there is no answer.
+    /// Converts an error of the call.
     pub(super) fn of(error: &Error) -> Self {
         let (status, code) = match error {
             Error::NoAnswer { .. } => (StatusCode::GATEWAY_TIMEOUT, "NO_ANSWER"),
@@ -54,7 +54,7 @@ impl Failure {
             Error::Closed => (StatusCode::SERVICE_UNAVAILABLE, "CLOSING"),
             Error::Broker(_) | Error::Connect(_) => {
                 tracing::warn!(%error, "an action was not sent");
-                // What the store says is nothing for callers.
+                // Messages of the store are not for callers.
                 let message =
                     "the store does not take the action; it may have been sent all the same";
                 return Self::new(StatusCode::SERVICE_UNAVAILABLE, "NO_STORE", message);

@@ -1,5 +1,5 @@
-//! `meshwork action gateway`: HTTP on one side, actions on the other, for callers that have not moved yet. Starts and stops
-//! the server; [`answer`] deals with one request that has passed the [`guard`](crate::http::guard).
+//! `meshwork action gateway`: translates HTTP requests to actions, for callers without a client for actions. Starts and
+//! stops the server; [`answer`] handles one request that has passed the [`guard`](crate::http::guard).
 
 mod answer;
 mod failure;
@@ -31,13 +31,13 @@ use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::value;
 
-/// How long a connection lasts: clients keep theirs, and make another one now and then.
+/// Longest life of a connection; clients reconnect.
 const CONNECTION: Duration = Duration::from_secs(600);
-/// Connections beyond `--concurrency`: four addresses can have as many as one may, without a request.
+/// Connections beyond `--concurrency`: four addresses can have the most connections of one address, without a request.
 const MORE_CONNECTIONS: usize = 256;
-/// The gateway, as the guard has to know it.
+/// Properties of the gateway for the guard.
 const PROFILE: Profile = Profile {
-    // On a command line everybody on the machine could read the token.
+    // A token on the command line would be visible to all users of the host.
     token_variable: "MESHWORK_GATEWAY_TOKEN",
     probes: &["/healthz", "/readyz"],
     methods: "GET, POST",
@@ -45,33 +45,33 @@ const PROFILE: Profile = Profile {
     refuse: |refusal| Failure::refused(refusal).into_response(),
 };
 
-/// Take HTTP requests and answer them by actions, until SIGINT or SIGTERM
+/// Answer HTTP requests by actions, until SIGINT or SIGTERM
 ///
-/// POST /actions/SERVICE/TYPE with an object in JSON is the call SERVICE.TYPE, and its response the data of the answer. Further
-/// parts of the path are further parts of the type. GET /healthz and /readyz say how the gateway is. docs/actions.md
-/// lists the headers and the status codes.
+/// POST /actions/SERVICE/TYPE with a JSON object calls SERVICE.TYPE, and responds with the data of the answer. Further
+/// parts of the path are further parts of the type. GET /healthz and /readyz report the health of the gateway.
+/// docs/actions.md lists the headers and the status codes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Gateway {
     #[command(flatten)]
     side: Side,
-    /// Where it listens; the port 0 takes a free one
+    /// Listen on this address; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     addr: SocketAddr,
-    /// The service in whose name it asks
+    /// Service name of the gateway, as the origin of its calls
     #[arg(long = "as", value_name = "NAME", default_value = "gateway", value_parser = NonEmptyStringValueParser::new())]
     origin: String,
-    /// Allow calls to this service, started before or not, and to no other; may be given several times. Without it, calls to
-    /// services that have a key in the store are allowed
+    /// Allow calls to this service, started before or not, and to no other; may be given several times [default:
+    /// services that have a key in the store]
     #[arg(long = "service", value_name = "NAME", value_parser = service)]
     services: Vec<String>,
-    /// How long a request may take, from when its body is there to the answer, in seconds; then it is answered with 504
+    /// Longest time of a request after its body has arrived, in seconds; then the response is 504
     #[arg(long, value_name = "S", default_value = "30", value_parser = value::wait)]
     wait: Duration,
-    /// How many requests are dealt with at once, 1 to 10000; one more is answered with 503
+    /// Greatest number of concurrent requests, 1 to 10000; beyond it the response is 503
     #[arg(long, value_name = "N", default_value_t = 256, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=10_000))]
     concurrency: u16,
-    /// The longest body, in bytes; a longer one is answered with 413
+    /// Longest body, in bytes; for a longer one the response is 413
     #[arg(long, value_name = "BYTES", default_value_t = 10 * 1024 * 1024, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(2..=i64::from(ALL_BODIES)))]
     max_body: u32,
@@ -83,7 +83,7 @@ pub(crate) struct Gateway {
     guard: GuardArgs,
 }
 
-/// What all requests share.
+/// State shared by all requests.
 struct Shared {
     client: Client,
     services: Services,
@@ -136,7 +136,7 @@ impl Gateway {
         tell(&Event::Listening { url }, context)?;
         interrupt.heard().await;
         stop.cancel();
-        // It ends within its grace; if it panicked, it has said so.
+        // The task ends within its grace period; a panic was logged.
         let _ = serves.await;
         client.close().await;
         tell(&Event::Stopped, context)?;

@@ -1,5 +1,5 @@
-//! The services that may be called. An action for an invented service would stay in the store for ever, since no service
-//! takes it: so each new name would be a key without an end.
+//! Services that may be called. An action for a service that does not exist would stay in the store for ever, under a
+//! new key for each name.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use meshwork_broker::nooble::Nooble;
 
-/// The most cached names; a deployment has dozens.
+/// Greatest number of cached names; a deployment has dozens.
 const MOST: usize = 1024;
-/// Time for which a known service stays cached. In the lists dialect a service that restarts has no key meanwhile, and its
-/// actions are to wait for it.
+/// Time for which a known service stays cached. In the lists dialect a restarting service has no key, and its actions
+/// wait for it.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
-/// Time for which an unknown one stays cached: so late it is found after its start.
+/// Time for which an unknown service stays cached: the longest delay after its start.
 const UNKNOWN_FOR: Duration = Duration::from_secs(1);
 
 /// The services that may be called.
 #[derive(Debug)]
 pub(super) struct Services {
-    /// Services that the operator names, started before or not. If there are any, no others may be called.
+    /// Services named by the operator, started before or not. If there are any, no others may be called.
     named: HashSet<String>,
-    /// Other services: true for a known one, and until when that holds.
+    /// Other services: true for a known one, and the end of the entry's validity.
     cached: Mutex<HashMap<String, (bool, Instant)>>,
 }
 

@@ -13,18 +13,18 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Interval of checks for live workers.
-const LOOK: Duration = Duration::from_secs(1);
+const WORKER_POLL: Duration = Duration::from_secs(1);
 /// Longest wait for a claim by another worker, before the ephemeral one starts. A worker with a free slot claims within
 /// milliseconds; a busy, stopped or dead one delays the job by this time only.
-const UNCLAIMED: Duration = Duration::from_millis(400);
+const CLAIM_TIMEOUT: Duration = Duration::from_millis(400);
 /// Interval of checks for a claim.
-pub(crate) const GLANCE: Duration = Duration::from_millis(200);
+pub(crate) const CLAIM_POLL: Duration = Duration::from_millis(200);
 /// Longest absence of all workers for a type that cannot run here. The restart of a worker takes less.
-const RETURN: Duration = Duration::from_secs(60);
+const ABSENCE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Settings of the ephemeral worker.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Effort {
+pub(crate) struct WorkerTuning {
     pub(crate) concurrency: usize,
     /// None: the default of workers.
     pub(crate) lease: Option<Duration>,
@@ -32,7 +32,7 @@ pub(crate) struct Effort {
 
 /// Reason for which no worker runs the jobs.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum HandsError {
+pub(crate) enum NoWorkerError {
     #[error(
         "nothing runs scripts of type `{script_type}`: here run {known}, and no worker listens to \
          {queue}; correct the type, or start such a worker first"
@@ -43,27 +43,27 @@ pub(crate) enum HandsError {
         queue: String,
     },
     #[error(
-        "the workers that listened to {queue} are gone for {RETURN:?}, and scripts of type \
+        "the workers that listened to {queue} are gone for {ABSENCE_TIMEOUT:?}, and scripts of type \
          `{script_type}` cannot run here: start such a worker, and say the same command again"
     )]
     Gone { script_type: String, queue: String },
 }
 
-impl From<HandsError> for CommandError {
-    fn from(error: HandsError) -> Self {
+impl From<NoWorkerError> for CommandError {
+    fn from(error: NoWorkerError) -> Self {
         let exit = match error {
-            HandsError::Nobody { .. } => Exit::USAGE,
-            HandsError::Gone { .. } => Exit::SERVER,
+            NoWorkerError::Nobody { .. } => Exit::USAGE,
+            NoWorkerError::Gone { .. } => Exit::SERVER,
         };
         Self::new(exit, error)
     }
 }
 
 /// Supervisor of a command's jobs: watches for workers, and starts an ephemeral one if needed.
-pub(crate) struct Hands {
+pub(crate) struct EphemeralWorker {
     client: Client,
     route: Route,
-    effort: Effort,
+    tuning: WorkerTuning,
     own: Option<WorkerHandle>,
     looked: Option<Instant>,
     gone: Option<Instant>,
@@ -73,27 +73,27 @@ pub(crate) struct Hands {
     served: bool,
 }
 
-impl Hands {
+impl EphemeralWorker {
     /// Checks that some worker can run the jobs of `route`. Starts nothing yet.
-    pub(crate) async fn find(
+    pub(crate) async fn ensure(
         client: &Client,
         route: &Route,
-        effort: Effort,
+        tuning: WorkerTuning,
     ) -> Result<Self, CommandError> {
-        let hands = Self {
+        let ephemeral = Self {
             client: client.clone(),
             route: route.clone(),
-            effort,
+            tuning,
             own: None,
             looked: None,
             gone: None,
             waiting: None,
             served: false,
         };
-        if !hands.can_run() && !client.has_worker(route).await? {
+        if !ephemeral.can_run() && !client.has_worker(route).await? {
             return Err(nobody(client, route).into());
         }
-        Ok(hands)
+        Ok(ephemeral)
     }
 
     fn can_run(&self) -> bool {
@@ -116,13 +116,15 @@ impl Hands {
 
     fn is_unclaimed(&self) -> bool {
         self.waiting
-            .is_some_and(|since| since.elapsed() >= UNCLAIMED)
+            .is_some_and(|since| since.elapsed() >= CLAIM_TIMEOUT)
     }
 
-    /// Starts the ephemeral worker if needed. Call it repeatedly; it checks every [`LOOK`].
-    pub(crate) async fn look(&mut self) -> Result<(), CommandError> {
+    /// Starts the ephemeral worker if needed. Call it repeatedly; it checks every [`WORKER_POLL`].
+    pub(crate) async fn poll(&mut self) -> Result<(), CommandError> {
         let unclaimed = self.can_run() && self.is_unclaimed();
-        let looked = self.looked.is_some_and(|looked| looked.elapsed() < LOOK);
+        let looked = self
+            .looked
+            .is_some_and(|looked| looked.elapsed() < WORKER_POLL);
         if self.own.is_some() || (looked && !unclaimed) {
             return Ok(());
         }
@@ -136,10 +138,10 @@ impl Hands {
             self.gone = None;
         } else if self.can_run() {
             self.own = Some(self.start(listened).await?);
-        } else if self.gone.get_or_insert_with(Instant::now).elapsed() > RETURN {
+        } else if self.gone.get_or_insert_with(Instant::now).elapsed() > ABSENCE_TIMEOUT {
             let script_type = self.route.script_type.to_string();
             let queue = self.route.queue(self.client.broker().keys());
-            return Err(HandsError::Gone { script_type, queue }.into());
+            return Err(NoWorkerError::Gone { script_type, queue }.into());
         }
         Ok(())
     }
@@ -154,28 +156,28 @@ impl Hands {
         // A claimed job of another client is released at once when the command's own jobs have ended.
         let mut worker = Worker::new(&self.client)
             .script_type(&self.route.script_type)?
-            .concurrency(self.effort.concurrency)
+            .concurrency(self.tuning.concurrency)
             .shutdown_timeout(Duration::ZERO);
-        if let Some(lease) = self.effort.lease {
+        if let Some(lease) = self.tuning.lease {
             worker = worker.lease(lease);
         }
         if let Some(group) = &self.route.group {
             worker = worker.group(group.clone());
         }
         let own = worker.start().await?;
-        let why = match listened {
+        let reason = match listened {
             true => "no worker claims a job",
             false => "no worker listens",
         };
-        tracing::info!(worker = own.name(), why, "running here");
+        tracing::info!(worker = own.name(), reason, "ephemeral worker started");
         Ok(own)
     }
 
     /// Stops the ephemeral worker, if there is one, and releases its jobs without counting an attempt.
-    pub(crate) async fn dismiss(&mut self) {
+    pub(crate) async fn shutdown(&mut self) {
         if let Some(own) = self.own.take() {
-            let handed_back = own.stop().await;
-            tracing::info!(handed_back, "stopped");
+            let released = own.stop().await;
+            tracing::info!(released, "ephemeral worker stopped");
         }
     }
 }
@@ -192,8 +194,8 @@ pub(crate) async fn check_known(client: &Client, route: &Route) -> Result<(), Co
 }
 
 /// Returns the error that no worker runs jobs of this type.
-fn nobody(client: &Client, route: &Route) -> HandsError {
-    HandsError::Nobody {
+fn nobody(client: &Client, route: &Route) -> NoWorkerError {
+    NoWorkerError::Nobody {
         script_type: route.script_type.to_string(),
         known: runner::runtimes().collect::<Vec<_>>().join(", "),
         queue: route.queue(client.broker().keys()),

@@ -19,7 +19,7 @@ use crate::value;
 /// Options of a job.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "The job")]
-pub(crate) struct Asked {
+pub(crate) struct JobArgs {
     /// Type of the script [default: by extension: .rhai osis, .py python, .v v, .sh and programs exec]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) script_type: Option<ScriptType>,
@@ -89,7 +89,7 @@ pub(crate) struct Asked {
 /// Further options of `job enqueue` and `schedule add`.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "The job")]
-pub(crate) struct Given {
+pub(crate) struct TargetArgs {
     /// Run only on the worker with this instance name; the job waits for that worker
     #[arg(long, value_name = "NAME")]
     instance: Option<Instance>,
@@ -122,7 +122,7 @@ pub(crate) struct Given {
     log_path: Option<String>,
 }
 
-impl Given {
+impl TargetArgs {
     /// Adds these options to a request whose script is at `script`.
     pub(crate) fn add_to(
         self,
@@ -146,7 +146,7 @@ impl Given {
     }
 }
 
-impl Asked {
+impl JobArgs {
     /// Returns the request for a job that runs the script.
     pub(crate) fn request(&self, script: &Script) -> JobRequest {
         let mut request = JobRequest::new(script.script_type.clone(), script.text.as_str())

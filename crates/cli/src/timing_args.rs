@@ -10,7 +10,7 @@ use crate::value::{self, Named, When};
 /// Options about time, keys and unique names.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "When, and how many")]
-pub(crate) struct Wishes {
+pub(crate) struct TimingArgs {
     /// Run at this time: RFC 3339 (2026-01-31T12:00:00Z, …+01:00), a date in UTC, or +10m from now
     #[arg(long, value_name = "TIME", value_parser = value::when)]
     at: Option<When>,
@@ -45,7 +45,7 @@ pub(crate) struct Wishes {
     throttle: Option<Named>,
 }
 
-impl Wishes {
+impl TimingArgs {
     /// Adds the options to a request.
     pub(crate) fn add_to(&self, mut request: JobRequest) -> JobRequest {
         request = match self.at {
@@ -81,10 +81,10 @@ impl Wishes {
 #[command(no_binary_name = false)]
 struct Alone {
     #[command(flatten)]
-    wishes: Wishes,
+    timing: TimingArgs,
 }
 
-impl Wishes {
+impl TimingArgs {
     /// Parses the options from arguments, without the first one.
     ///
     /// # Errors
@@ -97,6 +97,6 @@ impl Wishes {
             let said = said.join(" ");
             said.strip_prefix("error: ").unwrap_or(&said).to_owned()
         })?;
-        Ok(alone.wishes)
+        Ok(alone.timing)
     }
 }
