@@ -208,7 +208,7 @@ async fn count(client: &Client, filter: &JobFilter, verb: Verb) -> Result<usize,
         progress.show(pages.looked_at);
         if pages.is_text_bound() {
             return Err(CommandError::usage(format_args!(
-                "--text looks at {MAX_TEXT_SCAN} jobs at most, and there are more; nothing was changed: choose fewer \
+                "--text searches at most {MAX_TEXT_SCAN} jobs, and there are more; nothing was changed: choose fewer \
                  by another option"
             )));
         }

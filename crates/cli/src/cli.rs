@@ -32,7 +32,7 @@ pub(crate) struct Cli {
         env = "MESHWORK_NAMESPACE",
         default_value = "hero",
         global = true,
-        help_heading = "Where the data is"
+        help_heading = "Location of the data"
     )]
     namespace: Namespace,
     /// Print JSON
@@ -79,7 +79,9 @@ impl Cli {
     /// Runs the command.
     pub(crate) async fn run(self) -> Result<Exit, CommandError> {
         if self.url_is_visible && self.place.has_password() {
-            note("warning: others see the password on the command line; set REDIS_URL instead");
+            note(
+                "warning: other users see the password on the command line; set REDIS_URL instead",
+            );
         }
         let out = Out::new(self.json);
         let mut context = Context {

@@ -13,7 +13,7 @@ pub(crate) fn confirm(what: &str, yes: bool) -> Result<(), CommandError> {
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(CommandError::usage(format_args!(
-            "{what} needs a confirmation, and this is no terminal: say it with --yes"
+            "{what} needs a confirmation, and stdin is no terminal: confirm with --yes"
         )));
     }
     note(format_args!("{what}: are you sure? [y/N]"));
@@ -22,6 +22,9 @@ pub(crate) fn confirm(what: &str, yes: bool) -> Result<(), CommandError> {
     io::stdin().lock().read_line(&mut answer).ok();
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(CommandError::new(Exit::FAILED, "nothing was done")),
+        _ => Err(CommandError::new(
+            Exit::FAILED,
+            "not confirmed; nothing was changed",
+        )),
     }
 }

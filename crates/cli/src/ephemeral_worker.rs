@@ -34,8 +34,8 @@ pub(crate) struct WorkerTuning {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoWorkerError {
     #[error(
-        "nothing runs scripts of type `{script_type}`: here run {known}, and no worker listens to \
-         {queue}; correct the type, or start such a worker first"
+        "no worker runs scripts of type `{script_type}`: this process runs {known}, and no worker listens to \
+         {queue}; correct the type, or start a worker for it first"
     )]
     Nobody {
         script_type: String,
@@ -43,8 +43,8 @@ pub(crate) enum NoWorkerError {
         queue: String,
     },
     #[error(
-        "the workers that listened to {queue} are gone for {ABSENCE_TIMEOUT:?}, and scripts of type \
-         `{script_type}` cannot run here: start such a worker, and say the same command again"
+        "the workers of {queue} have been absent for {ABSENCE_TIMEOUT:?}, and scripts of type \
+         `{script_type}` cannot run in this process: start a worker for them, and run the same command again"
     )]
     Gone { script_type: String, queue: String },
 }

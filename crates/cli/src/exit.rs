@@ -49,17 +49,17 @@ impl From<Exit> for ExitCode {
 /// Table of codes for `--help`.
 pub(crate) const HELP: &str = "\
 Exit codes:
-  0    done
+  0    success
   1    a job failed, is in no state for the request, or its queue refuses it; doctor found a problem
   2    bad usage or bad input; nothing was written
-  3    no connection, or the server is not fit or does not take a call
-  4    the job has not ended in the time that it was waited for
-  5    there is no such job, schedule or batch
-  6    the system failed: no thread, no room for the output, an address that is taken
+  3    no connection, or the server is unsuitable or refuses a call
+  4    the job did not end within the wait
+  5    the job, schedule or batch does not exist
+  6    the system failed: no thread, no room for the output, or the address is in use
   130  interrupted by SIGINT (128 and the number of the signal; 143 for SIGTERM)
-  141  nobody reads the output any more
+  141  the reader of the output is gone
 
 A duration is seconds (10, 0.5) or has units (500ms, 10s, 5m, 1h30m, 7d).
 
-Data goes to stdout, all else to stderr. With --json, commands that list something print a line
-of JSON each, all others one object.";
+Data goes to stdout, everything else to stderr. With --json, lists are printed as one line of
+JSON per item, and other data as one object.";

@@ -55,7 +55,7 @@ impl IdentityArgs {
         let config = config.or_else(|| set("HOME").map(|home| home.join(".config")));
         let config = config.ok_or_else(|| {
             CommandError::usage(
-                "there is no place for the key file of an actor: neither XDG_CONFIG_HOME nor HOME is set; name it with --key",
+                "no folder for the key file of an actor: neither XDG_CONFIG_HOME nor HOME is set; name the file with --key",
             )
         })?;
         Ok(config.join("meshwork").join("actor.key"))
@@ -82,7 +82,7 @@ impl IdentityArgs {
         let there = path.exists();
         if !there && !node.actors().await?.is_empty() {
             return Err(CommandError::usage(format_args!(
-                "this node has actors, and {} with your key is not there: name your key file with --key, or make an actor \
+                "this node has actors, and your key file {} does not exist: name your key file with --key, or create an actor \
                  with `meshwork actor create`",
                 path.display()
             )));
@@ -95,7 +95,7 @@ impl IdentityArgs {
             Err(ContextError::UnknownKey { .. }) if node.actors().await?.is_empty() => {
                 let actor = node.trust(key.public(), None).await?;
                 note(format_args!(
-                    "made actor {}; its key is in {}",
+                    "created actor {}; its key is in {}",
                     actor.id,
                     path.display()
                 ));
@@ -154,14 +154,14 @@ pub(crate) async fn find(
             // The creator can run jobs at once: an admin could grant this role to himself anyway.
             made.grant(me, Role::Executor, me.id()).await?;
             note(format_args!(
-                "made context {}, of which {me} is admin and executor",
+                "created context {}, with {me} as admin and executor",
                 made.id()
             ));
             Ok(made)
         }
         1 => Ok(contexts.remove(0)),
         many => Err(CommandError::usage(format_args!(
-            "the node has {many} contexts: say which one with --context, `meshwork context list` shows them"
+            "the node has {many} contexts: select one with --context; `meshwork context list` shows them"
         ))),
     }
 }

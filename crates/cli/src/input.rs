@@ -27,17 +27,17 @@ const STDIN: &str = "on stdin";
 /// Errors of inputs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
-    #[error("stdin cannot be an input file of --each: write it to a file first")]
+    #[error("stdin cannot be an input file of --each: write the data to a file first")]
     Stdin,
-    #[error("the script comes on stdin, and so cannot its input: name a file for one of them")]
+    #[error("stdin cannot be both the script and its input: name a file for one of them")]
     StdinTwice,
     #[error("cannot read the input {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("the input {} is no regular file: give files, no folders, pipes or devices", .0.display())]
+    #[error("the input {} is not a regular file: give files, not folders, pipes or devices", .0.display())]
     NoFile(PathBuf),
-    #[error("the input {} is larger than {MAX_INPUT} bytes (16 MiB): split it, or hand over the path of a file", .0.display())]
+    #[error("the input {} is larger than {MAX_INPUT} bytes (16 MiB): split it, or pass the path of a file", .0.display())]
     TooLarge(PathBuf),
-    #[error("the input {} changed while it was read: say the same command again", .0.display())]
+    #[error("the input {} changed while it was read: run the same command again", .0.display())]
     Changed(PathBuf),
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn piped() -> Result<Option<Vec<u8>>, InputError> {
     }
     if !Stdin::is_ready(Some(FIRST_BYTE)).map_err(failed(Path::new(STDIN)))? {
         note(format_args!(
-            "nothing came on stdin for {FIRST_BYTE:?}: it runs without input (--input - waits for it, < /dev/null does not)"
+            "no data on stdin within {FIRST_BYTE:?}: the script runs without input (--input - waits longer, < /dev/null does not wait)"
         ));
         return Ok(None);
     }

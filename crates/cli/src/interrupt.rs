@@ -52,7 +52,7 @@ impl From<Interrupted> for CommandError {
 impl Interrupt {
     /// Starts to receive signals. The first one prints that a second one ends the command at once.
     pub(crate) fn listen() -> Result<Self, CommandError> {
-        Self::start(|| note("stopping; once more to stop at once"))
+        Self::start(|| note("stopping; repeat the signal to stop at once"))
     }
 
     /// Same as [`Self::listen`], without that message, for commands that end at once anyway.
@@ -150,7 +150,7 @@ impl Quiet {
             tokio::select! {
                 _ = interrupt.heard() => return,
                 _ = &mut requested => {
-                    note("stopping: somebody requested it");
+                    note("stopping: requested by `worker stop`");
                     return;
                 }
                 Some(()) = self.0.recv() => {

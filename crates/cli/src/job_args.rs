@@ -18,7 +18,7 @@ use crate::value;
 
 /// Options of a job.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "The job")]
+#[command(next_help_heading = "Job")]
 pub(crate) struct JobArgs {
     /// Type of the script [default: by extension: .rhai osis, .py python, .v v, .sh and programs exec]
     #[arg(long = "type", value_name = "TYPE")]
@@ -88,7 +88,7 @@ pub(crate) struct JobArgs {
 
 /// Further options of `job enqueue` and `schedule add`.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "The job")]
+#[command(next_help_heading = "Job")]
 pub(crate) struct TargetArgs {
     /// Run only on the worker with this instance name; the job waits for that worker
     #[arg(long, value_name = "NAME")]

@@ -78,7 +78,7 @@ impl Spans {
         let exporter = match exporter() {
             Ok(exporter) => exporter,
             Err(error) => {
-                note(format_args!("warning: no spans are sent: {error}"));
+                note(format_args!("warning: spans not exported: {error}"));
                 return None;
             }
         };
@@ -108,7 +108,7 @@ impl Spans {
     pub(crate) fn end(self) {
         if let Err(error) = self.0.shutdown_with_timeout(LAST) {
             note(format_args!(
-                "warning: the last spans may not have been sent: {error}"
+                "warning: the last spans may not have been exported: {error}"
             ));
         }
     }

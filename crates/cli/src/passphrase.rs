@@ -34,14 +34,14 @@ impl NewPassphrase {
         }
         if !is_interactive() {
             return Err(CommandError::usage(
-                "there is no terminal to type a passphrase in: name a file with --passphrase-file",
+                "there is no terminal for the passphrase: name a file with --passphrase-file",
             ));
         }
         let typed = typed("passphrase for the new key file: ")?;
         match typed.is_same(&self::typed("the same again: ")?) {
             true => Ok(Some(typed)),
             false => Err(CommandError::usage(
-                "the two passphrases differ, and nothing was made: type them again",
+                "the two passphrases differ; nothing was created: try again",
             )),
         }
     }

@@ -163,7 +163,7 @@ pub(crate) fn with_option(mut command: Command) -> Command {
         let others = noun.protocols.iter().map(|(name, _)| *name);
         let names: Vec<_> = std::iter::once("hero").chain(others).collect();
         let help = format!(
-            "Whose: {}; `meshwork {} --protocol {} --help` shows the options there",
+            "Protocol: {}; each has its own options (`meshwork {} --protocol {} --help`)",
             names.join(", "),
             noun.names[0],
             noun.protocols[0].0

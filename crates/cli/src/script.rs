@@ -34,21 +34,21 @@ pub(crate) enum ScriptError {
     #[error("the script {0} is empty: there is nothing to run")]
     Empty(String),
     #[error(
-        "the script {0} is larger than {MAX_SCRIPT} bytes: hand data over as input, not in the script"
+        "the script {0} is larger than {MAX_SCRIPT} bytes: pass data as input, not in the script"
     )]
     TooLarge(String),
     #[error("the script {0} is not UTF-8 text")]
     NotText(String),
     #[error(
-        "the script {place} does not tell its type by its name ({known}), and is no program: name the type with --type"
+        "the script {place} has no known extension ({known}), and is no program: name its type with --type"
     )]
     NoType { place: String, known: String },
     #[error(
-        "{0} is no program: it neither begins with a #! line nor may be executed; add #!/bin/sh, or chmod +x"
+        "{0} is not a program: it has no #! line and is not executable; add #!/bin/sh, or chmod +x"
     )]
     NoProgram(String),
     #[error(
-        "arguments after -- are for programs (--type exec): a script of type {0} takes its data as --input"
+        "arguments after -- are for programs (--type exec): give data to a script of type {0} with --input"
     )]
     NoArguments(ScriptType),
     #[error(transparent)]

@@ -20,7 +20,7 @@ const REASONS: [&str; 6] = [
 
 /// Filter options.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Which")]
+#[command(next_help_heading = "Filter")]
 pub(crate) struct Select {
     /// Only jobs of this type
     #[arg(long = "type", value_name = "TYPE")]

@@ -112,9 +112,9 @@ async fn stop(client: &Client, id: &JobId) {
     let stopped = tokio::time::timeout(STOPPING, client.stop(id)).await;
     match stopped {
         Ok(Ok(_) | Err(meshwork::Error::NoJob { .. })) => {}
-        Ok(Err(error)) => note(format_args!("job {id} could not be stopped: {error}")),
+        Ok(Err(error)) => note(format_args!("job {id} could not be cancelled: {error}")),
         Err(_) => note(format_args!(
-            "job {id} could not be stopped: the server does not answer"
+            "job {id} could not be cancelled: the server does not answer"
         )),
     }
 }

@@ -11,7 +11,7 @@ use crate::value;
 
 /// Options and variables that locate the data.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Where the data is")]
+#[command(next_help_heading = "Location of the data")]
 #[allow(
     rustdoc::broken_intra_doc_links,
     reason = "the help shows what may be left out in brackets"
@@ -58,12 +58,12 @@ pub(crate) enum TargetError {
     #[error(transparent)]
     Meshwork(#[from] meshwork::Error),
     #[error(
-        "there is no place for the data: neither MESHWORK_DATA, XDG_DATA_HOME nor HOME is set; \
+        "no data directory: neither MESHWORK_DATA, XDG_DATA_HOME nor HOME is set; \
          name a server with --redis, or set one of them"
     )]
     NoHome,
     #[error(
-        "this runs inside a job{}, and no place for the data is named: {} may not be where the job is kept, and may vanish \
+        "this runs inside a job{}, and no store is named: {} may not be the store of the job, and may be deleted \
          with the job; let the script call submit(), which adds a child to the job's own store, or name a place: --redis, \
          REDIS_URL or MESHWORK_DATA", job.as_ref().map(|id| format!(" ({id})")).unwrap_or_default(), path.display()
     )]

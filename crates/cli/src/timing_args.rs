@@ -9,7 +9,7 @@ use crate::value::{self, Named, When};
 
 /// Options about time, keys and unique names.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "When, and how many")]
+#[command(next_help_heading = "Time and uniqueness")]
 pub(crate) struct TimingArgs {
     /// Run at this time: RFC 3339 (2026-01-31T12:00:00Z, …+01:00), a date in UTC, or +10m from now
     #[arg(long, value_name = "TIME", value_parser = value::when)]

@@ -8,7 +8,7 @@ use crate::out::note;
 
 /// Options of the trace.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "The job")]
+#[command(next_help_heading = "Job")]
 pub(crate) struct Trace {
     /// Trace and parent span of the job, in the format of W3C trace context [default: $TRACEPARENT]
     #[arg(long, value_name = "TEXT", value_parser = parent)]
@@ -49,7 +49,7 @@ pub(crate) fn of_environment() -> Option<TraceContext> {
         TraceContext::lenient(&said("TRACEPARENT")?, said("TRACESTATE").as_deref());
     if let Some(fault) = fault {
         note(format_args!(
-            "warning: left out of the environment: {fault}"
+            "warning: environment variable ignored: {fault}"
         ));
     }
     trace

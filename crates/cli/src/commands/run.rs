@@ -17,7 +17,7 @@ use crate::script::Script;
 use crate::{single, value};
 
 /// Options for jobs that run in this process.
-const HERE: &str = "Where no worker claims the job";
+const HERE: &str = "If no worker claims the job";
 
 /// Run a script and print its result
 ///
@@ -65,7 +65,7 @@ impl Run {
     pub(crate) async fn run(mut self, context: &mut Context) -> Result<Exit, CommandError> {
         if let Some(scope) = self.scope.open(context).await? {
             if self.each.is_some() {
-                return Err(CommandError::usage("--each is not there in a context"));
+                return Err(CommandError::usage("--each does not support contexts"));
             }
             self.job_args.enter(&scope);
             // The job may run here.

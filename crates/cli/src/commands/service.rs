@@ -118,8 +118,8 @@ pub(crate) enum ServiceError {
     #[error("{0} has two handlers: give --handler once for a type")]
     TwoHandlers(String),
     #[error(
-        "the server's ACL does not let this user take anything from {queues}: it may not say {commands}. What a service \
-         needs stands in docs/operations.md and docs/actions.md, \"An ACL user\": ACL SETUSER USER {rule}"
+        "the server's ACL denies this user access to {queues}: the rights for {commands} are missing. The rights of a \
+         service are in docs/operations.md and docs/actions.md, \"An ACL user\": ACL SETUSER USER {rule}"
     )]
     Denied {
         queues: String,
@@ -127,7 +127,7 @@ pub(crate) enum ServiceError {
         rule: String,
     },
     #[error(
-        "--rescue-orphans-after takes over from streams: say --dialect streams, or leave it out"
+        "--rescue-orphans-after reclaims from streams only: give --dialect streams, or leave out the option"
     )]
     NothingToAdopt,
 }
@@ -212,7 +212,7 @@ impl Listen {
                 handed_back,
             })?;
         } else {
-            note(format_args!("stopped; {handed_back} actions handed back"));
+            note(format_args!("stopped; {handed_back} actions released"));
         }
         Ok(Exit::DONE)
     }

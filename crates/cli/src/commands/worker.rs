@@ -200,7 +200,7 @@ impl Listen {
             (Some(_), _) => {
                 in_contexts::stop(started).await;
                 return Err(CommandError::usage(
-                    "--metrics-addr shows one context: name one with --context",
+                    "--metrics-addr needs a single context: name one with --context",
                 ));
             }
             (None, _) => None,
@@ -286,7 +286,7 @@ fn stopped(worker: &str, handed_back: usize, context: &mut Context) -> Result<()
             handed_back,
         })?;
     } else {
-        note(format_args!("stopped; {handed_back} jobs handed back"));
+        note(format_args!("stopped; {handed_back} jobs released"));
     }
     Ok(())
 }

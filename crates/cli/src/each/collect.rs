@@ -183,5 +183,5 @@ fn gone(id: &JobId) -> Job {
 fn nothing_ends(of: usize, waited: Duration) -> CommandError {
     let message = format!("no job of {of} has ended for {waited:?}; they go on");
     CommandError::new(Exit::NOT_ENDED, message)
-        .with_hint("say the same command again to go on waiting")
+        .with_hint("run the same command again to continue the wait")
 }

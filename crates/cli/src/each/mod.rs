@@ -123,7 +123,7 @@ impl Work<'_> {
         if self.series.resumed {
             let (finished, all) = (before.finished, self.inputs.len());
             note(format_args!(
-                "resuming: {finished} of {all} already finished (--fresh begins anew)"
+                "resuming: {finished} of {all} already finished (--fresh starts anew)"
             ));
         }
         submit::submit(&self, before).await?;
@@ -179,10 +179,10 @@ async fn abandon(client: &Client, series: &Series, route: &Route, why: &CommandE
         // All jobs have finished, and the reader closed stdout on purpose.
         Ok(Ok(finished)) if finished == all && why.exit == Exit::NO_READER => {}
         Ok(Ok(finished)) => note(format_args!(
-            "{finished} of {all} finished; the same command goes on from there"
+            "{finished} of {all} finished; the same command continues from there"
         )),
-        Ok(Err(error)) => note(format_args!("the jobs could not be stopped: {error}")),
-        Err(_) => note("the jobs could not be stopped: the server does not answer"),
+        Ok(Err(error)) => note(format_args!("the jobs could not be cancelled: {error}")),
+        Err(_) => note("the jobs could not be cancelled: the server does not answer"),
     }
 }
 

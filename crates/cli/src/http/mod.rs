@@ -121,10 +121,10 @@ async fn accept(listener: TcpListener, take: impl Fn(TcpStream, SocketAddr, Sock
             // A connection that is over already has no address.
             Ok((stream, peer)) => match stream.local_addr() {
                 Ok(local) => take(stream, peer, local),
-                Err(error) => tracing::debug!(%error, "a connection was over before it began"),
+                Err(error) => tracing::debug!(%error, "connection closed before it was accepted"),
             },
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
+                tracing::warn!(%error, "connection not accepted");
                 tokio::time::sleep(NO_ROOM).await;
             }
         }

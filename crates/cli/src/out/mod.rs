@@ -26,7 +26,7 @@ pub(crate) use text::{one_line, printable};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutError {
     /// The reader is gone, as after `| head`; no message.
-    #[error("nobody reads the output any more")]
+    #[error("the reader of the output is gone")]
     NoReader,
     #[error("the output cannot be written: {0}")]
     Write(io::Error),
@@ -46,7 +46,7 @@ impl From<OutError> for CommandError {
         match &error {
             OutError::NoReader => Self::new(Exit::NO_READER, error),
             OutError::Write(_) => {
-                Self::new(Exit::SYSTEM, error).with_hint("look whether the disk is full")
+                Self::new(Exit::SYSTEM, error).with_hint("check whether the disk is full")
             }
         }
     }

@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(200);
 const BAR: &str = "{elapsed_precise} [{bar:40}] {pos}/{len}";
 
 /// Format for an unknown total.
-const SCAN: &str = "{elapsed_precise} looked at {pos} jobs";
+const SCAN: &str = "{elapsed_precise} {pos} jobs scanned";
 /// Jobs scanned between two lines.
 const SCAN_LINE: usize = 10_000;
 
@@ -59,7 +59,7 @@ impl Progress {
         let (when, before) = self.said;
         if self.all == 0 {
             if ended >= before + SCAN_LINE && when.elapsed() >= LINE_EVERY {
-                note(format_args!("looked at {ended} jobs"));
+                note(format_args!("{ended} jobs scanned"));
                 self.said = (Instant::now(), ended);
             }
             return;

@@ -53,8 +53,8 @@ on_all_data! {
             refuse(&["notes.txt", "--type", "osiris"], &["`osiris`", "hero:q:work:type:osiris", "osis, python"]);
         }
         ground.file("a.v", "1");
-        refused(ground, &["run", "a.v"], USAGE, &["type `v`", "no worker listens", "start such a worker"]);
-        refused(ground, &["run", "notes.txt", "--type", "sal"], USAGE, &["type `sal`", "here run osis, python"]);
+        refused(ground, &["run", "a.v"], USAGE, &["type `v`", "no worker listens", "start a worker for"]);
+        refused(ground, &["run", "notes.txt", "--type", "sal"], USAGE, &["type `sal`", "runs osis, python"]);
     }
 
     fn names(ground: &Ground) {
@@ -190,8 +190,8 @@ on_all_data! {
         huge.set_len(16 * 1024 * 1024 + 1).unwrap();
         for (bad, word) in [
             ("missing", "No such file"),
-            ("folder", "no regular file"),
-            ("/dev/zero", "no regular file"),
+            ("folder", "not a regular file"),
+            ("/dev/zero", "not a regular file"),
             ("huge", "larger than 16777216 bytes"),
             ("-", "stdin"),
         ] {

@@ -140,7 +140,7 @@ fn bananas_own_variables_stop_nobody() {
     ];
     let (_, said) = start(&["--schema", "bananas"], &bananas);
     assert!(
-        said.contains("WORKER_MODE, SCHEDULER_INTERVAL changes nothing"),
+        said.contains("WORKER_MODE, SCHEDULER_INTERVAL has no effect"),
         "{said}"
     );
     // What is for workers of Bananas is nothing to others, and a group that was said goes before routes that were not.

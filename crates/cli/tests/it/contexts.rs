@@ -59,15 +59,15 @@ fn as_actor(ground: &Ground, name: &str, args: &[&str]) -> Done {
 on_each_store! {
     fn the_first_use_makes_an_actor_and_a_context(ground: &Ground) {
         let shown = ground.run(&["context", "show", "--json"]).ok();
-        assert!(shown.stderr.contains("made actor 1; its key is in "), "{}", shown.stderr);
-        assert!(shown.stderr.contains("made context 1, of which actor 1 is admin and executor"), "{}", shown.stderr);
+        assert!(shown.stderr.contains("created actor 1; its key is in "), "{}", shown.stderr);
+        assert!(shown.stderr.contains("created context 1, with actor 1 as admin and executor"), "{}", shown.stderr);
         let context = shown.json();
         assert_eq!((&context["id"], &context["admins"]), (&json!(1), &json!([1])));
         assert_eq!((&context["layout"], &context["database"]), (&json!("db"), &json!(1)));
         let key = ground.path(".config/meshwork/actor.key");
         assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
         let again = ground.run(&["context", "show"]).ok();
-        assert!(!again.stderr.contains("made "), "{}", again.stderr);
+        assert!(!again.stderr.contains("created "), "{}", again.stderr);
         assert!(again.stdout.contains("admins       1\n"), "{}", again.stdout);
         assert_eq!(ground.run(&["context", "list", "--json"]).ok().jsons().len(), 1);
         // A key file is lost or another user comes: no second actor is made in silence.
@@ -157,7 +157,7 @@ on_each_store! {
         let open = with(Some(&right), &["context", "create"]).exits(2).stderr;
         assert!(open.contains("right") && open.contains("mode 640"), "{open}");
         std::fs::set_permissions(&right, PermissionsExt::from_mode(0o600)).unwrap();
-        assert_eq!(ground.run(&["context", "list", "--json"]).ok().stdout, "", "nothing was made");
+        assert_eq!(ground.run(&["context", "list", "--json"]).ok().stdout, "", "nothing was created");
         // No terminal: there is no prompt, and no key is made.
         let refused = ground.run(&["actor", "create", "--key", "bob.key", "--passphrase-prompt"]).exits(2).stderr;
         assert!(refused.contains("--passphrase-file") && !ground.path("bob.key").exists(), "{refused}");

@@ -139,7 +139,7 @@ fn ctrl_c_asks_and_detaches() {
         let done = done.exits(130);
         let said = done
             .stdout
-            .contains("goes on where a worker is: `meshwork worker --context 1`");
+            .contains("continue flow 1: `meshwork worker --context 1`");
         assert!(said || answer == "\u{3}", "{}", done.stdout);
         let status = ground
             .run(&["flow", "status", number, "--json"])
@@ -169,7 +169,7 @@ fn without_a_terminal_an_interrupt_detaches() {
     let done = running.ended().exits(130);
     assert!(
         done.stderr.contains(
-            "`meshwork flow status 1 --wait` shows it, `meshwork flow cancel 1` stops it"
+            "`meshwork flow status 1 --wait` shows it, `meshwork flow cancel 1` cancels it"
         ),
         "{}",
         done.stderr

@@ -76,7 +76,7 @@ on_all_data! {
     }
 
     fn a_paused_queue_says_so(ground: &Ground) {
-        refused(ground, &["queue", "pause", "osis"], 2, &["nobody has used", OSIS, "--create"]);
+        refused(ground, &["queue", "pause", "osis"], 2, &["does not exist yet", OSIS, "--create"]);
         let done = ground.run(&["queue", "pause", "osis", "--create"]).ok();
         assert_eq!(done.stdout, format!("{OSIS} paused\n"));
         submit(ground, &["--id", "j1"]);

@@ -83,7 +83,7 @@ on_all_data! {
         ground.run(&["job", "submit", "endless.rhai"]).ok();
         ground.job_that_is("started");
         worker.signal(Signal::TERM);
-        assert!(worker.said().contains("once more"));
+        assert!(worker.said().contains("repeat the signal"));
         crate::common::eventually("it is not ready", || {
             let (head, body) = get(&address, "/readyz", "");
             (head.starts_with("http/1.1 503") && body.contains("stopping")).then_some(())

@@ -39,7 +39,7 @@ impl FakeCollector {
 
     /// First request, and its path.
     fn taken(&self) -> (String, Vec<u8>) {
-        self.bodies.recv_timeout(BOUND).expect("spans are sent")
+        self.bodies.recv_timeout(BOUND).expect("spans are exported")
     }
 }
 

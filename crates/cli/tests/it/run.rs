@@ -159,12 +159,12 @@ fn a_second_interrupt_does_not_wait() {
     // A server that does not answer: stopping in order would take seconds.
     server.pause();
     running.signal(Signal::INT);
-    assert!(running.said().contains("once more"));
+    assert!(running.said().contains("repeat the signal"));
     running.signal(Signal::INT);
     let done = running.ended().exits(130);
     server.resume();
     assert!(
-        !done.stderr.contains("could not be stopped"),
+        !done.stderr.contains("could not be cancelled"),
         "{}",
         done.stderr
     );

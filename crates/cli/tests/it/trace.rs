@@ -31,7 +31,7 @@ on_all_data! {
         let mut command = ground.command(&["run", "trace.rhai"]);
         command.env("TRACEPARENT", "nonsense");
         let done = Running::start(command).ended().ok();
-        assert!(done.stderr.contains("left out") && done.stdout.is_empty(), "{done:?}");
+        assert!(done.stderr.contains("ignored") && done.stdout.is_empty(), "{done:?}");
     }
 
     fn a_log_for_machines_is_a_line_of_json_each(ground: &Ground) {

@@ -59,7 +59,7 @@ on_all_data! {
         ground.run(&["job", "submit", "endless.rhai"]).ok();
         ground.job_that_is("started");
         worker.signal(Signal::TERM);
-        assert!(worker.said().contains("once more"));
+        assert!(worker.said().contains("repeat the signal"));
         worker.signal(Signal::TERM);
         worker.ended().exits(143);
     }
@@ -167,7 +167,7 @@ fn a_second_signal_ends_it_also_while_a_script_holds_up_all_threads() {
         let mut worker = ground.worker(&["--type", "osis"]);
         let streams = hold_up(&ground.path("data/redis.sock"));
         worker.signal(Signal::TERM);
-        assert!(worker.said().contains("once more"));
+        assert!(worker.said().contains("repeat the signal"));
         worker.signal(Signal::TERM);
         worker.ended().exits(143);
         // It has waited for none of the scripts.

@@ -89,7 +89,7 @@ fn print(response: &Response, context: &mut Context) -> Result<(), CommandError>
     }
     if let Some(error) = &response.error {
         let code = error.error_code.as_deref().unwrap_or(&error.error_type);
-        note(format_args!("it failed: {} ({code})", error.message));
+        note(format_args!("action failed: {} ({code})", error.message));
     }
     Ok(())
 }

@@ -85,7 +85,7 @@ impl Trust {
             Err(source) => {
                 let text = &self.key;
                 return Err(CommandError::usage(format_args!(
-                    "the key {text:?} cannot be trusted: {source}; a key file of that name is not there either"
+                    "the key {text:?} cannot be trusted: {source}; and no key file of that name exists"
                 )));
             }
         };

@@ -58,7 +58,7 @@ impl Submit {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         if self.routing.has_unread_topic() {
             return Err(CommandError::usage(
-                "--topic says nothing without bindings: give --bindings FILE, or --route",
+                "--topic has no effect without bindings: give --bindings FILE, or --route",
             ));
         }
         let mut request = Request::raw(&self.name, &self.payload)

@@ -84,7 +84,7 @@ impl Acl {
             }
         }
         note(
-            "the password is not shown again; a restart of the server forgets the user unless ACL SAVE or CONFIG REWRITE is said",
+            "the password is not shown again; a restart of the server forgets the user unless you run ACL SAVE or CONFIG REWRITE",
         );
         Ok(Exit::DONE)
     }

@@ -111,7 +111,7 @@ impl List {
             letters.truncate(limit);
             if let Some(next) = letters.last().map(Place::of) {
                 note(format_args!(
-                    "the newest {limit}; there are more (--limit), or go on with --cursor {next}"
+                    "the newest {limit}; there are more (--limit), or continue with --cursor {next}"
                 ));
             }
         }

@@ -49,8 +49,8 @@ pub(super) async fn wait(
     }
     let context = place.flows.context();
     note(format_args!(
-        "flow {id} goes on where a worker is: `meshwork worker --context {context}` starts one, `meshwork flow status {id} \
-         --wait` shows it, `meshwork flow cancel {id}` stops it"
+        "workers of the context continue flow {id}: `meshwork worker --context {context}` starts one, `meshwork flow status {id} \
+         --wait` shows it, `meshwork flow cancel {id}` cancels it"
     ));
     Err(interrupted.into())
 }
@@ -68,7 +68,7 @@ fn asks() -> bool {
 /// Reads the answer. A second Ctrl-C ends the process, which detaches from the flow.
 async fn answer(id: FlowId) -> Answer {
     note(format_args!(
-        "flow {id}: [d]etach and leave it to the workers of its context, or [c]ancel it? Ctrl-C detaches [d/c]"
+        "flow {id}: [d]etach, and let workers of its context continue it, or [c]ancel it? Ctrl-C detaches [d/c]"
     ));
     let (said, heard) = oneshot::channel();
     // A thread of the runtime would delay the end until a line arrives.

@@ -134,7 +134,7 @@ async fn workers(
         }
         if !runner::runtimes().any(|known| known == name) {
             note(format_args!(
-                "no worker runs scripts of type `{name}`: the flow waits for one"
+                "no worker runs scripts of type `{name}`: the flow waits for a worker"
             ));
             continue;
         }

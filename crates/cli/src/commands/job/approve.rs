@@ -22,7 +22,7 @@ impl Approve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         if context.entered_client().is_none() {
             return Err(CommandError::usage(
-                "gates are those of a context: name it with --context",
+                "gates exist in contexts only: name one with --context",
             ));
         }
         let opened = context.client().await?.open_gate(&self.gate).await;

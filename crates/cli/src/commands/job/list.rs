@@ -20,7 +20,7 @@ pub(crate) struct List {
     #[command(flatten)]
     select: Select,
     /// Only the children of this job, which it submitted with submit()
-    #[arg(long, value_name = "ID", value_parser = value::job_id, help_heading = "Which")]
+    #[arg(long, value_name = "ID", value_parser = value::job_id, help_heading = "Filter")]
     parent: Option<JobId>,
     /// Greatest number of rows, 1 to 100000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
@@ -41,12 +41,12 @@ impl List {
         let newest = Newest::find(&client, &filter, limit as usize, self.cursor).await?;
         if let Some(next) = newest.next() {
             note(format_args!(
-                "the newest {limit}; there are more (--limit), or go on with --cursor {next}"
+                "the newest {limit}; there are more (--limit), or continue with --cursor {next}"
             ));
         }
         if newest.incomplete {
             note(format_args!(
-                "--text looked at {MAX_TEXT_SCAN} jobs, and there are more: choose fewer by another option"
+                "--text searched {MAX_TEXT_SCAN} jobs, and there are more: choose fewer by another option"
             ));
         }
         context.out.rows(newest.jobs.iter().map(Summary::from))?;

@@ -40,6 +40,6 @@ impl ResultOf {
         );
         let error = CommandError::new(Exit::NOT_ENDED, message);
         Err(error
-            .with_hint("--wait waits until it has ended, `meshwork job show` says why it waits"))
+            .with_hint("--wait waits for its end; `meshwork job show` has the reason of its wait"))
     }
 }

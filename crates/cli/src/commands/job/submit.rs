@@ -47,14 +47,14 @@ pub(crate) struct Submit {
     #[command(flatten)]
     routing: Routing,
     /// Open batch of the job
-    #[arg(long, value_name = "BATCH", help_heading = "The job")]
+    #[arg(long, value_name = "BATCH", help_heading = "Job")]
     batch: Option<BatchId>,
     /// Wait until the job has ended, for at most this time [default: 7 days], and print its result
     #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
-          default_missing_value = value::LONGEST_WAIT, conflicts_with = "jsonl", help_heading = "The job")]
+          default_missing_value = value::LONGEST_WAIT, conflicts_with = "jsonl", help_heading = "Job")]
     wait: Option<Duration>,
     /// Id of the job [default: a new one]
-    #[arg(long, value_parser = value::new_job_id, help_heading = "The job")]
+    #[arg(long, value_parser = value::new_job_id, help_heading = "Job")]
     id: Option<JobId>,
 }
 
@@ -71,11 +71,11 @@ impl Submit {
     pub(super) fn enter(&mut self, scope: &Scope) -> Result<(), CommandError> {
         if self.jsonl.is_some() {
             return Err(CommandError::usage(
-                "--jsonl is not there in a context: enqueue the jobs one by one, or send them in a message",
+                "--jsonl does not support contexts: enqueue the jobs one by one, or send them in a message",
             ));
         }
         if self.batch.is_some() {
-            return Err(CommandError::usage("--batch is not there in a context"));
+            return Err(CommandError::usage("--batch does not support contexts"));
         }
         if let Some(id) = &mut self.id {
             *id = scope.job_id(id)?;
@@ -115,7 +115,9 @@ impl Submit {
             context.out.json(&Submitted { id, kept })?;
         } else {
             if kept {
-                note(format_args!("job {id} has its unique name, and stays"));
+                note(format_args!(
+                    "job {id} has the unique name already; the new job was not stored"
+                ));
             }
             context.out.line(&id)?;
         }

@@ -146,7 +146,7 @@ impl OfBananas {
             }
             if stayed > MOST_SHOWN {
                 note(format_args!(
-                    "{} more stay; --json tells them",
+                    "{} more stay; --json lists them",
                     stayed - MOST_SHOWN
                 ));
                 for (reason, count) in reasons {

@@ -170,12 +170,14 @@ fn notes(survey: &Survey) {
     } = &survey.unroutable
     {
         note(format_args!(
-            "{count} open jobs of other clients (such as {first}) name no type, and nothing tells theirs: \
-             they are not looked after"
+            "{count} open jobs of other clients (such as {first}) have no type and no worker that implies one: \
+             they are not rescued"
         ));
     }
     match &survey.listeners {
-        None => note("who else waits on lists cannot be seen: CLIENT LIST is refused to this user"),
+        None => {
+            note("other clients that wait on lists are unknown: the user may not run CLIENT LIST");
+        }
         Some(all) => {
             for Waiting {
                 addr,
@@ -184,7 +186,7 @@ fn notes(survey: &Survey) {
             } in all
             {
                 note(format_args!(
-                    "client {addr} `{name}` waits on a list ({command}); on which one cannot be seen"
+                    "client {addr} `{name}` waits on a list ({command}); the server does not say which one"
                 ));
             }
         }

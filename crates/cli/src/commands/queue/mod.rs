@@ -47,10 +47,10 @@ impl Queue {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsageError {
     #[error(
-        "nothing to set: give how many may wait, or an option as --concurrency 5 or --rate 100/min"
+        "nothing to set: give the greatest number of waiting jobs, or an option as --concurrency 5 or --rate 100/min"
     )]
     Nothing,
-    #[error("`default` bounds only how many may wait; name a queue for the other limits")]
+    #[error("`default` has only a limit of waiting jobs; name a queue for the other limits")]
     Default,
 }
 

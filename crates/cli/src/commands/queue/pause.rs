@@ -66,9 +66,9 @@ impl Pause {
         let client = context.client().await?;
         if !self.create && !client.is_used(&list).await? {
             return Err(CommandError::usage(format_args!(
-                "nobody has used the queue {list} yet; nothing was changed: correct its name, or say --create"
+                "the queue {list} does not exist yet; nothing was changed: correct its name, or give --create"
             ))
-            .with_hint("`meshwork queue list` shows the queues that there are"));
+            .with_hint("`meshwork queue list` shows the queues"));
         }
         client.pause(&list).await?;
         tell(context, &client, &list).await
@@ -87,7 +87,9 @@ impl Resume {
         note(match (paused, draining) {
             (true, true) => format!("resumed {queue}: its pause and its drain have ended"),
             (true, false) => format!("resumed {queue}: its pause has ended"),
-            (false, true) => format!("resumed {queue}: its drain has ended, it takes jobs again"),
+            (false, true) => {
+                format!("resumed {queue}: its drain has ended, and new jobs are accepted")
+            }
             (false, false) => {
                 format!("{queue} was neither paused nor draining; nothing was changed")
             }
@@ -111,7 +113,7 @@ impl Drain {
                 .is_some_and(|set| set.paused)
             {
                 note(format_args!(
-                    "{list} is paused: what waits in it starts when it is resumed, which ends the drain too"
+                    "{list} is paused: its waiting jobs start after `queue resume`, which also ends the drain"
                 ));
             }
             let mut last = None;

@@ -44,31 +44,31 @@ pub(crate) struct Add {
         long,
         value_name = "EXPR",
         allow_hyphen_values = true,
-        help_heading = "When"
+        help_heading = "Time"
     )]
     cron: Option<Rhythm>,
     /// Interval in whole seconds, as 30s, 15m, 1h30m; counted from --start, or from 1970
     #[arg(long, value_name = "TIME", conflicts_with_all = ["cron", "tz"], allow_hyphen_values = true,
-          help_heading = "When")]
+          help_heading = "Time")]
     every: Option<Every>,
     /// Time zone of the expression, an IANA name, as Europe/Brussels
-    #[arg(long, value_name = "ZONE", default_value_t, help_heading = "When")]
+    #[arg(long, value_name = "ZONE", default_value_t, help_heading = "Time")]
     tz: Zone,
     /// No slot before this time in UTC (2026-01-31, 2026-01-31T12:00:00Z)
-    #[arg(long, value_name = "TIME", value_parser = value::time, help_heading = "When")]
+    #[arg(long, value_name = "TIME", value_parser = value::time, help_heading = "Time")]
     start: Option<u64>,
     /// No slot after this time in UTC
-    #[arg(long, value_name = "TIME", value_parser = value::time, help_heading = "When")]
+    #[arg(long, value_name = "TIME", value_parser = value::time, help_heading = "Time")]
     end: Option<u64>,
     /// Slots missed without a worker: skip (those over a minute late), one (the latest), all (the last 100) or all:N (N
     /// up to 1000)
-    #[arg(long, value_name = "HOW", default_value_t, help_heading = "When")]
+    #[arg(long, value_name = "HOW", default_value_t, help_heading = "Time")]
     catch_up: CatchUp,
     /// If the last job has not ended at a slot: skip the slot, replace the job (cancel it), or allow both
-    #[arg(long, value_name = "HOW", default_value_t, help_heading = "When")]
+    #[arg(long, value_name = "HOW", default_value_t, help_heading = "Time")]
     overlap: Overlap,
     /// Replace a schedule of that name; no slot is lost, and none runs twice
-    #[arg(long, help_heading = "When")]
+    #[arg(long, help_heading = "Time")]
     replace: bool,
     #[command(flatten)]
     job_args: JobArgs,

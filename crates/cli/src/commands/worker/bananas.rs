@@ -169,7 +169,7 @@ fn tell_unread() {
     let set: Vec<_> = UNREAD.into_iter().filter(|name| set(name)).collect();
     if !set.is_empty() {
         note(format_args!(
-            "warning: {} changes nothing here; --routes, --handler and --no-scheduler say what a worker does",
+            "warning: {} has no effect here; use --routes, --handler and --no-scheduler instead",
             set.join(", ")
         ));
     }
@@ -218,9 +218,7 @@ impl Bananas {
         }
         tell_unread();
         if settings.handlers.is_empty() {
-            note(
-                "warning: it has no handler, so each job that it takes fails; give --handler NAME=FILE",
-            );
+            note("warning: no handler is given, so every job fails; give --handler NAME=FILE");
         }
         let worker = worker.start().await?;
         // Served until the end, so that others can observe the shutdown.
@@ -243,7 +241,7 @@ impl Bananas {
                 handed_back,
             })?;
         } else {
-            note(format_args!("stopped; {handed_back} jobs handed back"));
+            note(format_args!("stopped; {handed_back} jobs released"));
         }
         Ok(Exit::DONE)
     }
@@ -258,7 +256,7 @@ impl Bananas {
         let mut named = BTreeSet::new();
         if let Some((twice, _)) = self.handlers.iter().find(|(name, _)| !named.insert(name)) {
             return Err(CommandError::usage(format_args!(
-                "the handler {twice} is given twice: say which file it is"
+                "the handler {twice} is given twice: give one file"
             )));
         }
         let mut handlers = config.handlers;

@@ -33,7 +33,7 @@ pub(super) struct Config {
 pub(crate) enum ConfigError {
     #[error("the settings {path}: {source}")]
     Unreadable { path: PathBuf, source: YamlError },
-    #[error("the settings {path} are none: {why}")]
+    #[error("the settings {path} are invalid: {why}")]
     Invalid { path: PathBuf, why: String },
     #[error(
         "the settings {path} name the handler {name}, and there is no {folder}/{name}.py or .rhai: write \

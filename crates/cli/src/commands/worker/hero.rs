@@ -130,7 +130,7 @@ impl Hero {
             let before = &self.runtimes[..at];
             if before.iter().any(|(before, _)| before == script_type) {
                 return Err(CommandError::usage(format_args!(
-                    "--runtime {script_type} is given twice: say which command it is"
+                    "--runtime {script_type} is given twice: give one command"
                 )));
             }
             let runner = runner::interpreter(script_type, command).map_err(|error| {

@@ -66,7 +66,7 @@ impl InContexts {
         let contexts = find(&node, &me, serves).await?;
         if contexts.len() > 1 && self.runner.is_some() {
             return Err(CommandError::usage(
-                "--runner is a runner of one context: name one with --context",
+                "--runner needs a single context: name one with --context",
             ));
         }
         let runner = self.runner;
@@ -116,7 +116,7 @@ pub(crate) async fn find(
     }
     if found.len() > MOST {
         return Err(CommandError::usage(format_args!(
-            "one process serves {MOST} contexts at most: name some of them with --context, and start another for the rest"
+            "one process serves at most {MOST} contexts: select some with --context, and start further processes for the others"
         )));
     }
     Ok(found)
@@ -197,12 +197,12 @@ fn check(runner: &Runner, types: &[ScriptType]) -> Result<(), CommandError> {
     let id = runner.id;
     if !runner.local {
         return Err(CommandError::usage(format_args!(
-            "runner {id} takes the messages of its topic, which is not there yet: name one that takes jobs off queues"
+            "runner {id} takes messages of its topic, which is not supported yet: name a runner that takes jobs off queues"
         )));
     }
     match types.iter().find(|name| !runner.types.contains(name)) {
         Some(name) => Err(CommandError::usage(format_args!(
-            "runner {id} does not run {name}: register one that does"
+            "runner {id} does not run {name}: register a runner for it"
         ))),
         None => Ok(()),
     }

@@ -124,7 +124,7 @@ impl RequestArgs {
 /// Error: the id names no worker.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
-    #[error("there is no worker {0}: `meshwork worker list` lists those that are there")]
+    #[error("there is no worker {0}: `meshwork worker list` lists the workers")]
     NoWorker(String),
     #[error("several workers have the instance {name}: give one of the ids {ids}")]
     Several { name: String, ids: String },

@@ -18,14 +18,14 @@ const MAX_TOKEN: usize = 4096;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
     #[error(
-        "no token is set: set {variable}, give --token-file FILE, or give --insecure-no-auth to let in everybody who \
-         reaches the address"
+        "no token is set: set {variable}, give --token-file FILE, or give --insecure-no-auth to accept all clients that \
+         reach the address"
     )]
     Missing { variable: &'static str },
-    #[error("{place} gives a token, and --insecure-no-auth asks for none: leave out one of them")]
+    #[error("{place} gives a token, and --insecure-no-auth excludes one: leave out one of them")]
     Both { place: String },
     #[error(
-        "{place} holds no token: it is 1 to {MAX_TOKEN} letters, digits and signs of ASCII, without spaces"
+        "{place} contains no valid token: a token has 1 to {MAX_TOKEN} ASCII letters, digits and signs, without spaces"
     )]
     Invalid { place: String },
     #[error(transparent)]

@@ -53,10 +53,10 @@ impl Failure {
             Error::TooMany { .. } => (StatusCode::SERVICE_UNAVAILABLE, "TOO_MANY_CALLS"),
             Error::Closed => (StatusCode::SERVICE_UNAVAILABLE, "CLOSING"),
             Error::Broker(_) | Error::Connect(_) => {
-                tracing::warn!(%error, "an action was not sent");
+                tracing::warn!(%error, "action not sent");
                 // Messages of the store are not for callers.
                 let message =
-                    "the store does not take the action; it may have been sent all the same";
+                    "the store does not accept the action; it may have been sent all the same";
                 return Self::new(StatusCode::SERVICE_UNAVAILABLE, "NO_STORE", message);
             }
             _ => (StatusCode::INTERNAL_SERVER_ERROR, "NOT_SENT"),
