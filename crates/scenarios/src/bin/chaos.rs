@@ -72,6 +72,30 @@ impl Arguments {
             None => hostile::Engine::ALL.to_vec(),
         }
     }
+
+    fn hostile(&self, plan: Plan) -> hostile::Plan {
+        let engines = self.engines();
+        hostile::Plan {
+            binary: plan.binary,
+            jobs: self.jobs,
+            faults: share(plan.kills, 0, engines.len()),
+            engines,
+            seed: plan.seed,
+            progress: tell,
+        }
+    }
+
+    fn flows(&self, plan: Plan) -> flows::Plan {
+        let engines = self.engines();
+        flows::Plan {
+            binary: plan.binary,
+            dags: self.dags,
+            kills: share(plan.kills, 0, engines.len()),
+            engines,
+            seed: plan.seed,
+            progress: tell,
+        }
+    }
 }
 
 /// A scenario of either kind.
@@ -159,29 +183,11 @@ impl Which {
                 Ok((report.holds(), report.to_string(), report.json()))
             }
             Self::Hostile => {
-                let engines = arguments.engines();
-                let plan = hostile::Plan {
-                    binary: plan.binary,
-                    jobs: arguments.jobs,
-                    faults: share(plan.kills, 0, engines.len()),
-                    engines,
-                    seed: plan.seed,
-                    progress: tell,
-                };
-                let report = hostile::play(&plan).await?;
+                let report = hostile::play(&arguments.hostile(plan)).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
             Self::Flows => {
-                let engines = arguments.engines();
-                let plan = flows::Plan {
-                    binary: plan.binary,
-                    dags: arguments.dags,
-                    kills: share(plan.kills, 0, engines.len()),
-                    engines,
-                    seed: plan.seed,
-                    progress: tell,
-                };
-                let report = flows::play(&plan).await?;
+                let report = flows::play(&arguments.flows(plan)).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
             Self::Messages => {
