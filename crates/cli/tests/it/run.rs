@@ -10,7 +10,7 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// Fields of every object about a job.
-const FIELDS: [&str; 32] = [
+const FIELDS: [&str; 36] = [
     "attempts",
     "caller",
     "children",
@@ -18,6 +18,7 @@ const FIELDS: [&str; 32] = [
     "context",
     "created_at",
     "dead",
+    "ended_at",
     "env",
     "error",
     "group",
@@ -33,9 +34,12 @@ const FIELDS: [&str; 32] = [
     "retries",
     "run_at",
     "snoozes",
+    "start_by",
+    "started_at",
     "status",
     "stderr",
     "stdout",
+    "tags",
     "timeout",
     "traceback",
     "traceparent",
