@@ -61,9 +61,12 @@ impl Visit for Finds {
 async fn a_message_that_makes_a_service_panic_is_a_dead_letter() {
     for ground in Ground::both().await {
         let _fault = set_default(Faulty);
-        // Tests beside this one, without a subscriber, may just have had spans turned off for all.
-        tracing::callsite::rebuild_interest_cache();
         let service = ground.started().await;
+        // The first test that reaches a span decides for all whether it is on. So an action reaches it here, before the
+        // decision is made anew: no other test can make it later.
+        let echo = request("demo.echo", json!({ "n": 7 }));
+        ground.tester.call(echo, BOUND).await.unwrap();
+        tracing::callsite::rebuild_interest_cache();
         let asked = request("demo.none", json!({}));
         ground.tester.send(asked).await.unwrap();
         let dead = ground.buried(1).await;
