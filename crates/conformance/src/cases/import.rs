@@ -22,7 +22,7 @@ cases![
 ];
 
 /// A job as an export has it.
-fn job(id: &str, status: &str, more: &[(&str, &str)]) -> StoredJob {
+pub(super) fn job(id: &str, status: &str, more: &[(&str, &str)]) -> StoredJob {
     let fields = [
         ("id", id),
         ("script_type", "osis"),

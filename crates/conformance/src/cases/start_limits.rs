@@ -1,11 +1,11 @@
 //! Start timeouts: a job that no worker began in time never begins.
 
 use meshwork_broker::{Deleted, Retried};
-use meshwork_model::export::{Bytes, StoredJob};
 use meshwork_model::job::{NewJob, OnFailure, When};
 use meshwork_model::outcome::FailureKind;
 
 use super::control::ask;
+use super::import;
 use super::world::{Got, START, WORKER};
 use super::{Outcome, World, cases, check, same};
 
@@ -254,26 +254,8 @@ async fn each_call_is_bounded(world: &World) -> Outcome {
 async fn an_import_lists_it(world: &World) -> Outcome {
     let by = START + MS;
     let limit = format!("{by} {MS}");
-    let job = |id: &str, status: &str| {
-        let fields = [
-            ("id", id),
-            ("script_type", "osis"),
-            ("script", "1"),
-            ("status", status),
-            ("mw_reply", "0"),
-            ("mw_with", "1"),
-            ("mw_start_by", &limit),
-        ];
-        let fields =
-            fields.map(|(name, value)| (name.to_owned(), Bytes(value.as_bytes().to_vec())));
-        StoredJob {
-            id: id.to_owned(),
-            delayed: None,
-            dead: None,
-            ended: None,
-            fields: fields.into(),
-        }
-    };
+    let more = [("mw_with", "1"), ("mw_start_by", &*limit)];
+    let job = |id: &str, status: &str| import::job(id, status, &more);
     let jobs = [job("a", "dispatched"), job("b", "error")];
     world.broker.import_jobs(&jobs).await?;
     same!(listed(world).await?, ["a".to_owned(), by.to_string()]);

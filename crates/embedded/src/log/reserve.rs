@@ -40,7 +40,7 @@ impl Reserve {
                 }
                 Err(error) if is_full(&error) => {}
                 Err(error) => {
-                    tracing::debug!(%error, "disk space for the log not reserved: file system has no preallocation");
+                    tracing::debug!(%error, "disk space for the log cannot be reserved");
                     self.impossible = true;
                     return Ok(());
                 }

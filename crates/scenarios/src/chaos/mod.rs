@@ -7,6 +7,7 @@
 mod callers;
 mod cast;
 mod count;
+mod findings;
 pub mod fleet;
 pub mod flows;
 mod ground;

@@ -42,6 +42,20 @@ pub(in crate::chaos) struct Quarters<'a> {
     pub(in crate::chaos) faketime: Option<&'a Path>,
 }
 
+impl Quarters<'_> {
+    /// Returns the command, which runs in the directory with this environment, and is killed when dropped.
+    pub(in crate::chaos) fn command(&self) -> Command {
+        let mut command = Command::new(self.binary);
+        command
+            .current_dir(self.dir)
+            .env_remove("REDIS_URL")
+            .env_remove("MESHWORK_DATA")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .kill_on_drop(true);
+        command
+    }
+}
+
 /// Waits for a time in which no worker may end by itself.
 pub(in crate::chaos) async fn peace(
     troop: &mut [Member],
@@ -71,19 +85,11 @@ impl Member {
         let out = File::create(&stdout).map_err(ChaosError::io("a worker's output"))?;
         let err = File::options().append(true).create(true).open(&stderr);
         let err = err.map_err(ChaosError::io("a worker's output"))?;
-        let mut command = Command::new(quarters.binary);
+        let mut command = quarters.command();
         command.args(["worker", "--json", "--type", quarters.types]);
         command.args(quarters.more);
         command.args(["--lease", &quarters.lease.as_secs().to_string()]);
         command.args(["--concurrency", &CONCURRENCY.to_string()]);
-        command.current_dir(quarters.dir).kill_on_drop(true);
-        command.env_remove("REDIS_URL").env_remove("MESHWORK_DATA");
-        command.envs(
-            quarters
-                .environment
-                .iter()
-                .map(|(name, value)| (name, value)),
-        );
         if let Some(library) = quarters.faketime {
             command.env("LD_PRELOAD", library);
             command.env("FAKETIME", CLOCKS[number % CLOCKS.len()]);

@@ -5,10 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::chaos::findings;
 use crate::chaos::hostile::Engine;
-
-/// Number of findings of each sort in the text; JSON has all.
-const TOLD: usize = 10;
 
 /// The report of all engines.
 #[derive(Clone, Debug)]
@@ -147,11 +145,7 @@ impl fmt::Display for EngineReport {
         for (name, lines) in self.findings() {
             write!(f, "; {name} {}", lines.len())?;
         }
-        for (name, lines) in self.findings() {
-            for line in lines.iter().take(TOLD) {
-                write!(f, "\n  {name}: {line}")?;
-            }
-        }
+        findings::write(f, &self.findings())?;
         if let Some(files) = &self.files {
             write!(f, "\n  files: {}", files.display())?;
         }

@@ -29,7 +29,6 @@ use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use tokio::process::Command;
 
 use super::ChaosError;
 use super::fleet::troop::{Member, Quarters, peace};
@@ -261,19 +260,9 @@ async fn limit(quarters: &Quarters<'_>) -> Result<(), ChaosError> {
         "queue limit set python --concurrency 9 --key-concurrency 2",
         "queue limit set osis --key-concurrency 2 --fair",
     ] {
-        let mut command = Command::new(quarters.binary);
-        command
-            .args(words.split(' '))
-            .env_remove("REDIS_URL")
-            .env_remove("MESHWORK_DATA")
-            .envs(
-                quarters
-                    .environment
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            )
-            .stdin(Stdio::null());
-        let ended = command.kill_on_drop(true).output().await;
+        let mut command = quarters.command();
+        command.args(words.split(' ')).stdin(Stdio::null());
+        let ended = command.output().await;
         let ended = ended.map_err(ChaosError::io("the command"))?;
         if !ended.status.success() {
             return Err(ChaosError::Ended {

@@ -7,9 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::Engine;
-
-/// Number of findings of each sort in the text; JSON has all.
-const TOLD: usize = 10;
+use crate::chaos::findings;
 
 /// The report of all engines.
 #[derive(Clone, Debug)]
@@ -139,11 +137,7 @@ impl fmt::Display for EngineReport {
         if let Some(files) = &self.files {
             write!(f, "\n  the logs are in {}", files.display())?;
         }
-        for (name, lines) in self.findings() {
-            for line in lines.iter().take(TOLD) {
-                write!(f, "\n  {name}: {line}")?;
-            }
-        }
+        findings::write(f, &self.findings())?;
         Ok(())
     }
 }

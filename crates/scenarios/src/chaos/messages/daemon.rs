@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use crate::chaos::ChaosError;
 use crate::chaos::fleet::troop::Quarters;
@@ -30,21 +30,12 @@ impl Daemon {
         let out = File::create(&stdout).map_err(ChaosError::io("a coordinator's output"))?;
         let err = File::options().append(true).create(true).open(&stderr);
         let err = err.map_err(ChaosError::io("a coordinator's output"))?;
-        let mut command = Command::new(quarters.binary);
+        let mut command = quarters.command();
         command
             .args(["supervisor", "--json", "--context", &context.to_string()])
-            .current_dir(quarters.dir)
-            .env_remove("MESHWORK_DATA")
-            .envs(
-                quarters
-                    .environment
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            )
             .stdin(Stdio::null())
             .stdout(out)
-            .stderr(err)
-            .kill_on_drop(true);
+            .stderr(err);
         let child = command.spawn().map_err(ChaosError::io("a coordinator"))?;
         let mut daemon = Self {
             context,

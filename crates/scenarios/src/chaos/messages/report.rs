@@ -9,10 +9,8 @@ use meshwork_model::context::{MessageStatus, MessageType};
 use serde_json::json;
 
 use super::{Killed, Plan, Views};
+use crate::chaos::findings;
 use crate::chaos::fleet::ledger::Start;
-
-/// Number of findings of each sort in the text; JSON has all.
-const TOLD: usize = 10;
 
 /// The report of a play.
 #[derive(Clone, Debug)]
@@ -197,11 +195,7 @@ impl fmt::Display for Report {
         for (name, lines) in self.findings() {
             write!(f, "; {name} {}", lines.len())?;
         }
-        for (name, lines) in self.findings() {
-            for line in lines.iter().take(TOLD) {
-                write!(f, "\n  {name}: {line}")?;
-            }
-        }
+        findings::write(f, &self.findings())?;
         if let Some(files) = &self.files {
             write!(f, "\n  files: {}", files.display())?;
         }
