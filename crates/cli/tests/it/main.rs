@@ -15,6 +15,7 @@ mod cluster;
 mod common;
 mod connect;
 mod context_acl;
+mod context_audit;
 mod context_jobs;
 mod context_kills;
 mod context_messages;

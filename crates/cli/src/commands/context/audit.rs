@@ -1,11 +1,13 @@
 //! `meshwork context audit`.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use meshwork::context::AuditEntry;
+use meshwork::context::{AuditEntry, ContextHandle, Identity};
 use meshwork::model::keys::context::ContextId;
 use meshwork::model::time;
 
+use super::audit_file::AuditFile;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -23,6 +25,7 @@ const SHOWN: usize = 200;
 ///
 ///   meshwork context audit 7
 ///   meshwork context audit 7 -f --json
+///   meshwork context audit 7 -f --to audit.jsonl
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Audit {
@@ -36,6 +39,10 @@ pub(crate) struct Audit {
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
+    /// Append all entries that the file does not have yet to it, as JSON lines; with -f, also new ones. The file is
+    /// created with the rights 0600
+    #[arg(long, value_name = "FILE", conflicts_with = "limit")]
+    to: Option<PathBuf>,
     #[command(flatten)]
     args: ContextArgs,
 }
@@ -48,6 +55,10 @@ impl Audit {
             ..self.args
         };
         let (me, handle) = args.open(context).await?;
+        if let Some(path) = &self.to {
+            append(&me, &handle, path, self.follow).await?;
+            return Ok(Exit::DONE);
+        }
         let mut entries = handle.audit(&me, None, self.limit as usize).await?;
         let mut last = "0-0".to_owned();
         loop {
@@ -65,6 +76,25 @@ impl Audit {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
             entries = handle.audit(&me, Some(&last), PAGE).await?;
+        }
+    }
+}
+
+/// Appends the entries that the file does not have, in pages.
+async fn append(
+    me: &Identity,
+    handle: &ContextHandle,
+    path: &Path,
+    follow: bool,
+) -> Result<(), CommandError> {
+    let mut file = AuditFile::open(path)?;
+    loop {
+        let entries = handle.audit(me, Some(file.last()), PAGE).await?;
+        file.append(&entries)?;
+        match (entries.len() < PAGE, follow) {
+            (true, false) => return Ok(()),
+            (true, true) => tokio::time::sleep(LOOK_EVERY).await,
+            (false, _) => {}
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod acl;
 mod audit;
+mod audit_file;
 mod change;
 mod look;
 
