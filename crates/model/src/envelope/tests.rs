@@ -381,7 +381,63 @@ fn no_refusal_repeats_what_the_envelope_says() {
     assert!(!said.contains("hunter22"), "{said}");
 }
 
+/// Changes the bytes at a place: a byte, or up to 16, are replaced, removed, repeated, moved or cut off.
+fn change(bytes: &mut Vec<u8>, (kind, at, to, byte): (u8, usize, usize, u8)) {
+    if bytes.is_empty() {
+        return;
+    }
+    let at = at % bytes.len();
+    let end = (at + usize::from(byte % 16) + 1).min(bytes.len());
+    let part = bytes[at..end].to_vec();
+    match kind {
+        0 => bytes[at] = byte,
+        1 => bytes.insert(at, byte),
+        2 => drop(bytes.drain(at..end)),
+        3 => drop(bytes.splice(at..at, part)),
+        4 => {
+            bytes.drain(at..end);
+            let to = to % (bytes.len() + 1);
+            bytes.splice(to..to, part);
+        }
+        5 => bytes.truncate(at),
+        _ => {
+            let word = WORDS[to % WORDS.len()];
+            bytes.splice(at..at, word.bytes());
+        }
+    }
+}
+
+/// Parts of envelopes, and what confuses decoders.
+const WORDS: [&str; 12] = [
+    "\"payload\":\"\",",
+    "\"signatures\":[],",
+    "\"keyid\":",
+    "[[[[[[[[",
+    "{\"a\":",
+    "\\u0000",
+    "\\ud800",
+    "1e999",
+    "=",
+    " ",
+    "\n",
+    "null",
+];
+
 proptest! {
+    #[test]
+    fn a_changed_envelope_is_refused_or_says_the_same(
+        changes in proptest::collection::vec((0..7u8, any::<usize>(), any::<usize>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = sealed(&body()).into_bytes();
+        for each in changes {
+            change(&mut bytes, each);
+        }
+        // Spaces between fields, for example, change nothing.
+        if let Ok(opened) = open(&bytes, ALL, &keyring(), NOW) {
+            prop_assert_eq!(opened.body, body());
+        }
+    }
+
     #[test]
     fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(open(&bytes, ALL, &keyring(), NOW).is_err());
