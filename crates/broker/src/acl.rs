@@ -10,7 +10,7 @@ use crate::conn::Conn;
 
 /// Every command that Meshwork sends, inside and outside of scripts, as an example for a key `K`. The tests run all
 /// verbs as a user with exactly these rights.
-const COMMANDS: [&str; 66] = [
+const COMMANDS: [&str; 67] = [
     "blmove K K LEFT RIGHT 1",
     "blpop K 1",
     "client|id",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 66] = [
     "del K",
     "eval s 1 K",
     "evalsha s 1 K",
+    "evalsha_ro s 1 K",
     "exists K",
     "get K",
     "hdel K f",

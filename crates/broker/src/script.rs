@@ -28,7 +28,7 @@ use crate::conn::Conn;
 pub(crate) use answer::Answer;
 pub(crate) use call::Call;
 use constants::Constants;
-use expand::{Top, expand};
+use expand::{Flag, Top, expand};
 use files::text;
 pub use verb::{Schema, Verb};
 
@@ -37,6 +37,8 @@ pub use verb::{Schema, Verb};
 const CHECKED: &str = "#!lua\n";
 /// First line of scripts that run although the server's memory is full.
 const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
+/// First line of scripts that only read.
+const NO_WRITES: &str = "#!lua flags=no-writes\n";
 
 /// Time to live of a reply, in milliseconds (1 hour). A client can reconnect in this time, and forgotten replies do
 /// not pile up.
@@ -69,12 +71,11 @@ impl Verb {
     /// Returns the first line of the script.
     fn flags(self) -> &'static str {
         let file = self.file();
-        let top = text(&file).map(|text| Top::read(&file, text));
-        match top {
-            Some(Ok(Top {
-                allow_oom: true, ..
-            })) => ALLOW_OOM,
-            _ => CHECKED,
+        let top = text(&file).and_then(|text| Top::read(&file, text).ok());
+        match top.and_then(|top| top.flag) {
+            Some(Flag::AllowOom) => ALLOW_OOM,
+            Some(Flag::NoWrites) => NO_WRITES,
+            None => CHECKED,
         }
     }
 }

@@ -157,7 +157,7 @@ const OF_READERS: [&str; 24] = [
 ];
 
 /// Commands of Meshwork's client and worker, inside and outside of scripts.
-const OF_OURS: [&str; 63] = [
+const OF_OURS: [&str; 64] = [
     "blmove",
     "blpop",
     "client|unblock",
@@ -165,6 +165,7 @@ const OF_OURS: [&str; 63] = [
     "del",
     "eval",
     "evalsha",
+    "evalsha_ro",
     "exists",
     "get",
     "hdel",
@@ -278,14 +279,24 @@ impl Writer<'_> {
         part
     }
 
-    /// Returns the part for the public keys of actors, in database 0.
-    fn actors(&self) -> Part {
+    /// Returns the part for the public keys of actors, in database 0. Users of our programs also read its indexes, and
+    /// call scripts there, which then select the context's database.
+    fn actors(&self, user: AclUser) -> Part {
+        let mut keys = vec![format!("%R~{}*", NodeKeys.actor_prefix())];
         let mut commands = OF_RECORDS.to_vec();
+        if matches!(user, AclUser::Admin | AclUser::Runner) {
+            let indexes = [NodeKeys.actors(), NodeKeys.contexts()];
+            keys.extend(indexes.map(|key| format!("%R~{key}")));
+            commands.push("evalsha_ro");
+            if self.keys.layout() == ContextLayout::Db {
+                commands.extend(["evalsha", "script|load", "time"]);
+            }
+        }
         if self.keys.layout() == ContextLayout::Db {
             commands.push("select");
         }
         Part {
-            keys: vec![format!("%R~{}*", NodeKeys.actor_prefix())],
+            keys,
             commands,
             database: NodeKeys::DATABASE,
         }
@@ -310,9 +321,10 @@ impl Writer<'_> {
                 // runners.
                 let works = ["job:*", "queue:*", "flow:*", "message:*", "msg_*", "mw:*"];
                 let works = works.map(|name| ("", name));
+                let reads = [&OF_RECORDS[..], &["evalsha_ro"]].concat();
                 vec![
                     self.root(self.part(&works, &OF_OURS), true),
-                    self.part(&looks, &OF_RECORDS),
+                    self.part(&looks, &reads),
                 ]
             }
         }
@@ -360,7 +372,7 @@ pub fn rules(
         words.push("resetdbs".to_owned());
     }
     let parts = writer.parts(user);
-    for (at, part) in parts.iter().chain([&writer.actors()]).enumerate() {
+    for (at, part) in parts.iter().chain([&writer.actors(user)]).enumerate() {
         let part = part.words(writer.databases);
         match at {
             0 => words.extend(part),

@@ -17,7 +17,7 @@ const KEYS: (usize, usize) = (8, 256);
 const ARGS: (usize, usize) = (16, 1024);
 
 /// Capacity for the rest of the command.
-const HEAD: usize = "EVALSHA".len() + 40 + 4;
+const HEAD: usize = "EVALSHA_RO".len() + 40 + 8;
 
 /// A call of one script.
 pub(crate) struct Call<'a> {
@@ -26,6 +26,10 @@ pub(crate) struct Call<'a> {
     // Commands store each text behind the other, which needs far fewer allocations than a string for each.
     keys: Cmd,
     args: Cmd,
+    /// True for `EVALSHA_RO`: the caller needs only the right to read the keys.
+    reads: bool,
+    /// False if the keys follow the arguments, since they are in another database than that of the connection.
+    declares: bool,
 }
 
 /// Returns the existing keys, each with the type of its value; all keys, if the server does not answer.
@@ -52,6 +56,8 @@ impl Named {
             script: self.get(verb),
             keys: Cmd::with_capacity(KEYS.0, KEYS.1),
             args: Cmd::with_capacity(ARGS.0, ARGS.1),
+            reads: false,
+            declares: true,
         }
     }
 }
@@ -73,6 +79,18 @@ impl Call<'_> {
 
     pub(crate) fn push_arg(&mut self, arg: impl ToRedisArgs) {
         self.args.arg(arg);
+    }
+
+    /// Marks the script as one that only reads.
+    pub(crate) fn reading(mut self) -> Self {
+        self.reads = true;
+        self
+    }
+
+    /// Sends the keys behind the arguments, for `lua/lib/enter_database.lua`.
+    pub(crate) fn undeclared(mut self) -> Self {
+        self.declares = false;
+        self
     }
 
     pub(crate) async fn run<T: FromRedisValue>(self, conn: &Conn) -> Result<T, Error> {
@@ -144,17 +162,30 @@ impl Call<'_> {
     fn cmd(&self) -> Cmd {
         let (keys, args) = (self.keys.args_iter(), self.args.args_iter());
         let (many, keys_given) = (keys.len() + args.len(), keys.len());
-        let parts = keys.chain(args).filter_map(|part| match part {
-            Arg::Simple(part) => Some(part),
-            _ => None,
-        });
-        let long = parts.clone().map(<[u8]>::len).sum::<usize>();
-        let mut cmd = Cmd::with_capacity(3 + many, HEAD + long);
-        cmd.arg("EVALSHA").arg(self.script.get_hash());
-        cmd.arg(keys_given);
-        for part in parts {
-            cmd.arg(part);
+        let long = |part: Arg<&[u8]>| match part {
+            Arg::Simple(part) => part.len(),
+            _ => 0,
+        };
+        let long = keys.clone().chain(args.clone()).map(long).sum::<usize>();
+        let mut cmd = Cmd::with_capacity(4 + many, HEAD + long);
+        cmd.arg(if self.reads { "EVALSHA_RO" } else { "EVALSHA" });
+        cmd.arg(self.script.get_hash());
+        if self.declares {
+            cmd.arg(keys_given);
+            add(&mut cmd, keys.chain(args));
+        } else {
+            cmd.arg(0);
+            add(&mut cmd, args.chain(keys));
+            cmd.arg(keys_given);
         }
         cmd
+    }
+}
+
+fn add<'a>(cmd: &mut Cmd, parts: impl Iterator<Item = Arg<&'a [u8]>>) {
+    for part in parts {
+        if let Arg::Simple(part) = part {
+            cmd.arg(part);
+        }
     }
 }

@@ -9,6 +9,7 @@
 //!   demand.
 //! * `--- @flags allow-oom`: the script runs although the server's memory is full. It frees memory, claims or
 //!   releases jobs, prevents a second run, or pauses or removes a schedule.
+//! * `--- @flags no-writes`: the script only reads. Only such a script can be called by `EVALSHA_RO`.
 
 use std::fmt;
 
@@ -21,14 +22,23 @@ const MARK: &str = "--- @";
 /// First file of every script.
 const FIRST: &str = "lib/prelude.lua";
 
+/// Flag of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flag {
+    /// The script runs although the server's memory is full.
+    AllowOom,
+    /// The script only reads.
+    NoWrites,
+}
+
 /// The first lines of a file.
 #[derive(Debug, Default)]
 pub(super) struct Top<'a> {
     include: Vec<&'a str>,
     lazy: Vec<&'a str>,
     gives: Vec<&'a str>,
-    /// True if the script runs although the server's memory is full.
-    pub(super) allow_oom: bool,
+    /// Flag for the script's first line.
+    pub(super) flag: Option<Flag>,
     /// Rest of the file.
     body: &'a str,
 }
@@ -71,7 +81,8 @@ impl<'a> Top<'a> {
                     top.lazy.extend(list(names));
                     top.gives.extend(list(gives));
                 }
-                "flags" if names == "allow-oom" => top.allow_oom = true,
+                "flags" if names == "allow-oom" => top.flag = Some(Flag::AllowOom),
+                "flags" if names == "no-writes" => top.flag = Some(Flag::NoWrites),
                 _ => return Err(Fault::new(file, format!("`{MARK}{line}` is unknown"))),
             }
         }
@@ -185,7 +196,7 @@ impl<'a, F: Fn(&str) -> Option<&'a str>> Expander<F> {
         }
         self.seen.push(file.to_owned());
         let top = self.top(file, by)?;
-        if top.allow_oom {
+        if top.flag.is_some() {
             return Err(Fault::new(file, "flags are for scripts"));
         }
         self.add_all(file, &top, out)?;

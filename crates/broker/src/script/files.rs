@@ -102,6 +102,7 @@ files![
     "lib/dual_write.lua",
     "lib/element.lua",
     "lib/ending.lua",
+    "lib/enter_database.lua",
     "lib/enqueue_args.lua",
     "lib/enqueue_fast.lua",
     "lib/enqueue_slow.lua",

@@ -1,12 +1,14 @@
 //! `meshwork context acl`: users of the server who may do in one context what their role permits, and nothing outside.
 
-use crate::common::{Ground, eventually};
+use crate::common::{Ground, Running, eventually, json};
 use meshwork_test_servers::plain::Plain;
 use meshwork_test_servers::servers::{RealServer, ServerOptions};
 use serde_json::Value;
 
 /// The user of a server that has no others.
 const NODE_USER: &str = "default";
+/// The database of actors, and of a URL that names none.
+const NODE_DATABASE: u32 = 0;
 
 /// Makes the ACL user and returns the URL of his login in a database.
 fn login(ground: &Ground, server: &RealServer, context: &str, user: &str, database: u32) -> String {
@@ -153,4 +155,71 @@ fn where_no_acl_can_help_the_reason_is_said() {
         .exits(3)
         .stderr;
     assert!(said.contains("the embedded engine has no ACL"), "{said}");
+}
+
+/// Starts the command as the user of `url`, with the key file of `ground`.
+fn start_as(ground: &Ground, url: &str, args: &[&str]) -> Running {
+    let mut command = ground.command(args);
+    command.env("REDIS_URL", url);
+    Running::start(command)
+}
+
+fn our_programs_work_as_acl_users(server: ServerOptions, layout: &str) {
+    let Some(server) = server.start() else { return };
+    let ground = Ground::url(server.url());
+    ground.file("sum.rhai", "1 + 2");
+    ground
+        .run(&["context", "create", "--id", "7", "--layout", layout])
+        .ok();
+    ground.run(&["context", "grant", "7", "executor", "1"]).ok();
+    let [runner, admin] =
+        ["runner", "admin"].map(|user| login(&ground, &server, "7", user, NODE_DATABASE));
+    let as_admin = |args: &[&str]| start_as(&ground, &admin, args).ended();
+
+    let register = [
+        "runner",
+        "register",
+        "--context",
+        "7",
+        "--id",
+        "20",
+        "--type",
+        "osis",
+    ];
+    as_admin(&register).ok();
+    let work = ["worker", "--json", "--context", "7", "--runner", "20"];
+    let mut worker = start_as(&ground, &runner, &work);
+    assert_eq!(json(&worker.line())["runner"], 20);
+
+    let enqueue = ["job", "enqueue", "sum.rhai", "--wait", "--context", "7"];
+    assert_eq!(as_admin(&enqueue).ok().stdout.trim(), "3");
+    as_admin(&["context", "grant", "7", "reader", "1"]).ok();
+    as_admin(&["context", "show", "7"]).ok();
+    let trail = as_admin(&["context", "audit", "7"]).ok().stdout;
+    assert!(trail.contains("grant"), "{trail}");
+    as_admin(&["job", "show", "1", "--context", "7"]).ok();
+    // In the layout `prefix`, nobody but a user of the node scans.
+    let may_scan = layout == "db";
+    let list = as_admin(&["runner", "list", "--context", "7"]);
+    list.exits(if may_scan { 0 } else { 3 });
+    worker.stop().ok();
+
+    // The users are kept out of the rest of the node.
+    let refused = as_admin(&["actor", "create", "--key", "other.key"])
+        .exits(3)
+        .stderr;
+    assert!(refused.contains("may not"), "{refused}");
+    let refused = start_as(&ground, &runner, &["context", "revoke", "7", "reader", "1"]);
+    refused.ended().exits(3);
+}
+
+#[test]
+fn our_programs_on_redis_in_the_layout_prefix() {
+    our_programs_work_as_acl_users(RealServer::redis(), "prefix");
+}
+
+#[test]
+fn our_programs_on_valkey_in_both_layouts() {
+    our_programs_work_as_acl_users(RealServer::valkey(), "db");
+    our_programs_work_as_acl_users(RealServer::valkey(), "prefix");
 }

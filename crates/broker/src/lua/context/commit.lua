@@ -1,4 +1,4 @@
---- @include base
+--- @include base, enter_database
 -- Changes records, lists and sets of a context, or of the node, in one step, if all conditions hold.
 -- KEYS[1..]  the keys of the steps
 -- ARGV[1]    the time in ms, '0' for the server's clock
@@ -9,7 +9,7 @@
 --            keep: value, for how many ms; note: most entries, field, value, …
 -- Returns 0, or the number of the first condition that does not hold, from 1: nothing is changed then
 local now = clock(ARGV[1])
-if ARGV[2] ~= '' then redis.call('SELECT', ARGV[2]) end
+local keys = enter_database(ARGV[2])
 
 local holds = {
   is = function(key, a) return (redis.call('HGET', key, a[1]) or '') == a[2] end,
@@ -37,7 +37,7 @@ local kinds = {set = 'hash', push = 'list', drop = 'list', mark = 'zset', unmark
 
 local steps, conditions, at = {}, 0, 3
 while at <= #ARGV do
-  local word, key, many = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
+  local word, key, many = ARGV[at], keys[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
   local a = {}
   for i = 1, many do a[i] = ARGV[at + 2 + i] end
   at = at + 3 + many

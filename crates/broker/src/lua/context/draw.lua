@@ -1,13 +1,14 @@
+--- @include enter_database
 -- Draws the next number of a kind of object. Numbers in use are skipped.
 -- KEYS[1]  the counter
 -- ARGV[1]  the database ('' for that of the connection)
 -- ARGV[2]  the prefix of the keys of such objects
 -- Returns the number; 0 if none is left; -1 after 1,000 numbers in use: repeat the call
 local MOST = 4294967295
-if ARGV[1] ~= '' then redis.call('SELECT', ARGV[1]) end
+local keys = enter_database(ARGV[1])
 for _ = 1, 1000 do
-  if tonumber(redis.call('GET', KEYS[1]) or 0) >= MOST then return 0 end
-  local id = redis.call('INCR', KEYS[1])
+  if tonumber(redis.call('GET', keys[1]) or 0) >= MOST then return 0 end
+  local id = redis.call('INCR', keys[1])
   if redis.call('EXISTS', ARGV[2] .. string.format('%.0f', id)) == 0 then return id end
 end
 return -1

@@ -1,4 +1,5 @@
---- @include base
+--- @include base, enter_database
+--- @flags no-writes
 -- Reads several keys of a context, or of the node, in one step.
 -- KEYS[1..]  the keys
 -- ARGV[1]    the time in ms, '0' for the server's clock
@@ -7,7 +8,7 @@
 --            last: most entries of a stream, the newest first; after: most entries, and the id before them
 -- Returns per key: hash: fields and values; pair: two values, '' for none; tail: elements, the next to be popped last;
 --         due: members whose time has come; last, after: entries
-if ARGV[2] ~= '' then redis.call('SELECT', ARGV[2]) end
+local keys = enter_database(ARGV[2])
 local reads = {
   hash = function(key) return redis.call('HGETALL', key) end,
   pair = function(key, one, other)
@@ -22,7 +23,7 @@ local reads = {
   after = function(key, most, id) return redis.call('XRANGE', key, '(' .. id, '+', 'COUNT', most) end,
 }
 local found = {}
-for at, key in ipairs(KEYS) do
+for at, key in ipairs(keys) do
   local how = 3 * at
   found[at] = reads[ARGV[how]](key, ARGV[how + 1], ARGV[how + 2])
 end

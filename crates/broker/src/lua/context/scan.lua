@@ -1,3 +1,4 @@
+--- @flags no-writes
 -- Lists one page of the keys in the database of a context, or of the node.
 -- KEYS     none
 -- ARGV[1]  the database ('' for that of the connection)

@@ -140,8 +140,7 @@ impl ContextStore {
         for key in &commit.keys {
             call.push_key(key);
         }
-        call.push_arg(self.clock.argument());
-        call.push_arg(database.argument());
+        let mut call = database.entered(call.arg(self.clock.argument()));
         for (word, key, args) in &commit.steps {
             call.push_arg(*word);
             call.push_arg(*key);

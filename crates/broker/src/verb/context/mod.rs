@@ -13,7 +13,7 @@ pub use take::Outbox;
 
 use std::ops::Deref;
 
-use crate::script::{Scripts, Verb};
+use crate::script::{Call, Scripts, Verb};
 use crate::session::Session;
 use crate::{Broker, Error};
 
@@ -39,6 +39,15 @@ impl Database {
         match self {
             Self::Node => String::new(),
             Self::Own(number) => number.to_string(),
+        }
+    }
+
+    /// Adds the database as the next argument of a script that includes `enter_database.lua`.
+    fn entered(self, call: Call<'_>) -> Call<'_> {
+        let call = call.arg(self.argument());
+        match self {
+            Self::Node => call,
+            Self::Own(_) => call.undeclared(),
         }
     }
 }
@@ -86,7 +95,7 @@ impl ContextStore {
     ) -> Result<Option<u32>, Error> {
         for _ in 0..DRAWS {
             let call = self.scripts.call(Verb::ContextDraw).key(counter);
-            let call = call.arg(database.argument()).arg(prefix);
+            let call = database.entered(call).arg(prefix);
             match call.run::<i64>(&self.conn).await? {
                 0 => return Ok(None),
                 number if number > 0 => return Ok(u32::try_from(number).ok()),
@@ -108,7 +117,7 @@ impl ContextStore {
         prefix: &str,
         many: usize,
     ) -> Result<(u64, Vec<Vec<u8>>), Error> {
-        let call = self.scripts.call(Verb::ContextScan);
+        let call = self.scripts.call(Verb::ContextScan).reading();
         let call = call.arg(database.argument()).arg(cursor);
         let pattern = format!("{}*", glob(prefix));
         call.arg(pattern).arg(many).run(&self.conn).await

@@ -55,11 +55,11 @@ impl ContextStore {
         keys: &[(&str, Read<'_>)],
     ) -> Result<Vec<T>, Error> {
         at_most("read", MAX_ITEMS, keys.len())?;
-        let mut call = self.scripts.call(Verb::ContextRead);
+        let mut call = self.scripts.call(Verb::ContextRead).reading();
         for (key, _) in keys {
             call.push_key(*key);
         }
-        let mut call = call.arg(self.clock.argument()).arg(database.argument());
+        let mut call = database.entered(call.arg(self.clock.argument()));
         for (_, read) in keys {
             for argument in read.arguments() {
                 call.push_arg(argument);

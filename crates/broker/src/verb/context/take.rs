@@ -38,7 +38,7 @@ impl ContextStore {
             .key(outbox.waiting)
             .key(outbox.taken)
             .key(outbox.leases);
-        let call = call.arg(self.clock.argument()).arg(database.argument());
+        let call = database.entered(call.arg(self.clock.argument()));
         let lease = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
         call.arg(lease).arg(most).run(&self.conn).await
     }
