@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use meshwork_broker::context::{Commit, Database, Read};
 use meshwork_broker::{Controlled, Enqueued, Failed};
 use meshwork_model::job::{Job, NewJob, When};
 use meshwork_model::keys::context::JobKey;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Route;
+use redis::aio::ConnectionLike as _;
 
 use super::in_context::in_both;
 use super::world::{Got, LEASE_MS, START, WORKER};
@@ -27,6 +29,7 @@ cases![
     a_lost_job_runs_again,
     a_request_to_wait_for_what_is_none_is_refused,
     settings_of_a_queue_hold,
+    keys_of_another_database_are_read_and_changed,
 ];
 
 /// Start time of the cases, in seconds.
@@ -52,6 +55,37 @@ async fn plain(world: &World, id: u32, fields: &[(&str, &str)]) -> Got<String> {
     let key = job_of(world, id)?;
     world.put_foreign(&key, fields).await?;
     Ok(key)
+}
+
+/// Records of contexts are read and changed over the connection of the node.
+async fn keys_of_another_database_are_read_and_changed(world: &World) -> Outcome {
+    // The keys begin with the namespace of the case, so other cases do not meet them there.
+    let number = u32::from(world.conn().get_db() == 0);
+    let other = match world.conn().in_database(number).await {
+        // A cluster.
+        Err(error) if error.kind() == redis::ErrorKind::InvalidClientConfig => return Ok(()),
+        conn => conn?,
+    };
+    let prefix = world.keys().namespace();
+    let [one, list] = ["one", "list"].map(|name| format!("{prefix}:{name}"));
+    let commit = Commit::default()
+        .set(&one, [("a", "1")])
+        .push(&list, b"x")
+        .push(&list, b"y");
+    let database = Database::Own(number);
+    let store = world.contexts();
+    check!(store.commit(database, &commit).await?.is_done());
+    let keys = [one.as_str(), list.as_str()];
+    let found = store.hashes(database, &[&one]).await?;
+    let tail = store.elements(database, &list, Read::Tail(9)).await?;
+    let here = store.hashes(Database::Node, &[&one]).await?;
+    let mut del = redis::cmd("DEL");
+    let deleted: usize = del.arg(&keys).query_async(&mut other.clone()).await?;
+    same!(found, [vec![("a".to_owned(), b"1".to_vec())]]);
+    same!(tail, [b"y", b"x"]);
+    same!(here, [vec![]]);
+    same!(deleted, 2);
+    Ok(())
 }
 
 async fn a_job_of_a_plain_client_is_run(world: &World) -> Outcome {
