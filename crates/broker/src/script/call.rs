@@ -10,7 +10,7 @@ use super::{Layout, Named, Schema, Verb};
 use crate::Error;
 use crate::acl;
 use crate::conn::Conn;
-use crate::error::{MOST_NAMED, is_denied};
+use crate::error::{MOST_NAMED, is_denied, is_divided};
 
 /// Initial capacity for keys and arguments, in number and bytes.
 const KEYS: (usize, usize) = (8, 256);
@@ -120,6 +120,9 @@ impl Call<'_> {
                 lacks: lacks.unwrap_or_default(),
                 source,
             };
+        }
+        if self.verb.schema() == Schema::Context && is_divided(&source) {
+            return Error::ContextsInCluster;
         }
         if source.code() != Some("WRONGTYPE") {
             return Error::Call { verb, source };

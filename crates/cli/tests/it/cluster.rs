@@ -27,6 +27,20 @@ async fn a_hash_tag_is_all_it_takes() {
         assert!(done.stderr.contains("make no hash tag"), "{}", done.stderr);
     }
 
+    let ground = Ground::url(cluster.url());
+    for layout in ["db", "prefix"] {
+        let create = [
+            "context",
+            "create",
+            "--namespace",
+            "{hero}",
+            "--layout",
+            layout,
+        ];
+        let said = ground.run(&create).exits(3).stderr;
+        assert!(said.contains("a Redis Cluster of several nodes"), "{said}");
+    }
+
     // Keys of other systems have a prefix of their own.
     let ground = Ground::url(cluster.url());
     ground.file("a.rhai", "1");
