@@ -62,8 +62,8 @@ impl<F: Fates> Around<F> {
             Some(Fate::After) | None => {}
         }
         let replies = call.await;
-        let told = replies.as_deref().unwrap_or_default();
-        if fate.is_none() && !self.fates.loses(told) {
+        let sent = replies.as_deref().unwrap_or_default();
+        if fate.is_none() && !self.fates.loses(sent) {
             return replies;
         }
         self.fates.lost(replies.unwrap_or_default());

@@ -187,10 +187,10 @@ pub enum Error {
     },
     /// The worker has not ended a cancelled job within the caller's wait.
     #[error(
-        "job {id} was to stop, but has not ended after {waited:?}: {}; wait for it, or end it by force",
+        "job {id} has not ended {waited:?} after its cancel request: {}; wait for it, or end it by force",
         worker.as_ref().map_or_else(
-            || "no worker of ours runs it".to_owned(),
-            |worker| format!("worker {worker} is late, or away"),
+            || "no worker of Meshwork runs it".to_owned(),
+            |worker| format!("worker {worker} is late, or has ended"),
         )
     )]
     NotStopped {

@@ -30,7 +30,7 @@ fn payload(record: &str) -> String {
         .to_owned()
 }
 
-fn asked(scenario: &str, payload: &str) -> NewJob {
+fn request_of(scenario: &str, payload: &str) -> NewJob {
     let mut job = NewJob::new(
         "ID".parse().expect("what was captured is sound"),
         "send_email",
@@ -69,7 +69,7 @@ fn our_records_are_theirs() {
     each(|peer, scenario, record, _| {
         // Go's client schedules by pushing the job and failing it: there is nothing to be equal to but the
         // record that it pushed first.
-        let job = asked(scenario, &payload(record));
+        let job = request_of(scenario, &payload(record));
         let ours = job.record(peer).unwrap().at(DUE - 3_600_000);
         assert_eq!(timeless(&ours), record, "{peer} {scenario}");
         seen += 1;
@@ -81,7 +81,7 @@ fn our_records_are_theirs() {
 fn our_jobs_stand_where_theirs_do() {
     let keys = Bananas::default();
     each(|peer, scenario, record, pushed_to| {
-        let job = asked(scenario, &payload(record));
+        let job = request_of(scenario, &payload(record));
         let list = job.list(peer, &keys);
         let go = matches!(peer, Peer::Go | Peer::GoRouted);
         // Go's client pushes a job that is to wait.

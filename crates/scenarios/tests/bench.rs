@@ -25,8 +25,8 @@ async fn lines(engine: Engine) -> Vec<Value> {
         floor: true,
     };
     let (mut lines, mut steps) = (Vec::new(), 0);
-    let told = |line: &Line| lines.push(line.json());
-    run(&plan, |_| steps += 1, told)
+    let add = |line: &Line| lines.push(line.json());
+    run(&plan, |_| steps += 1, add)
         .await
         .expect("every figure can be taken");
     assert!(steps >= plan.figures.len() - 2);

@@ -36,7 +36,7 @@ local function dealt(id)
   local key = JOB .. id
   local has = record(key, 'mw_lock', 'script_type', 'worker_id', 'actor_id')
   if held[id] == 'runs' then
-    held[id] = 'told'
+    held[id] = 'stops'
     taken[#taken + 1] = id
   end
   if has.status == 'started' then

@@ -7,15 +7,15 @@
 -- ARGV[2]  most jobs and dependents in one call
 -- Returns [1]  the number of jobs and dependents visited
 --         [2]  1 if more are left
-local now, most, told = clock(ARGV[1]), tonumber(ARGV[2]), 0
-while told < most do
+local now, most, visited = clock(ARGV[1]), tonumber(ARGV[2]), 0
+while visited < most do
   local id = redis.call('LPOP', SETTLE)
-  if not id then return respond({told, 0}) end
+  if not id then return respond({visited, 0}) end
   -- A blank before the id: the job finished, also if its record is deleted.
   local gone = string.match(id, '^ (.+)$')
   id = gone or id
   local status = status_of(id) or (gone and 'finished' or 'error')
-  told = told + 1
-  if final(status) then told = told + notify_dependents(id, status == 'finished', now, most - told + 1) end
+  visited = visited + 1
+  if final(status) then visited = visited + notify_dependents(id, status == 'finished', now, most - visited + 1) end
 end
-return respond({told, redis.call('EXISTS', SETTLE)})
+return respond({visited, redis.call('EXISTS', SETTLE)})

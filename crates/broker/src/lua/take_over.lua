@@ -18,7 +18,7 @@
 local NEAR = 10000 -- ms before its time in which Bananas' scheduler may move a job: its clock may be ahead
 local place, running, held, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, who, depth, kind, overdue = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1'
-local at, told, a = stamp(now), {}, 6
+local at, results, a = stamp(now), {}, 6
 redis.call('ZCARD', TAKEN) -- ends the call if the key is no such set, with nothing written
 
 -- Returns why a job stays in its place, false if it does not.
@@ -68,8 +68,8 @@ for k = 5, #KEYS, 3 do
       answer = 'twice'
     end
   end
-  told[#told + 1] = type(answer) == 'table' and 'odd ' .. answer.err or answer
+  results[#results + 1] = type(answer) == 'table' and 'odd ' .. answer.err or answer
   a = behind
 end
 push_all()
-return respond(told)
+return respond(results)

@@ -149,7 +149,7 @@ files![
     "migrate.lua",
     "nooble/fail.lua",
     "nooble/finish.lua",
-    "nooble/keep_answer.lua",
+    "nooble/store_reply.lua",
     "nooble/leave.lua",
     "nooble/promote.lua",
     "nooble/receive.lua",

@@ -314,8 +314,8 @@ impl Life {
         is(said, Cancelled::Cancelled, Cancelled::Ended)?;
         let held = std::slice::from_ref(claimed);
         let (renewed, _) = again(async || self.renew(held).await).await?;
-        let told = renewed.gone == [claimed.job.id.as_str()];
-        holds("the worker is not told", told)?;
+        let reported = renewed.gone == [claimed.job.id.as_str()];
+        holds("the renewal does not report the loss", reported)?;
         let said = self.finish(claimed, "too late").await?;
         is(said, Finished::Stale, Finished::Stale)
     }
@@ -326,8 +326,8 @@ impl Life {
         is(said, Cancelled::Stopping, Cancelled::Stopping)?;
         let held = std::slice::from_ref(claimed);
         let (renewed, _) = again(async || self.renew(held).await).await?;
-        let told = renewed.stop == [claimed.job.id.as_str()] && renewed.gone.is_empty();
-        holds("the worker is not asked", told)?;
+        let reported = renewed.stop == [claimed.job.id.as_str()] && renewed.gone.is_empty();
+        holds("the renewal does not report the cancel request", reported)?;
         let kind = FailureKind::Stopped;
         let said = self.fail(claimed, kind, Duration::ZERO).await?;
         is(said, Failed::Failed, Failed::Failed)
@@ -435,12 +435,12 @@ impl Life {
     /// Returns the number of events about the end of a job.
     async fn ends(&self, id: &str) -> Said<usize> {
         let events = self.clean.keys().events();
-        let told: Vec<(String, Vec<String>)> = self.raw(&["XRANGE", &events, "-", "+"]).await?;
+        let entries: Vec<(String, Vec<String>)> = self.raw(&["XRANGE", &events, "-", "+"]).await?;
         let is_end = |words: &[String]| {
             let what = words.get(3).map(String::as_str);
             words.get(1).is_some_and(|job| job == id) && matches!(what, Some("finished" | "error"))
         };
-        Ok(told.iter().filter(|(_, words)| is_end(words)).count())
+        Ok(entries.iter().filter(|(_, words)| is_end(words)).count())
     }
 
     async fn check_one(&self, story: Story, lost: Option<u32>) -> Said<()> {
@@ -453,10 +453,10 @@ impl Life {
         holds(format!("{} of {lost} lost", job.lost), job.lost == lost)?;
         holds(format!("it is {}", job.status), job.status == status)?;
         let ends = self.ends(&story.id()).await?;
-        holds(format!("its end was told {ends} times"), ends == 1)?;
+        holds(format!("its end has {ends} events"), ends == 1)?;
         let reply = format!("{}{}", self.clean.keys().reply_prefix(), story.id());
         let replies: Vec<String> = self.raw(&["LRANGE", &reply, "0", "-1"]).await?;
-        let told = match self.finished.get(&story.id()) {
+        let entries = match self.finished.get(&story.id()) {
             Some((output, times)) => {
                 holds(format!("it ended {times} times"), *times == 1)?;
                 holds(
@@ -467,6 +467,6 @@ impl Life {
             }
             None => job.error.unwrap_or_default(),
         };
-        holds(format!("replies {replies:?}"), replies == [told])
+        holds(format!("replies {replies:?}"), replies == [entries])
     }
 }

@@ -8,9 +8,9 @@ use meshwork_test_servers::servers::RealServer;
 
 /// Returns the number of calls of `command` since the counters were reset.
 fn calls(server: &RealServer, command: &str) -> u64 {
-    let told: String = server.say(&["INFO", "commandstats"]).unwrap();
+    let stats: String = server.say(&["INFO", "commandstats"]).unwrap();
     let named = format!("cmdstat_{command}:calls=");
-    let line = told.lines().find_map(|line| line.strip_prefix(&named));
+    let line = stats.lines().find_map(|line| line.strip_prefix(&named));
     line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
 }
 

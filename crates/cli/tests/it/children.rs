@@ -305,7 +305,7 @@ on_all_data! {
             "101 retries are too many: at most 100",
             "the option `group` of submit()",
             "the input takes 16777217 bytes, the limit is 16777216",
-            "ValueError: submit() is asked for",
+            "ValueError: the request of submit() has",
             "TypeError: submit() got an unexpected keyword argument 'prio'",
             "TypeError: submit() takes a script as text",
             // Calls that were refused count, but for those whose options cannot be meant.

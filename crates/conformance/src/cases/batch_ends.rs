@@ -10,7 +10,7 @@ use meshwork_broker::{
 };
 use meshwork_model::batch::{Callback, NewBatch};
 
-use super::batches::{add, batch_id, counts, member, open, open_whole, run, seal, status, told};
+use super::batches::{add, batch_id, counts, input, member, open, open_whole, run, seal, status};
 use super::world::{Got, LEASE, START, WORKER};
 use super::{Outcome, World, cases, check, same};
 
@@ -195,7 +195,7 @@ async fn batches_that_nobody_seals_have_failed(world: &World) -> Outcome {
     check!(status(world, "b").await?.expired);
     same!(world.waiting().await?, ["j", "failure"]);
     same!(
-        told(world, "failure").await?,
+        input(world, "failure").await?,
         ("b failure".to_owned(), 1, 0, 0)
     );
     world.pass(PAUSE);

@@ -105,7 +105,7 @@ pub(super) async fn run(world: &World, id: &str, well: bool) -> Outcome {
 }
 
 /// Returns the input of a callback.
-pub(super) async fn told(world: &World, id: &str) -> Got<(String, u64, u64, u64)> {
+pub(super) async fn input(world: &World, id: &str) -> Got<(String, u64, u64, u64)> {
     let input = world.read(id).await?.input.unwrap_or_default();
     let end = BatchEnd::parse(&input).map_err(Failure::new)?;
     Ok((
@@ -210,10 +210,10 @@ async fn batches_end_with_the_last_job(world: &World) -> Outcome {
     );
     same!(world.waiting().await?, ["success", "done"]);
     same!(
-        told(world, "success").await?,
+        input(world, "success").await?,
         ("b success".to_owned(), 2, 2, 0)
     );
-    same!(told(world, "done").await?, ("b done".to_owned(), 2, 2, 0));
+    same!(input(world, "done").await?, ("b done".to_owned(), 2, 2, 0));
     run(world, "success", true).await?;
     run(world, "done", true).await?;
     same!(world.take(1).await?.len(), 0);
@@ -251,7 +251,7 @@ async fn batches_tell_the_first_failure_at_once_and_once(world: &World) -> Outco
     run(world, "j1", false).await?;
     same!(world.waiting().await?, ["j2", "j3", "failure"]);
     same!(
-        told(world, "failure").await?,
+        input(world, "failure").await?,
         ("b failure".to_owned(), 3, 0, 1)
     );
     same!(
@@ -271,7 +271,7 @@ async fn batches_tell_the_first_failure_at_once_and_once(world: &World) -> Outco
     same!(world.status("success").await?, "error");
     let error = world.read("success").await?.error;
     same!(error.as_deref(), Some("batch b did not succeed"));
-    same!(told(world, "done").await?, ("b done".to_owned(), 3, 1, 2));
+    same!(input(world, "done").await?, ("b done".to_owned(), 3, 1, 2));
     Ok(())
 }
 

@@ -102,7 +102,7 @@ async fn a_job_that_is_not_there_does_not_appear(world: &World) -> Outcome {
         Cancelled::Missing
     );
     world
-        .told("", &["j1 enqueue by  note osis", "j1 delete by  note"])
+        .events_since("", &["j1 enqueue by  note osis", "j1 delete by  note"])
         .await
 }
 

@@ -6,7 +6,7 @@ use meshwork_model::queue::QueueSetting::{
 };
 use meshwork_model::route::Priority;
 
-use super::wishes::{LOOK_MS, keyed, members, promote, put_keyed, set, taken};
+use super::options::{LOOK_MS, keyed, members, promote, put_keyed, set, taken};
 use super::world::{Got, START};
 use super::{Outcome, World, cases, check, same};
 

@@ -167,13 +167,13 @@ async fn a_claim_tells_the_same_of_both(world: &World) -> Outcome {
         world.put_jobs(&[new(world, 1)?]).await?;
         let short = world.take_one().await?.job;
         let long = world.read(&short.id).await?;
-        let told = |job: &Job| {
+        let summary = |job: &Job| {
             let job = job.clone();
             let ids = (job.id, job.caller_id, job.context_id);
             let work = (job.script, job.timeout, job.retries, job.env_vars);
             (ids, work, job.created_at)
         };
-        same!(told(&short), told(&long));
+        same!(summary(&short), summary(&long));
         same!(short.created_at, "2023-11-14T22:13:20.000Z");
         Ok(())
     })
@@ -250,14 +250,14 @@ async fn a_request_that_names_no_job_changes_nothing(world: &World) -> Outcome {
             .await?;
         let control = world.keys().control_queue_type(&"osis".parse()?);
         world.raw::<()>(&["LPUSH", &control, &flow]).await?;
-        let asked = Controlled {
+        let request = Controlled {
             worker: WORKER,
             queues: std::slice::from_ref(&control),
             types: &["osis".parse()?],
             held: &[],
             turn: Duration::from_secs(1),
         };
-        world.broker.control(asked).await?;
+        world.broker.control(request).await?;
         same!(world.record(&flow).await?.len(), 1);
         same!(world.list(&control).await?.len(), 0);
         Ok(())

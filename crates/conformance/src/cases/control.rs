@@ -54,14 +54,14 @@ async fn ask_with(
 ) -> Result<Control, Failure> {
     let held: Vec<_> = held.iter().map(|id| (*id).to_owned()).collect();
     let types = ["osis".parse()?, "sal".parse()?];
-    let asked = Controlled {
+    let request = Controlled {
         worker,
         queues,
         types: &types,
         held: &held,
         turn: Duration::from_millis(TURN),
     };
-    Ok(world.broker.control(asked).await?)
+    Ok(world.broker.control(request).await?)
 }
 
 async fn request(world: &World, id: &str) -> Outcome {
@@ -114,8 +114,8 @@ async fn ten_workers_share_the_queue_of_a_type(world: &World) -> Outcome {
         let asks = names
             .iter()
             .map(|id| ask(world, id, std::slice::from_ref(id)));
-        let told = futures_util::future::try_join_all(asks).await?;
-        for (control, id) in told.iter().zip(&names) {
+        let response = futures_util::future::try_join_all(asks).await?;
+        for (control, id) in response.iter().zip(&names) {
             let should: &[&str] = if round == 0 { &[id] } else { &[] };
             same!(control.stop, should);
         }
@@ -174,8 +174,8 @@ async fn every_queue_is_read(world: &World) -> Outcome {
     for (queue, id) in queues.iter().zip(["j1", "j2", "j3"]) {
         world.raw::<()>(&["LPUSH", queue, id]).await?;
     }
-    let told = ask_with(world, "w1", &queues, &["j1", "j2", "j3"]).await?;
-    same!(told.stop, ["j1", "j2", "j3"]);
+    let response = ask_with(world, "w1", &queues, &["j1", "j2", "j3"]).await?;
+    same!(response.stop, ["j1", "j2", "j3"]);
     for queue in &queues {
         same!(world.list(queue).await?.len(), 0);
     }
@@ -204,8 +204,8 @@ async fn a_waiting_job_is_stopped_by_whoever_sees_it(world: &World) -> Outcome {
     job.reply = true;
     world.put_jobs(&[job, world.job("j2")?]).await?;
     request(world, "j1").await?;
-    let told = ask(world, "w9", &[]).await?;
-    same!(told.stop.len(), 0);
+    let response = ask(world, "w9", &[]).await?;
+    same!(response.stop.len(), 0);
     same!(error(world, "j1").await?, stopped());
     same!(world.waiting().await?, ["j2"]);
     same!(

@@ -7,8 +7,8 @@ use meshwork_model::job::When;
 use meshwork_model::keys::hero::LegacyList;
 use meshwork_model::name::ScriptType;
 
+use super::options::{LOOK_MS, delayed, keyed, members, promote, put_keyed, set, taken};
 use super::waits::{after, run, waits};
-use super::wishes::{LOOK_MS, delayed, keyed, members, promote, put_keyed, set, taken};
 use super::world::START;
 use super::{Outcome, World, cases, check, same};
 

@@ -27,7 +27,7 @@ async fn forgets_a_job_that_waits(world: &World) -> Outcome {
     let job = world.read("j1").await?;
     same!(world.broker.delete(&job).await?, Deleted::Deleted);
     world
-        .told("", &["j1 enqueue by  note osis", "j1 delete by  note"])
+        .events_since("", &["j1 enqueue by  note osis", "j1 delete by  note"])
         .await
 }
 
@@ -45,7 +45,7 @@ async fn forgets_a_job_that_ended(world: &World) -> Outcome {
     let job = world.read("j1").await?;
     same!(world.broker.delete(&job).await?, Deleted::Deleted);
     world
-        .told(
+        .events_since(
             "",
             &[
                 "j1 enqueue by  note osis",
@@ -72,7 +72,7 @@ async fn forgets_a_job_whose_lease_ended(world: &World) -> Outcome {
     world.pass(LEASE_MS);
     same!(world.broker.delete(&claimed.job).await?, Deleted::Deleted);
     world
-        .told(
+        .events_since(
             "",
             &[
                 "j1 enqueue by  note osis",
@@ -90,7 +90,7 @@ async fn the_old_worker_cannot_bring_it_back(world: &World) -> Outcome {
     world.broker.delete(&claimed.job).await?;
     same!(world.finish(&claimed, "42").await?, Finished::Stale);
     world
-        .told(
+        .events_since(
             "",
             &[
                 "j1 enqueue by  note osis",
@@ -109,7 +109,7 @@ async fn a_job_that_is_not_there_is_missing(world: &World) -> Outcome {
     world.broker.delete(&job).await?;
     same!(world.broker.delete(&job).await?, Deleted::Missing);
     world
-        .told("", &["j1 enqueue by  note osis", "j1 delete by  note"])
+        .events_since("", &["j1 enqueue by  note osis", "j1 delete by  note"])
         .await
 }
 
@@ -119,8 +119,8 @@ async fn leaves_the_other_jobs(world: &World) -> Outcome {
     let before = world.all().await?;
     world.put(&["j2"]).await?;
     world.broker.delete(&world.read("j2").await?).await?;
-    let told = ["j2 enqueue by  note osis", "j2 delete by  note"];
-    world.told(&before, &told).await
+    let events = ["j2 enqueue by  note osis", "j2 delete by  note"];
+    world.events_since(&before, &events).await
 }
 
 /// The id then names a new job.

@@ -18,7 +18,7 @@ cases![
 ];
 
 /// Returns `what by note` of the events of one job.
-pub(super) async fn told(world: &World, id: &str) -> Result<Vec<String>, Failure> {
+pub(super) async fn events_of(world: &World, id: &str) -> Result<Vec<String>, Failure> {
     let events = world.events().await?.into_iter();
     let of = events.filter(|[job, ..]| job == id);
     Ok(of
@@ -70,13 +70,13 @@ async fn a_life_told_from_beginning_to_end(world: &World) -> Outcome {
         "finished w1-a ",
         "delete  ",
     ];
-    same!(told(world, "j1").await?, life);
+    same!(events_of(world, "j1").await?, life);
     Ok(())
 }
 
 /// The event has the kind of the end.
 async fn each_end_is_told(world: &World) -> Outcome {
-    let end = async |id: &str| told(world, id).await.map(|mut told| told.pop());
+    let end = async |id: &str| events_of(world, id).await.map(|mut events| events.pop());
     let is = |text: &str| Some(text.to_owned());
     let claimed = world.started("a").await?;
     world.fail(&claimed, FailureKind::Timeout).await?;
@@ -107,17 +107,17 @@ async fn who_asked_is_told(world: &World) -> Outcome {
     alice.cancel(&job, "why", false).await?;
     alice.retry(&world.read("j1").await?).await?;
     alice.delete(&job).await?;
-    let asked = [
+    let requests = [
         "enqueue alice osis",
         "error alice ",
         "requeue alice ",
         "delete alice ",
     ];
-    same!(told(world, "j1").await?, asked);
-    let mut wishes = world.job("j2")?;
-    wishes.key = Some("k".to_owned());
-    alice.enqueue(&[wishes]).await?;
-    same!(told(world, "j2").await?, ["enqueue alice osis"]);
+    same!(events_of(world, "j1").await?, requests);
+    let mut second = world.job("j2")?;
+    second.key = Some("k".to_owned());
+    alice.enqueue(&[second]).await?;
+    same!(events_of(world, "j2").await?, ["enqueue alice osis"]);
     Ok(())
 }
 
@@ -153,7 +153,7 @@ async fn a_long_note_is_cut(world: &World) -> Outcome {
         .broker
         .fail(&claimed, &failure, b"", b"", Duration::ZERO);
     said.await?;
-    let event = told(world, "j1").await?.pop().unwrap_or_default();
+    let event = events_of(world, "j1").await?.pop().unwrap_or_default();
     same!(event, format!("retry w1-a {}", &long[..200]));
     check!(world.field("j1", "error").await? == Some(long));
     Ok(())

@@ -2,7 +2,7 @@
 
 use meshwork_broker::{Finished, MAX_ITEMS};
 
-use super::wishes::{claim, exchange};
+use super::options::{claim, exchange};
 use super::world::ids;
 use super::{Failure, Outcome, World, cases, check, same};
 

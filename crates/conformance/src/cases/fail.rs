@@ -6,7 +6,7 @@ use meshwork_broker::Failed;
 use meshwork_model::job::limits::{MAX_RETRIES, MAX_SNOOZED, MAX_SNOOZES};
 use meshwork_model::outcome::{Failure, FailureKind};
 
-use super::wishes::promote;
+use super::options::promote;
 use super::world::Got;
 use super::{Outcome, World, cases, check, same};
 

@@ -77,8 +77,8 @@ async fn what_took_its_fallback_is_found_there(world: &World) -> Outcome {
         };
         world.put_jobs(&[bound(world, id, Some(fallback))?]).await?;
         let job = world.read(id).await?;
-        let told = world.broker.cancel(&job, "stopped", false).await?;
-        same!(told, Cancelled::Cancelled);
+        let outcome = world.broker.cancel(&job, "stopped", false).await?;
+        same!(outcome, Cancelled::Cancelled);
         same!(world.list(&others).await?.len(), 0);
         world.broker.retry(&world.read(id).await?).await?;
         same!(world.list(&others).await?, [id]);

@@ -7,9 +7,9 @@ use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
 use meshwork_model::schedule::policy::Overlap;
 
+use super::options::exchange;
 use super::schedule::{SLOT, every, read};
 use super::waits::{after, put_after};
-use super::wishes::exchange;
 use super::world::{Got, START, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
 
@@ -269,14 +269,14 @@ async fn slots_by_what_became_of_them(world: &World) -> Outcome {
     world.broker.limit_queue(None, Some(0)).await?;
     world.at(SLOT + 30_000);
     same!(world.broker.tick().await?.troubles.len(), 1);
-    let told = "created 2, slots:ran 1, slots:refused 1, slots:skipped 1, slots_late_ms 7";
-    figures(world, told).await?;
+    let expected = "created 2, slots:ran 1, slots:refused 1, slots:skipped 1, slots_late_ms 7";
+    figures(world, expected).await?;
     // The delayed slot comes late; the first one exists when it is decided again.
     world.broker.limit_queue(None, None).await?;
     world.at(SLOT + 35_000);
     same!(world.broker.tick().await?.stored, 1);
-    let told = "created 3, slots:ran 2, slots:refused 1, slots:skipped 1, slots_late_ms 5007";
-    figures(world, told).await?;
+    let expected = "created 3, slots:ran 2, slots:refused 1, slots:skipped 1, slots_late_ms 5007";
+    figures(world, expected).await?;
     let key = world.keys().schedule(&"s".parse()?);
     let before = (SLOT + 20_000).to_string();
     world
@@ -286,7 +286,7 @@ async fn slots_by_what_became_of_them(world: &World) -> Outcome {
         .raw::<()>(&["ZADD", &world.keys().schedules(), &before, "s"])
         .await?;
     same!(world.broker.tick().await?.due, 1);
-    figures(world, told).await
+    figures(world, expected).await
 }
 
 /// A run with an end before its beginning has a duration of zero.

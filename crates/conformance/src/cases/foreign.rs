@@ -121,8 +121,8 @@ async fn a_hash_without_a_status_is_no_job(world: &World) -> Outcome {
         before
     );
     let note = ["drop", WORKER, "no job: its hash has no status"];
-    let told = |id: &str| [id, note[0], note[1], note[2]].map(str::to_owned);
-    same!(world.events().await?, [told("j1"), told("j2")]);
+    let event = |id: &str| [id, note[0], note[1], note[2]].map(str::to_owned);
+    same!(world.events().await?, [event("j1"), event("j2")]);
     same!(world.lease("j1").await?, None);
     Ok(())
 }

@@ -8,7 +8,7 @@ use meshwork_model::outcome::FailureKind;
 
 use super::adopt::osis;
 use super::control::ask;
-use super::wishes::exchange;
+use super::options::exchange;
 use super::world::{WORKER, ids};
 use super::{Failure, Outcome, World, cases, check, same};
 

@@ -1,7 +1,7 @@
 //! 100,000 jobs with a delay or a key, and 10,000 keys: each call stays short, and repeated calls process all jobs.
 
 use super::heavy::{MANY, seed, short};
-use super::wishes::{LOOK_MS, exchange, set};
+use super::options::{LOOK_MS, exchange, set};
 use super::world::{START, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
 
@@ -71,7 +71,7 @@ async fn one_key_at_its_limit(world: &World) -> Outcome {
     loop {
         calls += 1;
         let taken = short(async {
-            let claim = super::wishes::claim(world, 1).await;
+            let claim = super::options::claim(world, 1).await;
             Ok(claim)
         })
         .await??;

@@ -4,7 +4,7 @@ use meshwork_broker::{Deleted, Retried};
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Priority;
 
-use super::wishes::{LOOK_MS, claim, keyed, members, promote, put_keyed, set, taken, weigh};
+use super::options::{LOOK_MS, claim, keyed, members, promote, put_keyed, set, taken, weigh};
 use super::world::ids;
 use super::{Outcome, World, cases, check, same};
 

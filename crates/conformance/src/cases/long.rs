@@ -100,8 +100,8 @@ async fn control_goes_round_a_long_queue(world: &World) -> Outcome {
     let mut calls = 0;
     loop {
         calls += 1;
-        let told = short(world.broker.control(controlled(&queues, &held))).await?;
-        if told.stop == ["j1"] {
+        let response = short(world.broker.control(controlled(&queues, &held))).await?;
+        if response.stop == ["j1"] {
             break;
         }
         check!(calls < 200);

@@ -61,6 +61,7 @@ mod migrate;
 mod nooble;
 mod odd_keys;
 mod old_side;
+mod options;
 mod order;
 mod orphan;
 mod overlap;
@@ -94,7 +95,6 @@ mod turns;
 mod unique;
 mod waits;
 mod watch;
-mod wishes;
 
 use futures_util::future::BoxFuture;
 

@@ -9,7 +9,7 @@ use meshwork_broker::{Cancelled, Claimed, Deleted, Failed, Finished, Released};
 use meshwork_model::job::When;
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 
-use super::wishes::{self, LOOK_MS, set};
+use super::options::{self, LOOK_MS, set};
 use super::world::{LEASE_MS, START, WORKER};
 use super::{Failure, Outcome, Place, World, check, same};
 
@@ -120,8 +120,8 @@ impl Plan {
         };
         model.set().await?;
         for (at, step) in self.steps.iter().enumerate() {
-            let said = model.step(*step).await;
-            said.map_err(|why| Failure::new(format!("step {at}, {step:?}: {why}")))?;
+            let response = model.step(*step).await;
+            response.map_err(|why| Failure::new(format!("step {at}, {step:?}: {why}")))?;
         }
         model.all_run_in_the_end().await
     }
@@ -228,7 +228,7 @@ impl Model<'_> {
     }
 
     async fn claim(&mut self, want: usize) -> Outcome {
-        let taken = wishes::claim(self.world, want).await?;
+        let taken = options::claim(self.world, want).await?;
         self.started(taken.jobs, want)
     }
 
@@ -236,10 +236,10 @@ impl Model<'_> {
         let Some((at, run)) = self.run(run) else {
             return Ok(());
         };
-        let said = wishes::exchange(self.world, &[&run], want).await?;
-        same!(said.finished, [Finished::Finished]);
+        let response = options::exchange(self.world, &[&run], want).await?;
+        same!(response.finished, [Finished::Finished]);
         self.jobs[at].is = Is::Over;
-        self.started(said.taken.jobs, want)
+        self.started(response.taken.jobs, want)
     }
 
     async fn finish(&mut self, run: u8) -> Outcome {
@@ -255,8 +255,8 @@ impl Model<'_> {
         if let Some((at, run)) = self.run(run) {
             let failure = Wrong::new(FailureKind::Script, "boom");
             let pause = Duration::from_millis(delay);
-            let said = self.world.broker.fail(&run, &failure, b"", b"", pause);
-            same!(said.await?, Failed::Requeued);
+            let response = self.world.broker.fail(&run, &failure, b"", b"", pause);
+            same!(response.await?, Failed::Requeued);
             self.jobs[at].is = Is::Waits {
                 from: self.now + delay,
             };
@@ -286,8 +286,8 @@ impl Model<'_> {
     async fn cancel(&mut self, job: u8) -> Outcome {
         if let Some(at) = self.open(job) {
             let job = self.world.read(&self.jobs[at].id).await?;
-            let said = self.world.broker.cancel(&job, "stopped", true).await?;
-            same!(said, Cancelled::Cancelled);
+            let response = self.world.broker.cancel(&job, "stopped", true).await?;
+            same!(response, Cancelled::Cancelled);
             let was = std::mem::replace(&mut self.jobs[at].is, Is::Over);
             if let Is::Runs { run, .. } = was {
                 same!(self.world.finish(&run, "42").await?, Finished::Stale);
@@ -308,7 +308,7 @@ impl Model<'_> {
     }
 
     async fn reclaim(&mut self) -> Outcome {
-        let said = self.world.broker.reclaim().await?;
+        let response = self.world.broker.reclaim().await?;
         let (mut requeued, mut ended) = (Vec::new(), Vec::new());
         let now = self.now;
         for job in &mut self.jobs {
@@ -324,7 +324,7 @@ impl Model<'_> {
                 ended.push(job.id.clone());
             }
         }
-        for (mut is, mut should) in [(said.requeued, requeued), (said.ended, ended)] {
+        for (mut is, mut should) in [(response.requeued, requeued), (response.ended, ended)] {
             is.sort();
             should.sort();
             same!(is, should);

@@ -112,10 +112,10 @@ async fn a_job_that_is_to_stop_is_not_told_again(world: &World) -> Outcome {
     let claimed = world.take_one().await?;
     world.broker.cancel(&claimed.job, "stopped", false).await?;
     let control = world.keys().control_queue_type(&"osis".parse()?);
-    let told = world.list(&control).await?;
+    let requests = world.list(&control).await?;
     world.at(SLOT + 10_000);
     same!(tick(world).await?, (1, 1, 0));
-    same!(world.list(&control).await?, told);
+    same!(world.list(&control).await?, requests);
     let reason = world.field(FIRST, "mw_stop").await?;
     same!(reason.as_deref(), Some("stopped"));
     Ok(())

@@ -4,7 +4,7 @@ use meshwork_broker::{Enqueued, Finished, Released};
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Priority;
 
-use super::wishes::{claim, delayed, held, promote, put_keyed, set, taken};
+use super::options::{claim, delayed, held, promote, put_keyed, set, taken};
 use super::world::WORKER;
 use super::{Outcome, World, cases, check, same};
 
@@ -26,8 +26,8 @@ async fn nothing_starts_while_it_is_paused(world: &World) -> Outcome {
     world.put(&["a", "b"]).await?;
     set(world, "paused=1").await?;
     let before = world.all().await?;
-    let told = claim(world, 5).await?;
-    check!(told.jobs.is_empty() && !told.more);
+    let fetched = claim(world, 5).await?;
+    check!(fetched.jobs.is_empty() && !fetched.more);
     same!(held(world, 1).await?, Some(200));
     world.unchanged(&before).await?;
     set(world, "paused=0").await?;
@@ -85,9 +85,9 @@ async fn it_holds_for_all_priorities(world: &World) -> Outcome {
         world.put_jobs(&[job]).await?;
     }
     set(world, "paused=1").await?;
-    let told = world.claim(WORKER, &lists, 5).await?;
-    check!(told.jobs.is_empty());
-    let names: Vec<_> = told.held.iter().map(|(list, _)| list.clone()).collect();
+    let fetched = world.claim(WORKER, &lists, 5).await?;
+    check!(fetched.jobs.is_empty());
+    let names: Vec<_> = fetched.held.iter().map(|(list, _)| list.clone()).collect();
     same!(names, lists);
     set(world, "").await?;
     same!(world.claim(WORKER, &lists, 5).await?.jobs.len(), 3);
@@ -103,10 +103,10 @@ async fn other_queues_go_on(world: &World) -> Outcome {
         world.put_jobs(&[job]).await?;
     }
     set(world, "paused=1").await?;
-    let told = world.claim(WORKER, &lists, 5).await?;
-    same!(super::world::ids(&told.jobs), ["a", "c"]);
-    same!(told.held.len(), 1);
-    same!(told.held[0].0, world.queue());
+    let fetched = world.claim(WORKER, &lists, 5).await?;
+    same!(super::world::ids(&fetched.jobs), ["a", "c"]);
+    same!(fetched.held.len(), 1);
+    same!(fetched.held[0].0, world.queue());
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use meshwork_model::route::Priority;
 
-use super::wishes::{LOOK_MS, claim, exchange, held, members, promote, put_keyed, set, taken};
+use super::options::{LOOK_MS, claim, exchange, held, members, promote, put_keyed, set, taken};
 use super::world::{START, WORKER, ids};
 use super::{Outcome, World, cases, check, same};
 
@@ -124,8 +124,8 @@ async fn what_is_not_started_is_not_counted(world: &World) -> Outcome {
         world.push(id).await?;
     }
     fill(world, 3).await?;
-    let told = claim(world, 5).await?;
-    same!((told.dropped, ids(&told.jobs)), (3, vec!["j0", "j1"]));
+    let fetched = claim(world, 5).await?;
+    same!((fetched.dropped, ids(&fetched.jobs)), (3, vec!["j0", "j1"]));
     Ok(())
 }
 
@@ -149,9 +149,9 @@ async fn all_priorities_share_it(world: &World) -> Outcome {
     high.route.priority = Priority::High;
     world.put_jobs(&[high]).await?;
     fill(world, 3).await?;
-    let told = world.claim(WORKER, &lists, 5).await?;
-    same!(ids(&told.jobs), ["h", "j0"]);
-    same!(told.held.len(), 2);
+    let fetched = world.claim(WORKER, &lists, 5).await?;
+    same!(ids(&fetched.jobs), ["h", "j0"]);
+    same!(fetched.held.len(), 2);
     world.pass(WINDOW);
     same!(world.claim(WORKER, &lists, 5).await?.jobs.len(), 2);
     Ok(())
@@ -161,10 +161,10 @@ async fn all_priorities_share_it(world: &World) -> Outcome {
 async fn both_limits_hold(world: &World) -> Outcome {
     set(world, &format!("concurrency=1 rate=bucket:2:{WINDOW}")).await?;
     fill(world, 9).await?;
-    let told = claim(world, 5).await?;
-    same!(told.jobs.len(), 1);
-    same!(told.held[0].1.as_millis(), 200);
-    world.finish(&told.jobs[0], "42").await?;
+    let fetched = claim(world, 5).await?;
+    same!(fetched.jobs.len(), 1);
+    same!(fetched.held[0].1.as_millis(), 200);
+    world.finish(&fetched.jobs[0], "42").await?;
     let second = world.take_one().await?;
     world.finish(&second, "42").await?;
     same!(held(world, 5).await?, Some(WINDOW / 2));

@@ -181,7 +181,7 @@ async fn forgets_the_lease_of_a_job_that_is_gone(world: &World) -> Outcome {
     world.raw::<()>(&["DEL", &world.key("j1")]).await?;
     same!(world.lose_all().await?, Reclaimed::default());
     world
-        .told("", &["j1 enqueue by  note osis", "j1 claim by w1-a note"])
+        .events_since("", &["j1 enqueue by  note osis", "j1 claim by w1-a note"])
         .await
 }
 

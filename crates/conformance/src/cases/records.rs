@@ -354,11 +354,11 @@ async fn after_the_last_reclaim(world: &World) -> Outcome {
     let reply =
         "~:q:reply:j1 list for 60 min\n  lost: 5 workers went away while they ran this job\n";
     let lost = [CLAIMED, "lost by w1-a note"].repeat(5);
-    let told = [&[ENQUEUED][..], &lost, &["error by  note poison"]].concat();
+    let lines = [&[ENQUEUED][..], &lost, &["error by  note poison"]].concat();
     let dead = "~:q:dead zset\n  j1 = 1700000051123\n";
     let told_of = "created 1, dead 1, error:lost 1, failed 1, lost 5, started 5";
     let figures = figures_since(Some(START + 41_000), told_of);
-    is(world, &[&record, &figures, dead, &events(&told), reply]).await
+    is(world, &[&record, &figures, dead, &events(&lines), reply]).await
 }
 
 /// No field of a run exists.

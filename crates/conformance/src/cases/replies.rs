@@ -82,7 +82,7 @@ async fn end(world: &World, id: &str, end: End) -> Result<&'static str, Failure>
 }
 
 /// Checks the reply list: one payload, which equals the record's value, for an hour.
-async fn told(world: &World, id: &str, payload: &str) -> Outcome {
+async fn replied(world: &World, id: &str, payload: &str) -> Outcome {
     same!(world.list(&world.reply(id)).await?, [payload]);
     let ttl: i64 = world.raw(&["PTTL", &world.reply(id)]).await?;
     check!((3_500_000..=3_600_000).contains(&ttl));
@@ -102,7 +102,7 @@ async fn our_jobs_get_one_if_asked_for(world: &World) -> Outcome {
         job.reply = true;
         world.put_jobs(&[job]).await?;
         let payload = end(world, &id, how).await?;
-        told(world, &id, payload).await?;
+        replied(world, &id, payload).await?;
     }
     Ok(())
 }
@@ -125,7 +125,7 @@ async fn jobs_of_others_always_get_one(world: &World) -> Outcome {
         let fields = [("script", "1"), ("script_type", "osis")];
         world.put_foreign(&id, &fields).await?;
         let payload = end(world, &id, how).await?;
-        told(world, &id, payload).await?;
+        replied(world, &id, payload).await?;
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ async fn a_run_that_is_repeated_sends_none(world: &World) -> Outcome {
     silent(world, "j1").await?;
     let claimed = world.take_one().await?;
     world.fail(&claimed, FailureKind::Script).await?;
-    told(world, "j1", "boom").await
+    replied(world, "j1", "boom").await
 }
 
 /// The job has not ended yet.
@@ -163,7 +163,7 @@ async fn a_repeated_report_sends_none(world: &World) -> Outcome {
     for _ in 0..2 {
         world.finish(&claimed, "42").await?;
     }
-    told(world, "j1", "42").await?;
+    replied(world, "j1", "42").await?;
     world.raw::<()>(&["DEL", &world.reply("j1")]).await?;
     world.finish(&claimed, "42").await?;
     silent(world, "j1").await
@@ -186,7 +186,7 @@ async fn a_retry_takes_the_old_one_away(world: &World) -> Outcome {
     silent(world, "j1").await?;
     let claimed = world.take_one().await?;
     world.finish(&claimed, "43").await?;
-    told(world, "j1", "43").await
+    replied(world, "j1", "43").await
 }
 
 /// Claims from the queue and from an old list beside it.
@@ -226,7 +226,7 @@ async fn clients_of_old_lists_wait_on_the_old_reply_list(world: &World) -> Outco
     let jobs = claim_old(world, &old).await?;
     same!(ids(&jobs), ["new", "old", "failed"]);
     world.finish(&jobs[0], "42").await?;
-    told(world, "new", "42").await?;
+    replied(world, "new", "42").await?;
     same!(world.list(&old_reply("new")).await?.len(), 0);
     same!(world.field("new", "mw_legacy").await?, None);
     world.finish(&jobs[1], "43").await?;
@@ -265,7 +265,7 @@ async fn our_jobs_reply_where_we_wait(world: &World) -> Outcome {
         let jobs = claim_old(world, &old).await?;
         let (output, said) = (b"42", said.as_bytes());
         world.broker.finish(&jobs[0], output, said, b"").await?;
-        told(world, id, "42").await?;
+        replied(world, id, "42").await?;
     }
     Ok(())
 }

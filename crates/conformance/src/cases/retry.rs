@@ -126,7 +126,7 @@ async fn a_job_that_is_not_there_does_not_appear(world: &World) -> Outcome {
     world.broker.delete(&job).await?;
     same!(world.broker.retry(&job).await?, Retried::Missing);
     world
-        .told(
+        .events_since(
             "",
             &[
                 "j1 enqueue by  note osis",

@@ -6,8 +6,8 @@ use meshwork_broker::RunNow;
 use meshwork_model::job::When;
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 
+use super::options::{delayed, keyed, members, promote, put_keyed, set, taken};
 use super::waits::{after, run, waits};
-use super::wishes::{delayed, keyed, members, promote, put_keyed, set, taken};
 use super::world::{Got, START};
 use super::{Outcome, World, cases, check, same};
 
@@ -41,8 +41,8 @@ async fn a_delayed_job_comes_to_its_queue(world: &World) -> Outcome {
         world.field("a", "updated_at").await?.as_deref(),
         Some("2023-11-14T22:13:21.123Z")
     );
-    let told = world.events().await?;
-    let last = told
+    let logged = world.events().await?;
+    let last = logged
         .last()
         .map(|event| event.each_ref().map(String::as_str));
     same!(last, Some(["a", "run_now", "somebody", ""]));

@@ -2,7 +2,7 @@
 
 use meshwork_broker::Retried;
 
-use super::events::told;
+use super::events::events_of;
 use super::old_side::{looked_at, migrate, old};
 use super::waits::{after, run, waits};
 use super::{Failure, Outcome, World, cases, check, same};
@@ -84,7 +84,7 @@ async fn tells_as_the_end_itself_does(world: &World) -> Outcome {
     for id in ["ready", "free"] {
         check!(!waits(world, id).await?);
         same!(
-            told(world, id).await?.pop().as_deref(),
+            events_of(world, id).await?.pop().as_deref(),
             Some("ready first ")
         );
     }
@@ -118,9 +118,9 @@ async fn a_list_that_is_none_lets_the_job_end(world: &World) -> Outcome {
 async fn tells_a_bounded_number(world: &World) -> Outcome {
     put_dependants(world, 2500).await?;
     run(world, "first", true).await?;
-    for (more, told) in [(true, 1100), (true, 2100), (false, 2500)] {
+    for (more, after) in [(true, 1100), (true, 2100), (false, 2500)] {
         same!(world.broker.settle().await?, more);
-        same!(ready(world).await?, told);
+        same!(ready(world).await?, after);
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Events of several jobs with the same change: one entry for up to 32 jobs, without loss of information.
 
-use super::wishes::exchange;
+use super::options::exchange;
 use super::{Outcome, World, cases, check, same};
 
 cases![
@@ -37,10 +37,13 @@ async fn jobs_of_one_call_share_entries(world: &World) -> Outcome {
         should.extend([32, 32, 6].map(|jobs| entry("jobs", jobs, what)));
     }
     same!(entries(world).await?, should);
-    let told = world.events().await?;
-    same!(told.len(), 210);
-    same!(told[69], ["j69", "enqueue", "", "osis"].map(str::to_owned));
-    same!(told[209][0], "j69");
+    let logged = world.events().await?;
+    same!(logged.len(), 210);
+    same!(
+        logged[69],
+        ["j69", "enqueue", "", "osis"].map(str::to_owned)
+    );
+    same!(logged[209][0], "j69");
     Ok(())
 }
 

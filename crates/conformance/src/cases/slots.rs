@@ -6,7 +6,7 @@ use meshwork_broker::{Cancelled, Claimed, Deleted, Feeds, OldList};
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
 
-use super::wishes::{
+use super::options::{
     LOOK_MS, claim, exchange, held, keyed, members, promote, put_keyed, set, taken,
 };
 use super::world::{LEASE, LEASE_MS, WORKER, ids};
@@ -39,13 +39,13 @@ async fn one(world: &World) -> Result<Claimed, Failure> {
 async fn so_many_run_at_once(world: &World) -> Outcome {
     set(world, "concurrency=2").await?;
     world.put(&["a", "b", "c", "d"]).await?;
-    let told = claim(world, 5).await?;
-    same!(ids(&told.jobs), ["a", "b"]);
-    same!(told.held[0].1, Duration::from_millis(200));
+    let fetched = claim(world, 5).await?;
+    same!(ids(&fetched.jobs), ["a", "b"]);
+    same!(fetched.held[0].1, Duration::from_millis(200));
     same!(members(world, "SLOTS", None).await?, ["a", "b"]);
     check!(taken(world, 5).await?.is_empty());
     same!(world.waiting().await?, ["c", "d"]);
-    world.finish(&told.jobs[0], "42").await?;
+    world.finish(&fetched.jobs[0], "42").await?;
     same!(held(world, 0).await?, None);
     same!(taken(world, 5).await?, ["c"]);
     Ok(())
@@ -238,12 +238,12 @@ async fn all_priorities_share_them(world: &World) -> Outcome {
     jobs[2].route.priority = Priority::Low;
     jobs.extend([world.job("x")?, world.job("y")?]);
     world.put_jobs(&jobs).await?;
-    let told = world.claim(WORKER, &lists, 9).await?;
-    same!(ids(&told.jobs), ["h", "x"]);
-    same!(told.held.len(), 3);
-    world.finish(&told.jobs[0], "42").await?;
-    let told = world.claim(WORKER, &lists, 9).await?;
-    same!(ids(&told.jobs), ["n"]);
+    let fetched = world.claim(WORKER, &lists, 9).await?;
+    same!(ids(&fetched.jobs), ["h", "x"]);
+    same!(fetched.held.len(), 3);
+    world.finish(&fetched.jobs[0], "42").await?;
+    let fetched = world.claim(WORKER, &lists, 9).await?;
+    same!(ids(&fetched.jobs), ["n"]);
     Ok(())
 }
 

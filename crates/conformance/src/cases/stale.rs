@@ -98,13 +98,13 @@ async fn after_the_job_was_deleted(world: &World) -> Outcome {
     world.broker.cancel(&old.job, "stopped", true).await?;
     world.broker.delete(&old.job).await?;
     refused(world, &old).await?;
-    let told = [
+    let events = [
         "j1 enqueue by  note osis",
         "j1 claim by w1-a note",
         "j1 error by  note",
         "j1 delete by  note",
     ];
-    world.told("", &told).await
+    world.events_since("", &events).await
 }
 
 /// Another job has its id now.

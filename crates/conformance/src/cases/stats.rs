@@ -6,8 +6,8 @@ use meshwork_broker::{KnownQueues, Presence, QueueStats, Stats};
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
 
+use super::options::{delayed, put_keyed, set, taken};
 use super::schedule::{SLOT, every, put};
-use super::wishes::{delayed, put_keyed, set, taken};
 use super::world::{Got, START, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
 
@@ -33,7 +33,7 @@ fn of<'a>(stats: &'a Stats, queue: &str) -> Got<&'a QueueStats> {
     let mut queues = stats.queues.iter();
     queues
         .find(|figures| figures.queue == queue)
-        .ok_or_else(|| Failure::new(format!("nothing is told of {queue}")))
+        .ok_or_else(|| Failure::new(format!("no statistics of {queue}")))
 }
 
 fn names(stats: &Stats) -> Vec<&str> {

@@ -36,7 +36,7 @@ fn control(world: &World) -> Result<String, Failure> {
 }
 
 /// Starts a job with retries, and requests its stop.
-async fn asked(world: &World) -> Result<Claimed, Failure> {
+async fn stopping(world: &World) -> Result<Claimed, Failure> {
     let mut job = world.job("j1")?;
     (job.retries, job.reply) = (5, true);
     world.put_jobs(&[job]).await?;
@@ -78,7 +78,7 @@ async fn the_worker_is_asked(world: &World) -> Outcome {
 
 /// The first reason stays.
 async fn said_twice_it_asks_once(world: &World) -> Outcome {
-    let claimed = asked(world).await?;
+    let claimed = stopping(world).await?;
     let before = world.all().await?;
     world.pass(1);
     let said = world.broker.cancel(&claimed.job, "again", false).await?;
@@ -88,7 +88,7 @@ async fn said_twice_it_asks_once(world: &World) -> Outcome {
 
 /// Its worker may hang.
 async fn force_ends_it_all_the_same(world: &World) -> Outcome {
-    let claimed = asked(world).await?;
+    let claimed = stopping(world).await?;
     let said = world.broker.cancel(&claimed.job, "now", true).await?;
     same!(said, Cancelled::Cancelled);
     ended(world, "now").await?;
@@ -100,7 +100,7 @@ async fn force_ends_it_all_the_same(world: &World) -> Outcome {
 async fn the_renewal_says_it_too(world: &World) -> Outcome {
     world.put(&["j0"]).await?;
     let other = world.take_one().await?;
-    let claimed = asked(world).await?;
+    let claimed = stopping(world).await?;
     let renewed = world.try_renew(WORKER, &[other, claimed]).await?;
     same!(
         (renewed.gone.len(), renewed.stop),
@@ -166,11 +166,11 @@ async fn instances_without_a_lease_are_asked(world: &World) -> Outcome {
         );
     }
     let prefix = format!("{}:*", world.keys().namespace());
-    let asked: Vec<String> = world.raw(&["KEYS", &prefix]).await?;
-    let asked = asked
+    let requests: Vec<String> = world.raw(&["KEYS", &prefix]).await?;
+    let requests = requests
         .iter()
         .filter(|key| key.contains(":ctl:") || key.contains(":stop_queue"));
-    same!(asked.count(), queues.len());
+    same!(requests.count(), queues.len());
     // A worker with a lease is one of Meshwork's, which reads the queue of its type.
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     let claimed = world.started("j2").await?;
@@ -265,7 +265,7 @@ async fn a_job_that_waits_ends_at_once(world: &World) -> Outcome {
 
 /// The result exists.
 async fn a_result_that_was_quicker_counts(world: &World) -> Outcome {
-    let claimed = asked(world).await?;
+    let claimed = stopping(world).await?;
     same!(world.finish(&claimed, "42").await?, Finished::Finished);
     same!(world.status("j1").await?, "finished");
     same!(world.field("j1", "mw_stop").await?, None);
@@ -275,7 +275,7 @@ async fn a_result_that_was_quicker_counts(world: &World) -> Outcome {
 /// The kind of the failure and its message do not matter.
 async fn a_failure_is_not_retried(world: &World) -> Outcome {
     for kind in [FailureKind::Script, FailureKind::Stopped] {
-        let claimed = asked(world).await?;
+        let claimed = stopping(world).await?;
         same!(world.fail(&claimed, kind).await?, Failed::Failed);
         ended(world, "boom").await?;
         world.raw::<()>(&["FLUSHDB"]).await?;
@@ -285,7 +285,7 @@ async fn a_failure_is_not_retried(world: &World) -> Outcome {
 
 /// Its worker shut down before it could stop the job.
 async fn a_job_handed_back_ends(world: &World) -> Outcome {
-    let claimed = asked(world).await?;
+    let claimed = stopping(world).await?;
     same!(world.broker.release(&claimed).await?, Released::Released);
     same!(world.read("j1").await?.attempt, 0);
     ended(world, "enough").await
@@ -293,7 +293,7 @@ async fn a_job_handed_back_ends(world: &World) -> Outcome {
 
 /// No other worker takes it.
 async fn a_job_whose_worker_is_gone_ends(world: &World) -> Outcome {
-    asked(world).await?;
+    stopping(world).await?;
     let back = world.lose_all().await?;
     same!(
         (back.requeued.len(), back.ended),
@@ -304,7 +304,7 @@ async fn a_job_whose_worker_is_gone_ends(world: &World) -> Outcome {
 
 /// The request was for the earlier run.
 async fn whoever_asks_for_it_again_is_not_stopped(world: &World) -> Outcome {
-    let claimed = asked(world).await?;
+    let claimed = stopping(world).await?;
     world
         .raw::<()>(&["ZADD", &world.named("STOPS")?, "1", "j1"])
         .await?;
@@ -325,7 +325,7 @@ async fn whoever_asks_for_it_again_is_not_stopped(world: &World) -> Outcome {
 /// The renewal has the request.
 async fn a_control_queue_that_is_no_list_is_no_hindrance(world: &World) -> Outcome {
     world.raw::<()>(&["SET", &control(world)?, "x"]).await?;
-    let claimed = asked(world).await?;
+    let claimed = stopping(world).await?;
     same!(world.try_renew(WORKER, &[claimed]).await?.stop, ["j1"]);
     Ok(())
 }

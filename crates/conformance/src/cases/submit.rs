@@ -75,8 +75,8 @@ async fn a_child_is_stored_and_queued(world: &World) -> Outcome {
     let parent = world.read("p").await?;
     same!((parent.children, parent.calls, parent.parent), (1, 1, None));
     check!(!parent.other.keys().any(|name| name.starts_with("mw_child")));
-    let told = world.events().await?;
-    let last = told
+    let logged = world.events().await?;
+    let last = logged
         .last()
         .map(|event| event.clone().map(|word| word.replace("p.1", "CHILD")));
     same!(

@@ -26,8 +26,8 @@ async fn each_period_has_one_turn(world: &World) -> Outcome {
     for _ in 0..5 {
         for quarter in 0..4 {
             let asks = workers.iter().map(|worker| ask(world, worker, &[]));
-            let told = futures_util::future::try_join_all(asks).await?;
-            let turns = told.iter().filter(|control| control.turn).count();
+            let responses = futures_util::future::try_join_all(asks).await?;
+            let turns = responses.iter().filter(|control| control.turn).count();
             same!(turns, usize::from(quarter == 0));
             world.pass(TURN / 4);
         }
@@ -83,18 +83,18 @@ async fn the_next_delayed_job_is_told(world: &World) -> Outcome {
 
 /// They are in the order of the types.
 async fn migrations_are_told_by_type(world: &World) -> Outcome {
-    let told = async || {
+    let responses = async || {
         let migrations = ask(world, "w1", &[]).await?.migrations.into_iter();
         let list = |m: Option<Migration>| m.map(|m| m.list.as_str().to_owned());
         Ok::<_, Failure>(migrations.map(list).collect::<Vec<_>>())
     };
-    same!(told().await?, [None, None]);
+    same!(responses().await?, [None, None]);
     set(world, "sal", "canonical x 5").await?;
-    same!(told().await?, [None, Some("x".to_owned())]);
+    same!(responses().await?, [None, Some("x".to_owned())]);
     migrate(world, "dual").await?;
-    same!(told().await?, [Some(old(world)), Some("x".to_owned())]);
+    same!(responses().await?, [Some(old(world)), Some("x".to_owned())]);
     set(world, "osis", "soon").await?;
-    same!(told().await?, [None, Some("x".to_owned())]);
+    same!(responses().await?, [None, Some("x".to_owned())]);
     Ok(())
 }
 

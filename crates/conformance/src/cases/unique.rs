@@ -4,7 +4,7 @@ use meshwork_broker::Enqueued;
 use meshwork_model::job::{NewJob, OnDuplicate, Unique, Until, When};
 use meshwork_model::outcome::FailureKind;
 
-use super::wishes::{delayed, promote, taken};
+use super::options::{delayed, promote, taken};
 use super::world::Got;
 use super::{Outcome, World, cases, check, same};
 
@@ -192,8 +192,8 @@ async fn a_replaced_job_says_by_whom(world: &World) -> Outcome {
     let error = world.read("a").await?.error;
     same!(error.as_deref(), Some("replaced by b"));
     same!(world.waiting().await?, ["b"]);
-    let told = world.events().await?;
-    check!(told.iter().any(|event| event[..2] == ["a", "error"]));
+    let logged = world.events().await?;
+    check!(logged.iter().any(|event| event[..2] == ["a", "error"]));
     Ok(())
 }
 

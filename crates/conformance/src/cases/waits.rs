@@ -179,12 +179,12 @@ async fn a_failed_prerequisite_ends_it_at_once(world: &World) -> Outcome {
     same!(ended, Some(START));
     // No job waits for another, and the child is in no queue.
     world.broker.delete(&child).await?;
-    let told = [
+    let events = [
         "child enqueue by  note osis",
         "child error by  note",
         "child delete by  note",
     ];
-    world.told(&before, &told).await
+    world.events_since(&before, &events).await
 }
 
 /// The job's policy allows it.

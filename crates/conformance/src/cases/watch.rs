@@ -222,17 +222,17 @@ async fn finished_by_the_record_alone(world: &World) -> Outcome {
     same!(world.list(&world.reply("j1")).await?.len(), 0);
     same!(world.field("j1", "mw_lock").await?, None);
     same!(world.field("j1", "output").await?.as_deref(), Some("42"));
-    let told = |events: Vec<[String; 4]>| {
+    let count = |events: Vec<[String; 4]>| {
         events
             .iter()
             .filter(|event| event[0] == "j1" && event[1] == "finished")
             .count()
     };
-    same!(told(world.events().await?), 1);
+    same!(count(world.events().await?), 1);
     let watch = world.keys().watch();
     world.raw::<()>(&["ZADD", &watch, "1", "j1"]).await?;
     look_after(world, AGE).await?;
-    same!(told(world.events().await?), 1);
+    same!(count(world.events().await?), 1);
     Ok(())
 }
 

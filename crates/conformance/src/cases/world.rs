@@ -396,7 +396,7 @@ impl World {
 
     /// Compares all data except the counters with an earlier text and the events since: lines such as `j1 delete by
     /// note`.
-    pub(super) async fn told(&self, before: &str, since: &[&str]) -> Got<()> {
+    pub(super) async fn events_since(&self, before: &str, since: &[&str]) -> Got<()> {
         let (mut should, mut events) = apart(before);
         let line = |(id, what): (&str, &str)| format!("  job {id} event {what}");
         events.extend(
@@ -405,8 +405,8 @@ impl World {
                 .filter_map(|line| line.split_once(' '))
                 .map(line),
         );
-        let (mut is, told) = apart(&self.all().await?);
-        for (text, lines) in [(&mut should, events), (&mut is, told)] {
+        let (mut is, events_are) = apart(&self.all().await?);
+        for (text, lines) in [(&mut should, events), (&mut is, events_are)] {
             text.push_str(&lines.join("\n"));
         }
         same_text(&is, &should)

@@ -80,13 +80,13 @@ impl Asks {
     /// A batch whose answer comes as a callback.
     async fn callback(&self) -> Result<(), Fault> {
         let (heard, mut hears) = mpsc::channel(1);
-        let done = move |told: Result<Value, ErrorDetail>, context: ActionContext| {
+        let done = move |outcome: Result<Value, ErrorDetail>, context: ActionContext| {
             let heard = heard.clone();
             async move {
-                let told = told.map_err(|error| error.message)?;
-                let remembers = context.asked.map(|asked| asked.remembers);
+                let outcome = outcome.map_err(|error| error.message)?;
+                let remembers = context.callback_of.map(|request| request.remembers);
                 heard
-                    .send((told, remembers))
+                    .send((outcome, remembers))
                     .await
                     .map_err(|error| error.to_string())
             }
@@ -100,9 +100,9 @@ impl Asks {
             .send_with_callback(request, EVENT, "page 3")
             .await?;
         let came = tokio::time::timeout(WAIT, hears.recv()).await?;
-        let (told, remembers) = came.ok_or("nobody listens")?;
+        let (outcome, remembers) = came.ok_or("nobody listens")?;
         listens.stop().await;
-        same("batch_process, a callback", &embedded(), &told)?;
+        same("batch_process, a callback", &embedded(), &outcome)?;
         same("and what it is about", &json!("page 3"), &json!(remembers))
     }
 }

@@ -68,12 +68,14 @@ async fn embed(batch: Batch, _: ActionContext) -> Result<Embedded, String> {
 
 /// The handler of ingestion's callback.
 async fn store(
-    told: Result<Embedded, ErrorDetail>,
+    outcome: Result<Embedded, ErrorDetail>,
     context: ActionContext,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let asked = context.asked.ok_or("only what was asked for comes here")?;
-    let Remembers { document, batch } = serde_json::from_value(asked.remembers)?;
-    match told {
+    let request = context
+        .callback_of
+        .ok_or("a callback without its request")?;
+    let Remembers { document, batch } = serde_json::from_value(request.remembers)?;
+    match outcome {
         Ok(embedded) => {
             let Embedded {
                 chunk_ids,

@@ -1,4 +1,4 @@
-//! Batches: jobs that belong together, with callbacks that wait for how they end.
+//! Batches: jobs that are counted together, with callbacks.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use tokio::time::Instant;
 use super::{Client, JobRequest, REPEAT_FOR, worth_repeating};
 use crate::Error;
 
-/// Between two looks at a batch that is waited for, at first and at most.
+/// Pause between two polls while waiting for a batch: the first, and the longest.
 const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
-/// A batch to be opened; made by [`Client::batch`].
+/// Builder of a batch; see [`Client::batch`].
 #[derive(Debug, Clone)]
 pub struct BatchRequest {
     client: Client,
@@ -25,60 +25,61 @@ pub struct BatchRequest {
 }
 
 impl BatchRequest {
-    /// With an id of the caller's (default: a UUID v4). Who opens a batch again by its id, as after a crash,
-    /// gets the one that there is.
+    /// Sets the id of the batch. Default: a UUID v4. Opening a batch whose id exists returns the existing one, as after
+    /// a crash.
     #[must_use]
     pub fn id(mut self, id: BatchId) -> Self {
         self.batch.id = id;
         self
     }
 
-    /// The batch's name for people, at most 256 bytes.
+    /// Sets a name for people, at most 256 bytes.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.batch.name = name.into();
         self
     }
 
-    /// The longest time without a new job before the batch is sealed. A batch sealed so counts as failed, since jobs
-    /// may be missing. Default: 1 h; from 1 s to 7 days.
+    /// Sets the longest time without a new job. After that, maintenance seals the batch as failed, since jobs may be
+    /// missing. Default: 1 h, minimum: 1 s, maximum: 7 days.
     #[must_use]
     pub fn open_for(mut self, open_for: Duration) -> Self {
         self.batch.open_for = open_for;
         self
     }
 
-    /// A job to be run once when all jobs have ended, well or not.
+    /// Sets the callback that runs once when all jobs have ended, in success or error.
     #[must_use]
     pub fn on_done(self, request: JobRequest) -> Self {
         self.on(Callback::Done, request)
     }
 
-    /// A job to be run once when all jobs have finished. It ends in error where not all have.
+    /// Sets the callback that runs once when all jobs have finished. If a job ended in error, the callback ends in
+    /// error.
     #[must_use]
     pub fn on_success(self, request: JobRequest) -> Self {
         self.on(Callback::Success, request)
     }
 
-    /// A job to be run once, when the first job has ended in error. It is forgotten where none has.
+    /// Sets the callback that runs once when the first job has ended in error. If all jobs finish, it is dropped.
     #[must_use]
     pub fn on_failure(self, request: JobRequest) -> Self {
         self.on(Callback::Failure, request)
     }
 
-    /// A callback. Its input is written when it is queued: a [`BatchEnd`](crate::model::batch::BatchEnd) as
-    /// JSON. It may belong to another batch, but has no other prerequisites, and no time or unique name.
+    /// Sets a callback. Its input is written when it is enqueued: a [`BatchEnd`](crate::model::batch::BatchEnd) as
+    /// JSON. It may belong to another batch, but has no prerequisites, delay or unique name.
     #[must_use]
     pub fn on(mut self, kind: Callback, request: JobRequest) -> Self {
         self.callbacks.push((kind, request));
         self
     }
 
-    /// Opens it. While the server is away the call is repeated for 15 s.
+    /// Creates the batch. While the server is unreachable, the call is repeated for 15 s.
     ///
     /// # Errors
-    /// If something is wrong with it, or a callback is refused as by [`Client::submit`]: nothing was written
-    /// then. If the server does not take the call.
+    /// The request is invalid, or a callback is refused as by [`Client::submit`]; nothing is written then. Or the call
+    /// to the server fails.
     pub async fn open(self) -> Result<Batch, Error> {
         let Self {
             client,
@@ -93,7 +94,7 @@ impl BatchRequest {
         })
         .await?;
         match opened {
-            // Who says it again means this one.
+            // A repeated call means the same batch.
             BatchOpened::Opened | BatchOpened::Exists => {}
             BatchOpened::Refused(kind, why) => {
                 let mut jobs = batch.callbacks.iter();
@@ -110,17 +111,17 @@ impl BatchRequest {
     }
 }
 
-/// A batch that is there; cheap to clone.
+/// An existing batch; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Batch {
     client: Client,
     id: BatchId,
-    /// The running job that adds.
+    /// The running job that adds jobs, with its token.
     by: Option<(JobId, String)>,
 }
 
 impl Batch {
-    /// The batch of a run.
+    /// Returns the batch of a running job.
     pub(crate) fn of_run(broker: &Broker, id: BatchId, job: JobId, token: String) -> Self {
         Self {
             client: Client::new(broker.clone()),
@@ -129,20 +130,19 @@ impl Batch {
         }
     }
 
-    /// Its id.
+    /// Returns the id of the batch.
     #[must_use]
     pub fn id(&self) -> &BatchId {
         &self.id
     }
 
-    /// Adds jobs, up to 1,000 in one call, and returns their ids. Those whose id exists are left as they
-    /// are and counted no second time: the call may be repeated with the same requests. A job that another
-    /// one stands for, since that has its unique name, is not added.
+    /// Adds jobs, up to 1,000 in one call, and returns their ids. Existing ids are left alone and count once, so the
+    /// call may be repeated. A job whose unique name another job has is not added.
     ///
     /// # Errors
-    /// If a job is invalid: nothing was written then. If the batch is not there, is sealed (unless this is
-    /// the batch of a run that adds to its own), has ended, or has a million jobs; if a job is refused as by
-    /// [`Client::submit`], or the server does not take a call: others may be added then.
+    /// A job is invalid; nothing is written then. The batch does not exist, has ended, has a million jobs, or is sealed
+    /// (running jobs of the batch may still add jobs). A job is refused as by [`Client::submit`], or a call to the
+    /// server fails; other jobs may have been added then.
     pub async fn add(
         &self,
         requests: impl IntoIterator<Item = JobRequest>,
@@ -160,11 +160,11 @@ impl Batch {
         Ok(jobs.into_iter().map(|job| job.id).collect())
     }
 
-    /// Seals it: from outside no job comes any more, so it ends with the last of those that it has; at once
-    /// if it has none. One that is sealed or has ended stays so.
+    /// Seals the batch: it ends when all its jobs have ended, and at once without jobs. A sealed or ended batch stays
+    /// as it is.
     ///
     /// # Errors
-    /// If it is not there or was cancelled, or the server does not take the call.
+    /// The batch does not exist or was cancelled, or the call to the server fails.
     pub async fn seal(&self) -> Result<(), Error> {
         let (id, broker) = (&self.id, &self.client.broker);
         match repeat(broker, async || broker.seal_batch(id).await).await? {
@@ -174,12 +174,12 @@ impl Batch {
         }
     }
 
-    /// Cancels the batch. Its callbacks and waiting jobs end in error; running jobs get a cancel request. Returns when
-    /// all are cancelled or requested, before running jobs have ended. Workers finish an interrupted cancel. False if
-    /// the batch had ended.
+    /// Cancels the batch. Its callbacks and waiting jobs end in error; running jobs get a cancel request. Returns
+    /// before running jobs have ended. If the call is interrupted, workers complete it. Returns false if the batch had
+    /// ended.
     ///
     /// # Errors
-    /// If it is not there, or the server does not take a call.
+    /// The batch does not exist, or a call to the server fails.
     pub async fn cancel(&self, reason: &str) -> Result<bool, Error> {
         loop {
             let (id, broker) = (&self.id, &self.client.broker);
@@ -195,17 +195,17 @@ impl Batch {
     /// Reads the status of this batch.
     ///
     /// # Errors
-    /// If it is not there, or the server does not take the call.
+    /// The batch does not exist, or the call to the server fails.
     pub async fn status(&self) -> Result<BatchStatus, Error> {
         let broker = &self.client.broker;
         let status = repeat(broker, async || broker.batch_status(&self.id).await).await?;
         status.ok_or_else(|| self.missing())
     }
 
-    /// Waits until it has ended, and tells each change on the way. Callbacks may run on.
+    /// Waits until the batch has ended. Calls the closure with each change. Callbacks may still run then.
     ///
     /// # Errors
-    /// If it is not there, or has not ended after `patience`.
+    /// The batch does not exist, or has not ended after `patience`.
     pub async fn wait(
         &self,
         patience: Duration,
@@ -246,7 +246,7 @@ impl Batch {
 }
 
 impl Client {
-    /// A batch to be opened; add jobs to what [`BatchRequest::open`] gives, and seal it.
+    /// Returns a builder of a batch. Create it with [`BatchRequest::open`], add jobs, and seal it.
     #[must_use]
     pub fn batch(&self) -> BatchRequest {
         BatchRequest {
@@ -256,7 +256,7 @@ impl Client {
         }
     }
 
-    /// The batch of this id, which somebody has opened.
+    /// Returns a handle to an existing batch.
     #[must_use]
     pub fn batch_of(&self, id: BatchId) -> Batch {
         Batch {
@@ -269,21 +269,21 @@ impl Client {
     /// Reads the status of a batch.
     ///
     /// # Errors
-    /// If there is none, or the server does not take the call.
+    /// The batch does not exist, or the call to the server fails.
     pub async fn batch_status(&self, id: &BatchId) -> Result<BatchStatus, Error> {
         self.batch_of(id.clone()).status().await
     }
 
-    /// Up to `limit` batches: those that have not ended, then the others, the last to end first.
+    /// Returns up to `limit` batches: open ones, then ended ones, the latest first.
     ///
     /// # Errors
-    /// If that is more than [`meshwork_broker::MAX_BATCHES`], or the server does not take a call.
+    /// `limit` is greater than [`meshwork_broker::MAX_BATCHES`], or a call to the server fails.
     pub async fn batches(&self, limit: usize) -> Result<Vec<BatchStatus>, Error> {
         Ok(self.broker.batches(limit).await?)
     }
 }
 
-/// Why a job is not in its batch.
+/// Returns the error for a job that could not be added to its batch.
 pub(super) fn refused(job: &NewJob, why: BatchRefusal) -> Error {
     let id = job.batch.as_ref().map(|of| of.batch.clone());
     let id = id.unwrap_or_else(|| BatchId::foreign(String::new()));
@@ -296,7 +296,7 @@ pub(super) fn refused(job: &NewJob, why: BatchRefusal) -> Error {
     Error::BatchClosed { id, why }
 }
 
-/// Repeats a call of a batch while its errors are temporary, for [`REPEAT_FOR`] at most.
+/// Repeats a call while its errors are temporary, at most for [`REPEAT_FOR`].
 async fn repeat<T>(
     broker: &Broker,
     call: impl AsyncFn() -> Result<T, meshwork_broker::Error>,

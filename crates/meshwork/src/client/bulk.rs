@@ -7,10 +7,10 @@ use meshwork_model::job::Job;
 use super::{Client, JobFilter};
 use crate::Error;
 
-/// Calls under way at the same time.
+/// Greatest number of concurrent calls.
 const AT_ONCE: usize = 64;
 
-/// The way in which many jobs are cancelled.
+/// Mode of [`Client::cancel_all`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BulkCancel {
     /// Changes nothing; only reports the jobs.
@@ -22,18 +22,18 @@ pub enum BulkCancel {
     Force,
 }
 
-/// True if a job has not ended and no cancel was requested.
+/// Returns true if a job has not ended and no cancel was requested.
 fn is_cancellable(job: &Job) -> bool {
     job.status().is_some_and(|status| !status.is_final()) && job.stop.is_none()
 }
 
 impl Client {
-    /// Cancels all jobs that `filter` includes and that have not ended, in pages of some hundred, and reports each with
-    /// its new state: none in a dry run. Returns their number. A job that comes meanwhile may be included: bound the
-    /// filter's time where that matters. A job that runs ends later, as with [`Client::stop`].
+    /// Cancels all open jobs that match `filter`, in pages of some hundred jobs. Reports each with its new state, which
+    /// is `None` in a dry run. Returns their number. Jobs that are enqueued meanwhile may be included; bound the
+    /// filter's time to prevent that. Running jobs end later, as with [`Client::stop`].
     ///
     /// # Errors
-    /// If the server does not take a call: some may be cancelled then; repeat the call.
+    /// A call to the server fails. Some jobs may be cancelled then; repeat the call.
     pub async fn cancel_all(
         &self,
         filter: &JobFilter,

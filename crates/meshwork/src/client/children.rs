@@ -1,4 +1,4 @@
-//! Children: the jobs that a job's runs have submitted, and stopping them with it.
+//! Child jobs: listing and cancelling them.
 
 use futures_util::StreamExt;
 use meshwork_broker::{Backoff, Cancelled, Claimed, Submitted};
@@ -10,23 +10,24 @@ use super::stop::STOPPED;
 use super::{Client, REPEAT_FOR, worth_repeating};
 use crate::Error;
 
-/// Children looked at in one call: with their own children that is what a walk through all levels holds in memory.
+/// Number of children per call, which bounds the memory of a walk through all levels.
 const PAGE: u32 = 100;
-/// Calls under way at the same time.
+/// Greatest number of concurrent calls.
 const AT_ONCE: usize = 64;
 
-/// Children of one job that a walk has not met yet.
+/// The children of one job that a walk has not reached yet.
 #[derive(Debug)]
 struct Level {
     parent: String,
-    /// The number of the next one.
+    /// Number of the next child.
     next: u32,
-    /// The number of the last one.
+    /// Number of the last child.
     last: u32,
 }
 
 impl Client {
-    /// Submits a child of a running job. While the server is away the call is repeated as by [`Client::submit`].
+    /// Submits a child of a running job. While the server is unreachable, the call is repeated as by
+    /// [`Client::submit`].
     pub(crate) async fn submit_child(
         &self,
         claimed: &Claimed,
@@ -47,11 +48,11 @@ impl Client {
         }
     }
 
-    /// The children of a job, the first one first, each without script, input, result and logs. Those that were
-    /// forgotten are left out. There are 1,000 at most.
+    /// Returns the children of a job, in order, without script, input, result and logs. Deleted children are left out.
+    /// A job has at most 1,000 children.
     ///
     /// # Errors
-    /// If there is no such job, or the server does not take a call.
+    /// The job does not exist, or a call to the server fails.
     pub async fn children(&self, id: &JobId) -> Result<Vec<Job>, Error> {
         let mut level = self.level(id).await?;
         let mut children = Vec::new();
@@ -61,15 +62,15 @@ impl Client {
         Ok(children)
     }
 
-    /// Stops all descendants of a job, its children and theirs, and tells of each that had not ended what became of
-    /// it. Returns how many those were. The job itself stays as it is: stop it first ([`Client::stop`]), so that it
-    /// submits no more. Each child is stopped before its own children are looked for. Jobs that run end later, as with
+    /// Cancels all descendants of a job: its children, their children, and so on. Reports the outcome for each that had
+    /// not ended, and returns their number. The job itself stays as it is; cancel it first ([`Client::stop`]), so that
+    /// it submits no more. Each child is cancelled before its own children are read. Running jobs end later, as with
     /// [`Client::stop`]; with `force` at once, as with [`Client::stop_by_force`].
     ///
-    /// If this breaks off, say it again. Descendants whose own parent was forgotten are not found.
+    /// An interrupted call can be repeated. Descendants of a deleted job are not found.
     ///
     /// # Errors
-    /// If there is no such job, or the server does not take a call: some may be stopped then.
+    /// The job does not exist, or a call to the server fails. Some jobs may be cancelled then.
     pub async fn stop_children(
         &self,
         id: &JobId,
@@ -90,7 +91,7 @@ impl Client {
                 report(job, cancelled?);
                 stopped += 1;
             }
-            // How many each has is only certain now, when it submits no more.
+            // Only a cancelled job submits no more, so its number of children is final now.
             let ids: Vec<_> = page.iter().map(Job::job_id).collect();
             let again = self.broker.summaries(&ids).await?.into_iter().flatten();
             levels.extend(
@@ -106,14 +107,14 @@ impl Client {
         Ok(Level::of(&self.summary(id).await?))
     }
 
-    /// The next children of a job, those of them that are there.
+    /// Returns the next existing children of a job.
     async fn page(&self, level: &mut Level) -> Result<Vec<Job>, Error> {
         let end = level.last.min(level.next.saturating_add(PAGE - 1));
         let ids = (level.next..=end).filter_map(|number| child_id(&level.parent, number).ok());
         let ids: Vec<_> = ids.collect();
         level.next = end + 1;
         let jobs = self.broker.summaries(&ids).await?.into_iter().flatten();
-        // Under the id of a forgotten child there may be somebody else's job.
+        // The id of a deleted child may belong to another job.
         let is_child = |job: &Job| job.parent.as_deref() == Some(&level.parent);
         Ok(jobs.filter(is_child).collect())
     }

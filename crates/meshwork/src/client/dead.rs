@@ -1,4 +1,4 @@
-//! Dead letters: looking at them, running them again, forgetting them.
+//! Dead letters: listing, retrying and deleting them.
 
 use meshwork_broker::{DeadCursor, DeadLetter, DeadPage, Deleted, MAX_ITEMS, Retried};
 use meshwork_model::job::Job;
@@ -8,11 +8,12 @@ use super::{Client, JobFilter};
 use crate::Error;
 
 impl Client {
-    /// A page of dead letters, the newest first: those that `filter` includes among the next 1,000; its
-    /// times are those of death. Begin with no cursor, go on at `next` until it is none; with a filter, a page in between may be empty.
+    /// Returns a page of dead letters, newest first: those among the next 1,000 that match `filter`, whose times apply
+    /// to the time of death. Begin without a cursor, and continue at `next` until it is `None`. With a filter, a page
+    /// may be empty.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn dead_letters(
         &self,
         filter: &JobFilter,
@@ -25,10 +26,10 @@ impl Client {
         Ok(page)
     }
 
-    /// One dead letter with its whole record; only the id where somebody took the record away.
+    /// Returns one dead letter with its whole record, or only the id if the record was deleted.
     ///
     /// # Errors
-    /// If there is no such job, it is no dead letter, or the server does not take a call.
+    /// The job does not exist or is no dead letter, or a call to the server fails.
     pub async fn dead_letter(&self, id: &JobId) -> Result<DeadLetter, Error> {
         let at_ms = self.broker.dead_since(id).await?;
         let job = self.broker.inspect(id).await?;
@@ -42,22 +43,22 @@ impl Client {
         }
     }
 
-    /// Queues a dead letter again, as if it had never run: its attempts start again, too.
+    /// Enqueues a dead letter again, with all its attempts.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn retry_dead_letter(&self, job: &Job) -> Result<Retried, Error> {
         Ok(self.broker.retry(job).await?)
     }
 
-    /// Forgets a dead letter and all that is kept of the job.
+    /// Deletes a dead letter and all data of the job.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn delete_dead_letter(&self, job: &Job) -> Result<Deleted, Error> {
         let deleted = self.broker.delete(job).await?;
         if deleted == Deleted::Missing {
-            // Somebody took the record away, but not the letter.
+            // The record was deleted; the entry remains.
             self.broker.forget_dead(&job.job_id()).await?;
         }
         Ok(deleted)

@@ -8,12 +8,12 @@ use super::Client;
 use super::follow::{Follow, SLICE};
 use crate::Error;
 
-/// Which events are meant; by default, all that are kept.
+/// Selects events. Default: all stored ones.
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter {
-    /// Only those of this job.
+    /// Only events of this job.
     pub job: Option<JobId>,
-    /// Only those at this time or later, in milliseconds since 1970.
+    /// Only events at this time or later, in milliseconds since 1970.
     pub since_ms: u64,
 }
 
@@ -24,13 +24,13 @@ impl EventFilter {
     }
 }
 
-/// Events that were there.
+/// A page of events.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct EventPage {
-    /// The oldest first.
+    /// Events, oldest first.
     pub events: Vec<JobEvent>,
-    /// The newest event of all, of whichever job: what comes later comes after it.
+    /// Id of the newest event of any job; later events follow it.
     pub last: Option<String>,
 }
 
@@ -43,11 +43,11 @@ pub struct EventFollower {
 }
 
 impl Client {
-    /// The newest `most` events that `filter` includes. To find those of one job, all that are kept may be
-    /// read, a thousand at a time.
+    /// Returns the newest `most` events that match `filter`. To find those of one job, it may read all stored events, a
+    /// thousand at a time.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn events(&self, filter: &EventFilter, most: usize) -> Result<EventPage, Error> {
         let mut page = EventPage::default();
         let mut oldest: Option<String> = None;
@@ -73,7 +73,7 @@ impl Client {
         Ok(page)
     }
 
-    /// Follows the events that `filter` includes, from the one after `last` on, or from the oldest.
+    /// Follows the events that match `filter`, from the one after `last`, or from the oldest.
     #[must_use]
     pub fn follow_events(&self, filter: EventFilter, last: Option<String>) -> EventFollower {
         EventFollower {
@@ -85,10 +85,10 @@ impl Client {
 }
 
 impl EventFollower {
-    /// The next events. While the server is away the read is repeated for 15 s.
+    /// Returns the next events. While the server is unreachable, the call is repeated for 15 s.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn next(&mut self) -> Result<Vec<JobEvent>, Error> {
         loop {
             let last = self.last.clone();

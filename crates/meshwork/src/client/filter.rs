@@ -1,4 +1,4 @@
-//! Filters over jobs, for lists and for changes of many jobs at once.
+//! Filters for lists of jobs and for changes of many jobs.
 
 use std::str::FromStr;
 
@@ -11,28 +11,29 @@ use meshwork_model::time;
 use super::Client;
 use crate::Error;
 
-/// Whole records in memory at once while a text is looked for: each may have an input of 16 MiB.
+/// Number of whole records in memory during a text search; each may have an input of 16 MiB.
 const TEXT_RECORDS: usize = 8;
 
-/// The state of a job in the words of people, beside the statuses of its record.
+/// State of a job for people. It adds states to the statuses of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
-    /// This status is in its record.
+    /// The record has this status.
     Is(Status),
-    /// It waits in its queue, for no time and no other job.
+    /// The job is in its queue; it waits for no time and no other job.
     Queued,
-    /// It waits for its time, or for its next run after a failure.
+    /// The job waits for its time, or for a retry.
     Delayed,
-    /// It is open and on no list, or was started without a lease longer ago than its timeout; see [`Client::stale`].
+    /// The job is open and on no list, or it was started without a lease longer ago than its timeout; see
+    /// [`Client::stale`].
     Stale,
 }
 
-/// The words of [`JobState`], for messages.
+/// Names of all [`JobState`]s, for messages.
 const STATES: &str = "queued, delayed, waiting, running, failed, done or stale, or a status of the record: dispatched, \
                       waiting_for_prerequisites, started, finished or error";
 
 impl JobState {
-    /// The status that the record has.
+    /// Returns the status that the record must have.
     fn status(self) -> Option<Status> {
         match self {
             Self::Is(status) => Some(status),
@@ -62,54 +63,54 @@ impl FromStr for JobState {
     }
 }
 
-/// A choice among jobs or dead letters. By default, all.
+/// Selects jobs or dead letters. Default: all.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
     /// Only jobs of this type.
     pub script_type: Option<ScriptType>,
-    /// Only jobs that were sent to this group.
+    /// Only jobs of this group.
     pub group: Option<Group>,
-    /// Only jobs of this route: those of the group of this name; `default` are those without a group.
+    /// Only jobs of this route: the group of this name, or no group for `default`.
     pub route: Option<RoutingKey>,
-    /// Only jobs of this queue, by its whole name, with its priority where it has one.
+    /// Only jobs of this queue, named in full, with its priority if it has one.
     pub queue: Option<String>,
     /// Only jobs in this state.
     pub status: Option<JobState>,
-    /// Only jobs of this key.
+    /// Only jobs of this concurrency key.
     pub key: Option<String>,
     /// Only jobs with each of these tags.
     pub tags: Vec<Tag>,
-    /// Only members of this batch.
+    /// Only jobs of this batch.
     pub batch: Option<BatchId>,
     /// Only children of this job.
     pub parent: Option<JobId>,
-    /// Only dead letters of this reason: `failed` (no retry was left), `timeout`, `permanent` (no retry could help),
-    /// `poison` (its workers died) or `queue` (its queue is no list).
+    /// Only dead letters with this reason: `failed` (no retry was left), `timeout`, `permanent` (no retry could help),
+    /// `poison` (it lost five workers) or `queue` (its queue is no list).
     pub reason: Option<String>,
     /// Only jobs whose error contains this text.
     pub error_contains: Option<String>,
-    /// Only jobs that contain this text in their id, script, input, result or error. It reads whole records: bound the
-    /// number of jobs with [`MAX_TEXT_SCAN`].
+    /// Only jobs that contain this text in their id, script, input, result or error. This reads whole records: bound
+    /// the number of jobs with [`MAX_TEXT_SCAN`].
     pub text: Option<String>,
-    /// Only jobs that were created, or died, at this time or later, in milliseconds since 1970. A job whose record has
-    /// no readable time of creation is not included.
+    /// Only jobs that were created, or died, at this time or later, in milliseconds since 1970. Jobs without a readable
+    /// time of creation do not match.
     pub since_ms: Option<u64>,
-    /// Only jobs that were created, or died, before this time, in milliseconds since 1970. A job whose record has no
-    /// readable time of creation is not included.
+    /// Only jobs that were created, or died, before this time, in milliseconds since 1970. Jobs without a readable time
+    /// of creation do not match.
     pub until_ms: Option<u64>,
 }
 
-/// The most jobs that a search for a text should look at: each costs a read of its whole record.
+/// Greatest number of jobs that a text search should read, since it reads whole records.
 pub const MAX_TEXT_SCAN: usize = 100_000;
 
-/// A part of the jobs that a filter includes.
+/// A page of matching jobs.
 #[derive(Debug, Clone, Default)]
 pub struct FoundJobs {
-    /// The jobs, in no order, each without script, input, result and logs.
+    /// Jobs in no order, without script, input, result and logs.
     pub jobs: Vec<Job>,
-    /// The number of jobs that were looked at.
+    /// Number of jobs that were compared with the filter.
     pub looked_at: usize,
-    /// The cursor of the next part; 0 if this was the last.
+    /// Cursor of the next page; 0 after the last one.
     pub next: u64,
 }
 
@@ -118,7 +119,7 @@ fn is(wanted: Option<&str>, is: Option<&str>) -> bool {
 }
 
 impl JobFilter {
-    /// True if the filter includes a record, regardless of text, delay and time.
+    /// Returns true if a record matches, without regard to text, delay and time.
     fn includes_record(&self, job: &Job, list: &str) -> bool {
         let status = self.status.and_then(JobState::status);
         status.is_none_or(|status| job.status() == Some(status))
@@ -155,7 +156,7 @@ impl JobFilter {
         }
     }
 
-    /// True if the filter includes this time.
+    /// Returns true if a time matches.
     fn includes_time(&self, at_ms: Option<u64>) -> bool {
         (self.since_ms.is_none() && self.until_ms.is_none())
             || at_ms.is_some_and(|at| {
@@ -165,7 +166,7 @@ impl JobFilter {
     }
 }
 
-/// True if a complete record contains a text.
+/// Returns true if a complete record contains a text.
 fn contains(job: &Job, text: &str) -> bool {
     let in_bytes = |bytes: &[u8]| {
         let text = text.as_bytes();
@@ -179,16 +180,16 @@ fn contains(job: &Job, text: &str) -> bool {
 }
 
 impl Client {
-    /// A part of the jobs that `filter` includes: begin at 0, go on at `next` until it is 0. A part in between may be
-    /// empty, and a job may come twice.
+    /// Returns a page of the jobs that match `filter`. Begin with `from` 0, and continue at `next` until it is 0. A
+    /// page may be empty, and a job may be returned twice.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn find(&self, filter: &JobFilter, from: u64) -> Result<FoundJobs, Error> {
         let (mut jobs, next) = match (filter.status, &filter.parent) {
             (Some(JobState::Stale), _) => {
                 let jobs = self.stale(from as usize).await?;
-                // A page may lack jobs that were forgotten meanwhile: only an empty one is the last.
+                // Jobs may be deleted meanwhile, so only an empty page is the last one.
                 let next = if jobs.is_empty() {
                     0
                 } else {
@@ -216,7 +217,7 @@ impl Client {
         })
     }
 
-    /// Keeps those dead letters that `filter` includes, but for their time.
+    /// Keeps the dead letters that match `filter`, without regard to their time.
     pub(super) async fn keep_letters(
         &self,
         filter: &JobFilter,
@@ -228,7 +229,7 @@ impl Client {
         self.keep_text(filter, letters, |letter| &letter.job).await
     }
 
-    /// Of dispatched jobs, those that wait for a time or those that do not, where the filter says which.
+    /// Keeps the dispatched jobs that wait for a time, or those that do not, if the filter distinguishes them.
     async fn keep_delayed(&self, filter: &JobFilter, jobs: &mut Vec<Job>) -> Result<(), Error> {
         let delayed = match filter.status {
             Some(JobState::Delayed) => true,
@@ -246,7 +247,7 @@ impl Client {
         Ok(())
     }
 
-    /// Those whose whole records contain the filter's text.
+    /// Keeps the jobs whose records contain the filter's text.
     async fn keep_text<T>(
         &self,
         filter: &JobFilter,

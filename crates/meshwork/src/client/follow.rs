@@ -1,4 +1,4 @@
-//! A connection to wait on that is made anew when it breaks.
+//! A connection for blocking reads that reconnects.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use super::REPEAT_FOR;
 use crate::Error;
 
-/// Longest single blocking wait of a follower.
+/// Longest single blocking read.
 pub(super) const SLICE: Duration = Duration::from_millis(500);
 
-/// The way to what comes next.
+/// State of a reader: its connection, and the end of its retries.
 #[derive(Debug)]
 pub(super) struct Follow {
     broker: Broker,
@@ -27,7 +27,7 @@ impl Follow {
         }
     }
 
-    /// The answer of `call`, which waits on the connection; while the server is away, it is said again.
+    /// Calls `call`, which may block on the connection. While the server is unreachable, the call is repeated.
     pub(super) async fn ask<T>(
         &mut self,
         call: impl Fn(Broker, BlockingConn) -> BoxFuture<'static, Result<T, meshwork_broker::Error>>,

@@ -1,4 +1,4 @@
-//! Clients of a context: the same calls over the keys of the context, where the id of a job is its key.
+//! Clients of a context: the same calls over the keys of the context, where the key of a job is its id.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use meshwork_model::name::JobId;
 use super::{Client, JobRequest};
 use crate::Error;
 
-/// Most draws for one job, where plain clients take the numbers in between.
+/// Greatest number of attempts to find a number for one job, when plain clients use the same numbers.
 const TRIES: usize = 16;
 
 /// Numbers of new jobs of one caller in one context.
@@ -34,16 +34,16 @@ impl Numbers {
 }
 
 impl Client {
-    /// A client for the jobs of a context, over the same store. A job that is submitted without an id gets the next number
-    /// of `caller`. What the caller may do is not checked here:
-    /// [`ContextHandle::client`](crate::context::ContextHandle::client) does that.
+    /// Returns a client for the jobs of a context, over the same store. A job without an id gets the next number of
+    /// `caller`. Permissions are not checked here; use [`ContextHandle::client`](crate::context::ContextHandle::client)
+    /// for that.
     ///
     /// # Errors
-    /// If the connection cannot be made, or the store has no such database.
+    /// The connection fails, or the store has no such database.
     pub async fn in_context(&self, keys: ContextKeys, caller: ActorId) -> Result<Self, Error> {
         let broker = self.broker.of_context(keys.clone()).await?;
         let numbers = Numbers {
-            // Its connection is one to the database of the context.
+            // The connection uses the database of the context.
             store: ContextStore::of(&broker),
             keys,
             caller,
@@ -54,27 +54,27 @@ impl Client {
         })
     }
 
-    /// The id of the next job of the client's caller, for a job that is stored later. No other call returns it again.
+    /// Reserves the id of a job of the client's caller. No other call returns the same id.
     ///
     /// # Errors
-    /// [`Error::NoContext`] if this client is of no context, [`Error::NoJobNumber`] if all numbers are taken, and if the
-    /// server does not take the call.
+    /// [`Error::NoContext`] if this client has no context, [`Error::NoJobNumber`] if all numbers are used, or the call
+    /// to the server fails.
     pub async fn next_job_id(&self) -> Result<JobId, Error> {
         let numbers = self.numbers.as_ref().ok_or(Error::NoContext)?;
         numbers.next().await
     }
 
-    /// Opens a gate of the context, for good, and releases the jobs that wait for it and for nothing else. True if it was not
-    /// open. May be repeated.
+    /// Opens a gate of the context permanently, and releases the jobs that only wait for this gate. Returns true if the
+    /// gate was closed. May be repeated.
     ///
     /// # Errors
-    /// If this client is of no context, the name is that of a job, a message or a flow, or none at all, and if the server
-    /// does not take a call.
+    /// This client has no context; the name is empty, or that of a job, a message or a flow; or a call to the server
+    /// fails.
     pub async fn open_gate(&self, name: &str) -> Result<bool, Error> {
         Ok(self.broker.open_gate(name).await?)
     }
 
-    /// Submits a job under the next number that is free.
+    /// Submits a job under the next free number.
     pub(super) async fn submit_numbered(
         &self,
         numbers: &Numbers,

@@ -1,4 +1,4 @@
-//! Log lines of a job, live.
+//! Log lines of jobs.
 
 use futures_util::FutureExt;
 use meshwork_broker::LogLine;
@@ -20,10 +20,10 @@ pub struct LogFollower {
 }
 
 impl Client {
-    /// The lines that are kept of a job's output, the newest 1,000 or so, in order.
+    /// Returns the stored lines of a job's output, about the newest 1,000, in order.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn log_lines(&self, id: &JobId) -> Result<Vec<LogLine>, Error> {
         let mut lines: Vec<LogLine> = Vec::new();
         loop {
@@ -36,10 +36,10 @@ impl Client {
         }
     }
 
-    /// Follows a job's output, from the first line that is kept.
+    /// Follows a job's output, from the first stored line.
     ///
     /// # Errors
-    /// If there is no such job, or the server does not take the call.
+    /// The job does not exist, or the call to the server fails.
     pub async fn follow_log(&self, id: &JobId) -> Result<LogFollower, Error> {
         let job = self.summary(id).await?;
         Ok(LogFollower {
@@ -53,11 +53,11 @@ impl Client {
 }
 
 impl LogFollower {
-    /// The next lines, at most 1,000. None when the job has ended and all its lines were returned. While the server is
-    /// away the read is repeated for 15 s.
+    /// Returns the next lines, at most 1,000. Returns `None` when the job has ended and all its lines were returned.
+    /// While the server is unreachable, the call is repeated for 15 s.
     ///
     /// # Errors
-    /// If the job was deleted meanwhile, or the server does not take a call.
+    /// The job was deleted meanwhile, or a call to the server fails.
     pub async fn next(&mut self) -> Result<Option<Vec<LogLine>>, Error> {
         loop {
             let ended = self.ended;
@@ -90,7 +90,7 @@ impl LogFollower {
             let job = job.ok_or_else(|| Error::NoJob {
                 id: self.id.clone(),
             })?;
-            // What was printed before the end is read once more.
+            // Lines that were printed before the end are read once more.
             self.ended = job.status().is_some_and(Status::is_final);
         }
     }

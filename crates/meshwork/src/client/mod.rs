@@ -1,4 +1,4 @@
-//! The client: submit jobs, wait for them, look at them, stop them.
+//! The client: enqueues jobs, waits for them, reads and changes them.
 
 mod batch;
 mod bulk;
@@ -43,42 +43,42 @@ pub use name::local_name;
 pub use request::JobRequest;
 pub use schedule::{ScheduleHandle, ScheduleRequest};
 
-/// Longest time for which a call is repeated while the server is away or the connection breaks.
+/// Longest time for which a call is repeated while the server is unreachable.
 const REPEAT_FOR: Duration = Duration::from_secs(15);
 
-/// True if a write is worth repeating. A server out of memory is not: the caller gets that error at once.
+/// Returns true if a write should be repeated. A server out of memory is reported at once.
 fn worth_repeating(error: &meshwork_broker::Error) -> bool {
     error.is_temporary() && !error.is_out_of_memory()
 }
 
-/// A client; cheap to clone, all clones share their connections.
+/// A client; cheap to clone. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Client {
     broker: Broker,
     wait_pool: Arc<WaitPool<BlockingConn>>,
-    /// In a context: where new jobs get their numbers.
+    /// Source of job numbers; only in a context.
     numbers: Option<Arc<Numbers>>,
 }
 
 impl Client {
-    /// Connects to the server at `url` (as `REDIS_URL`), with the keys of the namespace `hero`.
+    /// Connects to the server at `url`, in the format of `REDIS_URL`, with the namespace `hero`.
     ///
     /// # Errors
-    /// If the URL is wrong, nobody answers there, or the server is not fit to keep jobs.
+    /// The URL is invalid, the server does not answer, or it is not suitable for jobs.
     pub async fn open(url: &str) -> Result<Self, Error> {
         Self::connect(&Target::parse(url, TlsFiles::default())?).await
     }
 
-    /// Connects to `target`, with the keys of the namespace `hero`.
+    /// Connects to `target`, with the namespace `hero`.
     ///
     /// # Errors
-    /// If nobody answers there, or the server is not fit to keep jobs.
+    /// The server does not answer, or is not suitable for jobs.
     pub async fn connect(target: &Target) -> Result<Self, Error> {
         let broker = Broker::connect(target, Hero::default()).await?;
         Ok(Self::new(broker.acting_as(&local_name("client"))))
     }
 
-    /// A client over a broker, in whose name it acts ([`Broker::acting_as`]).
+    /// Creates a client over a broker. The broker's actor is recorded in events ([`Broker::acting_as`]).
     #[must_use]
     pub fn new(broker: Broker) -> Self {
         Self {
@@ -88,16 +88,16 @@ impl Client {
         }
     }
 
-    /// The broker of this client.
+    /// Returns the broker of this client.
     #[must_use]
     pub fn broker(&self) -> &Broker {
         &self.broker
     }
 
-    /// Submits a job for a handler and waits for its result: payload and result are JSON.
+    /// Submits a job for a handler and waits for its result. Payload and result are JSON.
     ///
     /// # Errors
-    /// If the payload cannot be written as JSON or the result not read, the job fails, or it has not ended
+    /// The payload cannot be encoded, the result cannot be decoded, or the job fails or does not end in time.
     /// after its timeout.
     pub async fn call<In: Serialize + ?Sized, Out: DeserializeOwned>(
         &self,
@@ -116,7 +116,7 @@ impl Client {
         })
     }
 
-    /// Submits a job and waits until it has ended well, at most as long as its timeout allows all its runs.
+    /// Submits a job and waits until it has finished, at most for [`JobRequest::patience`].
     ///
     /// # Errors
     /// As [`Client::submit`] and [`Client::result`].
@@ -127,10 +127,10 @@ impl Client {
         self.result(&id, patience).await
     }
 
-    /// Waits for a job to end well.
+    /// Waits until a job has finished.
     ///
     /// # Errors
-    /// If it failed ([`Error::Failed`]), does not exist, or has not ended after `patience`.
+    /// The job failed ([`Error::Failed`]), does not exist, or has not ended after `patience`.
     pub async fn result(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
         let job = self.wait(id, patience).await?;
         match job.status() {
@@ -143,10 +143,10 @@ impl Client {
         }
     }
 
-    /// The job's record.
+    /// Returns a job with its whole record.
     ///
     /// # Errors
-    /// If there is none, or the server does not take the call.
+    /// The job does not exist, or the call to the server fails.
     pub async fn status(&self, id: &JobId) -> Result<Job, Error> {
         self.broker
             .inspect(id)
@@ -154,20 +154,20 @@ impl Client {
             .ok_or_else(|| Error::NoJob { id: id.clone() })
     }
 
-    /// A job without script, input, result and logs.
+    /// Returns a job without script, input, result and logs.
     ///
     /// # Errors
-    /// If there is no such job, or the server does not take the call.
+    /// The job does not exist, or the call to the server fails.
     pub async fn summary(&self, id: &JobId) -> Result<Job, Error> {
         let summaries = self.broker.summaries(std::slice::from_ref(id)).await?;
         let summary = summaries.into_iter().next().flatten();
         summary.ok_or_else(|| Error::NoJob { id: id.clone() })
     }
 
-    /// The records of several jobs, in order.
+    /// Returns several jobs with their whole records, in order.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn status_all(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
         let mut jobs = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(MAX_ITEMS) {
@@ -176,21 +176,21 @@ impl Client {
         Ok(jobs)
     }
 
-    /// A page of all jobs, in no order, each without script, input, result and logs; begin at 0, go on at
-    /// `next` until it is 0.
+    /// Returns a page of all jobs, in no order, without script, input, result and logs. Begin with `from` 0, and
+    /// continue at `next` until it is 0.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn list(&self, from: u64) -> Result<JobPage, Error> {
         Ok(self.broker.list(from).await?)
     }
 
-    /// Returns a page of at most 1,000 stale jobs without the first `from`, the longest stale first; each without script,
-    /// input, result and logs. A stale job is a suspected orphan: open and on no list, or started without a lease longer
-    /// ago than its timeout. Workers note them; [`Client::retry`] repeats one.
+    /// Returns a page of at most 1,000 stale jobs after the first `from`, the longest stale first, without script,
+    /// input, result and logs. A stale job is a suspected orphan: open and on no list, or started without a lease
+    /// longer ago than its timeout. Workers detect stale jobs. [`Client::retry`] runs one again.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn stale(&self, from: usize) -> Result<Vec<Job>, Error> {
         let stale = self.broker.stale(from, MAX_ITEMS).await?;
         let ids: Vec<_> = stale.into_iter().map(|job| job.id).collect();
@@ -203,10 +203,10 @@ impl Client {
             .collect())
     }
 
-    /// The jobs that a waiting one waits for, with how they stand; none where there is no such job.
+    /// Returns the prerequisites for which a job waits, each with its status; `None` for a job that does not exist.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn prerequisites(&self, job: &Job) -> Result<Vec<(JobId, Option<Status>)>, Error> {
         let ids = job.depends_on.iter().cloned().map(JobId::foreign);
         let ids: Vec<_> = ids.collect();
@@ -217,37 +217,36 @@ impl Client {
         Ok(ids.into_iter().zip(statuses).collect())
     }
 
-    /// Time of the next attempt of a failed job, in milliseconds since 1970. None if no retry is scheduled.
+    /// Returns the time of a failed job's retry, in milliseconds since 1970. `None` if no retry is scheduled.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn next_run(&self, id: &JobId) -> Result<Option<u64>, Error> {
         Ok(self.broker.next_run(id).await?)
     }
 
-    /// The reasons why a job waits, other than prerequisites and earlier jobs: its time, a pause, a limit, the credit
-    /// of its key.
+    /// Returns the reasons why a job waits, other than prerequisites and earlier jobs: its time, a pause, a limit, or
+    /// fair turns between keys.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn waits(&self, job: &Job) -> Result<Vec<Waits>, Error> {
         Ok(self.broker.waits(job).await?)
     }
 
-    /// Lets a job that waits for its time, or for its next run after a failure, run at once: it goes to the
-    /// end of its queue, and keeps to the queue's limits.
+    /// Ends the delay of a job, also that of a retry. The job goes to the end of its queue, whose limits still apply.
     ///
     /// # Errors
-    /// If there is no such job, or the server does not take a call.
+    /// The job does not exist, or a call to the server fails.
     pub async fn run_now(&self, id: &JobId) -> Result<RunNow, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.run_now(&job).await?)
     }
 
-    /// True if a live worker consumes the queue of `route`.
+    /// Returns true if a live worker listens to the queue of `route`.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn has_worker(&self, route: &Route) -> Result<bool, Error> {
         Ok(self
             .broker
@@ -258,16 +257,16 @@ impl Client {
     /// Runs an ended job again.
     ///
     /// # Errors
-    /// If there is no such job, or the server does not take a call.
+    /// The job does not exist, or a call to the server fails.
     pub async fn retry(&self, id: &JobId) -> Result<Retried, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.retry(&job).await?)
     }
 
-    /// Forgets a job that does not run.
+    /// Deletes a job, unless it runs.
     ///
     /// # Errors
-    /// If there is no such job, or the server does not take a call.
+    /// The job does not exist, or a call to the server fails.
     pub async fn delete(&self, id: &JobId) -> Result<Deleted, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.delete(&job).await?)

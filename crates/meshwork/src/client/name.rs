@@ -1,11 +1,11 @@
-//! In whose name a program acts, for the events that tell who changed what.
+//! Name of the actor of a program, for events.
 
 use std::env;
 
-/// Longest part of a user's and of a host's name in an actor, in characters.
+/// Longest part of the names of user and host in an actor, in characters.
 const MAX_NAME: usize = 64;
 
-/// `program:user@host`, without anything that could be a secret.
+/// Returns `program:user@host`.
 #[must_use]
 pub fn local_name(program: &str) -> String {
     let user = ["USER", "LOGNAME"].into_iter().find_map(|name| {
@@ -18,7 +18,7 @@ pub fn local_name(program: &str) -> String {
     format!("{program}:{}@{}", plain(&user), plain(&host))
 }
 
-/// Without what is not to be in a name.
+/// Removes characters that must not be in a name.
 fn plain(name: &str) -> String {
     let known = |c: char| {
         if c.is_alphanumeric() || "._-".contains(c) {

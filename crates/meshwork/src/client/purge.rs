@@ -1,4 +1,4 @@
-//! Purging a queue: forgetting the jobs that wait in it.
+//! Purge of a queue: deletes the jobs that wait in it.
 
 use futures_util::StreamExt;
 use meshwork_broker::{Deleted, MAX_ITEMS};
@@ -8,25 +8,25 @@ use meshwork_model::state::Status;
 use super::Client;
 use crate::Error;
 
-/// Calls under way at the same time.
+/// Greatest number of concurrent calls.
 const AT_ONCE: usize = 64;
 
 /// One step of a purge.
 #[derive(Debug, Default)]
 struct Step {
     deleted: Vec<JobId>,
-    /// Ids behind which no job waits: it is gone, or has ended.
+    /// Ids whose job does not exist or has ended.
     stray: Vec<JobId>,
-    /// Ids of jobs that are not to be deleted: they run, or wait for other jobs.
+    /// Number of jobs that stay: they run, or wait for other jobs.
     left: usize,
 }
 
 impl Client {
-    /// The number of jobs that [`Client::purge`] would delete now: those in the lists of the queue, and those set aside
-    /// until it is the turn of their key. A queue with a priority in its name is that list alone.
+    /// Returns the number of jobs that [`Client::purge`] would delete now: those in the lists of the queue, and those
+    /// that wait for a slot of their key. A name with a priority selects that list only.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn purgeable(&self, queue: &str) -> Result<usize, Error> {
         let mut count = self.broker.set_aside_count(queue).await?;
         for list in self.broker.lists_of_queue(queue) {
@@ -35,11 +35,11 @@ impl Client {
         Ok(count)
     }
 
-    /// Deletes at most `most` of the jobs that wait in a queue, the next one to run first, in steps of 1,000, and reports
-    /// each. Returns their number. A job that runs, is delayed, or waits for other jobs stays.
+    /// Deletes at most `most` of the jobs that wait in a queue, the next one to run first, in steps of 1,000. Reports
+    /// each, and returns their number. Running and delayed jobs, and jobs with prerequisites, stay.
     ///
     /// # Errors
-    /// If the server does not take a call: some may be deleted then; repeat the call.
+    /// A call to the server fails. Some jobs may be deleted then; repeat the call.
     pub async fn purge(
         &self,
         queue: &str,
@@ -64,7 +64,7 @@ impl Client {
                 skip += step.left;
             }
         }
-        // Last: a job that is set aside may come into a list meanwhile.
+        // Last, since a job that waits for its key may enter a list meanwhile.
         while deleted < most {
             let mut ids = self.broker.set_aside_ids(queue).await?;
             ids.truncate(most - deleted);

@@ -1,4 +1,4 @@
-//! Queues: looking at them, pausing, draining and limiting them.
+//! Queues: reading, pausing, draining and limiting them.
 
 use std::time::Duration;
 
@@ -10,17 +10,16 @@ use tokio::time::Instant;
 use super::Client;
 use crate::Error;
 
-/// Between two looks at a queue that is being drained. Where many jobs run or are delayed a look takes longer,
-/// and the next one waits as many times longer.
+/// Shortest pause between two polls of a queue that drains.
 const LOOK: Duration = Duration::from_millis(250);
-/// At most so much of the time is spent with looking: one part of so many.
+/// A pause is at least this many times as long as the poll before it, since a poll takes longer with many jobs.
 const LOOKING: u32 = 10;
 
 impl Client {
-    /// All work queues.
+    /// Returns all queues with their lengths.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn queues(&self) -> Result<Vec<QueueInfo>, Error> {
         Ok(self.broker.queues().await?)
     }
@@ -28,7 +27,7 @@ impl Client {
     /// Reads the settings of all queues.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn settings(&self) -> Result<Settings, Error> {
         Ok(self.broker.settings().await?)
     }
@@ -36,26 +35,26 @@ impl Client {
     /// Reads the maximum lengths of all queues.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn limits(&self) -> Result<Limits, Error> {
         Ok(self.broker.settings().await?.limits)
     }
 
-    /// Sets how many ids `queue` may hold before [`Client::submit`] is refused, or takes its limit away;
-    /// without a queue, the limit of all that have none of their own. Each priority of a queue is a list of
-    /// its own; 0 lets nothing in. Jobs that come back, as for a retry, are never refused.
+    /// Sets the maximum length of a queue, or removes it; without a queue, of all queues without a limit of their own.
+    /// [`Client::submit`] is refused beyond that length. It applies to each priority's list separately; 0 refuses all
+    /// jobs. Retried and reclaimed jobs are never refused.
     ///
     /// # Errors
-    /// If the limit is over [`meshwork_broker::MAX_QUEUE_LIMIT`], or the server does not take the call.
+    /// The limit is over [`meshwork_broker::MAX_QUEUE_LIMIT`], or the call to the server fails.
     pub async fn limit_queue(&self, queue: Option<&str>, limit: Option<u64>) -> Result<(), Error> {
         Ok(self.broker.limit_queue(queue, limit).await?)
     }
 
-    /// Changes single settings of a queue, for all its priorities together; the others stay. A limit of
-    /// concurrency counts what runs already when this returns.
+    /// Changes single settings of a queue, for all its priorities together; others stay as they are. When this returns,
+    /// a new concurrency limit has counted all running jobs.
     ///
     /// # Errors
-    /// If a setting cannot be: nothing was changed then. If the server does not take a call; repeat it then.
+    /// A setting is invalid; nothing is changed then. Or a call to the server fails; repeat it then.
     pub async fn set_queue(
         &self,
         queue: &str,
@@ -64,10 +63,10 @@ impl Client {
         Ok(self.broker.configure(queue, settings).await?)
     }
 
-    /// True if a job was enqueued to the queue, a worker has consumed it, or it has settings.
+    /// Returns true if a job was enqueued to the queue, a worker has listened to it, or it has settings.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn is_used(&self, queue: &str) -> Result<bool, Error> {
         let queue = Hero::without_priority(queue);
         let is = |name: &str| Hero::without_priority(name) == queue;
@@ -77,30 +76,30 @@ impl Client {
         Ok(self.broker.has_figures(queue).await?)
     }
 
-    /// Lets nothing of a queue start, until it is resumed; what runs goes on, and new jobs are taken.
+    /// Pauses a queue: no job starts until it is resumed. Running jobs go on, and new jobs are accepted.
     ///
     /// # Errors
-    /// If the server does not take a call; repeat it then.
+    /// A call to the server fails; repeat it then.
     pub async fn pause(&self, queue: &str) -> Result<(), Error> {
         self.set_queue(queue, &[QueueSetting::Paused(true)]).await?;
         Ok(())
     }
 
-    /// Ends a pause, and a drain: the queue takes jobs, and they start within 200 ms where a worker has room.
+    /// Ends a pause or drain of a queue. Jobs start within 200 ms if a worker has a free slot.
     ///
     /// # Errors
-    /// If the server does not take a call; repeat it then.
+    /// A call to the server fails; repeat it then.
     pub async fn resume(&self, queue: &str) -> Result<(), Error> {
         let open = [QueueSetting::Paused(false), QueueSetting::Draining(false)];
         self.set_queue(queue, &open).await?;
         Ok(())
     }
 
-    /// Lets a queue take no new jobs: they are refused with [`Error::Draining`] until it is resumed. What it
-    /// has goes on, retries too.
+    /// Starts a drain of a queue: new jobs are refused with [`Error::Draining`] until it is resumed. Existing jobs and
+    /// their retries go on.
     ///
     /// # Errors
-    /// If the server does not take a call; repeat it then.
+    /// A call to the server fails; repeat it then.
     pub async fn close_queue(&self, queue: &str) -> Result<(), Error> {
         self.set_queue(queue, &[QueueSetting::Draining(true)])
             .await?;
@@ -110,18 +109,18 @@ impl Client {
     /// Counts the unfinished jobs of a queue.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn depth(&self, queue: &str) -> Result<QueueDepth, Error> {
         Ok(self.broker.depth(queue).await?)
     }
 
-    /// Starts a drain of a queue, and waits until its lists are empty and no job of it runs or waits for a retry.
-    /// Delayed jobs and jobs with prerequisites are reported, not awaited. Calls `progress` at each poll.
+    /// Drains a queue: refuses new jobs, and waits until its lists are empty and no job of it runs or waits for a
+    /// retry. Delayed jobs and jobs with prerequisites are reported, not awaited. Calls `progress` at each poll.
     /// [`Client::resume`] ends the drain.
     ///
     /// # Errors
-    /// [`Error::NotDrained`] if it is not empty after `patience`: it takes no new jobs all the same. If the
-    /// server does not take a call.
+    /// [`Error::NotDrained`] if the queue is not empty after `patience`; it still refuses new jobs then. Or a call to
+    /// the server fails.
     pub async fn drain(
         &self,
         queue: &str,

@@ -16,19 +16,19 @@ use serde::Serialize;
 
 use crate::{Error, runner, span};
 
-/// Allowance for the time in the queue, on top of the runs.
+/// Allowance for the time in the queue in [`JobRequest::patience`].
 const QUEUEING: Duration = Duration::from_secs(3600);
 
-/// A job to be submitted.
+/// A job to submit, as a builder.
 #[derive(Debug, Clone)]
 pub struct JobRequest {
     job: NewJob,
-    /// The caller has chosen the id.
+    /// True if the caller has chosen the id.
     has_id: bool,
 }
 
 impl JobRequest {
-    /// A script for workers of `script_type`.
+    /// Creates a job with a script for workers of `script_type`.
     #[must_use]
     pub fn new(script_type: ScriptType, script: impl Into<String>) -> Self {
         let id = JobId::foreign(uuid::Uuid::new_v4().to_string());
@@ -38,8 +38,8 @@ impl JobRequest {
         }
     }
 
-    /// With an id of the caller's (default: a UUID v4; in a context the caller's next number). An id that exists is
-    /// refused. In a context it is the key of the job there
+    /// Sets the id. Default: a UUID v4; in a context, the caller's next number. An existing id is refused. In a
+    /// context, the id is the key of the job
     /// ([`ContextKeys::job_id`](meshwork_model::keys::context::ContextKeys::job_id)).
     #[must_use]
     pub fn id(mut self, id: JobId) -> Self {
@@ -48,29 +48,28 @@ impl JobRequest {
         self
     }
 
-    /// True if the caller has chosen the id.
+    /// Returns true if the caller has chosen the id.
     pub(super) fn has_id(&self) -> bool {
         self.has_id
     }
 
-    /// For workers of one group only.
+    /// Runs the job only on workers of this group.
     #[must_use]
     pub fn group(mut self, group: Group) -> Self {
         self.job.route.group = Some(group);
         self
     }
 
-    /// For workers of this route only: those of the group that is called so; `default` is whichever worker
-    /// of the type takes what names no group.
+    /// Runs the job only on workers of this route, which is the group of the same name. `default`: workers without a
+    /// group.
     #[must_use]
     pub fn route(mut self, route: &RoutingKey) -> Self {
         self.job.route = self.job.route.via(route);
         self
     }
 
-    /// For workers of the route that `bindings` say, unless it is for a group or an instance already. They see the
-    /// script type as its name, `topic`, and as payload the input, or the script if there is none, where that is
-    /// JSON.
+    /// Chooses the route by `bindings`, unless the job has a group or instance. Bindings match the script type as name,
+    /// `topic`, and as payload the input, or the script if there is no input, as JSON.
     #[must_use]
     pub fn bound(self, bindings: &Bindings, topic: Option<&Topic>) -> Self {
         if self.job.route.group.is_some() || self.job.route.instance.is_some() {
@@ -82,113 +81,114 @@ impl JobRequest {
         self.route(route)
     }
 
-    /// For one worker only; the job waits for it, unless it has a [`JobRequest::fallback`].
+    /// Runs the job only on this worker. The job waits for it, unless it has a [`JobRequest::fallback`].
     #[must_use]
     pub fn instance(mut self, instance: Instance) -> Self {
         self.job.route.instance = Some(instance);
         self
     }
 
-    /// Destination of a job for one worker while that worker is not registered, at submission or later. Default: the
-    /// job waits. Refused for a job without an instance.
+    /// Sets the destination of a job for one worker while that worker is not registered, at submission or later.
+    /// Default: the job waits. Refused for a job without an instance.
     #[must_use]
     pub fn fallback(mut self, fallback: Fallback) -> Self {
         self.job.fallback = Some(fallback);
         self
     }
 
-    /// Priority of the job. Default: normal. A worker claims from all its queues of one priority before the next one.
-    /// Now and then it starts with the lowest, so that none starves.
+    /// Sets the priority. Default: normal. A worker claims from all its queues of one priority before the next one.
+    /// Every eighth claim begins with the lowest, so that none starves.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.job.route.priority = priority;
         self
     }
 
-    /// It is not to run before this job has ended; may be said of up to 1,000 jobs, which must be there
-    /// when it is submitted. Hero's protocol calls these jobs `prerequisites`.
+    /// Adds a prerequisite, at most 1,000. The job runs after it has ended. The prerequisite must exist at submission.
+    /// Hero's protocol has the field `prerequisites`.
     #[must_use]
     pub fn depends_on(mut self, id: JobId) -> Self {
         self.job.depends_on.push(id);
         self
     }
 
-    /// The same of a job whose result the runs find under `name`: `inputs["name"]` in Python, `INPUTS.name` in Rhai,
-    /// [`Context::inputs`](crate::runner::Context::inputs) in Rust. By the id they find each. Names are 1 to 64 letters, digits,
-    /// `_`, `-` or `.`; results are handed over up to 16 MiB in all.
+    /// Adds a prerequisite whose result a run finds under `name`: `inputs["name"]` in Python, `INPUTS.name` in Rhai,
+    /// [`Context::inputs`](crate::runner::Context::inputs) in Rust. All results can also be found by job id. A name has
+    /// 1 to 64 letters, digits, `_`, `-` or `.`. At most 16 MiB of results are passed in total.
     #[must_use]
     pub fn depends_on_as(mut self, name: impl Into<String>, id: JobId) -> Self {
         self.job.input_names.insert(name.into(), id.clone());
         self.depends_on(id)
     }
 
-    /// Longest wait for prerequisites, in whole seconds rounded up: 1 s to 7 days. The job ends in error after that.
-    /// Default: no limit. The job's timeout starts with its run.
+    /// Sets the longest wait for prerequisites, in whole seconds, rounded up. After it the job ends in error. Default:
+    /// no limit, minimum: 1 s, maximum: 7 days. The job's timeout begins with its run.
     #[must_use]
     pub fn prerequisite_timeout(mut self, timeout: Duration) -> Self {
         self.job.prerequisite_timeout = Some(seconds(timeout));
         self
     }
 
-    /// Policy for a prerequisite that fails. Default: this job ends in error at once, without a run.
+    /// Sets what a failed prerequisite means. Default: this job ends in error at once, without a run.
     #[must_use]
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.job.on_failure = on_failure;
         self
     }
 
-    /// Not before this time, by the server's clock (default: at once). Workers start it within 100 ms of it
-    /// if one has room; a time that is over means at once.
+    /// Delays the job until this time, by the server's clock. Default: no delay; a time in the past means now. A free
+    /// worker starts the job within 100 ms.
     #[must_use]
     pub fn run_at(self, at: SystemTime) -> Self {
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
         self.run_at_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// The same in milliseconds since 1970.
+    /// Delays the job until this time, in milliseconds since 1970.
     #[must_use]
     pub fn run_at_ms(mut self, ms: u64) -> Self {
         self.job.when = Some(When::At(ms));
         self
     }
 
-    /// Not before so long after it was submitted, by the server's clock; at most ten years.
+    /// Delays the job by this time from its submission, by the server's clock. Maximum: ten years.
     #[must_use]
     pub fn run_in(mut self, delay: Duration) -> Self {
         self.job.when = Some(When::In(millis(delay)));
         self
     }
 
-    /// Time within which a worker has to begin the job, in whole milliseconds rounded up: 1 ms to ten years. Default: no
-    /// limit. It counts from [`run_at`](Self::run_at) or [`run_in`](Self::run_in), else from the submission, and includes
-    /// waits for other jobs. A job that has begun once has no such limit any more, also if it runs again.
+    /// Sets the time within which a worker has to begin the job, in whole milliseconds, rounded up: 1 ms to ten years.
+    /// Default: no limit. It counts from [`run_at`](Self::run_at) or [`run_in`](Self::run_in), else from the
+    /// submission, and includes waits for other jobs. A job that has begun once has no such limit any more, also if it
+    /// runs again.
     ///
-    /// A job whose time is over ends in error `timeout: no worker began it within …`, and is no dead letter. No worker
-    /// claims it then; a worker ends it within about a second. While no worker is alive, it stays open.
+    /// An expired job ends in error `timeout: no worker began it within …`, and is no dead letter. No worker claims it;
+    /// a worker ends it within about a second. While no worker is alive, it stays open.
     #[must_use]
     pub fn start_timeout(mut self, timeout: Duration) -> Self {
         self.job.start_timeout_ms = Some(millis(timeout));
         self
     }
 
-    /// Whose job it is, a tenant's say: up to 256 bytes. In a fair queue keys take turns, and a queue can
-    /// bound what runs and starts of each key ([`Client::set_queue`](crate::Client::set_queue)).
+    /// Sets the concurrency key, for example a tenant, up to 256 bytes. In a fair queue keys take turns. A queue can
+    /// limit the running jobs and the starts of each key ([`Client::set_queue`](crate::Client::set_queue)).
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.job.key = Some(key.into());
         self
     }
 
-    /// A label by which lists find it ([`JobFilter::tags`](crate::JobFilter)); may be said of up to 10. Jobs that its runs
-    /// submit have it too.
+    /// Adds a tag, at most 10, by which lists find the job ([`JobFilter::tags`](crate::JobFilter)). Child jobs inherit
+    /// it.
     #[must_use]
     pub fn tag(mut self, tag: Tag) -> Self {
         self.job.tags.insert(tag);
         self
     }
 
-    /// That no other job of the same type and name is accepted until this one is done, was started, or for a
-    /// time; and what becomes of a later one. [`Unique`] says the rest.
+    /// Reserves a name, so that no other job of the same type and name is accepted until this one has ended, was
+    /// started, or for a time. `policy` decides about a second job of the name; see [`Unique`].
     #[must_use]
     pub fn unique(mut self, name: impl Into<String>, until: Until, policy: OnDuplicate) -> Self {
         self.job.unique = Some(Unique {
@@ -199,41 +199,40 @@ impl JobRequest {
         self
     }
 
-    /// Debounce: it runs when no other job of this name has been submitted for the pause; each that comes
-    /// before replaces the one before it, which ends in error `replaced by` the later.
+    /// Debounces the job: it runs when no other job of this name was submitted for `pause`. Each such job replaces the
+    /// earlier one, which ends in error `replaced by ID`.
     #[must_use]
     pub fn debounce(mut self, name: impl Into<String>, pause: Duration) -> Self {
         self.job.unique = Some(Unique::debounce(name));
         self.run_in(pause)
     }
 
-    /// Throttle: of all jobs of this name that are submitted within the window, only the first is stored.
+    /// Throttles the job: of all jobs of this name that are submitted within `window`, only the first is stored.
     #[must_use]
     pub fn throttle(mut self, name: impl Into<String>, window: Duration) -> Self {
         self.job.unique = Some(Unique::throttle(name, millis(window)));
         self
     }
 
-    /// The pause before the first retry, in whole milliseconds, at most an hour (default: the worker's,
-    /// one second). It doubles with each further one, up to ten minutes, and up to a quarter of it is left
-    /// to chance.
+    /// Sets the pause before the first retry, in whole milliseconds, at most an hour. Default: that of the worker, 1 s.
+    /// It doubles with each retry, up to ten minutes, and is shortened at random by up to a quarter.
     #[must_use]
     pub fn backoff(mut self, first: Duration) -> Self {
         self.job.backoff_ms = Some(u64::try_from(first.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
-    /// Bytes for the script: the value `INPUT` in Rhai, stdin in Python. At most 16 MiB.
+    /// Sets the input of the script: `INPUT` in Rhai, stdin in Python. At most 16 MiB.
     #[must_use]
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.job.input = Some(input.into());
         self
     }
 
-    /// A payload for a handler, as JSON.
+    /// Sets the payload of a handler, encoded as JSON.
     ///
     /// # Errors
-    /// If it cannot be written as JSON.
+    /// The payload cannot be encoded.
     pub fn payload<T: Serialize + ?Sized>(mut self, payload: &T) -> Result<Self, Error> {
         self.job.script = serde_json::to_string(payload).map_err(|source| Error::Payload {
             what: "payload",
@@ -243,7 +242,7 @@ impl JobRequest {
         Ok(self)
     }
 
-    /// The caller's id and context: `CALLER_ID` and `CONTEXT_ID` of the script.
+    /// Sets the caller's id and context, which scripts read as `CALLER_ID` and `CONTEXT_ID`.
     #[must_use]
     pub fn caller(mut self, caller_id: impl Into<String>, context_id: impl Into<String>) -> Self {
         self.job.caller_id = caller_id.into();
@@ -251,59 +250,59 @@ impl JobRequest {
         self
     }
 
-    /// Longest time of one run, in whole seconds rounded up. Default: 1,800 s.
+    /// Sets the longest time of one attempt, in whole seconds, rounded up. Default: 1,800 s.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.job.timeout = seconds(timeout);
         self
     }
 
-    /// Runs after the first, should it fail (default: none).
+    /// Sets the number of attempts after a failed first one. Default: 0.
     #[must_use]
     pub fn retries(mut self, retries: u32) -> Self {
         self.job.retries = retries;
         self
     }
 
-    /// True if the job may run beside other jobs of its worker (default). An exclusive job waits until running jobs
-    /// have ended, and no other starts beside it. Its timeout starts with its run.
+    /// Allows the job to run beside other jobs of its worker. Default: true. With false, the job waits until running
+    /// jobs have ended, and no other starts beside it. Its timeout begins with its run.
     #[must_use]
     pub fn concurrent(mut self, concurrent: bool) -> Self {
         self.job.concurrent = concurrent;
         self
     }
 
-    /// Environment variables of the script.
+    /// Sets the environment variables of the script.
     #[must_use]
     pub fn env(mut self, env_vars: BTreeMap<String, String>) -> Self {
         self.job.env_vars = env_vars.into();
         self
     }
 
-    /// A file on the worker's host that its lines are appended to. It has to lie inside a folder that the
-    /// worker allows ([`Worker::log_dir`](crate::Worker::log_dir)), or the job fails; a relative path is
-    /// relative to the first of them.
+    /// Sets a file on the worker's host to which the job's output is appended. The file must be inside a folder that
+    /// the worker allows ([`Worker::log_dir`](crate::Worker::log_dir)), or the job fails. A relative path is relative
+    /// to the first of these folders.
     #[must_use]
     pub fn log_path(mut self, path: impl Into<String>) -> Self {
         self.job.log_path = Some(path.into());
         self
     }
 
-    /// The trace that it belongs to, and the span that asks for it (W3C trace context). Its runs learn it.
+    /// Sets the trace and parent span of the job (W3C trace context). Its runs can read it.
     #[must_use]
     pub fn trace(mut self, trace: TraceContext) -> Self {
         self.job.trace = Some(trace);
         self
     }
 
-    /// The batch that it belongs to, which has to be there and open ([`Client::batch`](crate::Client::batch)).
+    /// Adds the job to a batch, which must exist and be open ([`Client::batch`](crate::Client::batch)).
     #[must_use]
     pub fn batch(mut self, batch: BatchId) -> Self {
         self.job.batch = Some(Membership { batch, by: None });
         self
     }
 
-    /// Pushes the result to the reply list, so that a waiting client need not poll.
+    /// Requests that the result is pushed to the reply list, so that a waiting client need not poll.
     #[must_use]
     pub fn reply(mut self, reply: bool) -> Self {
         self.job.reply = reply;
@@ -314,7 +313,7 @@ impl JobRequest {
     /// on this host.
     ///
     /// # Errors
-    /// If the job or its script is invalid, with the position; or if no parser is available, as for payloads of
+    /// The job or its script is invalid; the error has the position. Or no parser is available, as for payloads of
     /// handlers.
     pub async fn check_syntax(&self) -> Result<(), Error> {
         self.job.check()?;
@@ -326,19 +325,19 @@ impl JobRequest {
         })
     }
 
-    /// Builds the job and checks it. With the feature `opentelemetry` a job without a trace joins that of the current
+    /// Checks and returns the job. With the feature `opentelemetry`, a job without a trace joins that of the current
     /// span.
     ///
     /// # Errors
-    /// If the job is invalid.
+    /// The job is invalid.
     pub fn build(mut self) -> Result<NewJob, Invalid> {
         self.job.check()?;
         self.job.trace = self.job.trace.or_else(span::current);
         Ok(self.job)
     }
 
-    /// Default wait of a caller: all runs with backoff, the prerequisite timeout, the delay, and 1 h in the queue. Add
-    /// the time until [`JobRequest::run_at`], which is not included.
+    /// Returns the default wait of a caller: all runs with backoff, the prerequisite timeout, the delay, and 1 h in the
+    /// queue. The time until [`JobRequest::run_at`] is not included; add it.
     #[must_use]
     pub fn patience(&self) -> Duration {
         let job = &self.job;
@@ -346,7 +345,7 @@ impl JobRequest {
         let times = u64::from(job.retries) + 1;
         let waits = match job.prerequisite_timeout {
             _ if job.depends_on.is_empty() => 0,
-            // One of them may run for so long.
+            // A prerequisite may take as long.
             None => MAX_TIMEOUT,
             Some(seconds) => seconds,
         };
@@ -361,13 +360,13 @@ impl JobRequest {
     }
 }
 
-/// In whole seconds, rounded up.
+/// Returns whole seconds, rounded up.
 fn seconds(duration: Duration) -> u64 {
     let more = u64::from(duration.subsec_nanos() > 0);
     duration.as_secs().saturating_add(more)
 }
 
-/// In whole milliseconds, rounded up.
+/// Returns whole milliseconds, rounded up.
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

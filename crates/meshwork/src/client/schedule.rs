@@ -1,4 +1,4 @@
-//! Schedules: jobs that run again and again. Which worker looks after them is no matter: any of them does.
+//! Schedules: jobs that run repeatedly. Any worker can fire them.
 
 use std::time::Duration;
 
@@ -23,27 +23,28 @@ pub struct ScheduleRequest {
 }
 
 impl ScheduleRequest {
-    /// A job by a cron expression of 5 or 6 fields (with 6, the second is the first), one of `@hourly`, `@daily`,
-    /// `@midnight`, `@weekly`, `@monthly`, `@yearly` and `@annually`, or `@every 30s`. The job's id is ignored.
+    /// Creates a schedule of a job by a cron expression: 5 fields, or 6 with the second first; `@hourly`, `@daily`,
+    /// `@midnight`, `@weekly`, `@monthly`, `@yearly` or `@annually`; or an interval as `@every 30s`. The job's id is
+    /// ignored.
     ///
     /// # Errors
-    /// If the expression is invalid; the error names what is allowed.
+    /// The expression is invalid; the error says what is allowed.
     pub fn cron(expression: &str, job: JobRequest) -> Result<Self, Error> {
         Ok(Self::new(expression.parse()?, job))
     }
 
-    /// A job every so often: whole seconds, at least one. Counted from the start, or from 1970 if there is
-    /// none.
+    /// Creates a schedule of a job by an interval in whole seconds, at least one. It counts from the start, or else
+    /// from 1970.
     ///
     /// # Errors
-    /// If the interval is not possible.
+    /// The interval is not possible.
     pub fn every(interval: Duration, job: JobRequest) -> Result<Self, Error> {
         let text = format!("{}ms", interval.as_millis());
         let every: Every = text.parse().map_err(RhythmError::from)?;
         Ok(Self::new(Rhythm::Every(every), job))
     }
 
-    /// A job by a rhythm.
+    /// Creates a schedule of a job by a recurrence.
     #[must_use]
     pub fn new(rhythm: Rhythm, job: JobRequest) -> Self {
         Self {
@@ -54,44 +55,44 @@ impl ScheduleRequest {
         }
     }
 
-    /// Whose clock a cron expression means: the IANA name of a time zone (default: UTC).
+    /// Sets the time zone of a cron expression, by its IANA name. Default: UTC.
     ///
     /// # Errors
-    /// If there is no such zone.
+    /// The zone is unknown.
     pub fn zone(mut self, name: &str) -> Result<Self, Error> {
         self.timing.zone = name.parse()?;
         Ok(self)
     }
 
-    /// The same with a zone that is known to be one.
+    /// Sets the time zone of a cron expression.
     #[must_use]
     pub fn in_zone(mut self, zone: Zone) -> Self {
         self.timing.zone = zone;
         self
     }
 
-    /// No slot before this time, in milliseconds since 1970.
+    /// Sets the earliest time of a slot, in milliseconds since 1970.
     #[must_use]
     pub fn start(mut self, at_ms: u64) -> Self {
         self.timing.start = Some(at_ms);
         self
     }
 
-    /// No slot after this time, in milliseconds since 1970.
+    /// Sets the latest time of a slot, in milliseconds since 1970.
     #[must_use]
     pub fn end(mut self, at_ms: u64) -> Self {
         self.timing.end = Some(at_ms);
         self
     }
 
-    /// Policy for slots missed while no worker ran. Default: only the latest runs.
+    /// Sets the policy for slots that were missed while no worker ran. Default: only the latest one runs.
     #[must_use]
     pub fn catch_up(mut self, policy: CatchUp) -> Self {
         self.catch_up = policy;
         self
     }
 
-    /// Policy for a slot whose predecessor's job has not ended. Default: the slot is skipped.
+    /// Sets the policy for a slot whose predecessor's job has not ended. Default: the slot is skipped.
     #[must_use]
     pub fn overlap(mut self, policy: Overlap) -> Self {
         self.overlap = policy;
@@ -108,7 +109,7 @@ impl ScheduleRequest {
     }
 }
 
-/// A schedule by its name, whether it is there or not.
+/// A schedule by its name, which may or may not exist.
 #[derive(Debug, Clone)]
 pub struct ScheduleHandle {
     client: Client,
@@ -116,10 +117,10 @@ pub struct ScheduleHandle {
 }
 
 impl Client {
-    /// The schedule of that name: `client.schedule("nightly")?.add(request)`.
+    /// Returns a handle to the schedule of a name: `client.schedule("nightly")?.add(request)`.
     ///
     /// # Errors
-    /// If no schedule can have the name.
+    /// The name is invalid.
     pub fn schedule(&self, name: &str) -> Result<ScheduleHandle, Error> {
         Ok(ScheduleHandle {
             client: self.clone(),
@@ -127,17 +128,17 @@ impl Client {
         })
     }
 
-    /// A page of all schedules, in no order; begin at 0, go on at `next` until it is 0.
+    /// Returns a page of all schedules, in no order. Begin with `from` 0, and continue at `next` until it is 0.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn schedules(&self, from: u64) -> Result<SchedulePage, Error> {
         Ok(self.broker().schedules(from).await?)
     }
 }
 
 impl ScheduleHandle {
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &ScheduleName {
         &self.name
@@ -153,11 +154,11 @@ impl ScheduleHandle {
         there.then_some(()).ok_or_else(|| self.missing())
     }
 
-    /// Adds it. Its first slot is the first one from now on.
+    /// Stores a new schedule. Its first slot is the next one from now.
     ///
     /// # Errors
-    /// If something of it is wrong, or it would never run; if there is one of that name
-    /// ([`Error::ScheduleExists`]). Nothing was written then.
+    /// The schedule is invalid or would never run, or its name exists ([`Error::ScheduleExists`]). Nothing is written
+    /// then.
     pub async fn add(&self, request: ScheduleRequest) -> Result<(), Error> {
         match self.put(request, false).await? {
             Put::Added | Put::Replaced => Ok(()),
@@ -167,11 +168,11 @@ impl ScheduleHandle {
         }
     }
 
-    /// Adds it, or makes another one of it: slots up to now run as it was, those from now on as it is; none
-    /// is lost and none runs twice. If it is paused it stays so. Whether it was there.
+    /// Stores or replaces a schedule. Slots up to now follow the old definition and later ones the new one; none is
+    /// lost and none runs twice. A paused schedule stays paused. Returns true if the schedule existed.
     ///
     /// # Errors
-    /// As [`ScheduleHandle::add`]; and if a slot that is due cannot be decided first.
+    /// As [`ScheduleHandle::add`]; or a due slot cannot be decided first.
     pub async fn replace(&self, request: ScheduleRequest) -> Result<bool, Error> {
         Ok(self.put(request, true).await? == Put::Replaced)
     }
@@ -188,40 +189,40 @@ impl ScheduleHandle {
     /// Reads the schedule and its progress.
     ///
     /// # Errors
-    /// If it is not there, or the server does not take a call.
+    /// The schedule does not exist, or a call to the server fails.
     pub async fn show(&self) -> Result<Scheduled, Error> {
         let read = self.client.broker().read_schedule(&self.name).await?;
         read.ok_or_else(|| self.missing())
     }
 
-    /// Lets it rest: no slot runs until it is resumed.
+    /// Pauses the schedule: no slot runs until it is resumed.
     ///
     /// # Errors
-    /// If it is not there, or the server does not take a call.
+    /// The schedule does not exist, or a call to the server fails.
     pub async fn pause(&self) -> Result<(), Error> {
         self.there(self.client.broker().pause_schedule(&self.name).await?)
     }
 
-    /// Lets it go on with the first slot from now on. What came while it was paused does not run.
+    /// Resumes the schedule from its next slot. Slots during the pause do not run.
     ///
     /// # Errors
-    /// If it is not there, or the server does not take a call.
+    /// The schedule does not exist, or a call to the server fails.
     pub async fn resume(&self) -> Result<(), Error> {
         self.there(self.client.broker().resume_schedule(&self.name).await?)
     }
 
-    /// Forgets it. Jobs that it has started stay.
+    /// Deletes the schedule. Jobs that it has enqueued stay.
     ///
     /// # Errors
-    /// If it is not there, or the server does not take a call.
+    /// The schedule does not exist, or a call to the server fails.
     pub async fn remove(&self) -> Result<(), Error> {
         self.there(self.client.broker().remove_schedule(&self.name).await?)
     }
 
-    /// Its next slots, in milliseconds since 1970; those of a paused one as if it were resumed now.
+    /// Returns the next slots, in milliseconds since 1970. For a paused schedule, they are those after a resume now.
     ///
     /// # Errors
-    /// If it is not there or cannot be read, or the server does not take a call.
+    /// The schedule does not exist or cannot be read, or a call to the server fails.
     pub async fn next(&self, count: usize) -> Result<Vec<u64>, Error> {
         let (schedule, now) = (
             self.show().await?.schedule?,
@@ -230,15 +231,15 @@ impl ScheduleHandle {
         Ok(schedule.timing.upcoming(now).take(count).collect())
     }
 
-    /// Runs its job now, beside its slots, also while it is paused. What it says of overlapping holds. The
-    /// job's id.
+    /// Enqueues the job of the schedule now, besides its slots, also while it is paused. The overlap policy applies.
+    /// Returns the job's id.
     ///
     /// # Errors
-    /// If the job of the last slot has not ended and it says to skip ([`Error::Overlaps`]); if the queue does
-    /// not take the job; if it is not there or cannot be read, or the server does not take a call.
+    /// The job of the last slot has not ended and the policy is to skip ([`Error::Overlaps`]); the queue refuses the
+    /// job; the schedule does not exist or cannot be read; or a call to the server fails.
     pub async fn run(&self) -> Result<JobId, Error> {
         let suffix = uuid::Uuid::new_v4().to_string();
-        // Each try is in vain only if a slot of it was decided in between.
+        // An attempt only fails if a slot was decided meanwhile.
         for _ in 0..100 {
             let there = self.show().await?;
             let schedule = there.schedule.as_ref().map_err(Clone::clone)?;

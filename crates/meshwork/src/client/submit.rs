@@ -1,4 +1,4 @@
-//! Submitting, and what it means when the server refuses a job.
+//! Enqueueing jobs, and errors for refused jobs.
 
 use meshwork_broker::{Backoff, Enqueued, MAX_ENQUEUE};
 use meshwork_model::job::NewJob;
@@ -10,12 +10,12 @@ use crate::Error;
 use crate::span::Subject;
 
 impl Client {
-    /// Submits a job and returns its id; or that of another job which has its unique name and stays. While the server
-    /// is away the call is repeated for 15 s; a server out of memory is reported at once.
+    /// Submits a job and returns its id, or the id of the job that has its unique name and stays. While the server is
+    /// unreachable, the call is repeated for 15 s. A server out of memory is reported at once.
     ///
     /// # Errors
-    /// If the job is invalid, its queue is full, or a job that it depends on does not exist: nothing was
-    /// written then. If its id is taken, or the server does not take it.
+    /// The job is invalid, its queue is full, its id exists, or a prerequisite does not exist; nothing is written then.
+    /// Or the call to the server fails.
     pub async fn submit(&self, request: JobRequest) -> Result<JobId, Error> {
         if let (Some(numbers), false) = (&self.numbers, request.has_id()) {
             return self.submit_numbered(numbers, request).await;
@@ -23,12 +23,12 @@ impl Client {
         self.submit_named(request).await
     }
 
-    /// Submits a job under the id that the request has.
+    /// Submits a job that has an id.
     pub(super) async fn submit_named(&self, request: JobRequest) -> Result<JobId, Error> {
         let job = request.build()?;
         let (enqueued, repeated) = self.enqueue(std::slice::from_ref(&job)).await?;
         for answer in enqueued {
-            // After a broken call the job that is there may well be this one.
+            // After a broken call the existing job may be this one.
             if answer == Enqueued::Exists && !repeated {
                 return Err(Error::Exists { id: job.id });
             }
@@ -39,12 +39,12 @@ impl Client {
         Ok(job.id)
     }
 
-    /// Submits several jobs, up to 1,000 in one call. Those whose id exists are left as they are: the call
-    /// may be repeated. A job may depend on one that stands before it.
+    /// Submits several jobs, up to 1,000 in one call. Existing ids are left alone, so the call may be repeated. A job
+    /// may depend on an earlier one of the call.
     ///
     /// # Errors
-    /// If a job is invalid: nothing was written then. If a job is refused as by [`Client::submit`], or the
-    /// server does not take a call: others may be stored then.
+    /// A job is invalid; nothing is written then. A job is refused as by [`Client::submit`], or a call to the server
+    /// fails; other jobs may be stored then.
     pub async fn submit_all(&self, jobs: &[NewJob]) -> Result<(), Error> {
         for (job, answer) in jobs.iter().zip(self.submit_each(jobs).await?) {
             if let Some(refusal) = self.refusal(job, &answer).await? {
@@ -54,12 +54,12 @@ impl Client {
         Ok(())
     }
 
-    /// Submits any number of jobs, up to 1,000 in one call, and says of each what became of it, in order. One
-    /// that is refused does not hold up the others. A job that a broken call has stored already `Exists`.
+    /// Submits any number of jobs, up to 1,000 in one call, and returns the outcome of each, in order. A refused job
+    /// does not affect others. The outcome of a job that an earlier, broken call has stored is `Exists`.
     ///
     /// # Errors
-    /// If a job is invalid: nothing was written then. If the server does not take a call: others may be stored
-    /// then; say the same again.
+    /// A job is invalid; nothing is written then. Or a call to the server fails; some jobs may be stored then, and the
+    /// call can be repeated.
     pub async fn submit_each(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
         for job in jobs {
             job.check()?;
@@ -71,10 +71,10 @@ impl Client {
         Ok(answers)
     }
 
-    /// Why a job was refused, if it was.
+    /// Returns the error for an outcome, if the job was refused.
     ///
     /// # Errors
-    /// If the server does not say how the queue is set.
+    /// The settings of the queue cannot be read.
     pub async fn refusal(&self, job: &NewJob, answer: &Enqueued) -> Result<Option<Error>, Error> {
         match self.accepted(job, answer.clone()).await {
             Ok(_) => Ok(None),
@@ -111,7 +111,7 @@ impl Client {
         }
     }
 
-    /// Logs which of the jobs are stored now.
+    /// Logs the jobs that are stored now.
     fn log(&self, jobs: &[NewJob], enqueued: &[Enqueued]) {
         if !tracing::enabled!(target: "meshwork::span", tracing::Level::INFO) {
             return;
@@ -131,7 +131,7 @@ impl Client {
         }
     }
 
-    /// An error if the job was refused; the other job, if that one stands for it.
+    /// Returns an error if the job was refused, and the id of another job that has its unique name.
     pub(crate) async fn accepted(
         &self,
         job: &NewJob,
@@ -156,7 +156,7 @@ impl Client {
         }
     }
 
-    /// Which queue was full. Of two, it is the one that holds as many as it may.
+    /// Returns the error that names the full queue. Of two lists, it is the one at its limit.
     async fn full(&self, job: &NewJob) -> Result<Error, Error> {
         let (keys, limits) = (self.broker.keys(), self.limits().await?);
         let mut queue = job.route.queue(keys);

@@ -1,8 +1,8 @@
-//! Waits for a job to end: on its reply list if a connection is free, else by polling. Replies to foreign clients'
-//! jobs stay for those clients.
+//! Waits for the end of a job: on its reply list if a connection is free, else by polling. Replies to jobs of foreign
+//! clients are left to them.
 //!
-//! The record decides, never the reply: a foreign worker may write only the hash, and another reader may have taken
-//! the reply.
+//! The record decides, not the reply: a foreign worker may write only the record, and another reader may have taken the
+//! reply.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use super::Client;
 use crate::Error;
 use crate::wait_pool::PooledConnection;
 
-/// Longest single wait on the reply list before the record is read.
+/// Longest wait on the reply list before the record is read.
 const SLICE: Duration = Duration::from_secs(1);
-/// Between two looks at a record whose worker may write no reply: at first, and at most.
+/// Pause between two reads of a record whose worker may push no reply: the first, and the longest.
 const POLL: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(250));
 
-/// The part of a record to read: large fields only after the end.
+/// Part of a record to read. Large fields are read only after the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Summary,
@@ -29,8 +29,8 @@ enum Part {
 }
 
 impl PooledConnection<'_, BlockingConn> {
-    /// Waits for the reply, for `time` at most, and says whether it came, and with it what the record is then, if
-    /// that is to be read. None if the connection broke.
+    /// Waits up to `time` for the reply. Returns true if it arrived, and the record if it was requested; `None` if the
+    /// connection broke.
     async fn wait(
         &mut self,
         broker: &Broker,
@@ -60,16 +60,16 @@ impl PooledConnection<'_, BlockingConn> {
 }
 
 impl Client {
-    /// Waits until a job has ended, well or not, and returns its record.
+    /// Waits until a job has ended, in success or error, and returns its record. The wait goes on while the server is
+    /// unreachable.
     ///
     /// # Errors
-    /// If there is no such job, or it has not ended after `patience`. While the server is away the wait
-    /// goes on.
+    /// The job does not exist, or has not ended after `patience`.
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
         let until = Instant::now() + patience;
         let mut space: Option<PooledConnection<'_, BlockingConn>> = None;
         let (mut pause, mut part) = (POLL.0, Part::Summary);
-        // Most jobs end soon: the record is read with the first reply. Later it is not read in vain.
+        // Most jobs end soon, so the record is read together with the first reply.
         let (mut first, mut known) = (true, None);
         loop {
             let job = match known.take() {
@@ -117,7 +117,7 @@ impl Client {
         }
     }
 
-    /// Reads the record, and repeats the read until `until` while the server is away.
+    /// Reads the record. Repeats the read until `until` while the server is unreachable.
     async fn look(&self, id: &JobId, until: Instant, part: Part) -> Result<Job, Error> {
         let mut backoff = Backoff::new();
         loop {

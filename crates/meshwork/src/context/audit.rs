@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 pub struct AuditEntry {
     /// Its id in the stream: the next look goes on behind it.
     pub id: String,
-    /// When, in seconds since 1970.
+    /// Time, in seconds since 1970.
     pub at: u32,
     /// Author: `actor 12`, or the program.
     pub who: String,

@@ -81,10 +81,10 @@ impl ContextHandle {
         let Some(re) = parcel.re else {
             return Ok(false);
         };
-        let asked = self.message_of(re).await?;
-        Ok(asked.is_some_and(|asked| {
-            asked.message.message_type == MessageType::Job
-                && asked.message.target_context.unwrap_or(self.id()) == parcel.origin.context
+        let original = self.message_of(re).await?;
+        Ok(original.is_some_and(|original| {
+            original.message.message_type == MessageType::Job
+                && original.message.target_context.unwrap_or(self.id()) == parcel.origin.context
         }))
     }
 
@@ -206,7 +206,7 @@ impl ContextHandle {
         element: &str,
         now: u32,
     ) -> Result<Commit, ContextError> {
-        let Some(asked) = self.message_of(re).await? else {
+        let Some(original) = self.message_of(re).await? else {
             return Ok(commit);
         };
         let event = match result.status {
@@ -215,13 +215,13 @@ impl ContextHandle {
         };
         let record = self.keys().message(re);
         let commit = commit
-            .is(&record, field::STATUS, asked.written_status.as_bytes())
+            .is(&record, field::STATUS, original.written_status.as_bytes())
             .set(&record, [(field::RESULT_MESSAGE, element)])
             .set(element, [(field::RE, re.numbers().as_str())]);
-        let Some(status) = after(asked.message.status, event) else {
+        let Some(status) = after(original.message.status, event) else {
             return Ok(commit);
         };
-        Ok(self.ended(commit, &asked, status, now))
+        Ok(self.ended(commit, &original, status, now))
     }
 
     /// Adds to a commit that a message of this context is over.

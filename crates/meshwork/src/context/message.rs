@@ -149,8 +149,8 @@ impl ContextHandle {
         Ok(found)
     }
 
-    /// Takes the messages that have come off `msg_in`, at most `most`, the first that came first. Chat and mail are
-    /// processed then, which their senders are told through `transport`.
+    /// Takes received messages off `msg_in`, at most `most`, oldest first. Chat and mail are processed then, and
+    /// `transport` notifies their senders.
     ///
     /// # Errors
     /// [`ContextError::Denied`], and if the server does not take a call.
@@ -232,7 +232,7 @@ impl ContextHandle {
 }
 
 impl super::Node {
-    /// Changes a message at its sender, who is told of an event. One that is over, or that another took the place of, stays.
+    /// Changes the sender's copy of a message after an event. An ended or replaced message stays as it is.
     pub(super) async fn notified(
         &self,
         origin: &Origin,

@@ -433,18 +433,22 @@ impl ContextHandle {
             .store()
             .hashes(self.database(), &view.materialised)
             .await?;
-        let asked = view.message.job.iter().zip(found);
-        let result = |(asked, fields): (&ContextJob, meshwork_broker::context::RecordFields)| {
+        let sent_job = view.message.job.iter().zip(found);
+        let result = |(sent_job, fields): (&ContextJob, meshwork_broker::context::RecordFields)| {
             let gone = fields.is_empty();
-            let ran = ContextJob::from_fields(self.id(), asked.key(), fields);
+            let ran = ContextJob::from_fields(self.id(), sent_job.key(), fields);
             let (status, result, error) = match ran {
                 Ok(ran) if !gone => (ran.status, ran.result, ran.error),
                 Ok(_) => (
                     Status::Error,
-                    asked.result.clone(),
+                    sent_job.result.clone(),
                     Some("the job was deleted".to_owned()),
                 ),
-                Err(error) => (Status::Error, asked.result.clone(), Some(error.to_string())),
+                Err(error) => (
+                    Status::Error,
+                    sent_job.result.clone(),
+                    Some(error.to_string()),
+                ),
             };
             // The script is known where it came from.
             ContextJob {
@@ -453,23 +457,23 @@ impl ContextHandle {
                 status,
                 result,
                 error,
-                ..asked.clone()
+                ..sent_job.clone()
             }
         };
-        Ok(asked.map(result).collect())
+        Ok(sent_job.map(result).collect())
     }
 
     /// Adds to a commit the message that brings a result to the sender.
     async fn with_answer(
         &self,
         commit: Commit,
-        asked: &Message,
+        sent_job: &Message,
         jobs: Vec<ContextJob>,
         status: MessageStatus,
         origin: &Origin,
         node: NodeId,
     ) -> Result<Commit, ContextError> {
-        let caller = asked.caller_id;
+        let caller = sent_job.caller_id;
         let (counter, prefix) = (
             self.keys().next_id(Counter::Message),
             self.keys().message_prefix(caller),

@@ -1,4 +1,4 @@
-//! Which handler a job has: by its name, a function or a script.
+//! Handlers by job name: functions and scripts.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,33 +9,33 @@ use meshwork_model::name::ScriptType;
 use super::AnyRunner;
 use crate::runner;
 
-/// A file that nothing runs.
+/// No runtime runs a file with this name.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing runs {path}: give a file that ends in .py or .rhai")]
 pub struct UnknownScript {
     path: PathBuf,
 }
 
-/// Why a script is no handler.
+/// Reason why a script cannot be a handler.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HandlerError {
-    /// Nothing runs such files.
+    /// No runtime runs such files.
     #[error("the handler of {name}: {source}")]
     Unknown {
-        /// The job's name.
+        /// Name of the jobs.
         name: String,
-        /// Why.
+        /// Cause.
         source: UnknownScript,
     },
     /// The file cannot be read.
     #[error("the handler of {name} cannot be read from {path}: {source}")]
     Unreadable {
-        /// The job's name.
+        /// Name of the jobs.
         name: String,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: std::io::Error,
     },
 }
@@ -43,12 +43,12 @@ pub enum HandlerError {
 /// Handler of one job name.
 pub(super) struct Entry {
     pub(super) runner: AnyRunner,
-    /// The script; none for a function.
+    /// Script; `None` for a function.
     script: Option<Vec<u8>>,
 }
 
 impl Entry {
-    /// A script, whose file says by its ending what runs it.
+    /// Reads a script. The ending of its file selects the runtime.
     pub(super) fn script(name: &str, path: &Path) -> Result<Self, HandlerError> {
         let (script_type, text) = read_script(name, path)?;
         let runner = runner::builtin(script_type).ok_or_else(|| unknown(name, path))?;
@@ -56,8 +56,8 @@ impl Entry {
         Ok(Self { runner, script })
     }
 
-    /// The job as its runtime takes it: a function finds the payload where scripts have their text, a script finds
-    /// it where scripts find their input.
+    /// Returns the job in the form that its runtime takes: the payload is the script of a function, and the input of a
+    /// script.
     pub(super) fn job(&self, id: &str, payload: &str) -> Job {
         let payload = payload.as_bytes().to_vec();
         let fields = match &self.script {
@@ -70,7 +70,7 @@ impl Entry {
         Job::from_fields(id, fields)
     }
 
-    /// Result of a run as JSON: a script may return any text.
+    /// Returns the result of a run as JSON, since a script may return any text.
     pub(super) fn result(&self, output: Vec<u8>) -> Option<String> {
         if self.script.is_none() {
             return String::from_utf8(output).ok();
@@ -79,7 +79,7 @@ impl Entry {
     }
 }
 
-/// The script of a handler, and the type whose runtime runs it.
+/// Reads a script, and returns it with its script type.
 pub(super) fn read_script(name: &str, path: &Path) -> Result<(&'static str, String), HandlerError> {
     let ending = path.extension().and_then(|ending| ending.to_str());
     let script_type = match ending {
@@ -104,7 +104,7 @@ fn unknown(name: &str, path: &Path) -> HandlerError {
     }
 }
 
-/// The handlers of a worker, by name.
+/// Handlers of a worker, by job name.
 #[derive(Default)]
 pub(super) struct Handlers(HashMap<String, Entry>);
 

@@ -1,4 +1,4 @@
-//! Workers for what other systems ask for, over the runtimes of ours: one folder for each system.
+//! Workers for job systems, one folder for each.
 
 pub mod bananas;
 mod handlers;
@@ -9,5 +9,5 @@ use std::sync::Arc;
 
 use crate::runner::Runner;
 
-/// A runner, however it came.
+/// A runner of any kind.
 type AnyRunner = Arc<dyn Runner>;

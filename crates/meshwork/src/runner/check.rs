@@ -6,26 +6,26 @@ use futures_util::future::BoxFuture;
 
 use super::RUNTIMES;
 
-/// Why a script is not accepted, or is not known to be good.
+/// Reason why a script is refused, or could not be checked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// It breaks the rules of its language.
+    /// The script has a syntax error.
     #[error("the script cannot be read as {script_type}: {message}{at}")]
     Syntax {
-        /// The type that it was given as.
+        /// Script type of the check.
         script_type: &'static str,
-        /// The language's own message.
+        /// Message of the language's parser.
         message: String,
-        /// Where.
+        /// Position of the error.
         at: Place,
     },
-    /// There is nothing here that knows the language.
+    /// No parser for this script type is available.
     #[error("scripts of type `{script_type}` cannot be checked here; {known} can")]
     Unknown {
-        /// The type.
+        /// Script type.
         script_type: String,
-        /// The types that can.
+        /// Script types that can be checked.
         known: String,
     },
     /// The parser could not run.
@@ -33,12 +33,12 @@ pub enum ScriptError {
     Unchecked(String),
 }
 
-/// A place in a script, counted from 1; 0 where the language does not say it.
+/// A position in a script, counted from 1; 0 if the parser does not report it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The line.
+    /// Line.
     pub line: usize,
-    /// The character in the line.
+    /// Character in the line.
     pub column: usize,
 }
 
@@ -55,10 +55,10 @@ impl fmt::Display for Place {
 /// Syntax check of a runtime.
 pub(super) type Checker = fn(Vec<u8>) -> BoxFuture<'static, Result<(), ScriptError>>;
 
-/// Checks the syntax of a script, as the runtime for its type would read it.
+/// Checks the syntax of a script with the parser of its runtime.
 ///
 /// # Errors
-/// If the syntax is wrong, with the position, or if the parser could not run.
+/// The syntax is wrong; the error has the position. Or the parser could not run.
 pub async fn check(script_type: &str, script: &[u8]) -> Result<(), ScriptError> {
     let runtime = RUNTIMES.iter().find(|runtime| runtime.name == script_type);
     let Some(runtime) = runtime else {

@@ -1,5 +1,4 @@
-//! Handlers in Rust: a function from a payload to a result, both read and written as JSON. Where the jobs
-//! come from is the worker's.
+//! Handlers in Rust: functions from a payload to a result, both in JSON. The worker knows where jobs come from.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,32 +22,32 @@ use super::submit::{SubmitError, Submitter, submit};
 use super::{Inputs, Run, Runner, StopReason};
 use crate::Batch;
 
-/// Grace of a handler after [`Context::stop`] when its job's lease is lost: enough to drop its resources. The job may
-/// already run elsewhere.
+/// Time for a handler to drop its resources after [`Context::stop`] when its lease is lost. The job may already run
+/// elsewhere.
 pub(crate) const LOST_GRACE: Duration = Duration::from_secs(1);
 
 /// Context of a handler's run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Context {
-    /// The job's id, the same in each run of the job.
+    /// Id of the job, the same in each attempt.
     pub job_id: String,
-    /// Runs of this job that were begun, this one included.
+    /// Number of this attempt, from 1.
     pub attempt: u32,
     /// The caller's id.
     pub caller_id: String,
-    /// The caller's context.
+    /// The caller's context id.
     pub context_id: String,
-    /// Bytes that came with the job beside the payload.
+    /// Input of the job, besides the payload.
     pub input: Option<Arc<[u8]>>,
     /// Cancelled at the deadline, when a cancel is requested, and when the lease is lost. A handler that does not end
-    /// within the worker's grace (after a lost lease: within 1 s) is cut off at its next `.await`.
+    /// within the worker's grace (1 s after a lost lease) is aborted at its next `.await`.
     pub stop: CancellationToken,
-    /// The trace of the run, to propagate to called services.
+    /// Trace context of the run, to pass on to called services.
     pub trace: Option<TraceContext>,
-    /// The results of the jobs that it depends on, or of a batch's jobs in its callback.
+    /// Results of the job's prerequisites; in a callback, of the jobs of its batch.
     pub inputs: Inputs,
-    /// The batch that the job belongs to. While it runs it may add jobs to it, also when it is sealed.
+    /// Batch of the job. While the job runs it may add jobs to it, also if it is sealed.
     pub batch: Option<Batch>,
     /// In a callback: the outcome of its batch when the callback was enqueued.
     pub batch_end: Option<BatchEnd>,
@@ -58,45 +57,44 @@ pub struct Context {
 }
 
 impl Context {
-    /// Submits a child of this job and returns its id: the job's, a dot, and the number of this call within the run.
-    /// A later run of the job gets the children of the first one by the same calls, and adds none twice; so it has to
-    /// ask for the same children in the same order. Waits for the store, for 15 s at most while that is away. The
-    /// calls of a run are carried out one after the other.
+    /// Submits a child of this job and returns its id: the job's id, a dot, and the number of this call within the
+    /// attempt. The same calls of a later attempt return the same ids and add nothing. So each attempt has to submit
+    /// the same children in the same order. Calls of one run are done one after another. A call waits up to 15 s for
+    /// the store.
     ///
     /// # Errors
-    /// If it cannot be meant or its queue does not take it; if a run before has submitted something else by this
-    /// call; if this run has lost the job, or somebody wants it stopped; if the store does not take the call: the
-    /// child may be stored then, and a later run finds it.
+    /// The child is invalid or its queue refuses it; an earlier attempt submitted another child with this call; the run
+    /// has lost its job, or the job is being cancelled; or the call to the store fails. In the last case the child may
+    /// be stored, and a later attempt finds it.
     pub async fn submit(&self, child: &NewChild) -> Result<JobId, SubmitError> {
         submit(self.submitter.as_ref(), child).await
     }
 
-    /// Writes lines to the job's log, as its stdout. Never waits.
+    /// Appends text to the job's log, as its stdout. Never blocks.
     pub fn log(&self, text: &str) {
         let mut stdout = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
         stdout.push(text.as_bytes());
         stdout.push(b"\n");
     }
 
-    /// Says how far the job is, from 0 to 1, and what it does (nothing if that is empty). The latest report
-    /// wins. Never waits.
+    /// Reports progress: a fraction from 0 to 1, and a text, which may be empty. The latest report is stored. Never
+    /// blocks.
     pub fn progress(&self, fraction: f64, message: &str) {
         self.log.progress(fraction, Some(message));
     }
 }
 
-/// A function that can run jobs: `Fn(In, Context) -> impl Future<Output = Result<Out, E>>`, where `In` can
-/// be read from JSON, `Out` be written as JSON, and `E` is an error or text. `Signature` is found by the
-/// compiler.
+/// A function that can run jobs: `Fn(In, Context) -> impl Future<Output = Result<Out, E>>`. `In` is decoded from JSON,
+/// `Out` is encoded as JSON, and `E` is an error or text. The compiler infers `Signature`.
 pub trait Handler<Signature>: Send + Sync + 'static {
-    /// Reads the payload, calls the function, writes its result.
+    /// Decodes the payload, calls the function, and encodes its result.
     ///
     /// # Errors
-    /// If the payload is not what the function takes; it was not called then.
+    /// The payload does not fit the argument; the function is not called then.
     fn call(&self, payload: &[u8], context: Context) -> Result<Call, Failure>;
 }
 
-/// A call that is under way: the result as JSON.
+/// A running call. It returns the result as JSON.
 pub type Call = BoxFuture<'static, Result<Vec<u8>, Failure>>;
 
 impl<F, Fut, In, Out, E> Handler<(In, Out, E)> for F
@@ -123,12 +121,12 @@ fn read<In: DeserializeOwned>(payload: &[u8]) -> Result<In, Failure> {
     })
 }
 
-/// The payload of a job.
+/// Decodes the payload of a job.
 pub(super) fn payload_of<In: DeserializeOwned>(job: &Job) -> Result<In, Failure> {
     read(&job.script)
 }
 
-/// A result as it is kept.
+/// Encodes a result.
 pub(super) fn encoded(output: &impl Serialize) -> Result<Vec<u8>, Failure> {
     serde_json::to_vec(output).map_err(|error| {
         let message = format!("the result cannot be written as JSON: {error}");
@@ -136,7 +134,7 @@ pub(super) fn encoded(output: &impl Serialize) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// An error with what caused it, from the outside in.
+/// Returns the failure for an error: its message and those of its causes, outermost first.
 pub(super) fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
     if let Some(verdict) = super::verdict::of_error(error) {
         return verdict;
@@ -154,11 +152,11 @@ pub(super) fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
     Failure::new(FailureKind::Script, message)
 }
 
-/// Makes a runner of a function: the job's script is the payload as JSON, its output is the result as JSON
-/// (a string with its quotes, so that what is written as a type can be read as it).
+/// Makes a runner of a function. The payload is the job's script as JSON. The result is stored as JSON, so a string has
+/// its quotes.
 ///
-/// A payload that the function cannot take fails for good, without a retry; an error of the function is the
-/// job's error, with all its causes; a panic too.
+/// A payload that does not fit fails permanently, without a retry. An error of the function, with its causes, or its
+/// panic is the job's error.
 pub fn handler<H: Handler<S>, S: 'static>(handler: H) -> Arc<dyn Runner> {
     Arc::new(Typed {
         handler,
@@ -195,7 +193,7 @@ impl<H: Handler<S>, S: 'static> Runner for Typed<H, S> {
 pub(super) struct Talk(Arc<Mutex<LogWriter>>);
 
 impl Talk {
-    /// With the token that tells the handler to stop.
+    /// Creates the log output of a run, and the token that cancels its handler.
     pub(super) fn new(run: &Run) -> (Self, CancellationToken) {
         let stdout = Arc::new(Mutex::new(run.log.writer(Stream::Stdout)));
         (Self(stdout), CancellationToken::new())
@@ -205,7 +203,7 @@ impl Talk {
         context(run, &self.0, cancelled)
     }
 
-    /// The report with what was said.
+    /// Adds the end of the output to a report.
     pub(super) fn end(&self, report: Report) -> Report {
         let mut stdout = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let stdout = stdout.finish();
@@ -236,14 +234,14 @@ fn batch_end(job: &Job) -> Option<BatchEnd> {
     BatchEnd::parse(job.input.as_deref()?).ok()
 }
 
-/// Sees to a call until it has ended or is cut off.
+/// Runs a call until it has ended or is aborted.
 async fn finish(call: Call, run: &Run, cancelled: DropGuard) -> Report {
-    // A task of its own: a panic ends there, and a handler that never yields holds up no timer.
+    // A task of its own limits a panic to the call, and a handler that never yields does not delay timers.
     let task = AbortOnDropHandle::new(tokio::spawn(call.in_current_span()));
     until_over(async { report(task.await) }, run, cancelled).await
 }
 
-/// Waits until a call has ended, or the time is over that it has; it is dropped then.
+/// Waits until a call has ended. Drops it when its time is over.
 pub(super) async fn until_over(
     ended: impl Future<Output = Report>,
     run: &Run,
@@ -264,7 +262,7 @@ pub(super) async fn until_over(
         run.stop.lost().await;
         tokio::time::sleep(LOST_GRACE).await;
     };
-    // Whether it ended or is cut off, its result comes too late.
+    // The result comes too late in any case.
     tokio::select! {
         _ = tokio::time::timeout(grace, ended) => {}
         () = lost => {}

@@ -1,4 +1,4 @@
-//! Inputs: the results of the jobs that a run's job has waited for.
+//! Inputs: results of other jobs for a run.
 
 use std::sync::Arc;
 
@@ -10,25 +10,26 @@ use meshwork_model::state::Status;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-/// Results of prerequisites, or of the jobs of a batch in its callback, in order. Each is found by the id of its job, and
-/// by the names that it was given. Cheap to clone.
+/// Results of prerequisites, or in a callback of the jobs of its batch, in order. Each is found by the id of its job,
+/// or by its names. Cheap to clone.
 ///
-/// At most 1,000, and 16 MiB in all; what does not fit is left out, and its error says so.
+/// There are at most 1,000 results with 16 MiB in total. A result that does not fit is left out; reading it returns an
+/// error.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs(Arc<[Entry]>);
 
-/// A result as it is handed to runs.
+/// One result.
 #[derive(Debug)]
 pub(super) struct Entry {
     names: Vec<String>,
     input: Input,
 }
 
-/// Why a run has no result of another job.
+/// Reason why a result is missing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
-    /// The job does not depend on one of this id or name.
+    /// No prerequisite has this id or name.
     #[error(
         "there is no input `{name}`: this job has {known}. Name a prerequisite with --depends-on {name}=ID"
     )]
@@ -38,35 +39,35 @@ pub enum InputError {
         /// The known names.
         known: String,
     },
-    /// The record of the job is not there any more.
+    /// The record of the job was deleted.
     #[error("the result of job {id} is gone: it was pruned (worker --retain-age), or deleted")]
     Gone {
-        /// The job.
+        /// Id of the job.
         id: String,
     },
     /// The job has no result: it ended in error, or has not ended.
     #[error("job {id} has no result: it is {status}")]
     NoResult {
-        /// The job.
+        /// Id of the job.
         id: String,
         /// Its status.
         status: Status,
     },
-    /// The result is not handed over.
+    /// The result does not fit into the limit.
     #[error(
         "the result of job {id} takes {bytes} bytes, and a run is handed {MAX_INPUTS} bytes of results in all: read it \
          with `meshwork job result {id}`"
     )]
     TooLarge {
-        /// The job.
+        /// Id of the job.
         id: String,
-        /// The size of its result.
+        /// Size of its result, in bytes.
         bytes: usize,
     },
     /// The result is not JSON, or not of the requested type.
     #[error("the result of job {id} is not what the handler takes: {source}")]
     Value {
-        /// The job.
+        /// Id of the job.
         id: String,
         /// The cause.
         source: serde_json::Error,
@@ -83,29 +84,29 @@ impl Inputs {
         Self(inputs.into_iter().map(entry).collect())
     }
 
-    /// True if the job has no prerequisites.
+    /// Returns true if there are no results.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Ids of the jobs, in order.
+    /// Returns the ids of the jobs, in order.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|entry| entry.input.id.as_str())
     }
 
-    /// A result as it was stored, by its job's name or id.
+    /// Returns a stored result, by its name or the id of its job.
     ///
     /// # Errors
-    /// If there is none of that name, or no result was handed over.
+    /// The name is unknown, or the result is missing.
     pub fn bytes(&self, name: &str) -> Result<&[u8], InputError> {
         self.find(name)?.bytes()
     }
 
-    /// A result read as JSON, by its job's name or id.
+    /// Returns a result decoded from JSON, by its name or the id of its job.
     ///
     /// # Errors
-    /// If there is none of that name, no result was handed over, or it is not of this type.
+    /// The name is unknown, the result is missing, or it does not fit the type.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, InputError> {
         let entry = self.find(name)?;
         serde_json::from_slice(entry.bytes()?).map_err(|source| InputError::Value {
@@ -119,7 +120,7 @@ impl Inputs {
         let of_id = |entry: &&Entry| entry.input.id == name;
         let found = self.0.iter().find(named);
         found.or_else(|| self.0.iter().find(of_id)).ok_or_else(|| {
-            // So that an error stays short.
+            // Keeps the error short.
             const SHOWN: usize = 10;
             let known: Vec<_> = self.entries().take(SHOWN).map(Entry::name).collect();
             let more = if self.0.len() > SHOWN { ", …" } else { "" };
@@ -133,7 +134,7 @@ impl Inputs {
         })
     }
 
-    /// The bytes of all results.
+    /// Returns the size of all results, in bytes.
     pub(super) fn size(&self) -> usize {
         let sizes = self
             .entries()
@@ -145,7 +146,7 @@ impl Inputs {
         self.0.iter()
     }
 
-    /// The file that programs find: an object with an entry per result.
+    /// Returns the content of the file for programs: an object with an entry per result.
     pub(super) fn file(&self) -> Vec<u8> {
         let entries = self.entries().flat_map(|entry| {
             let shown = entry.shown();
@@ -158,13 +159,13 @@ impl Inputs {
 }
 
 impl Entry {
-    /// The names, or the id where it has none.
+    /// Returns the names of all results; the id for a result without one.
     fn keys(&self) -> impl Iterator<Item = &str> {
         let id = self.names.is_empty().then_some(self.input.id.as_str());
         self.names.iter().map(String::as_str).chain(id)
     }
 
-    /// Its first name, or the id.
+    /// Returns the first name, or the id.
     pub(super) fn name(&self) -> &str {
         self.keys().next().unwrap_or_default()
     }
@@ -191,7 +192,7 @@ impl Entry {
         }
     }
 
-    /// The entry of a file.
+    /// Returns the entry of the file.
     fn shown(&self) -> Value {
         let id = &self.input.id;
         match self.bytes() {
@@ -204,7 +205,7 @@ impl Entry {
     }
 }
 
-/// A result as a value: JSON where it is JSON, else the text. None if it is no text.
+/// Returns a result as a value: JSON if it is JSON, else text; `None` for other bytes.
 pub(super) fn value(output: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(output).ok()?;
     Some(serde_json::from_str(text).unwrap_or_else(|_| text.into()))

@@ -1,5 +1,5 @@
-//! Groups: one call of a handler for several jobs of one type. Each job has its own lease, timeout, retries and
-//! result.
+//! Group handlers: one call of a handler runs several jobs of one type. Each job has its own lease, timeout, retries
+//! and result.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,10 +19,10 @@ use tokio::task::AbortHandle;
 use super::handler::{Context, Talk, encoded, failed, payload_of, until_over};
 use super::{Run, Runner};
 
-/// Longest wait of a group for jobs of the same claim, which are still being started.
+/// Longest wait of a group for jobs of the same claim that are still being prepared.
 const SOON: Duration = Duration::from_millis(20);
 
-/// Size of a group, and the wait of its first job for others.
+/// Limits of a group: number of jobs, and wait of the first job for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Many {
     max: usize,
@@ -31,7 +31,7 @@ pub struct Many {
 }
 
 impl Many {
-    /// Up to `max` jobs, at least 1. A group is never larger than the worker's concurrency.
+    /// Allows up to `max` jobs, at least 1. A group is never larger than the worker's concurrency.
     #[must_use]
     pub const fn up_to(max: usize) -> Self {
         Self {
@@ -41,15 +41,15 @@ impl Many {
         }
     }
 
-    /// Longest wait of the first job for others. Default: 0, only jobs of the same claim. The wait counts toward the
-    /// run: choose less than the jobs' timeout.
+    /// Sets the longest wait of the first job for others. Default: 0, which groups only jobs of the same claim. The
+    /// wait counts toward the run, so choose less than the timeout of the jobs.
     #[must_use]
     pub const fn linger(mut self, linger: Duration) -> Self {
         self.linger = linger;
         self
     }
 
-    /// Groups only jobs of one key; those without a key form a group too.
+    /// Groups only jobs of the same concurrency key; jobs without a key form a group too.
     #[must_use]
     pub const fn by_key(mut self) -> Self {
         self.by_key = true;
@@ -57,17 +57,17 @@ impl Many {
     }
 }
 
-/// A function that runs several jobs in one call: `Fn(Vec<(In, Context)>) -> impl Future<Output =
-/// Vec<Result<Out, E>>>`, with one result per job, in their order. `Signature` is found by the compiler.
+/// A function that runs several jobs in one call: `Fn(Vec<(In, Context)>) -> impl Future<Output = Vec<Result<Out,
+/// E>>>`, with one result per job, in order. The compiler infers `Signature`.
 pub trait GroupHandler<Signature>: Send + Sync + 'static {
-    /// The type of a payload.
+    /// Type of a payload.
     type In: DeserializeOwned + Send + 'static;
 
-    /// Calls the function, and writes its results.
+    /// Calls the function, and encodes its results.
     fn call(&self, jobs: Vec<(Self::In, Context)>) -> Calls;
 }
 
-/// A call that is under way: the results as JSON.
+/// A running call. It returns the results as JSON.
 pub type Calls = BoxFuture<'static, Vec<Result<Vec<u8>, Failure>>>;
 
 impl<F, Fut, In, Out, E> GroupHandler<(In, Out, E)> for F
@@ -94,10 +94,10 @@ where
 
 /// Makes a runner of a function that takes several jobs.
 ///
-/// Each job has its own result, and fails or runs again by itself. A panic of the function, and a number of
-/// results that is not that of the jobs, fails each of them. A job whose payload the function cannot take
-/// fails alone, for good. A job that is stopped while it waits for others is not handed over; once it was,
-/// [`Context::stop`] tells the function, and the call is cut off when none of its jobs is left.
+/// Each job has its own result, and its own failure and retries. A panic of the function, or a wrong number of results,
+/// fails all jobs of the call. A job whose payload does not fit fails alone, permanently. A job that is cancelled while
+/// it waits for others is not passed to the function. A job that is cancelled later cancels [`Context::stop`]; the call
+/// is aborted when all its jobs have ended.
 pub fn group_handler<H: GroupHandler<S>, S: 'static>(many: Many, handler: H) -> Arc<dyn Runner> {
     Arc::new(Group::<H, S>(Arc::new(Inner {
         handler,
@@ -108,7 +108,7 @@ pub fn group_handler<H: GroupHandler<S>, S: 'static>(many: Many, handler: H) -> 
     })))
 }
 
-/// A job that was claimed and has not come to its group yet; it has, or never will, when this is dropped.
+/// Reservation of a claimed job that has not joined a group yet. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Announced(watch::Sender<usize>);
 
@@ -130,7 +130,7 @@ struct Group<H: GroupHandler<S>, S>(Arc<Inner<H, S>>);
 struct Inner<H: GroupHandler<S>, S> {
     handler: H,
     many: Many,
-    /// Groups that are not handed over yet, by key.
+    /// Groups that wait for further jobs, by key.
     open: Mutex<HashMap<Option<String>, Open<H::In>>>,
     coming: watch::Sender<usize>,
     signature: PhantomData<fn(S)>,
@@ -138,7 +138,7 @@ struct Inner<H: GroupHandler<S>, S> {
 
 struct Open<In> {
     members: Vec<Member<In>>,
-    /// Hands it over when its time has come.
+    /// Task that calls the function when the wait is over.
     waits: AbortHandle,
 }
 
@@ -169,7 +169,7 @@ impl<H: GroupHandler<S>, S: 'static> Inner<H, S> {
         }
     }
 
-    /// Hands a group over that does not become full.
+    /// Waits for further jobs of a group, then calls the function.
     async fn wait(self: Arc<Self>, key: Option<String>) {
         if !self.many.linger.is_zero() {
             tokio::time::sleep(self.many.linger).await;
@@ -186,7 +186,7 @@ impl<H: GroupHandler<S>, S: 'static> Inner<H, S> {
     async fn call(self: Arc<Self>, members: Vec<Member<H::In>>) {
         let (mut jobs, mut answers) = (Vec::new(), Vec::new());
         for member in members {
-            // One that was stopped meanwhile says so itself.
+            // A cancelled job reports by itself.
             if !member.context.stop.is_cancelled() && !member.answer.is_closed() {
                 jobs.push((member.payload, member.context));
                 answers.push(member.answer);
@@ -217,7 +217,7 @@ impl<H: GroupHandler<S>, S: 'static> Inner<H, S> {
             )),
         };
         for (answer, result) in answers.into_iter().zip(results) {
-            // Nobody waits for it whose job has ended meanwhile.
+            // The receiver is gone if the job has ended meanwhile.
             let _ = answer.send(result);
         }
     }

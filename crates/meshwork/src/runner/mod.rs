@@ -1,4 +1,4 @@
-//! Runtimes that execute jobs: one file and one entry in `RUNTIMES` each. Queues and leases belong to the worker.
+//! Runtimes that execute jobs, each with one file and one entry in `RUNTIMES`. Queues and leases are the worker's.
 
 mod check;
 mod handler;
@@ -40,7 +40,7 @@ pub use submit::SubmitError;
 pub(crate) use submit::Submitter;
 pub use verdict::JobError;
 
-/// The runtimes that come with Meshwork.
+/// The built-in runtimes.
 const RUNTIMES: &[Runtime] = &[
     Runtime {
         name: ScriptType::OSIS,
@@ -60,23 +60,22 @@ const RUNTIMES: &[Runtime] = &[
 ];
 
 struct Runtime {
-    /// The script type that names its queues.
+    /// Script type, which names its queues.
     name: &'static str,
     runner: fn() -> Arc<dyn Runner>,
     check: check::Checker,
 }
 
-/// The answer to [`is_ping`].
+/// The answer to the script `ping`; see [`is_ping`].
 pub const PONG: &str = "pong";
 
-/// True for Hero's health check: the script `ping`, which a worker answers itself with [`PONG`], whatever its script
-/// type.
+/// Returns true for Hero's health check: the script `ping`, which a worker answers with [`PONG`], for any script type.
 #[must_use]
 pub fn is_ping(job: &Job) -> bool {
     job.script.trim_ascii() == b"ping"
 }
 
-/// The runtime for scripts of this type, if one comes with Meshwork.
+/// Returns the built-in runtime for a script type.
 #[must_use]
 pub fn builtin(script_type: &str) -> Option<Arc<dyn Runner>> {
     RUNTIMES
@@ -85,25 +84,24 @@ pub fn builtin(script_type: &str) -> Option<Arc<dyn Runner>> {
         .map(|runtime| (runtime.runner)())
 }
 
-/// The script types that [`builtin`] knows.
+/// Returns the script types of all built-in runtimes.
 pub fn runtimes() -> impl Iterator<Item = &'static str> {
     RUNTIMES.iter().map(|runtime| runtime.name)
 }
 
-/// Default grace of a script after its stop signal or timeout: half of the time that init systems give a service.
+/// Default grace of a script after a cancel request or its timeout: half of the time that init systems give a service.
 pub const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// One run of a job.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Run {
-    /// The record as it was claimed.
+    /// The claimed job.
     pub job: Arc<Job>,
     /// End of the job's timeout: the runner signals the script, as for a cancel, and reports
     /// [`Failure::timeout`](meshwork_model::outcome::Failure::timeout).
     pub deadline: Instant,
-    /// Signals that the run has to end. Its reason decides whether the script gets a grace period and the report is
-    /// used.
+    /// Cancel signal of the run. Its reason decides whether the script has a grace period and the report is used.
     pub stop: StopSignal,
     /// Grace of the script after its timeout or a cancel request.
     pub grace: Duration,
@@ -111,18 +109,18 @@ pub struct Run {
     pub log: LogSink,
     /// Trace of the run, and the parent span of its calls.
     pub trace: Option<TraceContext>,
-    /// The result of [`Runner::announce`] for this job.
+    /// Result of [`Runner::announce`] for this job.
     pub(crate) announced: Option<Announced>,
-    /// The results of the jobs that it has waited for.
+    /// Results of the job's prerequisites.
     pub inputs: Inputs,
-    /// The batch that the job belongs to; what is added through it is added by this run.
+    /// Batch of the job. Jobs that are added through it are added by this run.
     pub batch: Option<Batch>,
-    /// Submits children; none for jobs of other systems.
+    /// Submits child jobs; `None` for jobs of other systems.
     pub(crate) submitter: Option<Submitter>,
 }
 
 impl Run {
-    /// A run without a stop signal or reader of its log, with [`STOP_GRACE`].
+    /// Creates a run without a cancel signal or reader of its log, with [`STOP_GRACE`].
     #[must_use]
     pub fn new(job: Arc<Job>, deadline: Instant) -> Self {
         let log = LogSink::new(job.env_vars.secrets());
@@ -144,36 +142,35 @@ impl Run {
 
 /// A runtime for scripts of one type, or a handler in Rust.
 pub trait Runner: Send + Sync + 'static {
-    /// Executes the job and says how it went. It returns soon after the deadline or the stop, and the grace
-    /// after it, at the latest; a runner that does not is cut off by the worker, which then reports the
-    /// timeout or the stop itself.
+    /// Executes a job and returns its report. It has to return soon after the grace that follows the deadline or a
+    /// cancel signal. Otherwise the worker aborts it and reports the timeout or cancellation itself.
     fn run(&self, run: Run) -> BoxFuture<'_, Report>;
 
-    /// Called for each job of a claim before the first of them runs. A runner that groups jobs learns so for which to
-    /// wait. Never blocks.
+    /// Called for each job of a claim before the first of them runs. It tells a runner that groups jobs how many to
+    /// expect. Does not block.
     fn announce(&self) -> Option<Announced> {
         None
     }
 }
 
-/// The report of a run that was stopped.
+/// Returns the report of a cancelled run.
 fn stopped() -> Report {
     Report::failed(Failure::stopped())
 }
 
-/// The error's message with its causes.
+/// Returns the error's message with those of its causes.
 pub(crate) fn error_message(error: &(dyn std::error::Error + 'static)) -> String {
     handler::failed(error).message
 }
 
-/// The message of a panic, if it is text.
+/// Returns the message of a panic, if it is text.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("without a text")
 }
 
-/// The output of a run as JSON: text that is not JSON becomes a string. None if there is no text.
+/// Returns the output of a run as JSON: text that is not JSON becomes a string. `None` for other bytes.
 pub(crate) fn as_json(output: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(output);
     let text = text.trim();

@@ -1,6 +1,6 @@
-//! Programs as jobs: those of the type `exec`, and scripts of any type for which a worker was given an interpreter.
-//! Both run as Python scripts do ([`super::process`]). The result is what the program printed; an exit code
-//! other than 0 is a failure, and 75 (`EX_TEMPFAIL`) asks for another run.
+//! Programs as jobs: those of the type `exec`, and scripts of any type for which the worker has an interpreter. Both
+//! run as Python scripts do ([`super::process`]). The result is the program's stdout. Any exit code other than 0 is a
+//! failure.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,41 +18,41 @@ use super::process::{self, Process};
 use super::workdir::{self, Folder};
 use super::{Run, Runner};
 
-/// Stands for the script's file in the command of an interpreter.
+/// Placeholder for the script's file in the command of an interpreter.
 const SCRIPT: &str = "{script}";
 
-/// Why a command line is no interpreter.
+/// Reason why a command line is refused as an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpreterError {
-    /// Quotes that do not end, or nothing at all.
+    /// The command line is empty, or a quote is not closed.
     #[error("the command `{0}` cannot be read: it is empty, or a quote in it does not end")]
     Unreadable(String),
-    /// The script would not be read.
+    /// The command line does not contain `{script}`.
     #[error(
         "the command `{0}` does not say where the script's file stands: write {SCRIPT} there, as in `ruby {SCRIPT}`"
     )]
     NoScript(String),
-    /// There is no such program here.
+    /// The program does not exist.
     #[error("there is no program `{0}` here: install it, or give its path")]
     NoProgram(String),
 }
 
-/// A program with its arguments; each is in pieces, between which the path of the script's file belongs.
+/// A program with its arguments. Each is a list of pieces that the path of the script's file separates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Command {
     program: String,
     args: Vec<Vec<String>>,
 }
 
-/// Command of a job.
+/// Command of one job.
 struct Job {
     command: Command,
-    /// The script; it becomes a file.
+    /// Content of the script's file, if there is one.
     script: Option<Vec<u8>>,
 }
 
-/// The runner of the type `exec`.
+/// Returns the runner of the type `exec`.
 pub(super) fn runner() -> Arc<dyn Runner> {
     Arc::new(Programs {
         interpreter: None,
@@ -61,13 +61,13 @@ pub(super) fn runner() -> Arc<dyn Runner> {
     })
 }
 
-/// A runner for scripts of `script_type`, of which each is run by `command`, a command line in which `{script}` is the
-/// script's file (`script.TYPE`, in a folder of its own). Quotes are read as a shell reads them; no shell runs it.
+/// Makes a runner for scripts of `script_type`. It runs `command`, in which `{script}` stands for the script's file
+/// (`script.TYPE`, in a folder of its own). Quotes are read as in a shell, but no shell runs it.
 ///
-/// The script finds input and environment as Python scripts do, and its result is what it printed.
+/// Input and environment are those of Python scripts, and the result is the stdout.
 ///
 /// # Errors
-/// If the command cannot be read, does not name `{script}`, or its program is not on the `PATH`.
+/// The command cannot be parsed, does not contain `{script}`, or its program is not on the `PATH`.
 pub fn interpreter(
     script_type: &ScriptType,
     command: &str,
@@ -91,7 +91,7 @@ pub fn interpreter(
     }))
 }
 
-/// Checks that a job of the type `exec` names a program. The languages of scripts are not known here.
+/// Checks that a job of the type `exec` names a program. Scripts are not parsed.
 pub(super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), ScriptError>> {
     Box::pin(async move {
         let read = Exec::read(&script).map(drop);
@@ -104,11 +104,11 @@ pub(super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), ScriptErro
 }
 
 struct Programs {
-    /// The command that runs each script; without one the job names its program itself.
+    /// Command that runs each script; `None` if the job names its program.
     interpreter: Option<Command>,
-    /// The name of the script's file.
+    /// Name of the script's file.
     file: String,
-    /// Folders of killed workers were removed.
+    /// Set when folders of killed workers have been removed.
     swept: Arc<OnceCell<()>>,
 }
 
@@ -130,7 +130,7 @@ impl Runner for Programs {
     }
 }
 
-/// The command of a job of the type `exec`.
+/// Returns the command of a job of the type `exec`.
 fn of_exec(script: &[u8]) -> Result<Job, Failure> {
     let exec = Exec::read(script).map_err(|error| {
         let message = format!("the script names no program: {error}");
@@ -192,7 +192,7 @@ async fn execute(
 }
 
 impl Command {
-    /// The arguments, with the path of the script's file.
+    /// Returns the arguments, with the path of the script's file.
     fn args(&self, script: &Path) -> Vec<OsString> {
         let join = |pieces: &Vec<String>| {
             let mut joined = OsString::new();
@@ -208,7 +208,7 @@ impl Command {
     }
 }
 
-/// The file of a program: of an absolute path, or of a name in the worker's `PATH`.
+/// Returns the file of a program, by its path or by its name on the worker's `PATH`.
 fn find(program: &str) -> Option<PathBuf> {
     which::which_in(program, std::env::var_os("PATH"), "/").ok()
 }

@@ -1,20 +1,20 @@
-//! The stop signal of a run, and its reason.
+//! Cancel signal of a run, with its reason.
 
 use tokio::sync::watch;
 
-/// Why a run is to stop.
+/// Reason of a cancelled run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopReason {
-    /// A cancel request: the script gets its grace, and the run is reported as
+    /// A cancel was requested: the script has its grace, and the run is reported as
     /// [`Failure::stopped`](meshwork_model::outcome::Failure::stopped).
     Requested,
-    /// The job is this worker's no more (it was ended from outside, handed back, or its lease is lost) and
-    /// may run elsewhere already: the script is ended at once, and nobody wants a report.
+    /// The job does not belong to this worker any more: it has ended, was released, or its lease is lost. It may
+    /// already run elsewhere, so the script is killed at once and the report is dropped.
     Lost,
 }
 
-/// Tells a run to stop; all clones are one signal. It stands once it is given, and only becomes stronger:
-/// what was [`StopReason::Requested`] may become [`StopReason::Lost`].
+/// Cancel signal of a run; clones share it. A given signal stays, and [`StopReason::Requested`] may become
+/// [`StopReason::Lost`].
 #[derive(Debug, Clone)]
 pub struct StopSignal(watch::Sender<Option<StopReason>>);
 
@@ -25,7 +25,7 @@ impl Default for StopSignal {
 }
 
 impl StopSignal {
-    /// Gives the signal. Returns at once.
+    /// Gives the signal. Does not wait.
     pub fn stop(&self, reason: StopReason) {
         self.0.send_if_modified(|given| {
             let stronger = *given < Some(reason);
@@ -36,18 +36,18 @@ impl StopSignal {
         });
     }
 
-    /// The reason, if the signal was given.
+    /// Returns the reason, if the signal was given.
     #[must_use]
     pub fn reason(&self) -> Option<StopReason> {
         *self.0.borrow()
     }
 
-    /// Returns when the signal is given, for whichever reason.
+    /// Waits for the signal.
     pub async fn stopped(&self) -> StopReason {
         self.at_least(StopReason::Requested).await
     }
 
-    /// Returns when the run is to end at once.
+    /// Waits until the reason is [`StopReason::Lost`].
     pub async fn lost(&self) {
         self.at_least(StopReason::Lost).await;
     }
@@ -55,7 +55,7 @@ impl StopSignal {
     async fn at_least(&self, reason: StopReason) -> StopReason {
         let mut given = self.0.subscribe();
         let strong = given.wait_for(|given| *given >= Some(reason)).await;
-        // The sender is `self`; so it does not end before.
+        // The sender belongs to `self`, so it outlives this call.
         strong.ok().and_then(|given| *given).unwrap_or(reason)
     }
 }

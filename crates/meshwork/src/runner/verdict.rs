@@ -5,8 +5,8 @@ use std::time::Duration;
 use meshwork_model::job::limits::MAX_VERDICT_DELAY;
 use meshwork_model::outcome::{Failure, FailureKind};
 
-/// An error of a handler that says what becomes of the job. Handlers return it as their error, or within one: the first
-/// in the chain of causes counts. Any other error is a failure that is retried as the job says.
+/// An error of a handler that decides about the job. A handler returns it as its error, or as a cause of its error; the
+/// first in the chain counts. Any other error is a failure, which is retried if a retry is left.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,33 +25,34 @@ use meshwork_model::outcome::{Failure, FailureKind};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
-    /// No other run would help: the job ends in error, as a dead letter.
+    /// No retry would help: the job ends in error, as a dead letter.
     #[error("{0}")]
     Permanent(String),
-    /// It runs again, if a retry is left, after this pause, or after the job's backoff.
+    /// The job runs again after this pause, or else after its backoff, if a retry is left.
     #[error("{message}")]
     Retry {
-        /// The pause, at most 7 days.
+        /// Pause, at most 7 days.
         after: Option<Duration>,
-        /// Why.
+        /// Reason.
         message: String,
     },
-    /// It runs again after this pause, at most 7 days, and no attempt is used: at most 1,000 times, and 7 days in all.
+    /// The job runs again after this pause, at most 7 days, without counting an attempt. Limit: 1,000 times, and 7 days
+    /// in total.
     #[error("snoozed for {0:?}")]
     Snooze(Duration),
-    /// It ends in error at once, and is no dead letter.
+    /// The job ends in error at once, without a dead letter.
     #[error("{0}")]
     Discard(String),
 }
 
 impl JobError {
-    /// No other run would help.
+    /// Ends the job in error, as a dead letter.
     #[must_use]
     pub fn permanent(message: impl Into<String>) -> Self {
         Self::Permanent(message.into())
     }
 
-    /// It runs again after the job's backoff, if a retry is left.
+    /// Runs the job again after its backoff, if a retry is left.
     #[must_use]
     pub fn retry(message: impl Into<String>) -> Self {
         let message = message.into();
@@ -61,7 +62,7 @@ impl JobError {
         }
     }
 
-    /// It runs again after this pause, if a retry is left.
+    /// Runs the job again after this pause, if a retry is left.
     #[must_use]
     pub fn retry_after(pause: Duration, message: impl Into<String>) -> Self {
         let message = message.into();
@@ -71,19 +72,19 @@ impl JobError {
         }
     }
 
-    /// It runs again after this pause, and no attempt is used.
+    /// Runs the job again after this pause, without counting an attempt.
     #[must_use]
     pub const fn snooze(pause: Duration) -> Self {
         Self::Snooze(pause)
     }
 
-    /// It ends at once, and is no dead letter.
+    /// Ends the job in error, without a dead letter.
     #[must_use]
     pub fn discard(message: impl Into<String>) -> Self {
         Self::Discard(message.into())
     }
 
-    /// As a run reports it.
+    /// Returns the failure for the report.
     pub(super) fn into_failure(self) -> Failure {
         let message = self.to_string();
         match self {
@@ -98,7 +99,7 @@ impl JobError {
     }
 }
 
-/// A pause in seconds as a script says it.
+/// Converts the pause of a script, in seconds.
 pub(super) fn pause(seconds: f64) -> Result<Duration, String> {
     let most = MAX_VERDICT_DELAY.as_secs_f64();
     match (0.0..=most).contains(&seconds) {
@@ -107,7 +108,7 @@ pub(super) fn pause(seconds: f64) -> Result<Duration, String> {
     }
 }
 
-/// The first verdict in an error and its causes.
+/// Returns the first verdict in an error and its causes.
 pub(super) fn of_error(error: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     let mut chain = std::iter::successors(Some(error), |error| error.source());
     let verdict = chain.find_map(|error| error.downcast_ref::<JobError>());

@@ -1,5 +1,5 @@
-//! The folder of one run: the script's own part, and what it leaves for the worker. And the folders of workers
-//! that were killed.
+//! Folder of one run: the working directory of the script, and files for the worker. Also removes folders of killed
+//! workers.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -13,12 +13,12 @@ use super::Inputs;
 
 /// Prefix of the folders' names.
 const PREFIX: &str = "meshwork-";
-/// The file that is locked as long as the worker of the run lives.
+/// Name of the file that the worker of a run keeps locked.
 const LOCK: &str = "lock";
-/// So many folders are looked at in one go; what is left is for the next.
+/// Greatest number of folders that one sweep checks; the next one continues.
 const MAX_SWEPT: usize = 10_000;
 
-/// A folder that nobody else may enter, gone when this is dropped.
+/// A folder that no other user may enter. It is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Folder {
     root: Option<TempDir>,
@@ -26,18 +26,18 @@ pub(super) struct Folder {
     outcome: PathBuf,
     progress: PathBuf,
     inputs: Option<PathBuf>,
-    /// Held, not used.
+    /// Holds the lock.
     _lock: File,
 }
 
 impl Folder {
-    /// A new folder that holds the script, if there is one, under its name.
+    /// Creates a folder, with the script under its name if there is one.
     pub(super) fn with(script: Option<(&str, &[u8])>) -> io::Result<Self> {
         let root = tempfile::Builder::new()
             .prefix(PREFIX)
             .permissions(Permissions::from_mode(0o700))
             .tempdir()?;
-        // Under its name it is there only once it is locked.
+        // The final name appears only when the file is locked.
         let (lock, unlocked) = (root.path().join(LOCK), root.path().join("unlocked"));
         let file = File::create(&unlocked)?;
         file.lock()?;
@@ -58,13 +58,13 @@ impl Folder {
         })
     }
 
-    /// The folder itself, in which the worker makes pipes.
+    /// Returns the folder itself, in which the worker makes pipes.
     pub(super) fn root(&self) -> &Path {
-        // The folder in which the script runs is made in it.
+        // The working directory is inside of the folder.
         self.work.parent().unwrap_or(&self.work)
     }
 
-    /// Lays out the results of other jobs.
+    /// Writes the results of other jobs into a file.
     pub(super) fn lay_out(&mut self, inputs: &Inputs) -> io::Result<()> {
         if !inputs.is_empty() {
             let path = self.root().join("inputs.json");
@@ -74,22 +74,22 @@ impl Folder {
         Ok(())
     }
 
-    /// The file with the results of other jobs.
+    /// Returns the file with the results of other jobs.
     pub(super) fn inputs(&self) -> Option<&Path> {
         self.inputs.as_deref()
     }
 
-    /// Working directory of the script, also its `HOME` and `TMPDIR`.
+    /// Returns the working directory of the script, which is also its `HOME` and `TMPDIR`.
     pub(super) fn work(&self) -> &Path {
         &self.work
     }
 
-    /// File of its outcome, outside of its working directory.
+    /// Returns the file of the outcome, outside of the working directory.
     pub(super) fn outcome(&self) -> &Path {
         &self.outcome
     }
 
-    /// Named pipe of its progress, created here.
+    /// Creates the named pipe for progress, and returns its path.
     pub(super) fn progress(&self) -> &Path {
         &self.progress
     }
@@ -107,20 +107,20 @@ impl Drop for Folder {
     }
 }
 
-/// Removes what workers left behind in the folder for temporary files.
+/// Removes folders of killed workers from the folder for temporary files.
 pub(super) async fn sweep_temporary() {
-    // A task that panics has removed less.
+    // If the task panics, folders remain for the next sweep.
     let _ = tokio::task::spawn_blocking(|| sweep(&std::env::temp_dir())).await;
 }
 
-/// Removes the folders that workers left behind when they were killed between two scripts, or together with a
-/// launcher; of a running script its launcher takes care.
+/// Removes the folders of workers that were killed between two scripts, or together with a launcher. The folder of a
+/// running script is removed by its launcher.
 fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     for entry in ours.take(MAX_SWEPT) {
         let folder = entry.path();
-        // `parent` may be writable for all: no other user's folder, and no link.
+        // `parent` may be writable for all, so folders of other users and links are skipped.
         let owned = entry
             .metadata()
             .is_ok_and(|m| m.is_dir() && m.uid() == geteuid().as_raw());
@@ -133,17 +133,17 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// True if the worker that made this folder is gone.
+/// Returns true if the worker that made this folder has ended.
 fn is_orphan(folder: &Path) -> bool {
     File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
 }
 
-/// Removes the folder of a run if its worker is gone. Returns false if the worker still holds it.
+/// Removes the folder of a run if its worker has ended. Returns false if the worker still runs.
 pub(super) fn remove_orphan(folder: &Path) -> bool {
     let lock = File::open(folder.join(LOCK));
     match lock.map(|lock| lock.try_lock().is_ok()) {
         Ok(false) => return false,
-        // What cannot be removed is looked at again by the next worker.
+        // The next worker tries again what cannot be removed now.
         Ok(true) => drop(remove(folder)),
         // The worker has removed it.
         Err(_) => {}
@@ -151,7 +151,7 @@ pub(super) fn remove_orphan(folder: &Path) -> bool {
     true
 }
 
-/// The lock goes last, so that the next sweep ends a removal that was cut off.
+/// Removes the lock last, so that the next sweep completes an interrupted removal.
 fn remove(path: &Path) -> io::Result<()> {
     empty(path).or_else(|_| {
         open_up(path);
@@ -160,7 +160,7 @@ fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }
 
-/// Removes all but the lock.
+/// Removes all files except the lock.
 fn empty(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -172,7 +172,7 @@ fn empty(path: &Path) -> io::Result<()> {
             false => fs::remove_file(entry.path()),
         };
         match removed {
-            // The launcher and the next worker may remove it at once.
+            // A launcher and the next worker may remove the same file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed?,
         }
@@ -180,9 +180,9 @@ fn empty(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Scripts may leave folders that even their owner may not empty.
+/// Makes folders of scripts writable, since even their owner may have no right to empty them.
 fn open_up(path: &Path) {
-    // What cannot be opened cannot be removed either, and is reported then.
+    // A folder that stays closed makes the removal fail, which is reported.
     let _ = fs::set_permissions(path, Permissions::from_mode(0o700));
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

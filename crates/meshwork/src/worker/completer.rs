@@ -1,5 +1,5 @@
-//! Completer: reports runs that go alone, until the server has answered: those that failed, and where a protocol stores
-//! results one by one, all. Other results go with the next exchange, see [`super::fetcher`].
+//! Completer: reports single runs until the server has answered: failed runs, and all runs of protocols that store
+//! results one by one. Other results go with the next exchange, see [`super::fetcher`].
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::task::{Completion, LeasedJob, REPEAT_FOR};
 use crate::failure::Reason;
 use crate::span;
 
-/// Reports a failed run, until the broker has answered, the job is lost, or [`REPEAT_FOR`] is over.
+/// Reports a failed run. Retries until the server has answered, the job is lost, or [`REPEAT_FOR`] is over.
 pub(super) async fn fail<P: Protocol>(
     engine: &Engine<P>,
     task: &LeasedJob<P::Job>,
@@ -53,7 +53,7 @@ pub(super) async fn fail<P: Protocol>(
             }
             Err(error) => {
                 tracing::error!(job = %P::id(&task.job), %error, "failure not stored");
-                // When its lease has expired.
+                // The job runs again after its lease has expired.
                 reason.log(true);
             }
         }
@@ -61,14 +61,14 @@ pub(super) async fn fail<P: Protocol>(
     }
 }
 
-/// Tells the span of a run its number, if that was not known before.
+/// Records the attempt in the span of a run if it was not known before the report.
 fn counted<P: Protocol>(job: &P::Job, attempt: u32) {
     if P::attempt(job).is_none() {
         span::attempt(attempt);
     }
 }
 
-/// Stores one result, until the broker has answered, the job is lost, or [`REPEAT_FOR`] is over.
+/// Stores one result. Retries until the server has answered, the job is lost, or [`REPEAT_FOR`] is over.
 pub(super) async fn complete<P: Protocol>(engine: &Engine<P>, result: &Completion<P::Job>) {
     engine.in_flight.ended(result.task.seq);
     let mut backoff = Backoff::new();
@@ -105,7 +105,7 @@ pub(super) fn log(completed: Completed, job: &str) {
     }
 }
 
-/// A report came after the job belonged to another worker.
+/// Logs a report that was refused because another worker has the job.
 fn stale(job: &str) {
     tracing::warn!(
         job,

@@ -1,43 +1,43 @@
-//! The settings that workers of all protocols have, their defaults and their limits.
+//! Settings that workers of all protocols share, with defaults and limits.
 
 use std::time::Duration;
 
 use crate::runner;
 
-/// Jobs that run at once, unless the worker sets another number.
+/// Default number of jobs that run at once.
 const CONCURRENCY: usize = 10;
-/// The most jobs that one worker runs at once: as many as one renewal can carry.
+/// Greatest number of jobs that a worker runs at once: one renewal carries all of them.
 pub const MAX_CONCURRENCY: usize = meshwork_broker::MAX_ITEMS;
 /// Default lease of a job.
 const LEASE: Duration = Duration::from_secs(10);
-/// The shortest lease: three heartbeats have to fit in.
+/// Shortest lease: three heartbeats have to fit in.
 const MIN_LEASE: Duration = Duration::from_millis(300);
-/// The longest lease: the jobs of a killed worker wait as long.
+/// Longest lease: jobs of a killed worker wait this long.
 const MAX_LEASE: Duration = Duration::from_secs(3600);
-/// Default timeout of running jobs at shutdown: less than the 30 s after which init systems and schedulers kill.
+/// Default timeout of running jobs at shutdown. It is shorter than 30 s, after which init systems and schedulers kill.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(25);
-/// The longest run of a job that does not bring a timeout of its own.
+/// Default timeout of a job without its own.
 pub const TIMEOUT: Duration = Duration::from_secs(300);
-/// The shortest timeout.
+/// Shortest timeout.
 const MIN_TIMEOUT: Duration = Duration::from_millis(1);
-/// The longest time that anything waits: ten years, which clocks can still add to now.
+/// Longest time of any wait: ten years. Larger values could overflow when they are added to the current time.
 pub(crate) const LONGEST: Duration = Duration::from_secs(3650 * 86_400);
 /// Heartbeats in one lease: two may fail before the lease is lost.
 pub(crate) const HEARTBEATS: u32 = 3;
 
-/// The settings of a worker. They are checked when it is started.
+/// Settings of a worker. They are checked when it starts.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Config {
-    /// The most jobs that run at once. Default: 10, minimum: 1, maximum: [`MAX_CONCURRENCY`].
+    /// Greatest number of jobs that run at once. Default: 10, minimum: 1, maximum: [`MAX_CONCURRENCY`].
     pub concurrency: usize,
     /// Lease of a job. Default: 10 s, minimum: 300 ms, maximum: 1 h.
     pub lease: Duration,
-    /// The longest run of a job that does not bring a timeout of its own. Default: 5 min, minimum: 1 ms, maximum: 10 years.
+    /// Timeout of a job without its own. Default: 5 min, minimum: 1 ms, maximum: 10 years.
     pub timeout: Duration,
     /// Timeout of running jobs at shutdown, before they are released. Default: 25 s, maximum: 10 years.
     pub shutdown_timeout: Duration,
-    /// Grace of a run after its stop signal. Default: 5 s, maximum: 10 years.
+    /// Time between the cancel signal of a run and its end by force. Default: 5 s, maximum: 10 years.
     pub cancel_grace: Duration,
 }
 
@@ -57,13 +57,13 @@ impl Default for Config {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the setting `{name}` is {given}: it has to be between {least} and {most}")]
 pub struct InvalidSetting {
-    /// The setting, by the name of its method.
+    /// Name of the setting, which is that of its method.
     pub name: &'static str,
-    /// The value that was given.
+    /// Given value.
     pub given: String,
-    /// The least value that is allowed.
+    /// Smallest allowed value.
     pub least: String,
-    /// The greatest value that is allowed.
+    /// Greatest allowed value.
     pub most: String,
 }
 
@@ -71,7 +71,7 @@ impl Config {
     /// Checks all settings.
     ///
     /// # Errors
-    /// The first setting that is out of its limits.
+    /// A setting is outside of its limits; the error names the first one.
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         within(
             "concurrency",
@@ -87,13 +87,13 @@ impl Config {
         within("cancel_grace", self.cancel_grace, from_zero, time)
     }
 
-    /// The time between two renewals of all leases.
+    /// Returns the interval of heartbeats.
     pub(crate) fn heartbeat_interval(&self) -> Duration {
         self.lease / HEARTBEATS
     }
 
-    /// Longest single blocking wait for an id. It ends before this worker counts as dead if its renewals fail, so that
-    /// no id enters an unread prefetch list.
+    /// Returns the longest time of one blocking read. It ends before the registration of a worker whose renewals fail,
+    /// so no id enters a prefetch list without an owner.
     pub(crate) fn wait(&self) -> Duration {
         self.lease.mul_f64(0.6)
     }

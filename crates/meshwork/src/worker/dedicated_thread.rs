@@ -1,5 +1,4 @@
-//! A thread with a runtime of its own, for what must go on however busy the handlers are, and the calls that are made
-//! there: those that all depends on, and those that may wait for their next turn.
+//! A thread with a runtime of its own, for work that busy handlers must not delay, and timeouts for the calls on it.
 
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use std::convert::Infallible as Never;
 
-/// A running thread; it ends when this is dropped.
+/// A running thread. Dropping it requests its end.
 #[derive(Debug)]
 pub(crate) struct Thread {
     end: CancellationToken,
@@ -16,7 +15,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// Starts it: it does this until it ends, and then the last thing, however it ends.
+    /// Starts a thread that runs `what` until it returns or [`Thread::end`] is called, and then runs `last`.
     pub(crate) fn start(
         what: impl Future<Output = ()> + Send + 'static,
         last: impl Future<Output = ()> + Send + 'static,
@@ -41,11 +40,11 @@ impl Thread {
         Ok(Self { end, thread })
     }
 
-    /// Ends it; returns when it is gone.
+    /// Ends the thread. Returns when it has ended.
     pub(crate) async fn end(mut self) {
         self.end.cancel();
         if let Some(thread) = self.thread.take() {
-            // It is somewhere between two steps that take milliseconds, or at a call that is dropped.
+            // The thread ends within milliseconds: its steps are short, and pending calls are dropped.
             let joined = tokio::task::spawn_blocking(move || thread.join()).await;
             if !matches!(joined, Ok(Ok(()))) {
                 tracing::error!("the thread that keeps what runs panicked");
@@ -60,7 +59,7 @@ impl Drop for Thread {
     }
 }
 
-/// A call that may not take longer than `most`.
+/// Limits a call to `most`.
 pub(crate) async fn within<T>(
     verb: &'static str,
     most: Duration,
@@ -71,10 +70,11 @@ pub(crate) async fn within<T>(
         .unwrap_or_else(|_| Err(Error::timed_out(verb)))
 }
 
-/// The same for a call that shares its connection with renewals, which are worth more: if it takes too long, or the server
-/// does not take it, it waits for its next turn. An answer that comes later is nobody's.
+/// Limits a call that shares its connection with renewals, which are more important. A late or refused call is logged
+/// and returns `None`; a later round repeats it.
 ///
 /// # Errors
+/// The connection is lost for all its users.
 /// If the connection is lost, to all that use it.
 pub(crate) async fn in_turn<T>(
     outages: &Outages,

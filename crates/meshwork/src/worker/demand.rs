@@ -7,16 +7,16 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Longest wait of a prefetcher for the claim of its id before its next wait.
+/// Longest time that a prefetcher waits for the claim of its id before it reads again.
 const CLAIM_SOON: Duration = Duration::from_secs(1);
-/// Longest pause before a blocked list is tried again: an operator may have removed the reason.
+/// Longest pause before a blocked queue is tried again, since an operator may have removed the reason.
 const HOLD_MOST: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 struct Want {
     /// Slots are free, and the last claim found the queues empty.
     hungry: bool,
-    /// Lists from which nothing may be taken for now.
+    /// Queues from which nothing may be claimed now.
     held: HashSet<String>,
 }
 
@@ -31,7 +31,7 @@ impl Want {
 pub(crate) struct Demand {
     want: watch::Sender<Want>,
     claims: watch::Sender<u64>,
-    /// Lists whose prefetchers brought an id that no claim has looked for yet.
+    /// Queues whose prefetchers reported an id that no claim has included yet.
     arrived: watch::Sender<BTreeSet<String>>,
 }
 
@@ -44,19 +44,19 @@ impl Demand {
         }
     }
 
-    /// Returns when slots are free, the last claim found the queues empty, and `list` is not held back.
+    /// Waits until slots are free, the last claim found the queues empty, and `list` is not blocked.
     pub(crate) async fn wait_for_demand(&self, list: &str) {
         let mut want = self.want.subscribe();
         // The sender lives as long as `self`.
         let _ = want.wait_for(|want| want.is_for(list)).await;
     }
 
-    /// True if [`Demand::wait_for_demand`] would return at once.
+    /// Returns true if [`Demand::wait_for_demand`] would return at once.
     pub(crate) fn is_demanded(&self, list: &str) -> bool {
         self.want.borrow().is_for(list)
     }
 
-    /// An id has come from `list`, or may have: wakes the fetcher, and returns when it has claimed.
+    /// Reports that an id has arrived from `list`, or may have. Wakes the fetcher, and returns after its claim.
     pub(crate) async fn notify_arrival(&self, list: &str) {
         let mut claims = self.claims.subscribe();
         claims.mark_unchanged();
@@ -64,7 +64,7 @@ impl Demand {
         let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
     }
 
-    /// Wakes the fetcher: there may be more in `list`.
+    /// Wakes the fetcher, since `list` may have more ids.
     pub(crate) fn note_arrival(&self, list: &str) {
         self.arrived.send_modify(|arrived| {
             arrived.insert(list.to_owned());
@@ -79,12 +79,12 @@ impl Demand {
         self.arrived.send_replace(BTreeSet::new())
     }
 
-    /// A claim is over.
+    /// Records that a claim has ended.
     pub(crate) fn claimed(&self) {
         self.claims.send_modify(|claims| *claims += 1);
     }
 
-    /// Tells the prefetchers whether to wait for ids.
+    /// Sets whether the prefetchers wait for ids.
     pub(crate) fn tell(&self, hungry: bool) {
         self.want.send_if_modified(|want| {
             let changed = want.hungry != hungry;
@@ -105,20 +105,20 @@ impl Demand {
     }
 }
 
-/// Lists whose queue is paused or at its limit, and the time of the next try for each. A list stays here until a claim
-/// reports otherwise.
+/// Queues that are paused or at a limit, with the time of the next try. A queue stays here until a claim reports
+/// otherwise.
 #[derive(Debug, Default)]
 pub(crate) struct BlockedQueues {
     until: HashMap<String, Instant>,
 }
 
 impl BlockedQueues {
-    /// Time of the next try.
+    /// Returns the time of the next try.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.until.values().min().copied()
     }
 
-    /// Those that are not worth asking for now.
+    /// Returns the queues that the next claim leaves out.
     pub(crate) fn skipped(&self, now: Instant) -> Vec<String> {
         if self.until.is_empty() {
             return Vec::new();
@@ -127,8 +127,7 @@ impl BlockedQueues {
         later.map(|(list, _)| list.clone()).collect()
     }
 
-    /// A job has ended that came from a list which shares its limits with those that are `same`: a slot may be free
-    /// there.
+    /// Tries queues again that share their limits with that of an ended job, which may have freed a slot.
     pub(crate) fn unblock(&mut self, now: Instant, same: impl Fn(&str) -> bool) {
         for (list, until) in &mut self.until {
             if same(list) {
@@ -174,12 +173,12 @@ mod tests {
         assert!(waits("q") && !waits("other"));
         assert_eq!(holds.next(), Some(now + Duration::from_millis(200)));
         let later = now + HOLD_MOST;
-        assert!(holds.skipped(later).is_empty(), "asked for again");
+        assert!(holds.skipped(later).is_empty(), "tried again");
         assert!(waits("q"), "until that was answered");
         holds.update(&demand, &[], vec![hold("q", 200)], later);
         assert!(!waits("q:prio:2"));
         holds.update(&demand, &["q".to_owned()], Vec::new(), later);
-        assert_eq!(holds.skipped(later), ["q"], "it was not asked for");
+        assert_eq!(holds.skipped(later), ["q"], "still left out");
         holds.unblock(later, |list| list == "q");
         assert!(holds.skipped(later).is_empty() && waits("q"));
         holds.update(&demand, &[], Vec::new(), later);

@@ -14,14 +14,14 @@ use super::logfile::LogFolders;
 use super::meter::Meter;
 use super::protocol::{Protocol, Queues};
 
-/// A registration that the server knows of.
+/// A registration that the server has confirmed.
 #[derive(Debug)]
 pub(super) struct Registered<Q> {
-    /// Until when the server counts the worker as alive.
+    /// Time at which the server stops counting the worker as alive.
     pub(super) until: Instant,
-    /// The queues for which it is registered.
+    /// Registered queues.
     pub(super) queues: Arc<Q>,
-    /// Those of them that the server refused.
+    /// Queues that the server refused.
     pub(super) refused: Arc<[String]>,
 }
 
@@ -43,15 +43,15 @@ pub(crate) struct Engine<P: Protocol> {
     pub(super) in_flight: InFlight<P::Job>,
     pub(super) demand: Demand,
     pub(super) meter: Meter,
-    /// The slots that runs hold, where jobs come without a claim ([`Protocol::TAKES`]).
+    /// Slots of running jobs, for protocols whose jobs come without a claim ([`Protocol::TAKES`]).
     pub(super) slots: Semaphore,
     pub(super) registered: watch::Sender<Option<Registered<P::Queues>>>,
-    /// True if the worker is, or will be, registered for its queues. Locked during a renewal: one that lands after
-    /// deregistration would register it again.
+    /// True if the worker is registered for its queues, or will be. Locked during a renewal: a renewal after the
+    /// deregistration would register the worker again.
     pub(super) listening: tokio::sync::Mutex<bool>,
-    /// Cancelled when the worker takes no more jobs: it is quiet or shuts down.
+    /// Cancelled when the worker claims no more jobs: it is quiet or shuts down.
     pub(super) stop: CancellationToken,
-    /// Cancelled when somebody has requested the shutdown.
+    /// Cancelled when a shutdown was requested.
     pub(super) stop_requested: CancellationToken,
 }
 
@@ -72,15 +72,15 @@ impl<P: Protocol> Engine<P> {
         }
     }
 
-    /// The registration, if it lasts for longer than a wait.
+    /// Returns the registration if it outlives a blocking read.
     pub(super) fn registration(&self) -> Option<Registered<P::Queues>> {
         let registered = self.registered.borrow();
         let known = registered.as_ref()?;
         (known.until > Instant::now() + self.config.wait()).then(|| known.clone())
     }
 
-    /// True if a wait for a queue may be sent: a slot is free, the queues were found empty, this one is not blocked,
-    /// and the registration outlives the wait.
+    /// Returns true if a blocking read of a queue may be sent: a slot is free, the last claim found the queues empty,
+    /// this queue is not blocked, and the registration outlives the read.
     pub(super) fn may_wait(&self, queue: &str) -> bool {
         let takes = |known: Registered<P::Queues>| {
             known.queues.names().iter().any(|name| name == queue)
@@ -89,7 +89,7 @@ impl<P: Protocol> Engine<P> {
         self.demand.is_demanded(queue) && self.registration().is_some_and(takes)
     }
 
-    /// A call over a connection has failed.
+    /// Records the failure of a call.
     pub(super) fn failed(
         &self,
         (operation, outage): (&'static str, &'static str),

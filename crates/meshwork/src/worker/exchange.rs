@@ -1,4 +1,4 @@
-//! Exchange: one call of the engine to its protocol: results of runs that have ended, a request for jobs, or both.
+//! Exchange: one call of the engine to its protocol. It carries results of ended runs, a request for jobs, or both.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,15 +11,16 @@ use super::task::Completion;
 /// A request for jobs.
 #[derive(Debug)]
 pub struct FetchRequest {
-    /// Until when the jobs belong to this worker for certain: a lease begins when the server has the call.
+    /// Time until which the leases of the jobs certainly last, counted from the sending of the call.
     pub(super) until: Instant,
-    /// The most jobs. With 0 only ids that were prefetched and are not wanted go back.
+    /// Greatest number of jobs. With 0, the call only returns unwanted prefetched ids to their queues.
     pub want: usize,
-    /// Number of earlier requests with jobs, for the order of queues; none while another request is in flight.
+    /// Number of earlier requests that returned jobs, which decides the order of queues. `None` while another request
+    /// is in flight.
     pub round: Option<usize>,
-    /// Queues that are left out, since they are paused or at a limit.
+    /// Queues to leave out, since they are paused or at a limit.
     pub skipped: Vec<String>,
-    /// Queues from which ids were prefetched: none of them is left out.
+    /// Queues from which ids were prefetched; they are never left out.
     pub arrivals: BTreeSet<String>,
     /// True to read the prefetch lists of all queues.
     pub sweep: bool,
@@ -28,19 +29,19 @@ pub struct FetchRequest {
 /// The answer to a [`FetchRequest`].
 #[derive(Debug)]
 pub struct Fetched<J> {
-    /// The jobs, each under a lease.
+    /// Claimed jobs, each under a lease.
     pub jobs: Vec<J>,
-    /// Ids without a job that can be run.
+    /// Number of ids without a job that can run.
     pub dropped: usize,
     /// True if the call stopped at its bound.
     pub more: bool,
-    /// Queues that are paused or at a limit, and when to ask for each again.
+    /// Queues that are paused or at a limit, each with the time until the next try.
     pub blocked: Vec<(String, Duration)>,
     /// The server's time of the claim, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
-/// Results that are sent, with a request for jobs if there is one.
+/// Results to store, with a request for jobs if slots are free.
 #[derive(Debug)]
 pub(super) struct Exchange<J> {
     pub(super) results: Vec<Completion<J>>,
@@ -48,7 +49,8 @@ pub(super) struct Exchange<J> {
 }
 
 impl<J> Exchange<J> {
-    /// Most slots that it needs: those of its results are free only after they are stored.
+    /// Returns the greatest number of slots that the call needs: those of its results are free only after they are
+    /// stored.
     pub(super) fn slots(&self) -> usize {
         let want = self.fetch.as_ref().map_or(0, |fetch| fetch.want);
         want.max(self.results.len())
@@ -56,7 +58,7 @@ impl<J> Exchange<J> {
 }
 
 impl<J> Fetched<J> {
-    /// Jobs, and nothing else to say: there are no more now.
+    /// Creates the answer of a claim that returned jobs and reached no bound.
     #[must_use]
     pub fn of(jobs: Vec<J>) -> Self {
         Self {
@@ -79,7 +81,7 @@ pub enum Completed {
 }
 
 impl Completed {
-    /// Stored, or else stale: the job no longer belonged to this worker.
+    /// Returns `Stored` for true, and `Stale` for false.
     #[must_use]
     pub fn of(is_stored: bool) -> Self {
         match is_stored {
@@ -94,15 +96,15 @@ impl Completed {
 pub struct Exchanged<J> {
     /// The outcome of each result.
     pub completed: Result<Vec<Completed>, Error>,
-    /// The jobs, if requested; none if storing the results failed before.
+    /// Claimed jobs, if requested. `None` if storing the results failed before.
     pub fetched: Option<Result<Fetched<J>, Error>>,
 }
 
-/// The events that a fetcher waits for.
+/// Events for which a fetcher waits.
 pub(super) enum ExchangeEvent<J> {
     /// A call has ended.
     Ended(Box<Exchange<J>>, Exchanged<J>),
-    /// Jobs that are not wanted now are back in their queues.
+    /// Unwanted jobs were returned to their queues.
     Released,
     /// The pause after a failed call is over.
     Rested(Backoff),

@@ -1,6 +1,6 @@
-//! Exclusive gate: a job whose record says `concurrent` = `false` runs alone on its worker. It waits until what runs
-//! there has ended, nothing starts beside it, and while it waits or runs the worker claims nothing more; so
-//! it comes to its turn however many others there are. Its timeout begins with its turn.
+//! Exclusive gate: a job with `concurrent` = `false` in its record runs alone on its worker. It waits until the running
+//! jobs have ended. While it waits or runs, the worker claims nothing more, so other jobs cannot delay it for ever. Its
+//! timeout begins when it starts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +15,14 @@ pub(super) struct ExclusiveGate {
     alone: Arc<AtomicBool>,
 }
 
-/// A place in the line. It is given up when this is dropped.
+/// A waiting job's place. Dropping it gives the place up.
 #[derive(Debug)]
 pub(super) enum GateTicket {
     BesideOthers(ExclusiveGate),
     Alone(ExclusiveGate),
 }
 
-/// A job's turn: it lasts until this is dropped.
+/// The right to run. Dropping it ends the run's place in the gate.
 #[derive(Debug)]
 pub(super) enum GateGuard {
     BesideOthers { _guard: OwnedRwLockReadGuard<()> },
@@ -37,25 +37,25 @@ impl ExclusiveGate {
         }
     }
 
-    /// A place for a job that runs beside others.
+    /// Returns a ticket for a job that runs beside others.
     pub(super) fn beside_others(&self) -> GateTicket {
         GateTicket::BesideOthers(self.clone())
     }
 
-    /// A place for a job that runs alone. There is one at a time; see [`ExclusiveGate::is_taken`].
+    /// Returns a ticket for an exclusive job. There is one at a time; see [`ExclusiveGate::is_taken`].
     pub(super) fn alone(&self) -> GateTicket {
         self.alone.store(true, Ordering::SeqCst);
         GateTicket::Alone(self.clone())
     }
 
-    /// True if an exclusive job waits or runs.
+    /// Returns true if an exclusive job waits or runs.
     pub(super) fn is_taken(&self) -> bool {
         self.alone.load(Ordering::SeqCst)
     }
 }
 
 impl GateTicket {
-    /// Waits for the turn. The lock is fair: who comes first is first.
+    /// Waits until the job may start. The lock is fair: first come, first served.
     pub(super) async fn enter(&self) -> GateGuard {
         match self {
             Self::BesideOthers(gate) => GateGuard::BesideOthers {

@@ -1,4 +1,4 @@
-//! Executor: one run of one job, within its time.
+//! Executor: runs one job within its time limits.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use super::task::{LeasedJob, REPEAT_FOR};
 use crate::runner::{Announced, Run, Runner, StopReason, StopSignal};
 use crate::span;
 
-/// Extra time of a run after its grace before it is aborted: a handler that ignores its signal does not keep its slot.
+/// Time after the grace until a run is aborted that ignores its cancel signal, so that it does not keep its slot.
 pub(crate) const CUT_OFF: Duration = Duration::from_secs(5);
 
-/// Timeout of the last lines' write to their file.
+/// Longest wait for the last lines of a log file.
 const LAST_LINES: Duration = Duration::from_secs(5);
 
-/// A run's trace, and its place in a batch of its handler.
+/// Trace of a run, and its place in a batch of its handler.
 pub(super) type RunContext = (Option<TraceContext>, Option<Announced>);
 
-/// Runs the job. None if there is nothing to report: the protocol has dealt with it, or it belongs to another worker.
+/// Runs a job. Returns `None` without a report: the protocol has settled the job, or another worker has it.
 pub(super) async fn execute<P: Protocol>(
     engine: &Arc<Engine<P>>,
     task: &LeasedJob<P::Job>,
@@ -51,7 +51,8 @@ pub(super) async fn execute<P: Protocol>(
     report.map(|report| (report, took))
 }
 
-/// The next step with a job. One whose preparation panics has failed for good: it would do the same to the next worker.
+/// Returns the next step for a job. A job whose preparation panics fails permanently, since it would panic on every
+/// worker.
 async fn prepare<P: Protocol>(
     engine: &Engine<P>,
     task: &LeasedJob<P::Job>,
@@ -78,13 +79,13 @@ async fn prepare<P: Protocol>(
     }
 }
 
-/// The report of a job that made the worker panic before it ran.
+/// Returns the report of a job whose preparation panicked.
 pub(super) fn unprepared() -> Report {
     let message = "the worker panicked when it read the job; see its log";
     Report::failed(Failure::new(FailureKind::Permanent, message))
 }
 
-/// None if nobody wants its report any more.
+/// Runs a prepared job. Returns `None` if the job was lost meanwhile.
 async fn run<P: Protocol>(
     engine: &Arc<Engine<P>>,
     task: &LeasedJob<P::Job>,
@@ -126,25 +127,25 @@ async fn run<P: Protocol>(
         report
     };
     if let Some(written) = written {
-        // A disk that hangs delays no report.
+        // A blocked disk must not delay the report.
         let _ = tokio::time::timeout(LAST_LINES, written).await;
     }
     let report = match task.cancel.reason() {
-        // Cancelled by force, released, or run elsewhere.
+        // Cancelled by force, released, or reclaimed.
         Some(StopReason::Lost) => return None,
-        // What ended well all the same has finished.
+        // A run that ended well in spite of the request has finished.
         Some(StopReason::Requested) if report.result.is_err() => Report {
             result: Err(Failure::stopped()),
             ..report
         },
         _ => report,
     };
-    // Masked before it is cut, so that no part of a secret is left over at an end.
+    // Secrets are masked before texts are cut, so that no part of a secret remains at the cut.
     let report = report.masked(&job.env_vars.secrets());
     Some(engine.protocol.encode(&task.job, report))
 }
 
-/// Opens the log file that the job asks for.
+/// Opens the log file of a job, if the job has one.
 async fn open_log(folders: &Arc<LogFolders>, job: &Arc<Job>) -> Result<Option<LogFile>, Failure> {
     let Some(path) = job.log_path.clone() else {
         return Ok(None);
@@ -158,7 +159,7 @@ async fn open_log(folders: &Arc<LogFolders>, job: &Arc<Job>) -> Result<Option<Lo
     opened.map(Some).map_err(LogPathError::into_failure)
 }
 
-/// A run whose runner is cut off if it does not return in time.
+/// Runs a job, and aborts it if it does not end in time.
 async fn bounded(runner: &dyn Runner, run: Run) -> Report {
     let (stop, grace) = (run.stop.clone(), run.grace);
     let overdue = run.deadline + grace + CUT_OFF;
@@ -179,7 +180,7 @@ fn panicked() -> Report {
     ))
 }
 
-/// Returns when a runner has had all the time there is to heed the signal.
+/// Returns when a run has ignored its cancel signal for the grace and [`CUT_OFF`].
 async fn ignored(stop: &StopSignal, grace: Duration) {
     if stop.stopped().await == StopReason::Requested {
         let _ = tokio::time::timeout(grace, stop.lost()).await;

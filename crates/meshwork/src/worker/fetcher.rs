@@ -1,6 +1,6 @@
-//! Fetcher: exchanges results for jobs while there are any, and gives each job to the spawner. Batches make themselves: a
-//! result that is ready goes out at once unless a call is under way, and what becomes ready meanwhile goes with the next one,
-//! which claims for the slots that are free by then.
+//! Fetcher: exchanges results for jobs, and gives each job to the spawner. A ready result is sent at once unless a call
+//! is in flight. Results that become ready meanwhile go with the next call, which also claims for the slots that are
+//! free by then. So batches grow with the load.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -24,26 +24,26 @@ use super::release::release_all;
 use super::spawner::{Spawner, Starter};
 use super::task::{Completion, RunEvent};
 
-/// Interval of claims without arrivals: finds ids whose wakeup was lost, and queues without a wait. Also the interval
-/// of reads of all prefetch lists: an id may be in one whose wait broke before it reported.
+/// Interval of claims without arrivals, which find ids whose wakeup was lost and queues without a blocking read. Also
+/// the interval of reads of all prefetch lists: an id may be in a list whose blocking read broke.
 const SAFETY: Duration = Duration::from_secs(1);
-/// Calls under way at once: while the server does one, the worker makes use of the last.
+/// Greatest number of calls in flight: while the server handles one, the worker uses the answer of the other.
 const MOST_CALLS: usize = 2;
-/// Calls share the slots: each carries the results of at most this part of them, and a second call is sent once it has as many.
-/// While the server works on one half, the worker runs the other.
+/// Number of parts of the slots. Each call carries the results of at most one part, and a second call is sent when it
+/// has as many. So the server works on one part while the worker runs the other.
 const PARTS: usize = MOST_CALLS;
-/// The most that the results of one call take, in bytes: others wait while the server reads it.
+/// Greatest number of bytes of results in a call, since other calls wait while the server reads it.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// Shutdown signals of the loop.
 pub(super) struct ShutdownTokens {
-    /// Unreported jobs were released.
+    /// Cancelled when unreported jobs were released.
     pub(super) released: CancellationToken,
-    /// Told when no job comes any more.
+    /// Fires when no more jobs will come.
     pub(super) quiet: oneshot::Sender<()>,
 }
 
-/// Claims, starts and reports jobs, until the engine stops and all that is in flight is reported.
+/// Claims, starts and reports jobs until the engine stops and every job in flight is reported.
 pub(super) async fn fetch<P: Protocol>(
     engine: Arc<Engine<P>>,
     starter: Arc<Starter<P>>,
@@ -79,29 +79,29 @@ struct Fetcher<P: Protocol> {
     registered: watch::Receiver<Option<Registered<P::Queues>>>,
     spawner: Spawner<P>,
     blocked: BlockedQueues,
-    /// Jobs that run, and results that no call under way carries.
+    /// Running jobs, and results that are in no call in flight.
     in_hand: usize,
-    /// Slots that calls under way may need.
+    /// Slots that calls in flight may need.
     reserved: usize,
     /// Results to be stored.
     ready: VecDeque<Completion<P::Job>>,
     flying: FuturesUnordered<BoxFuture<'static, ExchangeEvent<P::Job>>>,
-    /// Number of calls among these, of those that claim, and of those that release jobs.
+    /// Number of calls in flight; of those, the ones that claim, and the ones that release jobs.
     calls: usize,
     claims: usize,
     releases: usize,
-    /// Claims that have brought jobs.
+    /// Number of claims that returned jobs.
     rounds: usize,
-    /// Nothing is sent: the last call failed.
+    /// True during the pause after a failed call; nothing is sent.
     resting: bool,
     backoff: Backoff,
-    /// The last claim brought less than was wanted.
+    /// True if the last claim returned fewer jobs than requested.
     empty: bool,
-    /// The queues from which ids have arrived since the last claim was sent.
+    /// Queues from which ids have arrived since the last claim was sent.
     arrivals: BTreeSet<String>,
-    /// Time of the last claim's answer.
+    /// Time of the answer to the last claim.
     looked: Instant,
-    /// Time of the last answer that covered the prefetch lists of all queues.
+    /// Time of the last answer that included the prefetch lists of all queues.
     swept: Option<Instant>,
     stopping: bool,
 }
@@ -126,7 +126,7 @@ impl<P: Protocol> Fetcher<P> {
                 self.send(call).await;
             }
             if self.stopping && self.claims + self.releases == 0 {
-                // Nobody listens if the worker was dropped.
+                // The receiver is gone if the worker was dropped.
                 let _ = quiet.take().map(|quiet| quiet.send(()));
                 if self.in_hand + self.calls == 0 {
                     return;
@@ -150,7 +150,7 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    /// True if other runs may be about to end, so that their results share a call.
+    /// Returns true if other runs may end soon, so that their results can share a call.
     fn is_worth_a_look(&self) -> bool {
         self.calls < MOST_CALLS && !self.ready.is_empty() && self.in_hand > self.ready.len()
     }
@@ -170,14 +170,14 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    /// A job of this queue has ended: a slot may be free for another one.
+    /// Tries a queue again, since an ended job may have freed a slot.
     fn unblock(&mut self, queue: &str, now: Instant) {
         let protocol = &self.engine.protocol;
         let same = |other: &str| protocol.share_limits(other, queue);
         self.blocked.unblock(now, same);
     }
 
-    /// The next call, if any.
+    /// Returns the next call, if any.
     fn next(&mut self) -> Option<Exchange<P::Job>> {
         if self.resting || self.calls >= MOST_CALLS {
             return None;
@@ -200,13 +200,13 @@ impl<P: Protocol> Fetcher<P> {
         (fetch.is_some() || !results.is_empty()).then_some(Exchange { results, fetch })
     }
 
-    /// The most results that one call carries.
+    /// Returns the greatest number of results of one call.
     fn part(&self) -> usize {
         let part = self.engine.config.concurrency.div_ceil(PARTS);
         part.min(meshwork_broker::MAX_ITEMS)
     }
 
-    /// The results that go together.
+    /// Takes the results of the next call.
     fn batch(&mut self) -> Vec<Completion<P::Job>> {
         let mut bytes = 0;
         let fits = |ran: &&Completion<P::Job>| {
@@ -219,11 +219,11 @@ impl<P: Protocol> Fetcher<P> {
         self.ready.drain(..together).collect()
     }
 
-    /// The claim to send with this many results.
+    /// Returns the request to send with this many results, if any.
     fn claim(&mut self, results: usize, now: Instant) -> Option<FetchRequest> {
         let want = self.want(results);
         if self.stopping {
-            // What came to a worker that stops goes back when it deregisters.
+            // When the worker deregisters, prefetched ids return to their queues.
             self.arrivals.clear();
         }
         let hungry = !self.empty || self.wakes().is_some_and(|at| at <= now);
@@ -233,21 +233,21 @@ impl<P: Protocol> Fetcher<P> {
         let arrivals = std::mem::take(&mut self.arrivals);
         let mut skipped = Vec::new();
         let mut until = now + self.engine.config.lease;
-        // An id that arrived may be of a queue that is blocked: then it goes back.
+        // An arrived id may be of a blocked queue: the claim returns it.
         if arrivals.is_empty() || P::TAKES {
             skipped = self.blocked.skipped(now);
         }
         if P::TAKES
             && let Some(known) = &*self.registered.borrow_and_update()
         {
-            // Others take the jobs of a worker whose registration has ended.
+            // After the end of the registration, other workers take its jobs.
             until = known.until;
             skipped.extend(known.refused.iter().cloned());
         }
         Some(FetchRequest {
             until,
             want,
-            // Two that are under way take the queues in their usual order.
+            // Two concurrent claims take the queues in their usual order.
             round: (self.claims == 0).then_some(self.rounds),
             skipped,
             arrivals,
@@ -255,7 +255,7 @@ impl<P: Protocol> Fetcher<P> {
         })
     }
 
-    /// Number of jobs to claim, given this many results.
+    /// Returns the number of jobs to request with this many results.
     fn want(&self, results: usize) -> usize {
         let busy = (self.in_hand - results) + self.reserved;
         let free = self.engine.config.concurrency.saturating_sub(busy);
@@ -271,7 +271,7 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    /// Time of the next claim without an arrival.
+    /// Returns the time of the next claim without an arrival.
     fn wakes(&self) -> Option<Instant> {
         if !self.empty
             || self.claims > 0
@@ -280,7 +280,7 @@ impl<P: Protocol> Fetcher<P> {
         {
             return None;
         }
-        // Waits that take jobs leave none behind in a prefetch list.
+        // Blocking reads that take jobs leave no ids in prefetch lists.
         let safety = (!P::TAKES).then(|| self.looked + SAFETY);
         safety.into_iter().chain(self.blocked.next()).min()
     }
@@ -293,7 +293,8 @@ impl<P: Protocol> Fetcher<P> {
             && self.want(0) > 0
     }
 
-    /// Sends a call on its way. The server answers at once what it reads at once: the next call is written after this one.
+    /// Sends a call, and polls it once so that it is written before the next one. The server answers commands of one
+    /// read together.
     async fn send(&mut self, call: Exchange<P::Job>) {
         self.in_hand -= call.results.len();
         self.reserved += call.slots();
@@ -397,7 +398,7 @@ impl<P: Protocol> Fetcher<P> {
         let left = if got == 0 || self.looked < request.until {
             self.spawner.start(fetched.jobs)
         } else {
-            // This process was stopped, or the answer delayed: others may have begun them by now.
+            // The process was suspended, or the answer was late: other workers may have started these jobs.
             tracing::warn!(
                 jobs = got,
                 "jobs released: a claim was answered after its lease"
@@ -423,7 +424,7 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    /// Releases what is not wanted now, before anything else is claimed: the last one first, which keeps their order.
+    /// Releases unwanted jobs before the next claim. The last one goes first, so that they keep their order.
     fn release(&mut self, left: Vec<P::Job>) {
         self.releases += 1;
         let engine = Arc::clone(&self.engine);
@@ -435,7 +436,7 @@ impl<P: Protocol> Fetcher<P> {
         }));
     }
 
-    /// A call failed: nothing is sent for a while.
+    /// Begins a pause after a failed call.
     fn failed(&mut self, operation: &'static str, error: &Error) {
         self.engine.failed((operation, "exchange"), error);
         if !std::mem::replace(&mut self.resting, true) {
@@ -447,7 +448,7 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    /// Results were not stored, and are sent again. If they were refused for good, each goes alone.
+    /// Puts results back that were not stored. After a permanent refusal each is sent alone.
     fn unreported(&mut self, results: Vec<Completion<P::Job>>, error: &Error, together: bool) {
         let apart = !error.is_temporary() && together;
         for mut ran in results.into_iter().rev() {
@@ -461,13 +462,13 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    /// Nothing was claimed, as far as is known: what was claimed for nobody comes back when its lease expires.
+    /// Records a claim without an answer. If it claimed jobs, they return when their leases expire.
     fn unfetched(&mut self, request: FetchRequest) {
         self.arrivals.extend(request.arrivals);
         self.empty = false;
     }
 
-    /// Drops unreported jobs: they belong to another worker by now.
+    /// Drops unreported jobs, since their leases have expired.
     fn give_up(&mut self) {
         while let Some(ran) = self.ready.pop_front() {
             self.in_hand -= 1;

@@ -26,12 +26,12 @@ use crate::Error;
 /// Longest wait for a claim's answer at shutdown.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// A running worker, whatever its protocol. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it runs
-/// comes back when the leases expire.
+/// A running worker of any protocol. If it is dropped without [`WorkerHandle::stop`], it claims no more jobs, and its
+/// running jobs return when their leases expire.
 pub struct WorkerHandle {
     parts: Box<dyn Running>,
     monitor: Monitor,
-    /// Ends with the worker.
+    /// Guard of something that ends with the worker.
     beside: Option<DropGuard>,
 }
 
@@ -47,11 +47,11 @@ trait Running: Send + Sync {
     fn shutdown(self: Box<Self>, cut_off: Duration) -> BoxFuture<'static, usize>;
 }
 
-/// The parts of a running worker.
+/// Parts of a running worker.
 struct Parts<P: Protocol> {
     engine: Arc<Engine<P>>,
     fetcher: JoinHandle<()>,
-    /// Ends after the worker has stopped taking jobs. False if a claim is still unanswered.
+    /// Task that ends when the worker claims no more jobs. Its result is false if a claim is still unanswered.
     quieted: JoinHandle<bool>,
     released: CancellationToken,
     running: TaskTracker,
@@ -62,17 +62,17 @@ struct Parts<P: Protocol> {
 /// Starts a worker for the jobs of `protocol` on the current runtime. It runs until [`WorkerHandle::stop`].
 ///
 /// # Errors
-/// If a setting is out of its limits ([`Error::Setting`]), or the system has no thread left.
+/// A setting is outside of its limits ([`Error::Setting`]), or the system has no thread left.
 pub fn start<P: Protocol>(protocol: P, config: Config) -> Result<WorkerHandle, Error> {
     config.validate()?;
     let engine = Engine::new(protocol, config, LogFolders::default());
     Ok(start_engine(engine)?)
 }
 
-/// Starts a worker whose settings were checked.
+/// Starts a worker whose settings are checked.
 ///
 /// # Errors
-/// If the system has no thread left.
+/// The system has no thread left.
 pub(crate) fn start_engine<P: Protocol>(engine: Engine<P>) -> std::io::Result<WorkerHandle> {
     let engine = Arc::new(engine);
     let (running, released) = (TaskTracker::new(), CancellationToken::new());
@@ -111,68 +111,68 @@ pub(crate) fn start_engine<P: Protocol>(engine: Engine<P>) -> std::io::Result<Wo
 }
 
 impl WorkerHandle {
-    /// The same, with something beside it that ends when the worker has stopped, or the handle is dropped.
+    /// Adds a guard that is dropped when the worker has stopped, or with the handle.
     #[must_use]
     pub(crate) fn beside(mut self, guard: Option<DropGuard>) -> Self {
         self.beside = guard;
         self
     }
 
-    /// The worker's name with its incarnation.
+    /// Returns the worker's name with its incarnation.
     #[must_use]
     pub fn name(&self) -> &str {
         self.parts.name()
     }
 
-    /// The queues from which it takes jobs now, in their usual order.
+    /// Returns the queues from which it claims now, in their usual order.
     #[must_use]
     pub fn queues(&self) -> Vec<String> {
         self.parts.queues()
     }
 
-    /// The number of jobs it runs now.
+    /// Returns the number of running jobs.
     #[must_use]
     pub fn running(&self) -> usize {
         self.parts.running()
     }
 
-    /// Its health and its metrics. They stay valid while the worker stops, and after.
+    /// Returns its health and metrics, which stay readable after the worker has stopped.
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         self.monitor.clone()
     }
 
-    /// Returns when it is registered, so that clients see it.
+    /// Waits until the worker is registered, so that clients see it.
     pub async fn registered(&self) {
         self.parts.registered().await;
     }
 
-    /// Asks the run of a job to stop, if this worker runs the job. The run has the grace that the worker was started with, and
-    /// the job ends in error `stopped_by_request`.
+    /// Cancels the run of a job if this worker runs it. The run has the worker's cancel grace, and the job ends in
+    /// error `stopped_by_request`. Returns false if the worker does not run the job.
     #[must_use]
     pub fn stop_job(&self, id: &JobId) -> bool {
         self.parts.cancel(id.as_str())
     }
 
-    /// Makes it quiet, for good: it takes no more jobs, finishes those that run, and stays registered as quiet until it is
-    /// stopped. Jobs that were prefetched return to their queues at once.
+    /// Makes the worker quiet, permanently: it claims no more jobs, completes running ones, and stays registered until
+    /// it is stopped. Prefetched ids return to their queues at once.
     pub fn quiet(&self) {
         self.parts.quiet();
     }
 
-    /// Returns when somebody has requested its stop ([`Client::request_worker`](crate::Client::request_worker)). It is quiet by
-    /// then, and its owner is to call [`WorkerHandle::stop`].
+    /// Waits until its shutdown is requested ([`Client::request_worker`](crate::Client::request_worker)). The worker is
+    /// quiet then; its owner has to call [`WorkerHandle::stop`].
     pub async fn stop_requested(&self) {
         self.parts.stop_requested().await;
     }
 
-    /// Shuts it down: it takes no more jobs, waits for those that run as long as its shutdown timeout allows, ends the rest,
-    /// and releases them when they have ended or were cut off. Returns the number of jobs released.
+    /// Shuts the worker down: it claims no more jobs, waits for running ones up to its shutdown timeout, aborts the
+    /// rest, and releases their jobs. Returns the number of released jobs.
     pub async fn stop(self) -> usize {
         self.stop_by(ENDED).await
     }
 
-    /// The same with another cut-off.
+    /// Shuts the worker down as [`Self::stop`] does, with another time after which runs are aborted.
     #[doc(hidden)]
     pub async fn stop_by(self, cut_off: Duration) -> usize {
         self.parts.shutdown(cut_off).await
@@ -245,16 +245,16 @@ async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
     let _ = tokio::time::timeout(config.shutdown_timeout, running.wait()).await;
     let left = engine.in_flight.release_all();
     released.cancel();
-    // Until the last run has ended, or is cut off, the heartbeat renews: none begins elsewhere before.
+    // The heartbeat renews until the last run has ended or was aborted, so no job starts elsewhere before.
     let ended = ended_or_cut_off(running.wait(), cut_off).await;
     let release = |job: Arc<P::Job>| async move { protocol.release(&job).await };
     let jobs_released = release_all(left, config.lease, release).await;
     if !ended {
-        // It would wait for the run, whose result nobody asks for any more.
+        // The fetcher would wait for the run, whose result is not needed any more.
         fetcher.abort();
     }
     if !quiet {
-        // It ends when the claim is answered, and releases what that brings.
+        // The fetcher ends when the claim is answered, and releases the claimed jobs.
         tracing::warn!("a claim is not answered; what it brings is released when it is");
     } else if let Err(error) = fetcher.await
         && !error.is_cancelled()
@@ -265,15 +265,15 @@ async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
     jobs_released
 }
 
-/// Waits until the worker is to take no more jobs, and deregisters it after the last claim. Returns false if a claim stays
-/// unanswered for [`QUIET`].
+/// Waits until the worker should claim no more jobs, and deregisters it after the last claim. Returns false if a claim
+/// stays unanswered for [`QUIET`].
 async fn quiet_down<P: Protocol>(
     engine: Arc<Engine<P>>,
     quiet: oneshot::Receiver<()>,
     prefetchers: Prefetchers,
 ) -> bool {
     engine.stop.cancelled().await;
-    // An error means that the fetcher is gone, so nothing comes either; its end is reported at the shutdown.
+    // An error means that the fetcher has ended, so no job comes; the shutdown reports the reason.
     let quiet = tokio::time::timeout(QUIET, quiet);
     let (deregisters, quiet) = tokio::join!(prefetchers.ended(), quiet);
     if deregisters && quiet.is_ok() {

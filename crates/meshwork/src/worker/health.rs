@@ -9,23 +9,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::meter::Meter;
 
-/// After how long without an answer of the server a worker counts as ill: it asks at least as often as it
-/// renews leases, and reconnects within seconds once the server is back.
+/// Time without an answer of the server after which a worker is unhealthy. A worker calls the server at least as often
+/// as it renews leases, and reconnects within seconds.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A worker of any protocol, as its health sees it.
+/// State of a worker that its health depends on.
 pub(crate) trait HealthSource: Send + Sync {
-    /// Its name with its incarnation.
+    /// Returns its name with its incarnation.
     fn name(&self) -> &str;
-    /// Number of jobs in flight.
+    /// Returns the number of jobs in flight.
     fn busy(&self) -> usize;
-    /// Until when the server counts it as alive; none while it is not registered.
+    /// Returns the time at which the server stops counting it as alive; `None` while it is not registered.
     fn alive_until(&self) -> Option<Instant>;
-    /// Its counters.
+    /// Returns its counters.
     fn meter(&self) -> &Meter;
 }
 
-/// Looks at one worker; cheap to clone. It holds no part of the worker up, and outlives it.
+/// Health and counters of one worker; cheap to clone. It does not keep the worker alive, and outlives it.
 #[derive(Clone)]
 pub struct Monitor {
     worker: Arc<dyn HealthSource>,
@@ -33,20 +33,20 @@ pub struct Monitor {
     fetchers: Arc<[AbortHandle]>,
 }
 
-/// Why a worker is not healthy, or not ready.
+/// Reason why a worker is not healthy, or not ready.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unfit {
-    /// It takes no more jobs; what it runs may still go on.
+    /// It claims no more jobs; running ones may continue.
     #[error("the worker is quiet or stopping")]
     Stopping,
     /// Its fetcher has ended without a shutdown.
     #[error("the worker takes no jobs any more; start it again")]
     Ended,
-    /// It has not registered yet, or its registration has run out.
+    /// It has not registered yet, or its registration has expired.
     #[error("the worker is not registered as a listener: it has just begun, or the server is away")]
     Unregistered,
-    /// The server does not answer it.
+    /// The server has not answered for this time.
     #[error("the server has not answered for {}", seconds(*.0))]
     Silence(Duration),
 }
@@ -72,7 +72,7 @@ impl Monitor {
     /// Restart an unhealthy process.
     ///
     /// # Errors
-    /// The reason.
+    /// The reason why the worker is unhealthy.
     pub fn healthy(&self) -> Result<(), Unfit> {
         let is_over = self.fetchers.iter().any(AbortHandle::is_finished);
         if is_over && !self.stop.is_cancelled() {
@@ -87,7 +87,7 @@ impl Monitor {
     /// Readiness: healthy, registered, and not shutting down.
     ///
     /// # Errors
-    /// The reason.
+    /// The reason why the worker is not ready.
     pub fn ready(&self) -> Result<(), Unfit> {
         if self.stop.is_cancelled() {
             return Err(Unfit::Stopping);
@@ -99,13 +99,13 @@ impl Monitor {
         }
     }
 
-    /// The worker's name with its incarnation.
+    /// Returns the worker's name with its incarnation.
     #[must_use]
     pub fn name(&self) -> &str {
         self.worker.name()
     }
 
-    /// Number of jobs in flight.
+    /// Returns the number of jobs in flight.
     #[must_use]
     pub fn busy(&self) -> usize {
         self.worker.busy()

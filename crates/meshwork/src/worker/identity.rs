@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A worker's identity, and the source of its fencing tokens.
+/// Identity of a worker, and source of its fencing tokens.
 #[derive(Debug)]
 pub(crate) struct Identity {
     worker: String,
@@ -10,7 +10,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// A new incarnation of the worker `name`: a restart under the same name is somebody else.
+    /// Creates a new incarnation of the worker `name`. A restart under the same name is another worker.
     pub(crate) fn new(name: &str) -> Self {
         let incarnation: u64 = rand::random();
         let pid = std::process::id();
@@ -20,12 +20,12 @@ impl Identity {
         }
     }
 
-    /// The name with the incarnation; it holds no blank.
+    /// Returns the name with the incarnation, without blanks.
     pub(crate) fn worker(&self) -> &str {
         &self.worker
     }
 
-    /// A fencing token that was never used before.
+    /// Returns a new fencing token.
     pub(crate) fn token(&self) -> String {
         format!(
             "{}.{}",

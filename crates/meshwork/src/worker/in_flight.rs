@@ -1,11 +1,11 @@
-//! The jobs that a worker has claimed and not yet reported, for the parts that renew and cancel them.
+//! Jobs that a worker has claimed and not yet reported, for the parts that renew and cancel them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::runner::{StopReason, StopSignal};
 
-/// Jobs in flight, by the numbers of their claims.
+/// Jobs in flight, by the sequence numbers of their claims.
 #[derive(Debug)]
 pub struct InFlight<J> {
     jobs: Mutex<Jobs<J>>,
@@ -30,13 +30,13 @@ struct Jobs<J> {
 struct Entry<J> {
     job: Arc<J>,
     cancel: StopSignal,
-    /// The run has ended, and its result is on the way: the server may know it already.
+    /// True if the run has ended and its result is being sent; the server may have it already.
     ended: bool,
-    /// The job is to be released, and stays in flight until then, however its run ends.
+    /// True if the job is being released. It stays in flight until then, however its run ends.
     releasing: bool,
 }
 
-/// The jobs in flight at one moment, the oldest first.
+/// The jobs in flight at one moment, oldest first.
 #[derive(Debug)]
 pub(crate) struct Snapshot<J> {
     seqs: Vec<u64>,
@@ -49,7 +49,7 @@ impl<J> InFlight<J> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a job. The signal returned tells its run to stop; the number is its own from now on.
+    /// Adds a job. Returns its cancel signal and its sequence number.
     pub(crate) fn add(&self, job: &Arc<J>) -> (StopSignal, u64) {
         let cancel = StopSignal::default();
         let entry = Entry {
@@ -65,14 +65,14 @@ impl<J> InFlight<J> {
         (cancel, seq)
     }
 
-    /// Notes that a run has ended. The job stays in flight until the server knows.
+    /// Marks a run as ended. The job stays in flight until its report is stored.
     pub(crate) fn ended(&self, seq: u64) {
         if let Some(job) = self.jobs().by_seq.get_mut(&seq) {
             job.ended = true;
         }
     }
 
-    /// Removes a job, unless it is to be released.
+    /// Removes a job, unless it is being released.
     pub(crate) fn remove(&self, seq: u64) {
         let mut jobs = self.jobs();
         match jobs.by_seq.get_mut(&seq) {
@@ -81,8 +81,8 @@ impl<J> InFlight<J> {
         }
     }
 
-    /// Ends all runs, whose jobs are to be released. The jobs stay in flight, so that their leases last until then. Returns
-    /// them, the newest first: released in this order, each to the front of its queue, the oldest is the next one again.
+    /// Ends all runs to release their jobs, which stay in flight so that their leases last until then. Returns the
+    /// jobs, newest first: released in this order, each to the front of its queue, they keep their order.
     pub(crate) fn release_all(&self) -> Vec<Arc<J>> {
         let mut jobs = self.jobs();
         let mut all: Vec<_> = jobs.by_seq.iter_mut().collect();
@@ -95,7 +95,7 @@ impl<J> InFlight<J> {
         all.into_iter().map(release).collect()
     }
 
-    /// The number of jobs in flight.
+    /// Returns the number of jobs in flight.
     #[must_use]
     pub fn count(&self) -> usize {
         self.jobs().by_seq.len()
@@ -108,8 +108,8 @@ impl<J> InFlight<J> {
         }
     }
 
-    /// Ends the runs of jobs that do not belong to this worker any more, and returns their number. `gone` are their
-    /// places in the snapshot: the same job may have been claimed anew since. An ended run is not lost: its report was
+    /// Ends the runs of jobs that do not belong to this worker any more, and returns their number. `gone` has their
+    /// indexes in the snapshot, since a job may have been claimed again. An ended run does not count: its report was
     /// sent before this snapshot.
     pub(crate) fn lose(
         &self,
@@ -135,7 +135,7 @@ impl<J> InFlight<J> {
         lost
     }
 
-    /// Asks the runs at these places of a snapshot to stop.
+    /// Requests cancellation of the runs at these indexes of a snapshot.
     pub(super) fn cancel_all(&self, snapshot: &Snapshot<J>, places: &[usize]) {
         let jobs = self.jobs();
         for seq in places.iter().filter_map(|at| snapshot.seqs.get(*at)) {
@@ -145,7 +145,7 @@ impl<J> InFlight<J> {
         }
     }
 
-    /// Asks the runs of jobs to stop. Each ends in a report of its own. False if there is none.
+    /// Requests cancellation of the runs of matching jobs. Each run then reports. Returns false if no job matches.
     #[must_use]
     pub fn cancel(&self, is_meant: impl Fn(&J) -> bool) -> bool {
         let mut found = false;
@@ -160,7 +160,7 @@ impl<J> InFlight<J> {
 }
 
 impl<J: Clone> InFlight<J> {
-    /// The jobs in flight now.
+    /// Returns the jobs that are in flight now.
     pub(crate) fn snapshot(&self) -> Snapshot<J> {
         let jobs = self.jobs();
         let mut all: Vec<_> = jobs.by_seq.iter().collect();
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(cancel.reason(), Some(StopReason::Lost));
         in_flight.remove(seq);
         assert_eq!(in_flight.count(), 2);
-        // Its run has ended: that it is another's by then is no loss.
+        // The run has ended, so this is no loss.
         assert_eq!(lose(&in_flight, &[0]), 0);
     }
 }

@@ -1,5 +1,5 @@
-//! Log forwarder: sends output and progress of a run to the store while it runs, in batches. It delays neither the run nor,
-//! for long, its report.
+//! Log forwarder: sends output and progress of a run to the store while it runs, in batches. It does not delay the run,
+//! and its report by at most [`LAST`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,33 +12,33 @@ use super::engine::Engine;
 use super::protocol::Protocol;
 use crate::runner::log::{Batch, Entry, LogDrain, Progress};
 
-/// The most lines that wait to be sent: as many as the store keeps of one job.
+/// Greatest number of lines that wait to be sent: as many as the store keeps per job.
 pub(super) const CAPACITY: usize = 1000;
-/// Between two batches, so that a run that prints line by line costs ten calls a second at most.
+/// Pause between two batches, which limits a run to ten calls per second.
 const PACE: Duration = Duration::from_millis(100);
 /// Timeout of a call.
 const CALL: Duration = Duration::from_secs(2);
-/// Longest wait of the report for the last lines.
+/// Longest time that the report waits for the last lines.
 const LAST: Duration = Duration::from_secs(1);
-/// Stream name of the count of dropped lines.
+/// Stream name of the entry that counts dropped lines.
 const DROPPED: &str = "dropped";
 
-/// A run's log on its way. Most runs say nothing, so a task for it begins with the first line.
+/// Forwarder of one run. Most runs print nothing, so its task starts with the first line.
 #[derive(Debug)]
 pub(super) enum LogForwarder {
-    /// Nothing was said yet.
+    /// The run has printed nothing yet.
     Silent(Option<LogDrain>),
-    /// The task, and what tells it that the run is over.
+    /// The task, and the token that signals the end of the run.
     Begun(JoinHandle<()>, CancellationToken),
 }
 
 impl LogForwarder {
-    /// For what comes out of `drain`.
+    /// Creates a forwarder for the lines of `drain`.
     pub(super) fn new(drain: LogDrain) -> Self {
         Self::Silent(Some(drain))
     }
 
-    /// Returns when something was said and is on its way from now on.
+    /// Waits for the first line, and starts the task then.
     pub(super) async fn begins<P: Protocol>(&mut self, engine: &Arc<Engine<P>>, job: &Arc<P::Job>) {
         if let Self::Silent(Some(drain)) = self {
             drain.filled().await;
@@ -60,7 +60,7 @@ impl LogForwarder {
         }
     }
 
-    /// The run is over: returns when the rest is in the log, or the report cannot wait for it any more.
+    /// Ends the forwarder. Returns when the last lines are stored, or after [`LAST`].
     pub(super) async fn ended<P: Protocol>(mut self, engine: &Arc<Engine<P>>, job: &Arc<P::Job>) {
         if let Self::Silent(Some(drain)) = &self
             && drain.is_filled()
@@ -93,7 +93,7 @@ async fn forward<P: Protocol>(
                     protocol.outages().succeeded("log");
                     break;
                 }
-                // The job is another's, or is over; nobody wants to know any more.
+                // The job has ended or belongs to another worker, so its log is complete.
                 Ok(Logged::Stale) => return,
                 Err(error) if error.is_temporary() => {
                     protocol.outages().failed("log", &error);

@@ -1,5 +1,5 @@
-//! Counters of a worker: waits and runs of jobs, the server's last answer, errors of the connection. Counting is cheap
-//! and never waits for I/O; `metrics` exposes the values.
+//! Counters of a worker: latency and duration of jobs, last contact with the server, errors of the connection. Counting
+//! is cheap and never waits for I/O; `metrics` exports the values.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -10,17 +10,17 @@ use meshwork_model::outcome::{FailureKind, Report};
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
-/// The upper bounds of waiting times, in seconds: an idle worker starts a job within a millisecond or two, a
-/// queue that is an hour behind is no less behind after a day.
+/// Upper bounds of the latency histogram, in seconds: an idle worker starts a job within 2 ms; beyond an hour,
+/// differences do not matter.
 const LATENCY: [f64; 15] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 3600.0,
 ];
-/// The upper bounds of run times, in seconds, from a handler that does nothing to a whole night.
+/// Upper bounds of the duration histogram, in seconds: from an empty handler to a whole night.
 const RUN: [f64; 15] = [
     0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 7200.0, 28800.0,
 ];
-/// The most queues and types that one worker tells apart: it takes from far fewer, but what a record says is
-/// anybody's.
+/// Greatest number of queues and types with counters of their own. A worker has far fewer, but a foreign record can
+/// name any type.
 const MOST_PLACES: usize = 1000;
 
 /// Outcome label of a run.
@@ -36,7 +36,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// None is a run whose report nobody wants any more.
+    /// Returns the outcome of a run. A run without a report was lost.
     fn of(report: Option<&Report>) -> Self {
         match report.map(|report| &report.result) {
             None => Self::Lost,
@@ -45,7 +45,7 @@ impl Outcome {
         }
     }
 
-    /// The word in the label `outcome`.
+    /// Returns the value of the label `outcome`.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -71,9 +71,9 @@ impl From<FailureKind> for Outcome {
     }
 }
 
-/// Queue parts, for labels.
+/// Parts of a queue's name, for labels.
 pub(crate) type PlaceKey = Arc<QueueParts>;
-/// A type of jobs, and how a run ended.
+/// A job type and the outcome of a run.
 pub(crate) type RunKey = (String, Outcome);
 
 /// Counters of one worker.
@@ -81,13 +81,13 @@ pub(crate) type RunKey = (String, Outcome);
 pub(crate) struct Meter {
     slots: usize,
     began: Instant,
-    /// By the queue's name as it comes.
+    /// Latencies, by the queue's name as the protocol gives it.
     waited: RwLock<BTreeMap<String, (PlaceKey, Histogram)>>,
     ran: RwLock<BTreeMap<RunKey, Histogram>>,
     said: Mutex<Said>,
 }
 
-/// Values that change seldom.
+/// Values that change rarely.
 #[derive(Debug, Clone, Default)]
 struct Said {
     contact: Option<Instant>,
@@ -112,12 +112,12 @@ impl Meter {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The server has answered.
+    /// Records an answer of the server.
     pub(crate) fn heard(&self) {
         self.said().contact = Some(Instant::now());
     }
 
-    /// A claim came back with so many jobs.
+    /// Records a claim that returned this many jobs.
     pub(crate) fn took(&self, jobs: usize) {
         let now = Instant::now();
         let mut said = self.said();
@@ -127,7 +127,7 @@ impl Meter {
         }
     }
 
-    /// A job was claimed from a queue, where it had waited. `place` gives the labels of a queue.
+    /// Records the latency of a claimed job. `place` returns the labels of its queue.
     pub(crate) fn waited(&self, queue: &str, seconds: f64, place: impl FnOnce(&str) -> QueueParts) {
         let places = self.waited.read().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, histogram)) = places.get(queue) {
@@ -138,7 +138,7 @@ impl Meter {
         let mut places = self.waited.write().unwrap_or_else(PoisonError::into_inner);
         if places.len() < MOST_PLACES {
             let place = place(queue);
-            // `:prio:1` and no suffix are two lists of one place.
+            // `:prio:1` and no suffix are two lists with the same labels.
             let same = places.values().find(|(known, _)| **known == place);
             let new = || (Arc::new(place.clone()), Histogram::new(LATENCY));
             let entry = same.cloned().unwrap_or_else(new);
@@ -147,12 +147,12 @@ impl Meter {
         }
     }
 
-    /// A run of a job of this kind has ended. Without a report it was lost.
+    /// Records a run of this job type. A run without a report was lost.
     pub(crate) fn ran(&self, kind: &str, took: Duration, report: Option<&Report>) {
         self.ended(kind, took, Outcome::of(report));
     }
 
-    /// A run of a job of this kind has ended so.
+    /// Records a run of this job type with its outcome.
     pub(crate) fn ended(&self, kind: &str, took: Duration, outcome: Outcome) {
         let key = (kind.to_owned(), outcome);
         let seconds = took.as_secs_f64();
@@ -169,44 +169,44 @@ impl Meter {
         }
     }
 
-    /// A call failed. What the server refuses for good is no error of the connection.
+    /// Records a failed call. A permanent refusal is no connection error.
     pub(crate) fn failed(&self, operation: &'static str, error: &meshwork_broker::Error) {
         if error.is_temporary() {
             *self.said().errors.entry(operation).or_default() += 1;
         }
     }
 
-    /// So many jobs were lost to others while they ran here.
+    /// Records jobs that were lost while they ran.
     pub(crate) fn lost(&self, jobs: usize) {
         self.said().lost += jobs as u64;
     }
 
-    /// Its concurrency.
+    /// Returns the concurrency.
     pub(crate) fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Number of jobs whose lease was lost.
+    /// Returns the number of lost jobs.
     pub(crate) fn lost_jobs(&self) -> u64 {
         self.said().lost
     }
 
-    /// Time since the server's last answer; since the start if there was none.
+    /// Returns the time since the last answer of the server, or since the start.
     pub(crate) fn since_contact(&self) -> Duration {
         self.said().contact.unwrap_or(self.began).elapsed()
     }
 
-    /// Time since a claim last brought a job; none if none has.
+    /// Returns the time since a claim last returned a job; `None` before.
     pub(crate) fn since_claim(&self) -> Option<Duration> {
         self.said().claim.map(|at| at.elapsed())
     }
 
-    /// Errors of the connection, by operation.
+    /// Returns the errors of the connection, by operation.
     pub(crate) fn errors(&self) -> BTreeMap<&'static str, u64> {
         self.said().errors.clone()
     }
 
-    /// Calls `each` with every place and how long jobs waited there, once per place.
+    /// Calls `each` with the latency histogram of each queue.
     pub(crate) fn each_wait(
         &self,
         mut each: impl FnMut(&QueueParts, &Histogram) -> std::fmt::Result,
@@ -221,7 +221,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Calls `each` with every type and outcome, and how long the runs took.
+    /// Calls `each` with the duration histogram of each type and outcome.
     pub(crate) fn each_run(
         &self,
         mut each: impl FnMut(&str, Outcome, &Histogram) -> std::fmt::Result,

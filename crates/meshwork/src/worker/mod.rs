@@ -1,10 +1,10 @@
-//! The worker engine, which knows no protocol. A [`Protocol`] says how jobs are claimed, reported and kept; the engine does
-//! all else; [`start`] starts a worker. docs/adding-a-protocol.md is the guide.
+//! The worker engine, which is independent of the job system. A [`Protocol`] claims, reports and stores jobs; the
+//! engine does all else. [`start`] starts a worker. The guide is docs/adding-a-protocol.md.
 //!
-//! [`fetcher`] claims jobs and reports results while slots are free, [`prefetch`] waits for ids while the queues are
-//! empty and there is [`demand`] for them, [`spawner`] gives each job a task, [`executor`] runs it, [`completer`] reports
-//! failures, [`in_flight`] knows all jobs that are claimed, [`heartbeat`] renews their leases on a thread of its own,
-//! [`exclusive`] lets a job run alone, [`handle`] starts and shuts down, [`health`] and [`meter`] observe.
+//! [`fetcher`] claims jobs and reports results while slots are free. [`prefetch`] waits for ids while the queues are
+//! empty and [`demand`] exists. [`spawner`] gives each job a task, and [`executor`] runs it. [`completer`] reports
+//! failures. [`in_flight`] has all claimed jobs; [`heartbeat`] renews their leases on its own thread. [`exclusive`]
+//! lets a job run alone. [`handle`] starts and shuts down a worker; [`health`] and [`meter`] observe it.
 
 mod completer;
 pub(crate) mod config;

@@ -1,4 +1,5 @@
-//! Protocol: what the engine has to know of the system whose jobs it runs. docs/adding-a-protocol.md is the guide.
+//! Protocol: the interface between the engine and the system whose jobs it runs. The guide is
+//! docs/adding-a-protocol.md.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -24,11 +25,11 @@ use crate::failure::Reason;
 use crate::runner::{Inputs, Runner, Submitter};
 use crate::span::Subject;
 
-/// The queues that a worker takes from.
+/// Queues from which a worker takes jobs.
 pub trait Queues: Send + Sync + 'static {
-    /// All of them.
+    /// Returns the names of all queues.
     fn names(&self) -> &[String];
-    /// Those on which a connection waits.
+    /// Returns the queues that need a blocking read.
     fn waited(&self) -> Vec<String>;
 }
 
@@ -45,21 +46,21 @@ impl Queues for Vec<String> {
 /// A job that is ready to run.
 pub struct Prepared {
     pub(crate) runner: Arc<dyn Runner>,
-    /// The job as its runner takes it.
+    /// The job in the form that runners take.
     pub(crate) job: Arc<Job>,
-    /// The longest run.
+    /// Longest time of the run.
     pub(crate) timeout: Duration,
-    /// The results of the jobs that it has waited for.
+    /// Results of the job's prerequisites.
     pub(crate) inputs: Inputs,
-    /// Submits the children of the run.
+    /// Submits child jobs of the run.
     pub(crate) submitter: Option<Submitter>,
     /// The batch of the job.
     pub(crate) batch: Option<Batch>,
 }
 
 impl Prepared {
-    /// A run of `job` by `runner`, for `timeout` at most: then the runner has [`Config::cancel_grace`] to end it, and is cut
-    /// off five seconds later.
+    /// Creates a run of `job` by `runner`. After `timeout` the runner has [`Config::cancel_grace`] to end it, and five
+    /// seconds later the run is aborted.
     #[must_use]
     pub fn new(runner: Arc<dyn Runner>, job: Arc<Job>, timeout: Duration) -> Self {
         Self {
@@ -82,32 +83,32 @@ impl std::fmt::Debug for Prepared {
     }
 }
 
-/// The next step with a job that was claimed.
+/// The next step for a claimed job.
 #[derive(Debug)]
 pub enum Step {
     /// The job is run.
     Run(Box<Prepared>),
     /// The job ends without a run.
     End(Report),
-    /// The protocol has dealt with the job.
+    /// The protocol has dealt with the job already.
     Settled,
-    /// A call failed: the step is repeated after a pause, if that may succeed.
+    /// A call failed. A temporary error is repeated after a pause.
     Again(Error),
 }
 
-/// The outcome of a wait.
+/// The outcome of a blocking read.
 #[derive(Debug)]
 pub enum Waited<J> {
-    /// Nothing came in time.
+    /// Nothing arrived in time.
     Nothing,
-    /// An id is in the prefetch list of this worker: the next claim finds it.
+    /// An id is in the prefetch list of this worker. The next claim takes it.
     Hint,
-    /// A job came, and belongs to this worker. Only where [`Protocol::TAKES`].
+    /// A job arrived and belongs to this worker. Only with [`Protocol::TAKES`].
     Job(J),
 }
 
 impl<J> Waited<J> {
-    /// Of a wait that brings no job.
+    /// Returns the outcome of a read that returns no jobs: a hint if an id arrived.
     #[must_use]
     pub fn hint(came: bool) -> Self {
         match came {
@@ -117,34 +118,34 @@ impl<J> Waited<J> {
     }
 }
 
-/// The jobs of a worker, for what takes over jobs of dead workers.
+/// Entry for jobs that a protocol reclaims from dead workers for this worker.
 pub trait Intake<J>: Send + Sync {
-    /// The number of free slots.
+    /// Returns the number of free slots.
     fn free(&self) -> usize;
     /// Calls `see` with every job in flight.
     fn each(&self, see: &mut dyn FnMut(&J));
-    /// Takes a job in that belongs to this worker: it is run as one that was claimed. If no slot is free for it within one
-    /// heartbeat interval, or the worker stops, it is released.
+    /// Runs a job that belongs to this worker, as a claimed one. The job is released if no slot is free within one
+    /// heartbeat interval, or the worker stops.
     fn take(&self, job: J);
 }
 
-/// A failed run, as it is reported.
+/// A failed run to report.
 #[derive(Debug)]
 pub struct FailedRun<'a> {
-    /// The failure: its kind, and the error in words.
+    /// Kind and text of the failure.
     pub failure: &'a Failure,
-    /// Error and details, for protocols that keep one text.
+    /// Error and details, for protocols that store one text.
     pub(crate) reason: &'a Reason,
-    /// The end of its output, at most as much as a job keeps.
+    /// End of the run's stdout, at most as long as a record keeps.
     pub stdout: &'a [u8],
-    /// The same of stderr.
+    /// End of the run's stderr, with the same limit.
     pub stderr: &'a [u8],
     /// Duration of the run.
     pub took: Duration,
 }
 
 impl FailedRun<'_> {
-    /// Error and details as one text of at most `most` bytes.
+    /// Returns error and details as one text of at most `most` bytes.
     #[must_use]
     pub fn text(&self, most: usize) -> String {
         self.reason.whole(most)
@@ -154,9 +155,9 @@ impl FailedRun<'_> {
 /// The outcome of a reported failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// The job runs again. The number is that of the run that failed, from 1: see [`Protocol`] on attempts.
+    /// The job runs again. The number is that of the failed attempt, from 1: see [`Protocol`] on attempts.
     Retried(u32),
-    /// The job has failed for good, with the run of this number.
+    /// The job has failed for good, with the attempt of this number.
     Dead(u32),
     /// The job does not belong to this worker any more; nothing was changed.
     Stale,
@@ -165,81 +166,82 @@ pub enum Failed {
 /// The outcome of a renewal.
 #[derive(Debug, Default)]
 pub struct Renewed {
-    /// The places, among the jobs that were to be renewed, of those that belong to this worker no more.
+    /// Indexes, among the jobs to renew, of those that do not belong to this worker any more.
     pub gone: Vec<usize>,
-    /// The places of those that somebody wants to be cancelled.
+    /// Indexes of the jobs to cancel.
     pub cancel: Vec<usize>,
-    /// The queues for which the server did not take the registration: nothing is taken from them until it does.
+    /// Queues for which the server refused the registration. Nothing is claimed from them until it accepts.
     pub refused: Vec<String>,
 }
 
-/// A system of jobs, for one worker. [`start`](super::start) runs it.
+/// A job system, for one worker. [`start`](super::start) runs it.
 ///
-/// **Repeats.** Every call may be repeated, since its answer may have been lost with a connection; so each has to change nothing
-/// the second time. All futures may be dropped at any point. Calls that fail with an error that
-/// [is temporary](Error::is_temporary) are repeated after a pause of up to some seconds, reports for ten minutes; other errors are
-/// logged, and the job comes back when its lease has ended.
+/// **Repeats.** Every call may be repeated, since its answer may be lost with the connection. So a repeated call must
+/// change nothing. All futures may be dropped at any point. A call whose error [is temporary](Error::is_temporary) is
+/// repeated after a pause of up to some seconds, reports for ten minutes. Other errors are logged, and the job returns
+/// when its lease has expired.
 ///
-/// **Leases.** A job that a call gave belongs to this worker for [`Config::lease`] and is renewed three times as often. A report
-/// has to prove that it still does: after the lease, another worker may have the job.
+/// **Leases.** A claimed job belongs to this worker for [`Config::lease`], and is renewed three times in each lease. A
+/// report has to prove that the job still belongs to the worker: after the lease, another worker may have it.
 ///
-/// **Threads.** `connect`, `renew`, `load`, `requests`, `reclaim`, `maintain` and `depart` are called on the heartbeat thread, over its
-/// connection. All others are called on the runtime on which the worker was started, several at once.
+/// **Threads.** `connect`, `renew`, `load`, `requests`, `reclaim`, `maintain` and `depart` are called on the heartbeat
+/// thread, over its connection. All others are called on the runtime on which the worker was started, several at once.
 ///
-/// **Attempts.** An attempt is a run that was begun and reported. Its number is that of the failed runs before it, plus one. A
-/// run whose worker was lost is no attempt: losses are counted apart.
+/// **Attempts.** An attempt is a run that has started and was reported. Its number is that of the failed attempts
+/// before it, plus one. A run whose worker was lost is no attempt; losses are counted separately.
 pub trait Protocol: Sized + Send + Sync + 'static {
-    /// A job under a lease.
+    /// A claimed job under a lease.
     type Job: Clone + std::fmt::Debug + Send + Sync + 'static;
-    /// The connection of the heartbeat thread.
+    /// Connection of the heartbeat thread.
     type Conn: Send + Sync + 'static;
-    /// A connection for blocking waits; a clone is the same connection.
+    /// Connection for blocking reads; clones share it.
     type WaitConn: Clone + Send + Sync + 'static;
-    /// The queues that a worker takes from.
+    /// Queues from which a worker takes jobs.
     type Queues: Queues;
 
     /// True if output and progress of a run are stored while it runs.
     const KEEPS_LOGS: bool = false;
-    /// True if jobs arrive without a claim: from waits, and from the search for dead workers' jobs. A worker takes
-    /// none before its registration.
+    /// True if jobs arrive without a claim: from blocking reads, and from reclaiming. A worker takes none before its
+    /// registration.
     const TAKES: bool = false;
-    /// True if the results of several runs share a call. Otherwise the task of each run stores its own at once.
+    /// True if the results of several runs share a call. With false, each run's task stores its result at once.
     const TOGETHER: bool = true;
-    /// The most waits under way for one queue, one behind the other on its connection. No more than slots are free.
+    /// Greatest number of pipelined blocking reads per queue. There are never more than free slots.
     const WAITS: usize = 1;
 
-    /// The worker's name with its incarnation.
+    /// Returns the worker's name with its incarnation.
     fn worker(&self) -> &str;
-    /// The log of failed calls over this connection.
+    /// Returns the log of failed calls over the worker's connection.
     fn outages(&self) -> &Outages;
-    /// The queues that the worker takes from now.
+    /// Returns the queues from which the worker takes jobs now.
     fn queues(&self) -> &watch::Sender<Arc<Self::Queues>>;
-    /// True if two queues share their limits, so that the end of a job of one may free a slot of the other.
+    /// Returns true if two queues share their limits, so that the end of a job of one may free a slot of the other.
     fn share_limits(&self, one: &str, other: &str) -> bool {
         one == other
     }
 
-    /// The id of a job, for the log.
+    /// Returns the id of a job, for logs.
     fn id(job: &Self::Job) -> Cow<'_, str>;
-    /// The queue from which a job was claimed.
+    /// Returns the queue from which a job was claimed.
     fn queue(job: &Self::Job) -> &str;
-    /// Bytes that a report sends beside the result.
+    /// Returns the number of bytes that a report sends besides the result.
     fn record_bytes(_job: &Self::Job) -> usize {
         0
     }
-    /// True if no other job may run on this worker beside the job.
+    /// Returns true if no other job may run on this worker beside the job.
     fn is_exclusive(_job: &Self::Job) -> bool {
         false
     }
-    /// The moment from which a job waited, in milliseconds since 1970; none if its record does not say.
+    /// Returns the time since which a job has been ready, in milliseconds since 1970; `None` if its record does not
+    /// say.
     fn ready_ms(_job: &Self::Job) -> Option<u64> {
         None
     }
-    /// The number of this run, from 1; none if only its failure tells.
+    /// Returns the number of this attempt, from 1; `None` if only its failure tells.
     fn attempt(_job: &Self::Job) -> Option<u32> {
         None
     }
-    /// The labels of a queue, for metrics.
+    /// Returns the labels of a queue, for metrics.
     fn place(&self, queue: &str) -> QueueParts {
         QueueParts {
             script_type: queue.to_owned(),
@@ -248,11 +250,11 @@ pub trait Protocol: Sized + Send + Sync + 'static {
             priority: Priority::Normal,
         }
     }
-    /// The kind of a job, for metrics; none if its run is not counted.
+    /// Returns the type of a job, for metrics; `None` if its runs are not counted.
     fn kind(&self, job: &Self::Job) -> Option<String> {
         Some(Self::queue(job).to_owned())
     }
-    /// The span of a run, and the trace that what it calls belongs to.
+    /// Returns the span of a run, and the trace of the calls that it makes.
     fn span(&self, job: &Self::Job) -> (Span, Option<TraceContext>) {
         let subject = Subject {
             job: &Self::id(job),
@@ -261,26 +263,26 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         };
         subject.run(self.worker(), None)
     }
-    /// The runner of a job, as far as that is known without a call, to announce its runs.
+    /// Returns the runner of a job if it is known without a call, to reserve its place in a batch.
     fn runner(&self, _job: &Self::Job) -> Option<&Arc<dyn Runner>> {
         None
     }
 
-    /// Stores results, then claims jobs, without waiting for any. A claim is left out if the results fail.
+    /// Stores results, then claims jobs without blocking. Leaves the claim out if storing fails.
     fn exchange(
         &self,
         config: &Config,
         results: &[Completion<Self::Job>],
         fetch: Option<&FetchRequest>,
     ) -> impl Future<Output = Exchanged<Self::Job>> + Send;
-    /// Decides on a job that was claimed.
+    /// Returns the next step for a claimed job.
     fn prepare(
         &self,
         config: &Config,
         job: &Arc<Self::Job>,
         trace: Option<&TraceContext>,
     ) -> impl Future<Output = Step> + Send;
-    /// The report as it is stored, of a run whose secrets are masked already.
+    /// Returns a report, whose secrets are masked, in the form in which it is stored.
     fn encode(&self, _job: &Self::Job, report: Report) -> Report {
         report
     }
@@ -290,7 +292,8 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         job: &Self::Job,
         failed: &FailedRun<'_>,
     ) -> impl Future<Output = Result<Failed, Error>> + Send;
-    /// Returns a job to the front of its queue without counting an attempt. False if it belongs to this worker no more.
+    /// Returns a job to the front of its queue without counting an attempt. Returns false if the job does not belong to
+    /// this worker any more.
     fn release(&self, job: &Self::Job) -> impl Future<Output = Result<bool, Error>> + Send;
     /// Stores output and progress of a run. Called only if [`Protocol::KEEPS_LOGS`].
     fn log(
@@ -302,13 +305,13 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         std::future::ready(Ok(Logged::Stale))
     }
 
-    /// Makes a connection for the waits of one queue.
+    /// Creates a connection for the blocking reads of one queue.
     fn wait_conn(&self) -> impl Future<Output = Result<Self::WaitConn, Error>> + Send;
-    /// Returns when ids of a queue may be waited for.
+    /// Waits until a blocking read of a queue may be sent.
     fn may_wait(&self, _queue: &str) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
-    /// Waits for an id or a job of a queue for `most`. It begins when the waits sent before on the connection are over, which
+    /// Waits up to `most` for an id or a job of a queue. The time begins when earlier pipelined reads have ended, which
     /// may take `before`.
     fn wait(
         &self,
@@ -317,21 +320,21 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         most: Duration,
         before: Duration,
     ) -> impl Future<Output = Result<Waited<Self::Job>, Error>> + Send;
-    /// Ends the wait on a connection. Called every 20 ms until it has ended, when the worker stops; if it does nothing, the
-    /// worker waits for the wait, two seconds at most.
+    /// Ends the blocking read on a connection. When the worker stops, it is called every 20 ms until the read has
+    /// ended. Without an implementation, the worker waits for the read, at most two seconds.
     fn end_wait(&self, _conn: &Self::WaitConn) -> impl Future<Output = Result<(), Error>> + Send {
         std::future::ready(Ok(()))
     }
-    /// Ends the registration for queues, and returns what was prefetched from them. Called when nothing comes any more; jobs in
+    /// Ends the registration for queues, and returns prefetched ids to them. Called when no more jobs come; jobs in
     /// flight still run and are renewed.
     fn deregister(&self, _queues: &[String]) -> impl Future<Output = Result<(), Error>> + Send {
         std::future::ready(Ok(()))
     }
 
-    /// The connection of the heartbeat thread.
+    /// Connects the heartbeat thread.
     fn connect(&self) -> impl Future<Output = Result<Self::Conn, Error>> + Send;
-    /// Renews the leases of `jobs` for `lease` from now, and the registration for `queues`; without queues, the worker has been
-    /// deregistered. It may take one heartbeat interval, a third of the lease.
+    /// Renews the leases of `jobs` for `lease` from now, and the registration for `queues`. Without queues, the worker
+    /// has been deregistered. Must return within one heartbeat interval, a third of the lease.
     fn renew(
         &self,
         conn: &Self::Conn,
@@ -339,12 +342,12 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         jobs: &[Self::Job],
         queues: Option<&Self::Queues>,
     ) -> impl Future<Output = Result<Renewed, Error>> + Send;
-    /// Prepares a new connection, once, after its first renewal.
+    /// Prepares a new connection, after its first renewal.
     fn load(&self, _conn: &Self::Conn) -> impl Future<Output = Result<(), Error>> + Send {
         std::future::ready(Ok(()))
     }
-    /// Calls `obey` with each request to this worker, and forgets the request after that. Called after each renewal. Without
-    /// this call, a worker of the protocol knows no requests.
+    /// Calls `obey` with each request to this worker, then deletes the request. Called after each renewal. Without an
+    /// implementation, workers cannot be made quiet or stopped by request.
     fn requests(
         &self,
         _conn: &Self::Conn,
@@ -352,14 +355,15 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), Error>> + Send {
         std::future::ready(Ok(()))
     }
-    /// Returns the jobs of dead workers to their queues, or takes them in. Called after each renewal; bounded.
+    /// Returns jobs of dead workers to their queues, or passes them to `intake`. Called after each renewal; must be
+    /// bounded.
     fn reclaim(
         &self,
         conn: &Self::Conn,
         lease: Duration,
         intake: &dyn Intake<Self::Job>,
     ) -> impl Future<Output = Result<(), Error>> + Send;
-    /// Does what workers do beside their jobs, until the connection breaks.
+    /// Does other maintenance, until the connection breaks.
     fn maintain(
         &self,
         _conn: &Self::Conn,
@@ -368,7 +372,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Infallible, Error>> + Send {
         std::future::pending()
     }
-    /// Frees the name of the worker, as the last step of its shutdown.
+    /// Frees the worker's name, as the last step of its shutdown.
     fn depart(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }

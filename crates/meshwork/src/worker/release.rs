@@ -1,4 +1,4 @@
-//! Release: returns jobs that a worker has claimed and does not run to their queues.
+//! Release: returns claimed jobs that a worker does not run to their queues.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use futures_util::future::join_all;
 use meshwork_broker::Error;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Timeout after which a run with a stop signal is aborted: a little longer than its grace and its last lines.
+/// Time after which a cancelled run is aborted: a little longer than its grace and its last lines.
 pub(crate) const ENDED: Duration = Duration::from_secs(12);
 
-/// Waits until signalled runs have ended or were aborted. A handler that blocks its thread cannot be aborted: neither
-/// the other jobs in flight nor shutdown wait for it. False if there is one.
+/// Waits until cancelled runs have ended or were aborted. A handler that blocks its thread cannot be aborted; neither
+/// shutdown nor other jobs wait for it. Returns false if there is such a run.
 pub(crate) async fn ended_or_cut_off(runs: impl Future<Output = ()>, cut_off: Duration) -> bool {
     let ended = timeout(cut_off, runs).await.is_ok();
     if !ended {
@@ -21,9 +21,9 @@ pub(crate) async fn ended_or_cut_off(runs: impl Future<Output = ()>, cut_off: Du
     ended
 }
 
-/// Releases jobs in this order, each to the front of its queue, and returns how many belonged to this worker until then. All
-/// calls are made together, since each waits where the server is away. It takes no longer than a lease, after which the jobs
-/// belong to others in any case.
+/// Releases jobs in this order, each to the front of its queue. Returns the number of jobs that still belonged to this
+/// worker. All calls run concurrently, since each may wait for the server. The total time is at most a lease, after
+/// which other workers reclaim the jobs.
 pub(crate) async fn release_all<J, F>(
     jobs: impl IntoIterator<Item = J>,
     lease: Duration,

@@ -1,4 +1,4 @@
-//! Spawner: gives each job that was claimed, or came without a claim, a slot and a task of its own.
+//! Spawner: gives each job a slot and a task.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -23,15 +23,15 @@ use super::task::{LeasedJob, RunEvent, SlotGuard};
 use crate::runner::{Announced, StopReason};
 use crate::span;
 
-/// Starts the jobs of one claim after the other.
+/// Starts the jobs of one claim after another.
 pub(super) struct Spawner<P: Protocol> {
     pub(super) starter: Arc<Starter<P>>,
-    /// The last claim brought an exclusive job. Such jobs come in rows, and what is claimed beside one is released: until
-    /// another kind comes they are claimed one by one.
+    /// True if the last claim returned an exclusive job. Jobs beside it have to be released, and exclusive jobs often
+    /// come in groups. So the worker claims one job at a time until another kind comes.
     pub(super) one_by_one: bool,
 }
 
-/// Starts one job, from any thread.
+/// Starts single jobs, from any thread.
 pub(super) struct Starter<P: Protocol> {
     engine: Arc<Engine<P>>,
     gate: ExclusiveGate,
@@ -40,7 +40,7 @@ pub(super) struct Starter<P: Protocol> {
     runtime: Handle,
 }
 
-/// A job's task, before its span is known.
+/// Parts of a job's task, before its span is known.
 struct Start<P: Protocol> {
     engine: Arc<Engine<P>>,
     guard: SlotGuard<P::Job>,
@@ -56,16 +56,16 @@ impl<P: Protocol> Spawner<P> {
         }
     }
 
-    /// True if an exclusive job waits or runs, or the worker has stopped: nothing more may be claimed.
+    /// Returns true if nothing more may be claimed: an exclusive job waits or runs, or the worker has stopped.
     pub(super) fn is_closed(&self) -> bool {
         self.starter.gate.is_taken() || self.starter.running.is_closed()
     }
 
-    /// Starts the jobs that run beside others, then the first exclusive one. Returns the other exclusive jobs, which are
-    /// better released: another worker may be free for them long before this one.
+    /// Starts the jobs that run beside others, then the first exclusive one. Returns the other exclusive jobs for
+    /// release, since another worker may be free earlier.
     #[must_use]
     pub(super) fn start(&mut self, jobs: Vec<P::Job>) -> Vec<P::Job> {
-        // They were claimed before it was known that the gate is closed.
+        // The claim was sent before the gate was closed.
         if jobs.is_empty() || self.is_closed() {
             return jobs;
         }
@@ -87,7 +87,7 @@ impl<P: Protocol> Spawner<P> {
 }
 
 impl<P: Protocol> Starter<P> {
-    /// On the current runtime.
+    /// Creates a starter on the current runtime.
     pub(super) fn new(
         engine: Arc<Engine<P>>,
         running: TaskTracker,
@@ -106,22 +106,23 @@ impl<P: Protocol> Starter<P> {
         self.engine.protocol.runner(job)?.announce()
     }
 
-    /// Takes a job in that came without a claim. `begun` is notified when its run goes on after its first step, or is over.
+    /// Starts a job that came without a claim. `begun` is notified when the run has passed its first step, or has
+    /// ended.
     pub(super) fn take_in(&self, job: P::Job, begun: Option<Arc<Notify>>) {
-        // Before the look at `stop`: who stops the worker waits for it.
+        // Before the check of `stop`, since shutdown waits for the token.
         let token = self.running.token();
         if self.engine.stop.is_cancelled() {
             self.release(job, token);
             return;
         }
         self.engine.meter.took(1);
-        // Nobody counts when the fetcher has ended.
+        // The receiver is gone if the fetcher has ended.
         let _ = self.events.send(RunEvent::TakenIn);
         let reserved = self.reserve(&job);
         self.spawn(job, token, self.gate.beside_others(), reserved, begun);
     }
 
-    /// Releases a job that has no run.
+    /// Releases a job that has not started.
     pub(super) fn release(&self, job: P::Job, token: TaskTrackerToken) {
         let engine = Arc::clone(&self.engine);
         self.runtime.spawn(async move {
@@ -139,7 +140,7 @@ impl<P: Protocol> Starter<P> {
         begun: Option<Arc<Notify>>,
     ) {
         let job = Arc::new(job);
-        // Added now, so that jobs in flight have the order of their claims.
+        // Added here, so that jobs in flight have the order of their claims.
         let (cancel, seq) = self.engine.in_flight.add(&job);
         let task = LeasedJob {
             job,
@@ -182,7 +183,7 @@ async fn release<P: Protocol>(engine: &Engine<P>, job: &P::Job) {
     release_all([job], engine.config.lease, release).await;
 }
 
-/// Tells when a future goes on after its first step, or is over, however that comes.
+/// Notifies `begun` when a future has passed its first step, or has ended in any way.
 async fn tell_when_begun(run: impl Future<Output = ()>, begun: Arc<Notify>) {
     struct Tells(Arc<Notify>);
     impl Drop for Tells {
@@ -208,7 +209,7 @@ impl<P: Protocol> Start<P> {
             return;
         };
         let protocol = &self.engine.protocol;
-        // What panics here would panic for the next worker too.
+        // A panic here would repeat on the next worker.
         let span = catch_unwind(AssertUnwindSafe(|| protocol.span(&job)));
         let is_sound = span.is_ok();
         let (span, trace) = span.unwrap_or_else(|_| (Span::none(), None));
@@ -226,7 +227,7 @@ impl<P: Protocol> Start<P> {
     }
 }
 
-/// One job from claim to report.
+/// Runs one job from claim to report.
 async fn work<P: Protocol>(
     engine: Arc<Engine<P>>,
     mut guard: SlotGuard<P::Job>,
@@ -249,7 +250,7 @@ async fn work<P: Protocol>(
             drop(entered);
             ended
         }
-        // It has not begun.
+        // The job has not started.
         reason = task.cancel.stopped() => match reason {
             StopReason::Requested => Some((Report::failed(Failure::stopped()), Duration::ZERO)),
             StopReason::Lost => None,
@@ -271,8 +272,8 @@ async fn work<P: Protocol>(
     drop(slot);
 }
 
-/// A slot for a job, where jobs come without a claim. None if there is none within a heartbeat interval, and the job was
-/// released: another worker may have one.
+/// Waits for a slot for a job that came without a claim. If none is free within one heartbeat interval, releases the
+/// job for another worker and returns `None`.
 async fn slot<'a, P: Protocol>(
     engine: &'a Engine<P>,
     task: &LeasedJob<P::Job>,
@@ -286,7 +287,7 @@ async fn slot<'a, P: Protocol>(
     tokio::select! {
         biased;
         Ok(slot) = engine.slots.acquire() => return Some(Some(slot)),
-        // It is another worker's by now, or released with all others.
+        // Another worker has the job, or it was released with all others.
         () = task.cancel.lost() => return None,
         () = engine.stop.cancelled() => {}
         () = tokio::time::sleep(engine.config.heartbeat_interval()) => {}

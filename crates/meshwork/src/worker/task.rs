@@ -1,4 +1,4 @@
-//! Task: a job that a worker has claimed, from its claim to its report.
+//! Task: a job in flight, from its claim to its report.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,41 +9,41 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::runner::{StopReason, StopSignal};
 
-/// Longest time for which a report is repeated while the server is away. After that the job runs again when its lease
-/// has expired.
+/// Longest time for which a report is retried. After that, the job runs again when its lease has expired.
 pub(super) const REPEAT_FOR: Duration = Duration::from_secs(600);
 
 /// A job in flight.
 #[derive(Debug)]
 pub(crate) struct LeasedJob<J> {
     pub(crate) job: Arc<J>,
-    /// Tells the run to stop.
+    /// Signal that cancels the run.
     pub(crate) cancel: StopSignal,
-    /// Its number among the jobs in flight.
+    /// Sequence number among the jobs in flight.
     pub(super) seq: u64,
     /// The job counts as running until its report is stored.
     pub(super) _running: TaskTrackerToken,
 }
 
-/// A run that ended well, until its result is stored.
+/// A successful run whose result is not stored yet.
 #[derive(Debug)]
 pub struct Completion<J> {
     pub(crate) task: LeasedJob<J>,
     /// The result.
     pub output: Vec<u8>,
-    /// The end of what the run wrote to stdout.
+    /// End of the run's stdout.
     pub stdout: Vec<u8>,
-    /// The same of stderr.
+    /// End of the run's stderr.
     pub stderr: Vec<u8>,
     /// Duration of the run.
     pub took: Duration,
     until: Instant,
-    /// A call with others was refused for good: this result goes alone, so that it spoils no other one.
+    /// True if a call with several results was refused permanently. This result is then sent alone, so that it affects
+    /// no other.
     pub(super) alone: bool,
 }
 
 impl<J> Completion<J> {
-    /// The job.
+    /// Returns the job.
     #[must_use]
     pub fn job(&self) -> &J {
         &self.task.job
@@ -66,12 +66,12 @@ impl<J> Completion<J> {
         }
     }
 
-    /// The size of the result in a call, in bytes.
+    /// Returns the size of the result in a call, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.output.len() + self.stdout.len() + self.stderr.len()
     }
 
-    /// True if the report is repeated after a call with it has failed.
+    /// Returns true if the report is retried after this error.
     pub(super) fn repeats(&self, error: &meshwork_broker::Error, id: &str) -> bool {
         if self.task.cancel.reason() == Some(StopReason::Lost) {
             return false;
@@ -87,15 +87,15 @@ impl<J> Completion<J> {
 /// An event of a run, for the fetcher.
 #[derive(Debug)]
 pub(super) enum RunEvent<J> {
-    /// A job came without a claim, and takes a slot.
+    /// A job came without a claim and takes a slot.
     TakenIn,
-    /// The run ended well, and its result is to be stored with others.
+    /// The run succeeded; its result is to be stored with others.
     Completed(Completion<J>),
-    /// There is nothing more to report.
+    /// Nothing is left to report.
     Settled(LeasedJob<J>),
 }
 
-/// Frees the slot of a job in any case.
+/// Guard that frees the slot of a job in any case.
 pub(super) struct SlotGuard<J> {
     held: Option<Held<J>>,
     events: UnboundedSender<RunEvent<J>>,
@@ -119,7 +119,7 @@ impl<J> SlotGuard<J> {
         }
     }
 
-    /// The run ended well: it holds the slot until the result is stored.
+    /// Records a successful run, which keeps its slot until the result is stored.
     pub(super) fn ended(
         &mut self,
         output: Vec<u8>,
@@ -136,7 +136,7 @@ impl<J> SlotGuard<J> {
         }
     }
 
-    /// Leaves the result to the fetcher, which stores it with others.
+    /// Passes the result to the fetcher, which stores it with others.
     pub(super) fn hand_over(mut self) {
         match self.held.take() {
             Some(Held::Result(completion)) => self.send(RunEvent::Completed(completion)),
@@ -145,7 +145,7 @@ impl<J> SlotGuard<J> {
     }
 
     fn send(&self, event: RunEvent<J>) {
-        // The fetcher waits for all runs, unless its runtime is gone.
+        // The fetcher outlives all runs, unless its runtime is gone.
         let _ = self.events.send(event);
     }
 }

@@ -17,18 +17,18 @@ fn request<T: serde::Serialize>(handler: &str, payload: &T) -> JobRequest {
 
 /// A handler that adds as many jobs to its own batch as its payload says, each with one less to add; and one
 /// that is called back.
-fn worker(client: &Client, told: &Arc<Mutex<Vec<BatchEnd>>>) -> Worker {
+fn worker(client: &Client, ends: &Arc<Mutex<Vec<BatchEnd>>>) -> Worker {
     let grow = async |more: u32, context: Context| {
         let batch = context.batch.ok_or("the job is in no batch")?;
         let children = (0..more).map(|_| request("grow", &(more - 1)));
         let ids = batch.add(children).await.map_err(|e| e.to_string())?;
         Ok::<_, String>(ids.len())
     };
-    let told = Arc::clone(told);
+    let ends = Arc::clone(ends);
     let end = move |(): (), context: Context| {
-        let told = Arc::clone(&told);
+        let ends = Arc::clone(&ends);
         async move {
-            told.lock().unwrap().extend(context.batch_end);
+            ends.lock().unwrap().extend(context.batch_end);
             Ok::<_, String>(context.batch.is_some())
         }
     };
@@ -39,8 +39,8 @@ fn worker(client: &Client, told: &Arc<Mutex<Vec<BatchEnd>>>) -> Worker {
 
 /// Jobs add to their sealed batch while they run; when all of them have ended the callback is called once.
 async fn jobs_add_to_their_own_batch(client: Client) {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let worker = worker(&client, &told).start().await.unwrap();
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let worker = worker(&client, &ends).start().await.unwrap();
     let done = request("end", &());
     let id = done.clone().build().unwrap().id;
     let batch = client
@@ -65,14 +65,14 @@ async fn jobs_add_to_their_own_batch(client: Client) {
     assert_eq!((status.name.as_str(), seen), ("a tree", 16));
     let called = client.result(&id, PATIENCE).await.unwrap();
     assert_eq!(called.output.as_deref(), Some(&b"false"[..]));
-    let told = told.lock().unwrap().clone();
-    assert_eq!(told.len(), 1);
+    let ends = ends.lock().unwrap().clone();
+    assert_eq!(ends.len(), 1);
     assert_eq!(
-        (told[0].batch.as_str(), told[0].why.as_str()),
+        (ends[0].batch.as_str(), ends[0].why.as_str()),
         (batch.id().as_str(), "done")
     );
     assert_eq!(
-        (told[0].total, told[0].succeeded, told[0].failed),
+        (ends[0].total, ends[0].succeeded, ends[0].failed),
         (16, 16, 0)
     );
     worker.stop().await;

@@ -158,12 +158,12 @@ async fn a_stop_returns_when_the_job_has_ended(client: Client) {
         "{text}"
     );
     let id = named("runs");
-    let (told, ended) = tokio::join!(
+    let (cancelled, ended) = tokio::join!(
         client.stop_and_wait(&id, PATIENCE),
         client.broker().finish(&runs, b"1", b"", b""),
     );
     ended.unwrap();
-    assert_eq!(told.unwrap(), Cancelled::Ended, "it was faster");
+    assert_eq!(cancelled.unwrap(), Cancelled::Ended, "it was faster");
     let again = client
         .stop_and_wait(&named("runs"), PATIENCE)
         .await
@@ -286,12 +286,15 @@ async fn events_tell_who_did_what(client: Client) {
     client.submit(request("j1")).await.unwrap();
     client.submit(request("j2")).await.unwrap();
     let all = client.events(&EventFilter::default(), 10).await.unwrap();
-    let told: Vec<_> = all
+    let cancelled: Vec<_> = all
         .events
         .iter()
         .map(|e| (e.job.as_str(), e.event.as_str(), e.by.as_str()))
         .collect();
-    assert_eq!(told, [("j1", "enqueue", "me"), ("j2", "enqueue", "me")]);
+    assert_eq!(
+        cancelled,
+        [("j1", "enqueue", "me"), ("j2", "enqueue", "me")]
+    );
     assert_eq!(all.last, all.events.last().map(|event| event.id.clone()));
     let filter = EventFilter {
         job: Some(named("j1")),

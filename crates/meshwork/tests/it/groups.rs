@@ -138,11 +138,11 @@ async fn only_jobs_of_one_key_come_together_if_asked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_fails_as_a_whole_fails_each_job() {
     let handler = |jobs: Vec<(u64, Context)>| {
-        assert!(jobs[0].0 < 10, "as asked for");
+        assert!(jobs[0].0 < 10, "on request");
         async { vec![Ok::<_, String>(1)] }
     };
     for (from, message) in [
-        (10, "the handler panicked: as asked for"),
+        (10, "the handler panicked: on request"),
         (0, "the handler gave 1 results for 3 jobs"),
     ] {
         let client = embedded();

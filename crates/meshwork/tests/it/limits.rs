@@ -291,7 +291,7 @@ async fn each_job_of_many_has_its_answer(client: Client) {
     }
     // A full queue refuses before it asks for names.
     client.limit_queue(Some(&queue), None).await.unwrap();
-    // One name for all of a type: a duplicate is told to whoever submits it.
+    // A unique name applies to one type. The submitter of a duplicate gets the id of the first job.
     let kept = request("j8").unique("one", Until::Done, OnDuplicate::Keep);
     assert_eq!(client.submit(kept).await.unwrap(), named("j1"));
 }
@@ -359,12 +359,12 @@ async fn many_jobs_are_stopped_by_what_they_are(client: Client) {
         key: Some("even".to_owned()),
         ..JobFilter::default()
     };
-    let mut told = 0;
+    let mut refused = 0;
     let dry = client.cancel_all(&even, BulkCancel::DryRun, |_, became| {
-        told += usize::from(became.is_none());
+        refused += usize::from(became.is_none());
     });
     assert_eq!(dry.await.unwrap(), 550);
-    assert_eq!(told, 550);
+    assert_eq!(refused, 550);
     let mut ended = 0;
     let stop = client.cancel_all(&even, BulkCancel::Cancel, |job, became| {
         assert_eq!(job.key.as_deref(), Some("even"));

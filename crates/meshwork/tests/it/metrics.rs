@@ -45,19 +45,19 @@ async fn a_page_tells_what_a_worker_did() {
     client.run(JobRequest::new(osis(), "1")).await.unwrap();
     let page = metrics.text(Format::OpenMetrics).await;
     assert!(page.ends_with("# EOF\n"), "{page}");
-    let told = samples(&page);
+    let exported = samples(&page);
     let place = "{type=\"osis\",group=\"\",inst=\"\",priority=\"normal\"}";
     assert_eq!(
-        told[&format!("meshwork_claim_latency_seconds_count{place}")],
+        exported[&format!("meshwork_claim_latency_seconds_count{place}")],
         1.0
     );
     let runs = "meshwork_run_seconds_count{type=\"osis\",outcome=\"finished\"}";
-    assert_eq!(told[runs], 1.0);
-    assert_eq!(told["meshwork_worker_slots"], 3.0);
-    assert_eq!(told["meshwork_worker_ready"], 1.0);
-    assert_eq!(told["meshwork_store_up"], 1.0);
-    assert_eq!(told[&format!("meshwork_queue_listeners{place}")], 1.0);
-    assert!(told["process_resident_memory_bytes"] > 1_000_000.0);
+    assert_eq!(exported[runs], 1.0);
+    assert_eq!(exported["meshwork_worker_slots"], 3.0);
+    assert_eq!(exported["meshwork_worker_ready"], 1.0);
+    assert_eq!(exported["meshwork_store_up"], 1.0);
+    assert_eq!(exported[&format!("meshwork_queue_listeners{place}")], 1.0);
+    assert!(exported["process_resident_memory_bytes"] > 1_000_000.0);
     let older = metrics.text(Format::Prometheus).await;
     assert!(
         !older.contains("# EOF") && !older.contains("# UNIT"),
@@ -156,15 +156,15 @@ async fn without_the_store_the_rest_is_told() {
     let unfit = eventually("it is not ready", PATIENCE, async || monitor.ready().err()).await;
     assert_eq!(unfit, Unfit::Unregistered);
     let metrics = Metrics::new(&client).worker(monitor);
-    let told = eventually("errors are counted", PATIENCE, async || {
-        let told = samples(&metrics.text(Format::OpenMetrics).await);
-        let errors = told["meshwork_worker_connection_errors_total{operation=\"claim\"}"];
-        (errors > 0.0).then_some(told)
+    let exported = eventually("errors are counted", PATIENCE, async || {
+        let exported = samples(&metrics.text(Format::OpenMetrics).await);
+        let errors = exported["meshwork_worker_connection_errors_total{operation=\"claim\"}"];
+        (errors > 0.0).then_some(exported)
     })
     .await;
-    assert_eq!(told["meshwork_store_up"], 0.0);
-    assert_eq!(told["meshwork_worker_ready"], 0.0);
-    assert!(!told.contains_key("meshwork_running_jobs"));
+    assert_eq!(exported["meshwork_store_up"], 0.0);
+    assert_eq!(exported["meshwork_worker_ready"], 0.0);
+    assert!(!exported.contains_key("meshwork_running_jobs"));
     drop(worker);
 }
 
@@ -190,18 +190,18 @@ fn rows() -> Vec<String> {
 fn the_documentation_has_the_same_table() {
     let page = include_str!("../../../../docs/metrics.md");
     let is_row = |line: &&str| line.starts_with("| `meshwork_") || line.starts_with("| `process_");
-    let told: Vec<_> = page.lines().filter(is_row).collect();
+    let exported: Vec<_> = page.lines().filter(is_row).collect();
     let rows = rows();
-    for (told, row) in told.iter().zip(&rows) {
+    for (exported, row) in exported.iter().zip(&rows) {
         assert_eq!(
-            told,
+            exported,
             row,
             "docs/metrics.md; the whole table:\n{}",
             rows.join("\n")
         );
     }
     assert_eq!(
-        told.len(),
+        exported.len(),
         rows.len(),
         "docs/metrics.md; the whole table:\n{}",
         rows.join("\n")

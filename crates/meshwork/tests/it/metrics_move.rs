@@ -190,7 +190,7 @@ async fn nobody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTreeSe
         "process_resident_memory_bytes",
         "process_virtual_memory_bytes",
     ];
-    // Memory that is asked for, and used.
+    // Memory that is allocated and used.
     let memory = vec![1_u8; 64 << 20];
     step(watcher, seen, &names).await;
     drop(std::hint::black_box(memory));

@@ -45,7 +45,7 @@ fn ended(server: &RealServer, namespace: &str, id: &str) -> Option<()> {
 }
 
 /// A job that ran through the outage is reported, and a new one run, within [`SOON`] of `back`. The server is
-/// asked past the client, whose own connection is another matter.
+/// Read without the client, whose own connection may be broken.
 async fn carries_on(back: Instant, server: &RealServer, namespace: &str, gate: &Gate) {
     push(server, namespace, "after");
     gate.open();
@@ -97,7 +97,7 @@ async fn a_server_that_dies_and_loads_for_a_while() {
         (said.err()?.code()? == "LOADING").then_some(())
     })
     .await;
-    // Whoever asks meanwhile is not told that the job is not there.
+    // Other readers must not conclude that the job does not exist.
     match client.broker().inspect(&"before".parse().unwrap()).await {
         Ok(job) => assert!(job.is_some()),
         Err(error) => assert!(error.is_temporary(), "{error}"),

@@ -8,21 +8,21 @@ pub mod limits;
 mod log_path;
 mod membership;
 mod new;
+mod options;
 mod prerequisite;
 mod record;
 mod tag;
-mod wish;
 
 pub use child::{ChildDigest, InvalidChild, NewChild, child_id};
 pub use fields::field;
 pub use log_path::log_path_fault;
 pub use membership::Membership;
 pub use new::{Invalid, NewJob};
+pub(crate) use options::name_fault;
+pub use options::{OnDuplicate, Unique, UnknownPolicy, Until, When};
 pub use prerequisite::{OnFailure, UnknownOnFailure, is_input_name};
 pub use record::{Job, text};
 pub use tag::{InvalidTag, Tag};
-pub(crate) use wish::name_fault;
-pub use wish::{OnDuplicate, Unique, UnknownPolicy, Until, When};
 
 #[cfg(test)]
 mod tests;

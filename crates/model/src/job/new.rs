@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::options::{self, Unique, When};
 use super::prerequisite::{OnFailure, is_input_name};
-use super::wish::{self, Unique, When};
 use super::{Membership, Tag, field, limits, log_path_fault};
 use crate::name::JobId;
 use crate::route::{Fallback, Priority, Route};
@@ -169,7 +169,7 @@ pub enum Invalid {
     },
     /// A time, a key or a unique name is not valid.
     #[error("job {id}: {fault}")]
-    Wish {
+    Option {
         /// The job.
         id: JobId,
         /// The fault.
@@ -344,9 +344,9 @@ impl NewJob {
         if self.fallback.is_some() && self.route.instance.is_none() {
             return Err(Invalid::Fallback { id: id() });
         }
-        let wish = wish::fault(self.when, self.key.as_deref(), self.unique.as_ref());
-        if let Some(fault) = wish.or_else(|| wish::start_fault(self.start_timeout_ms)) {
-            return Err(Invalid::Wish { id: id(), fault });
+        let fault = options::fault(self.when, self.key.as_deref(), self.unique.as_ref());
+        if let Some(fault) = fault.or_else(|| options::start_fault(self.start_timeout_ms)) {
+            return Err(Invalid::Option { id: id(), fault });
         }
         match self.backoff_ms {
             Some(ms) if ms > limits::MAX_BACKOFF_MS => Err(Invalid::Backoff { id: id(), ms }),
@@ -441,12 +441,12 @@ impl NewJob {
             let json = serde_json::Value::from(names).to_string();
             fields.push((field::INPUT_NAMES, json.into()));
         }
-        self.push_wishes(&mut fields);
+        self.push_options(&mut fields);
         fields
     }
 
     /// Adds the fields of options for the scripts and the worker.
-    fn push_wishes(&self, fields: &mut Vec<(&'static str, Vec<u8>)>) {
+    fn push_options(&self, fields: &mut Vec<(&'static str, Vec<u8>)>) {
         if self.on_failure != OnFailure::Fail {
             fields.push((field::ON_FAILURE, self.on_failure.as_str().into()));
         }

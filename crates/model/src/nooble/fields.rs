@@ -37,7 +37,7 @@ impl Fault {
 
 /// The reason why a text is not an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the {what} is not valid: {}", told(.faults))]
+#[error("the {what} is not valid: {}", listed(.faults))]
 pub struct InvalidEnvelope {
     /// Expected kind of envelope.
     pub what: &'static str,
@@ -45,7 +45,7 @@ pub struct InvalidEnvelope {
     pub faults: Vec<Fault>,
 }
 
-fn told(faults: &[Fault]) -> String {
+fn listed(faults: &[Fault]) -> String {
     let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();
     faults.join(", ")
 }
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn what_is_left_keeps_its_order_however_fields_are_asked_for() {
         let text = r#"{"a":0,"b":1,"c":2,"d":3,"e":4,"f":5}"#;
-        for (asked, expected) in [
+        for (path, expected) in [
             (&[][..], "abcdef"),
             (&["a", "b", "c"], "def"),
             (&["c", "a", "e"], "bdf"),
@@ -256,15 +256,15 @@ mod tests {
         ] {
             let mut fields = of(text);
             let mut before = Vec::new();
-            for name in asked {
+            for name in path {
                 let place = "abcdef".find(name).filter(|_| !before.contains(name));
                 let value = place.map(|place| Json::Number(place.to_string().into()));
-                assert_eq!(fields.take(name), value, "{name} of {asked:?}");
+                assert_eq!(fields.take(name), value, "{name} of {path:?}");
                 before.push(name);
             }
             let left: Vec<_> = fields.rest().unwrap();
             let names: String = left.iter().map(|(name, _)| name.as_str()).collect();
-            assert_eq!(names, expected, "{asked:?}");
+            assert_eq!(names, expected, "{path:?}");
             for (name, value) in left {
                 let place = "abcdef".find(&name).unwrap().to_string();
                 assert_eq!(value.text(), place, "{name}");

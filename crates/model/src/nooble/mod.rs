@@ -11,7 +11,7 @@ mod plain;
 mod reader;
 mod response;
 mod time;
-mod traced;
+mod trace_event;
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub use fields::{Fault, InvalidEnvelope};
 pub use id::uuid;
 pub use response::{ErrorDetail, Response};
 pub use time::micros;
-pub use traced::{Ended, Traced};
+pub use trace_event::{ActionOutcome, TraceEvent};
 
 use json::Json;
 

@@ -51,7 +51,7 @@ pub enum InvalidBindings {
     TooMany(usize),
     /// A binding has no condition and would match every job.
     #[error(
-        "binding {0} says not what it is for: give it a name, a topic or a payload, or write its route as `default`"
+        "binding {0} has no condition: give it a name, a topic or a payload, or write its route as `default`"
     )]
     NoCondition(usize),
     /// The route of a binding is not valid.
@@ -89,16 +89,16 @@ pub enum InvalidBindings {
     },
     /// A condition is neither a value, nor a list of values, nor a range of numbers.
     #[error(
-        "binding {at} asks for {asked} at `{pointer}`: give a value, a list of values, or numbers as {{from: 1, below: 10}}, the \
-         first one less"
+        "binding {at} has no valid condition at `{pointer}`, but {given}: give a value, a list of values, or a range of \
+         numbers as {{from: 1, below: 10}}"
     )]
     Condition {
         /// Number of the binding.
         at: usize,
         /// The JSON pointer of the condition.
         pointer: String,
-        /// The text.
-        asked: String,
+        /// The invalid condition.
+        given: String,
     },
 }
 
@@ -157,13 +157,14 @@ impl Binding {
         let at = |pointer: &str| subject.payload.and_then(|payload| payload.pointer(pointer));
         let mut payload = self.payload.iter();
         name && topic
-            && payload.all(|(pointer, asked)| at(pointer).is_some_and(|found| asked.fits(found)))
+            && payload
+                .all(|(pointer, condition)| at(pointer).is_some_and(|found| condition.fits(found)))
     }
 }
 
 impl Condition {
-    fn read(asked: Value) -> Option<Self> {
-        match asked {
+    fn read(value: Value) -> Option<Self> {
+        match value {
             Value::Array(values) => (!values.is_empty()).then_some(Self::OneOf(values)),
             Value::Object(range) => {
                 let known = range.keys().all(|key| key == "from" || key == "below");
@@ -237,17 +238,13 @@ impl Written {
         let route = self.route.parse();
         let topic = self.topic.map(|topic| topic.parse()).transpose();
         let mut payload = Vec::new();
-        for (pointer, asked) in self.payload {
+        for (pointer, value) in self.payload {
             if !is_pointer(&pointer) {
                 return Err(InvalidBindings::Pointer { at, pointer });
             }
-            let said = asked.to_string();
-            let Some(condition) = Condition::read(asked) else {
-                return Err(InvalidBindings::Condition {
-                    at,
-                    pointer,
-                    asked: said,
-                });
+            let given = value.to_string();
+            let Some(condition) = Condition::read(value) else {
+                return Err(InvalidBindings::Condition { at, pointer, given });
             };
             payload.push((pointer, condition));
         }

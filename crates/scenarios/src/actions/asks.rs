@@ -35,9 +35,9 @@ impl Asks {
 
     /// Returns when this many calls have an answer.
     pub(super) async fn answered(&self, many: usize) {
-        let mut told = self.answered.subscribe();
+        let mut received = self.answered.subscribe();
         // The sender lives as long as `self`.
-        let _ = told.wait_for(|answered| *answered >= many).await;
+        let _ = received.wait_for(|answered| *answered >= many).await;
     }
 
     /// Makes one call and checks its answer.

@@ -97,19 +97,19 @@ pub(super) fn count(
         let of = starts_of.entry(call.to_owned()).or_default();
         of.push(who.to_owned());
     }
-    let mut asked = HashSet::new();
+    let mut called = HashSet::new();
     for number in 0..plan.calls {
         let (call, id) = (number.to_string(), correlation(number));
         match outcomes.get(&number) {
             Some(Ok(())) => {}
             Some(Err(why)) => report.lost.push(format!("{call}: {why}")),
-            None => report.lost.push(format!("{call}: never asked")),
+            None => report.lost.push(format!("{call}: never called")),
         }
-        let told = answers.get(&id).copied().unwrap_or_default();
-        if told != 1 {
-            report.twice.push(format!("{call}: {told} answers"));
+        let replies = answers.get(&id).copied().unwrap_or_default();
+        if replies != 1 {
+            report.twice.push(format!("{call}: {replies} answers"));
         }
-        asked.insert(id);
+        called.insert(id);
         let whos = starts_of.remove(&call).unwrap_or_default();
         let survived = whos.iter().filter(|who| !killed.contains(*who)).count();
         report.starts += whos.len();
@@ -118,10 +118,10 @@ pub(super) fn count(
             report.unexplained.push(format!("{call}: {whos:?}"));
         }
     }
-    for (id, told) in answers.iter().filter(|(id, _)| !asked.contains(*id)) {
+    for (id, count) in answers.iter().filter(|(id, _)| !called.contains(*id)) {
         report.inner += 1;
-        if *told > 1 {
-            report.twice.push(format!("{id}: {told} answers"));
+        if *count > 1 {
+            report.twice.push(format!("{id}: {count} answers"));
         }
     }
     Ok(report)

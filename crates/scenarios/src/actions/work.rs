@@ -70,7 +70,7 @@ pub(super) async fn client(
 /// The server cannot be reached, or the system provides no signals.
 #[allow(
     clippy::print_stdout,
-    reason = "so its parent is told, and need not look"
+    reason = "the parent process waits for this line"
 )]
 pub async fn work(orders: &Orders) -> Result<(), ActionsError> {
     let mut term = signal(SignalKind::terminate()).map_err(ActionsError::io("signals"))?;

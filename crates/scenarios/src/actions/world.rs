@@ -42,7 +42,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ActionsError> {
     let took = began.elapsed();
     let mut redis = redis::Client::open(server.url())?.get_connection()?;
     let serving = troop.serving();
-    eventually("all that was in hand is over", END, async || {
+    eventually("no message is in flight", END, async || {
         match registered(&mut redis, plan.dialect) {
             // A stream does not list a consumer that has received nothing for long.
             Ok(workers) => (workers <= serving).then_some(Ok(())),

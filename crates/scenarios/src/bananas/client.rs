@@ -7,7 +7,7 @@ use meshwork_model::bananas::Peer;
 use redis::{Commands, Connection};
 
 use super::BananasError;
-use super::orders::{Account, Batch, LATE, Orders, Wish, now, pause, submitted};
+use super::orders::{Account, Batch, LATE, Orders, Submission, now, pause, submitted};
 use super::record::{Record, stamp};
 use meshwork_conformance::accept;
 
@@ -26,51 +26,60 @@ pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), BananasError> {
     let client = redis::Client::open(&*orders.url)?;
     let mut redis = client.get_connection()?;
     let can_wait = matches!(orders.make, Peer::Python | Peer::TypeScript);
-    for wish in batch.wishes(can_wait) {
-        let list = push(&mut redis, orders.make, &wish)?;
-        submitted(orders, &wish, &list)?;
-        if wish.waited_for {
-            let saw = match wait(&client, &mut redis, orders.make, &wish.id)? {
+    for submission in batch.submissions(can_wait) {
+        let list = push(&mut redis, orders.make, &submission)?;
+        submitted(orders, &submission, &list)?;
+        if submission.waited_for {
+            let saw = match wait(&client, &mut redis, orders.make, &submission.id)? {
                 Ok(status) => status,
                 Err(why) => why,
             };
-            Account::Answers.add(&orders.dir, &format!("{} {saw}", wish.id))?;
+            Account::Answers.add(&orders.dir, &format!("{} {saw}", submission.id))?;
         }
     }
     Ok(())
 }
 
-fn record(make: Peer, wish: &Wish) -> Record {
+fn record(make: Peer, submission: &Submission) -> Record {
     let now = now();
     let blank = if make == Peer::Python { " " } else { "" };
     let written = stamp(make, now);
     let sdk = matches!(make, Peer::Python | Peer::TypeScript);
-    let unrouted = sdk && wish.route == "default";
+    let unrouted = sdk && submission.route == "default";
     Record {
-        id: wish.id.clone(),
-        name: wish.name.clone(),
-        payload: format!("{{\"n\":{blank}{}}}", wish.number),
-        status: if wish.later { "scheduled" } else { "pending" }.to_owned(),
-        priority: wish.priority.to_owned(),
+        id: submission.id.clone(),
+        name: submission.name.clone(),
+        payload: format!("{{\"n\":{blank}{}}}", submission.number),
+        status: if submission.later {
+            "scheduled"
+        } else {
+            "pending"
+        }
+        .to_owned(),
+        priority: submission.priority.to_owned(),
         created_at: written.clone(),
         updated_at: written,
-        scheduled_for: match wish.later {
+        scheduled_for: match submission.later {
             true => stamp(make, now + LATE),
             false => String::new(),
         },
         max_retries: 3,
-        routing_key: if unrouted { "" } else { wish.route }.to_owned(),
+        routing_key: if unrouted { "" } else { submission.route }.to_owned(),
         ..Record::default()
     }
 }
 
 /// Sends the commands of this variant. Returns the key to which the id was pushed.
-fn push(redis: &mut Connection, make: Peer, wish: &Wish) -> Result<String, BananasError> {
+fn push(
+    redis: &mut Connection,
+    make: Peer,
+    submission: &Submission,
+) -> Result<String, BananasError> {
     let (key, text) = (
-        format!("bananas:job:{}", wish.id),
-        record(make, wish).write(make),
+        format!("bananas:job:{}", submission.id),
+        record(make, submission).write(make),
     );
-    let (route, priority) = (wish.route, wish.priority);
+    let (route, priority) = (submission.route, submission.priority);
     let list = match make {
         Peer::Go if route != "default" => format!("bananas:route:{route}:queue:{priority}"),
         Peer::GoRouted => format!("bananas:route:{route}:queue:{priority}"),
@@ -79,7 +88,7 @@ fn push(redis: &mut Connection, make: Peer, wish: &Wish) -> Result<String, Banan
     match make {
         Peer::Go | Peer::GoRouted => {
             let mut pipe = redis::pipe();
-            pipe.set(key, text).lpush(&list, &wish.id);
+            pipe.set(key, text).lpush(&list, &submission.id);
             pipe.query::<()>(redis)?;
             let prefix = match make {
                 Peer::Go => "bananas",
@@ -93,16 +102,16 @@ fn push(redis: &mut Connection, make: Peer, wish: &Wish) -> Result<String, Banan
         }
         Peer::Python | Peer::TypeScript => {
             let () = redis.set(key, text)?;
-            if wish.later {
+            if submission.later {
                 let due = (now() + LATE).as_secs_f64();
                 let score = match make {
                     Peer::Python => format!("{due:.6}"),
                     _ => format!("{due:.3}"),
                 };
-                let () = redis.zadd("bananas:queue:scheduled", &wish.id, score)?;
+                let () = redis.zadd("bananas:queue:scheduled", &submission.id, score)?;
                 return Ok("bananas:queue:scheduled".to_owned());
             }
-            let () = redis.lpush(&list, &wish.id)?;
+            let () = redis.lpush(&list, &submission.id)?;
         }
     }
     Ok(list)

@@ -63,7 +63,7 @@ pub(super) const LATE: Duration = Duration::from_secs(1);
 
 /// A job: all its properties follow from its number.
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
+pub(super) struct Submission {
     pub(super) id: String,
     pub(super) name: String,
     /// Number of the job, which is its payload and its result.
@@ -78,12 +78,12 @@ pub(super) struct Wish {
 
 impl Batch {
     /// Returns the jobs, in order. The clients in Go cannot delay a job.
-    pub(super) fn wishes(&self, can_wait: bool) -> impl Iterator<Item = Wish> + '_ {
+    pub(super) fn submissions(&self, can_wait: bool) -> impl Iterator<Item = Submission> + '_ {
         (0..self.jobs).map(move |number| {
             let id = format!("{:08x}-0000-4000-8000-{number:012x}", self.client);
             let at = number as usize;
             match &self.only {
-                Some(name) => Wish {
+                Some(name) => Submission {
                     id,
                     name: name.clone(),
                     number,
@@ -92,7 +92,7 @@ impl Batch {
                     later: false,
                     waited_for: false,
                 },
-                None => Wish {
+                None => Submission {
                     id,
                     name: if number.is_multiple_of(FLAKY) {
                         "flaky"
@@ -149,8 +149,8 @@ impl Account {
 }
 
 /// Records that a client has submitted a job.
-pub(super) fn submitted(orders: &Orders, wish: &Wish, list: &str) -> io::Result<()> {
-    let line = format!("{} {list} {}", wish.id, wish.name);
+pub(super) fn submitted(orders: &Orders, submission: &Submission, list: &str) -> io::Result<()> {
+    let line = format!("{} {list} {}", submission.id, submission.name);
     Account::Submitted.add(&orders.dir, &line)
 }
 
@@ -161,14 +161,14 @@ pub(super) fn closing_time(dir: &Path) -> PathBuf {
 
 /// Sleeps between two polls of a program of Bananas, which gets no wake-up.
 pub(super) fn pause(time: Duration) {
-    let (_nobody, told) = mpsc::channel::<()>();
-    let _ = told.recv_timeout(time);
+    let (_nobody, never) = mpsc::channel::<()>();
+    let _ = never.recv_timeout(time);
 }
 
 /// Returns the time since 1970.
 #[allow(
     clippy::disallowed_methods,
-    reason = "all of theirs go by their host's clock"
+    reason = "programs of Bananas use the clock of their host"
 )]
 pub(super) fn now() -> Duration {
     SystemTime::now()

@@ -81,24 +81,24 @@ fn handler(
 /// The server or the files fail.
 pub async fn submit(orders: &Orders, batch: &Batch) -> Result<(), BananasError> {
     let client = client(orders).await?;
-    for wish in batch.wishes(true) {
-        let mut request = Request::new(&wish.name, &json!({"n": wish.number}))?
-            .id(wish.id.parse()?)
-            .priority(wish.priority.parse().unwrap_or_default());
-        if wish.route != "default" {
-            request = request.route(wish.route.parse()?);
+    for submission in batch.submissions(true) {
+        let mut request = Request::new(&submission.name, &json!({"n": submission.number}))?
+            .id(submission.id.parse()?)
+            .priority(submission.priority.parse().unwrap_or_default());
+        if submission.route != "default" {
+            request = request.route(submission.route.parse()?);
         }
-        if wish.later {
+        if submission.later {
             request = request.at_ms(u64::try_from((now() + LATE).as_millis()).unwrap_or(u64::MAX));
         }
         let id = client.submit(request).await?;
-        let list = if wish.later { "later" } else { "at-once" };
+        let list = if submission.later { "later" } else { "at-once" };
         submitted(
             orders,
-            &wish,
-            &format!("{list}:{}:{}", wish.route, wish.priority),
+            &submission,
+            &format!("{list}:{}:{}", submission.route, submission.priority),
         )?;
-        if wish.waited_for {
+        if submission.waited_for {
             let outcome = client.wait(&id, PATIENCE).await?;
             let saw = if outcome.succeeded {
                 "completed"

@@ -79,14 +79,14 @@ struct Sample {
     load: f64,
 }
 
-/// Measures all figures. Calls `told` with each figure, and `step` at the beginning of each run.
+/// Measures all figures. Calls `report` with each figure, and `step` at the beginning of each run.
 ///
 /// # Errors
 /// An engine is missing, or fails.
 pub async fn run(
     plan: &Plan,
     mut step: impl FnMut(&str),
-    mut told: impl FnMut(&Line),
+    mut on_line: impl FnMut(&Line),
 ) -> Result<(), BenchError> {
     for figure in &plan.figures {
         let engines = plan.engines.iter().copied();
@@ -109,7 +109,7 @@ pub async fn run(
             }
         }
         for line in report::lines(&all) {
-            told(&line);
+            on_line(&line);
         }
     }
     Ok(())

@@ -119,7 +119,7 @@ pub(super) async fn enqueue(
 
 /// State that the handlers share with the measurement.
 #[derive(Debug, Default)]
-struct Told {
+struct Progress {
     first: OnceLock<Instant>,
     calls: AtomicUsize,
     last: Notify,
@@ -132,8 +132,8 @@ pub(super) async fn work(
     ids: &[JobId],
     concurrency: usize,
 ) -> Result<Duration, BenchError> {
-    let told = Arc::new(Told::default());
-    let (tell, jobs) = (Arc::clone(&told), ids.len());
+    let progress = Arc::new(Progress::default());
+    let (tell, jobs) = (Arc::clone(&progress), ids.len());
     let handler = move |_: String, _: Context| {
         tell.first.get_or_init(Instant::now);
         if tell.calls.fetch_add(1, Ordering::Relaxed) + 1 == jobs {
@@ -144,16 +144,16 @@ pub(super) async fn work(
     let worker = Worker::new(client).handle(NAME, handler);
     let worker = worker.concurrency(concurrency).start().await?;
     let took = tokio::time::timeout(PATIENCE, async {
-        told.last.notified().await;
+        progress.last.notified().await;
         settled(client).await?;
-        let first = told.first.get().copied().unwrap_or_else(Instant::now);
+        let first = progress.first.get().copied().unwrap_or_else(Instant::now);
         Ok::<_, BenchError>(first.elapsed())
     });
     let took = took.await;
     let took =
         took.map_err(|_| BenchError::Odd(format!("no end of the work in {PATIENCE:?}")))??;
     worker.stop().await;
-    match told.calls.load(Ordering::Relaxed) {
+    match progress.calls.load(Ordering::Relaxed) {
         calls if calls == jobs => Ok(took),
         calls => Err(BenchError::Odd(format!("{calls} runs for {jobs} jobs"))),
     }

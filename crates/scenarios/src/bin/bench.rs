@@ -87,11 +87,11 @@ async fn main() -> ExitCode {
         meshwork_test_servers::say(Line::head());
     }
     let step = |step: &str| eprintln!("bench: {step}");
-    let told = |line: &Line| match arguments.json {
+    let print = |line: &Line| match arguments.json {
         true => meshwork_test_servers::say(line.json()),
         false => meshwork_test_servers::say(line),
     };
-    match run(&plan, step, told).await {
+    match run(&plan, step, print).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error}");

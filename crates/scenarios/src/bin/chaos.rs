@@ -225,8 +225,8 @@ fn own() -> Result<PathBuf, ChaosError> {
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let part = match (&arguments.scheduler, &arguments.limited_worker) {
-        (Some(told), _) => Some(schedules::be_scheduler(told).await),
-        (_, Some(told)) => Some(limits::be_worker(told).await),
+        (Some(given), _) => Some(schedules::be_scheduler(given).await),
+        (_, Some(given)) => Some(limits::be_worker(given).await),
         _ => None,
     };
     if let Some(ended) = part {

@@ -142,7 +142,7 @@ fn simulated(began: u64, off: i64) -> u64 {
 /// An argument is missing or wrong, or the server cannot be reached.
 pub async fn be_scheduler(arguments: &[String]) -> Result<(), String> {
     let [url, began, off] = arguments else {
-        return Err("a scheduler is told a URL, a beginning and an offset".to_owned());
+        return Err("a scheduler needs a URL, a start time and an offset".to_owned());
     };
     let began: u64 = began.parse().map_err(|error| format!("{began}: {error}"))?;
     let off: i64 = off.parse().map_err(|error| format!("{off}: {error}"))?;

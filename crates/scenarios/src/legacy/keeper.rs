@@ -91,7 +91,7 @@ fn spawn(legacy: &Path, orders: &Orders, role: &Role) -> Result<Child, LegacyErr
         Role::Worker => "worker",
         Role::Client(_) => "client",
     });
-    told(&mut command, orders);
+    add_arguments(&mut command, orders);
     if let Role::Client(batch) = role {
         for (option, number) in [
             ("--client", batch.client),
@@ -112,7 +112,7 @@ fn spawn(legacy: &Path, orders: &Orders, role: &Role) -> Result<Child, LegacyErr
     command.spawn().map_err(LegacyError::io("a process"))
 }
 
-fn told(command: &mut Command, orders: &Orders) {
+fn add_arguments(command: &mut Command, orders: &Orders) {
     command
         .args(["--url", &orders.url])
         .args(["--list", &orders.list])
@@ -128,7 +128,7 @@ fn told(command: &mut Command, orders: &Orders) {
 pub(super) fn ours(programs: &Programs, orders: &Orders) -> Result<Kept, LegacyError> {
     let mut command = Command::new(&programs.legacy);
     command.arg("ours");
-    told(&mut command, orders);
+    add_arguments(&mut command, orders);
     let child = command.stdin(Stdio::null()).spawn();
     Ok(Kept(child.map_err(LegacyError::io("our worker"))?))
 }

@@ -231,7 +231,7 @@ fn sentinel(
 ) -> Result<(Kind, Vec<ConnectionInfo>), TargetError> {
     let (service, db) = parts.path.split_once('/').unwrap_or((parts.path, ""));
     if service.is_empty() {
-        let missing = "it does not say which service the sentinels are asked for";
+        let missing = "it does not name the service of the sentinels";
         return Err(TargetError::Url(missing.to_owned()));
     }
     let with_port = |host: &str| {

@@ -19,10 +19,10 @@ local now, hold = clock(ARGV[1]), ARGV[2]
 local token, list, id = holder(hold)
 if token ~= ARGV[3] then return {'stale', '', ''} end
 local state, record = look(id)
-local pause, failed, told = tonumber(ARGV[7]), (drafted(8, now)), 'failed'
+local pause, failed, outcome = tonumber(ARGV[7]), (drafted(8, now)), 'failed'
 if digest(state, record) ~= ARGV[4] then
   if id ~= '' then return {'changed', state, record} end
-  pause, failed, told = -1, nil, 'dead'
+  pause, failed, outcome = -1, nil, 'dead'
 end
 if pause >= 0 then
   -- Ends the call if the key is of another kind: the job returns when its lease ends.
@@ -36,4 +36,4 @@ end
 tell(id, now, ARGV[5], 'error', ARGV[6])
 let_go(hold, list, id)
 count(list, 'run_ms', ARGV[5])
-return {told, '', ''}
+return {outcome, '', ''}

@@ -14,14 +14,14 @@ end
 local function ask_to_stop(id, has, of_type, instances)
   request(of_type, id)
   if has.mw_token then return end
-  local queues, asked = {unpack(instances)}, {}
+  local queues, requested = {unpack(instances)}, {}
   local sent = has.mw_queue or ''
   if string.sub(sent, 1, #WORK) == WORK and string.find(sent, ':inst:', 1, true) then
     queues[#queues + 1] = CONTROL .. string.gsub(string.sub(sent, #WORK + 1), ':prio:%d+$', '')
   end
   queues[#queues + 1] = old_stop_queue(has)
   for _, queue in ipairs(queues) do
-    if not asked[queue] then request(queue, id) end
-    asked[queue] = true
+    if not requested[queue] then request(queue, id) end
+    requested[queue] = true
   end
 end

@@ -53,7 +53,7 @@ local function claim_slow(id, k, g)
   respond_with(id, queue, attempt, record)
 end
 
--- What a prefetch list holds is claimed; ids beyond `want` return to their queue.
+-- Ids of a prefetch list are claimed; those beyond `want` return to their queue.
 local function from_feed(feed, k, g)
   while looked < MOST and not walked do
     local may, id = ask.want > 0 and (not g or g.left > 0)

@@ -6,7 +6,7 @@
 local function defer_to_foreign(is, id, key, list, queue, legacy)
   if is.status ~= 'started' or (is.mw_lock and is.mw_lock ~= list) then return false end
   if redis.call('ZSCORE', LEASES, id) then return false end
-  -- Where the job cannot be watched, it runs at once.
+  -- A job that cannot be watched runs at once.
   if type(redis.pcall('ZADD', WATCH, 'NX', int(ask.now), id)) ~= 'number' then
     is.status = 'dispatched'
     return false

@@ -39,8 +39,8 @@ if ARGV[12] ~= '' then
   redis.call('XADD', KEYS[6], 'MAXLEN', '~', MOST_DEAD, '*', 'data', ARGV[6], 'error', ARGV[12], 'runs', runs,
     'at', int(now), 'queue', KEYS[1])
 end
-local told = answer(KEYS[3], ARGV[7], ARGV[8])
+local replied = answer(KEYS[3], ARGV[7], ARGV[8])
 redis.call('DEL', KEYS[4])
 if KEYS[7] then redis.call('DEL', KEYS[7]) end
 let_go(KEYS[2], ARGV[2], known_by())
-return {told and 'failed' or 'unanswered', runs}
+return {replied and 'failed' or 'unanswered', runs}

@@ -13,6 +13,6 @@
 --         'unanswered'  it is completed, but the key of the reply is no list
 --         'stale'       the message has ended before, or is in no processing list of this worker
 if not let_go(KEYS[1], ARGV[1], ARGV[2]) then return 'stale' end
-local told = answer(KEYS[2], ARGV[3], ARGV[4])
+local replied = answer(KEYS[2], ARGV[3], ARGV[4])
 if KEYS[3] then redis.call('DEL', KEYS[3]) end
-return told and 'finished' or 'unanswered'
+return replied and 'finished' or 'unanswered'

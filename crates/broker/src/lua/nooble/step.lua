@@ -11,7 +11,7 @@
 -- ARGV[6]  for how long the steps are kept in ms
 -- ARGV[7]  most steps
 -- ARGV[8]  most bytes
--- Returns [1]  'asked' (sent), 'again' (sent again), 'waits' (no reply yet), 'answered' or 'full'
+-- Returns [1]  'sent', 'again' (sent again), 'waits' (no reply yet), 'answered' or 'full'
 --         [2]  the message that was sent
 --         [3]  the ms since it was sent
 --         [4]  the reply
@@ -39,4 +39,4 @@ redis.call('HSET', KEYS[1], 'message ' .. ARGV[3], ARGV[4])
 redis.call('HINCRBY', KEYS[1], 'steps', 1)
 redis.call('HINCRBY', KEYS[1], 'bytes', #ARGV[4])
 send(ARGV[4])
-return {'asked', ARGV[4], 0, ''}
+return {'sent', ARGV[4], 0, ''}

@@ -313,7 +313,7 @@ fn left(survey: &Survey, of: &TypeSurvey, whoever_waits: bool) -> Left {
     );
     count(
         &survey.unroutable,
-        "open jobs whose type cannot be told",
+        "open jobs of an unknown type",
         &mut others,
     );
     match &survey.listeners {

@@ -21,7 +21,7 @@ pub use keep::{MAX_WAIT, Reclaimed};
 pub use receive::Received;
 pub use report::{Answer, End, Failed, Failure, Finished};
 pub use send::PendingCallback;
-pub use step::{Kept, Room, Step, Stepped};
+pub use step::{CycleLimits, Step, StepResult, StoredReply};
 pub use tidy::Over;
 
 use crate::acl;

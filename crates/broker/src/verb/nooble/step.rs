@@ -1,4 +1,4 @@
-//! step and keep_answer: record the questions and answers of an orchestrator for a task, so that another one that
+//! step and store_reply: record the questions and answers of an orchestrator for a task, so that another one that
 //! continues it asks nothing twice.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Step<'a> {
 
 /// Limits of the record of a cycle.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct CycleLimits {
     /// Time to live after the last step.
     pub stays: Duration,
     /// Greatest number of steps.
@@ -33,16 +33,16 @@ pub struct Room {
 
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stepped {
+pub enum StepResult {
     /// The action was sent.
-    Asked,
-    /// The action was sent earlier, and was sent again.
-    Again {
+    Sent,
+    /// The action had been sent earlier; it was sent again.
+    SentAgain {
         /// The message.
         message: String,
     },
-    /// The action was sent earlier.
-    Waits {
+    /// The action was sent earlier; no reply is stored.
+    Pending {
         /// The message.
         message: String,
         /// Time since then.
@@ -61,9 +61,9 @@ pub enum Stepped {
 
 /// The result of storing an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum StoredReply {
     /// This answer is stored: the first one that arrived.
-    Kept(String),
+    Stored(String),
     /// The record is full: nothing was changed.
     Full,
     /// The record of the step is gone: nothing was changed.
@@ -81,8 +81,8 @@ impl Nooble {
         step: Step<'_>,
         (queue, message): (&str, &str),
         again_after: Option<Duration>,
-        room: Room,
-    ) -> Result<Stepped, Error> {
+        room: CycleLimits,
+    ) -> Result<StepResult, Error> {
         let of_streams = self.keys.dialect() == Dialect::Streams;
         let call = self.scripts.call(Verb::NoobleStep);
         let call = call.key(step.cycle).key(queue);
@@ -99,14 +99,14 @@ impl Nooble {
         let (status, message): (String, String) = (read.next("status")?, read.next("message")?);
         let (since, answer) = (read.next("since")?, read.next("answer")?);
         match status.as_str() {
-            "asked" => Ok(Stepped::Asked),
-            "again" => Ok(Stepped::Again { message }),
-            "waits" => Ok(Stepped::Waits {
+            "sent" => Ok(StepResult::Sent),
+            "again" => Ok(StepResult::SentAgain { message }),
+            "waits" => Ok(StepResult::Pending {
                 message,
                 since: Duration::from_millis(since),
             }),
-            "answered" => Ok(Stepped::Answered { message, answer }),
-            "full" => Ok(Stepped::Full),
+            "answered" => Ok(StepResult::Answered { message, answer }),
+            "full" => Ok(StepResult::Full),
             _ => Err(Error::Answer {
                 verb: "step",
                 answer: status,
@@ -118,23 +118,23 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
-    pub async fn keep_answer(
+    pub async fn store_reply(
         &self,
         step: Step<'_>,
         (list, answer): (&str, &str),
-        room: Room,
-    ) -> Result<Kept, Error> {
-        let call = self.scripts.call(Verb::NoobleKeepAnswer);
+        room: CycleLimits,
+    ) -> Result<StoredReply, Error> {
+        let call = self.scripts.call(Verb::NoobleStoreReply);
         let call = call.key(step.cycle).key(list).arg(step.name).arg(answer);
         let call = call.arg(room.stays.as_millis() as u64).arg(room.bytes);
         let mut read = call.answer(&self.conn).await?;
         let (status, kept): (String, String) = (read.next("status")?, read.next("kept")?);
         match status.as_str() {
-            "kept" => Ok(Kept::Kept(kept)),
-            "full" => Ok(Kept::Full),
-            "gone" => Ok(Kept::Gone),
+            "stored" => Ok(StoredReply::Stored(kept)),
+            "full" => Ok(StoredReply::Full),
+            "gone" => Ok(StoredReply::Gone),
             _ => Err(Error::Answer {
-                verb: "keep_answer",
+                verb: "store_reply",
                 answer: status,
             }),
         }

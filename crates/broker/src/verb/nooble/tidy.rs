@@ -1,6 +1,6 @@
 //! tidy: cleanup after actions that have ended, which no caller waits for, and their trace.
 
-use meshwork_model::nooble::Traced;
+use meshwork_model::nooble::TraceEvent;
 
 use super::report::tries_of;
 use super::{Nooble, Received};
@@ -27,7 +27,7 @@ pub struct Over {
 impl Over {
     /// Returns the cleanup for the message, with its entry in the trace.
     #[must_use]
-    pub fn new(received: &Received, event: &Traced<'_>) -> Self {
+    pub fn new(received: &Received, event: &TraceEvent<'_>) -> Self {
         Self {
             tries: tries_of(received),
             entry: event.write(),
@@ -76,7 +76,7 @@ impl Nooble {
         &self,
         before: Option<&str>,
         most: usize,
-    ) -> Result<Vec<(String, Option<Traced<'static>>)>, Error> {
+    ) -> Result<Vec<(String, Option<TraceEvent<'static>>)>, Error> {
         at_most("traced", MAX_ITEMS, most)?;
         let end = before.map_or_else(|| "+".to_owned(), |id| format!("({id}"));
         let mut cmd = redis::cmd("XREVRANGE");
@@ -86,7 +86,7 @@ impl Nooble {
             let entry = Entry::read(entry);
             let id = entry.id.clone();
             let field = entry.fields().find(|(name, _)| name == ENTRY.as_bytes());
-            (id, field.and_then(|(_, value)| Traced::read(&value)))
+            (id, field.and_then(|(_, value)| TraceEvent::read(&value)))
         };
         Ok(found.into_iter().map(read).collect())
     }

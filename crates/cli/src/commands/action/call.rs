@@ -14,9 +14,9 @@ use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::value;
 
-/// Call a service and print its answer
+/// Call a service and print its reply
 ///
-/// Prints the data of the answer on stdout. Exits with 1 if the action failed, and with 4 if no answer came in time;
+/// Prints the data of the reply on stdout. Exits with 1 if the action failed, and with 4 if no reply came in time;
 /// the service may still execute the action then.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Call {
@@ -27,15 +27,15 @@ pub(crate) struct Call {
     action_type: String,
     #[command(flatten)]
     action_args: ActionArgs,
-    /// Longest wait for the answer, in seconds; 0: do not wait
+    /// Longest wait for the reply, in seconds; 0: do not wait
     #[arg(long, value_name = "S", default_value = "30", value_parser = value::wait)]
     wait: Duration,
-    /// Let the answer come to a private list of this call, as with Nooble4's own clients
+    /// Request the reply on a private list of this call, as Nooble4's own clients do
     #[arg(long = "private-reply", alias = "own-list")]
     own_list: bool,
 }
 
-/// An answer, as JSON.
+/// A reply, as JSON.
 #[derive(Debug, Serialize)]
 struct Answered<'a> {
     success: bool,

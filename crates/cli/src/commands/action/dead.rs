@@ -52,7 +52,7 @@ impl Of {
     }
 }
 
-/// List them, the latest first
+/// List dead letters, newest first
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]

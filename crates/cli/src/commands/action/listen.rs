@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use meshwork::model::nooble::{Data, ErrorDetail};
 use meshwork::protocol::nooble::{
-    ActionContext, AskedFor, Client, Notice, Notification, Service, ServiceHandle, Subscription,
+    ActionContext, CallbackRequest, Client, Notice, Notification, Service, ServiceHandle,
+    Subscription,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -88,7 +89,7 @@ enum Line<'a> {
         success: bool,
         data: Option<Box<RawValue>>,
         error: Option<Box<RawValue>>,
-        asked: Option<&'a AskedFor>,
+        asked: Option<&'a CallbackRequest>,
     },
     Dropped {
         many: u64,
@@ -242,7 +243,7 @@ fn ids(action: &meshwork::model::nooble::Action) -> Ids<'_> {
 /// Prints a notice. Returns true for a notification.
 fn tell(notice: &Notice<Data>, out: &mut Out) -> Result<bool, CommandError> {
     let (line, words) = match notice {
-        Notice::Told(notice) => {
+        Notice::Received(notice) => {
             notification(notice, out)?;
             return Ok(true);
         }
@@ -317,7 +318,7 @@ fn callback(came: &Came, out: &mut Out) -> Result<(), CommandError> {
             success: error.is_none(),
             data: data.as_deref().and_then(raw),
             error: error.as_deref().and_then(raw),
-            asked: came.context.asked.as_ref(),
+            asked: came.context.callback_of.as_ref(),
         })?;
     } else {
         let id = action.correlation_id.as_deref().unwrap_or("-");

@@ -9,9 +9,9 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Send an action without waiting for an answer, and print its id
+/// Send an action without waiting for a reply, and print its id
 ///
-/// With --callback the answer comes as a callback: `meshwork action subscribe --callback` prints it. The printed id is
+/// With --callback the reply comes as a callback: `meshwork action subscribe --callback` prints it. The printed id is
 /// then the correlation id of request and callback.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Send {
@@ -22,7 +22,7 @@ pub(crate) struct Send {
     action_type: String,
     #[command(flatten)]
     action_args: ActionArgs,
-    /// Let the answer come as a callback of this event, to subscribers in the name of --as
+    /// Request the reply as a callback of this event, for subscribers in the name of --as
     #[arg(long, value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     callback: Option<String>,
     /// Any JSON that is returned with the callback; `action subscribe --json` prints both

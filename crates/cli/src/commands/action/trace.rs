@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use meshwork::model::nooble::Traced;
+use meshwork::model::nooble::TraceEvent;
 use meshwork_broker::MAX_ITEMS;
 use meshwork_broker::nooble::Nooble;
 
@@ -24,7 +24,7 @@ pub(crate) struct Trace {
     id: String,
 }
 
-type Told = Traced<'static>;
+type Event = TraceEvent<'static>;
 
 impl Trace {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
@@ -56,13 +56,13 @@ impl Trace {
 }
 
 /// Reads the entries of a task or a trace, the earliest first.
-async fn read(broker: &Nooble, id: &str) -> Result<Vec<Told>, CommandError> {
+async fn read(broker: &Nooble, id: &str) -> Result<Vec<Event>, CommandError> {
     let (mut entries, mut before) = (Vec::new(), None::<String>);
     loop {
         let page = broker.traced(before.as_deref(), MAX_ITEMS).await?;
         before = page.last().map(|(id, _)| id.clone());
         let many = page.len();
-        let is_it = |one: &Told| one.task == id || one.trace == id;
+        let is_it = |one: &Event| one.task == id || one.trace == id;
         entries.extend(page.into_iter().filter_map(|(_, one)| one).filter(is_it));
         if many < MAX_ITEMS {
             break;
@@ -74,7 +74,7 @@ async fn read(broker: &Nooble, id: &str) -> Result<Vec<Told>, CommandError> {
 
 /// Returns one line per action, with called actions indented below their caller. An action without a known caller is a
 /// root.
-fn tree(entries: &[Told]) -> Vec<String> {
+fn tree(entries: &[Event]) -> Vec<String> {
     let (parents, mut below) = (parents(entries), vec![Vec::new(); entries.len()]);
     for (at, parent) in parents.iter().enumerate() {
         if let Some(parent) = parent {
@@ -100,12 +100,12 @@ fn tree(entries: &[Told]) -> Vec<String> {
 
 /// Returns the entry of the run that called each action: of several runs, the last one that had begun before. Excludes
 /// the action itself, and entries without a span.
-fn parents(entries: &[Told]) -> Vec<Option<usize>> {
+fn parents(entries: &[Event]) -> Vec<Option<usize>> {
     let mut runs = HashMap::<&str, Vec<usize>>::new();
     for (at, one) in entries.iter().enumerate() {
         runs.entry(&one.span).or_default().push(at);
     }
-    let parent = |(at, one): (usize, &Told)| {
+    let parent = |(at, one): (usize, &Event)| {
         let parent = Some(&*one.parent).filter(|span| !span.is_empty())?;
         let others = |it: &&usize| entries[**it].action != one.action;
         let mut calls = runs.get(parent)?.iter().filter(others).peekable();
@@ -115,7 +115,7 @@ fn parents(entries: &[Told]) -> Vec<Option<usize>> {
     entries.iter().enumerate().map(parent).collect()
 }
 
-fn line(one: &Told, depth: usize) -> String {
+fn line(one: &Event, depth: usize) -> String {
     let error = match &*one.error {
         "" => String::new(),
         error => format!(": {error}"),
@@ -138,13 +138,13 @@ fn line(one: &Told, depth: usize) -> String {
 mod tests {
     use std::borrow::Cow;
 
-    use meshwork::model::nooble::Ended;
+    use meshwork::model::nooble::ActionOutcome;
 
     use super::*;
 
-    fn entry(action: &str, span: &str, parent: &str) -> Told {
+    fn entry(action: &str, span: &str, parent: &str) -> Event {
         let text = |text: &str| Cow::from(text.to_owned());
-        Told {
+        Event {
             task: text("t"),
             action: text(action),
             action_type: text(action),
@@ -157,7 +157,7 @@ mod tests {
             asked: text("2026-01-01T00:00:00.000001Z"),
             began: text("2026-01-01T00:00:00.000002Z"),
             took_ms: 12,
-            how: Ended::Done,
+            how: ActionOutcome::Done,
             error: text(""),
         }
     }
@@ -184,7 +184,7 @@ mod tests {
         assert!(lines[3].trim_start().starts_with("d "));
     }
 
-    fn shown(entries: &[Told]) -> Vec<String> {
+    fn shown(entries: &[Event]) -> Vec<String> {
         let begin = |line: &String| line.split("12 ms").next().unwrap_or_default().to_owned();
         tree(entries).iter().map(begin).collect()
     }
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn an_error_stays_on_its_line() {
-        let failed = Told {
-            how: Ended::Failed,
+        let failed = Event {
+            how: ActionOutcome::Failed,
             error: "it\nfailed".into(),
             ..entry("a", "1", "")
         };

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Let Meshwork's workers take from the old lists too, after the canonical queues
+/// Let Meshwork's workers claim from the old lists too, after the canonical queues
 #[derive(Debug, clap::Args)]
 pub(crate) struct CanonicalFirst {
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::model::name::{RoutingKey, ScriptType};
-use meshwork::protocol::bananas::over::{Left, Moved, Mover};
+use meshwork::protocol::bananas::migrate::{MigrationReport, Migrator, SkippedJob};
 use serde::Serialize;
 
 use crate::commands::bananas::Side;
@@ -56,7 +56,7 @@ pub(crate) struct OfBananas {
 }
 
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct Report<'a> {
     dry_run: bool,
     moved: usize,
     waiting: usize,
@@ -84,42 +84,42 @@ impl OfBananas {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let ours = context.client().await?;
         let theirs = self.side.beside(&ours);
-        let mut mover = Mover::new(&theirs, &ours)
+        let mut migrator = Migrator::new(&theirs, &ours)
             .routes(self.routes.clone())
             .limit(self.limit.map_or(usize::MAX, |limit| limit as usize))
             .overdue(self.overdue)
             .dry_run(self.dry_run);
         for (name, path) in &self.handlers {
-            mover = mover.script(name, path)?;
+            migrator = migrator.script(name, path)?;
         }
         for name in &self.functions {
-            mover = mover.function(name.as_str());
+            migrator = migrator.function(name.as_str());
         }
         if let Some(timeout) = self.job_timeout {
-            mover = mover.timeout(timeout);
+            migrator = migrator.timeout(timeout);
         }
         let count = match self.back {
-            true => mover.count_back().await?,
-            false => mover.count_forth().await?,
+            true => migrator.count_export().await?,
+            false => migrator.count_import().await?,
         };
         let mut progress = Progress::new(count);
-        let show = |moved: &Moved| progress.show(moved.looked.min(count));
+        let show = |moved: &MigrationReport| progress.show(moved.checked.min(count));
         let moved = match self.back {
-            true => mover.give_back(show).await,
-            false => Box::pin(mover.take_over(show)).await,
+            true => migrator.export(show).await,
+            false => Box::pin(migrator.import(show)).await,
         };
         drop(progress);
         self.tell(&moved?, context)
     }
 
-    fn tell(&self, moved: &Moved, context: &mut Context) -> Result<Exit, CommandError> {
+    fn tell(&self, moved: &MigrationReport, context: &mut Context) -> Result<Exit, CommandError> {
         let mut reasons = BTreeMap::new();
-        for left in &moved.left {
-            *reasons.entry(left.reason.as_str()).or_insert(0) += 1;
+        for skipped in &moved.skipped {
+            *reasons.entry(skipped.reason.as_str()).or_insert(0) += 1;
         }
-        let stayed = moved.stayed();
+        let stayed = moved.skipped_count();
         if context.out.is_json() {
-            context.out.json(&Told {
+            context.out.json(&Report {
                 dry_run: self.dry_run,
                 moved: moved.count(),
                 waiting: moved.waiting,
@@ -128,7 +128,7 @@ impl OfBananas {
                 twice: moved.twice,
                 left: stayed,
                 reasons,
-                jobs: moved.left.iter().map(job).collect(),
+                jobs: moved.skipped.iter().map(job).collect(),
             })?;
         } else {
             let mut table = Table::new([Column::text("jobs"), Column::number("moved")]);
@@ -140,8 +140,8 @@ impl OfBananas {
                 table.row([name.to_owned(), count.to_string()]);
             }
             context.out.table(table)?;
-            for left in moved.left.iter().take(MOST_SHOWN) {
-                let Left { id, place, reason } = left;
+            for skipped in moved.skipped.iter().take(MOST_SHOWN) {
+                let SkippedJob { id, place, reason } = skipped;
                 note(format_args!("job {id:?} stays in {place}: {reason}"));
             }
             if stayed > MOST_SHOWN {
@@ -164,10 +164,10 @@ impl OfBananas {
     }
 }
 
-fn job(left: &Left) -> Job<'_> {
+fn job(skipped: &SkippedJob) -> Job<'_> {
     Job {
-        id: &left.id,
-        place: &left.place,
-        reason: &left.reason,
+        id: &skipped.id,
+        place: &skipped.place,
+        reason: &skipped.reason,
     }
 }

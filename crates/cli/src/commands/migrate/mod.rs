@@ -14,9 +14,9 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 
-/// Move a type from the old lists to the canonical queues, or jobs of Bananas, without downtime
+/// Move a type from the old lists to the canonical queues, or import jobs of Bananas, without downtime
 ///
-/// `start` pushes jobs to both, `canonical-first` lets Meshwork's workers take from the old lists too, `finish` ends
+/// `start` pushes jobs to both, `canonical-first` lets Meshwork's workers claim from the old lists too, `finish` ends
 /// the migration when the old lists are empty. `status` shows the progress. `bananas` is a separate command, for jobs
 /// of Bananas.
 #[derive(Debug, clap::Subcommand)]
@@ -52,7 +52,7 @@ struct Which {
 
 /// Printed JSON after a step.
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct TypeStatus<'a> {
     #[serde(rename = "type")]
     script_type: &'a str,
     /// `off` without a migration.
@@ -74,7 +74,7 @@ fn tell(
     words: &str,
 ) -> Result<(), CommandError> {
     if context.out.is_json() {
-        context.out.json(&Told {
+        context.out.json(&TypeStatus {
             script_type: script_type.as_str(),
             phase: migration.map_or("off", |set| set.phase.as_str()),
             list: migration.map(|set| set.list.as_str()),

@@ -61,8 +61,8 @@ async fn tells_what_is_done(world: &World) -> Outcome {
         side.put_text(id, record).await?;
         let claimed = side.take_one().await?;
         same!((id, claimed.is_done()), (id, done));
-        let told = claimed.done_at.as_deref();
-        same!(told, Some(at).filter(|_| status == "completed"));
+        let done = claimed.done_at.as_deref();
+        same!(done, Some(at).filter(|_| status == "completed"));
     }
     side.set(&side.keys().result("odd"), "x").await?;
     side.put_text("odd", "{}").await?;

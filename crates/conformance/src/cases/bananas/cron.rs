@@ -176,10 +176,10 @@ async fn a_slot_runs_once(world: &World) -> Outcome {
             (field, value)
         );
     }
-    let told = only(side.verbs.crons().await?)?;
-    same!(told.next, Some(MIDNIGHT + 86_400_000));
+    let schedule = only(side.verbs.crons().await?)?;
+    same!(schedule.next, Some(MIDNIGHT + 86_400_000));
     same!(
-        (told.last_run.as_str(), told.runs),
+        (schedule.last_run.as_str(), schedule.runs),
         ("2023-11-15T00:00:00Z", 1)
     );
     // Days later one slot is made up for, whatever the counter says.
@@ -190,7 +190,7 @@ async fn a_slot_runs_once(world: &World) -> Outcome {
     world
         .raw::<()>(&["DEL", &side.keys().schedule_lock(&kept.name)])
         .await?;
-    check!(fire(&side, &told, "j3").await?);
+    check!(fire(&side, &schedule, "j3").await?);
     same!(side.list(&list).await?, ["j1", "j3"]);
     let next = state(&side, "next_run").await?;
     same!(next.as_deref(), Some("2023-11-26T00:00:00Z"));
@@ -264,9 +264,9 @@ async fn a_state_of_another_kind_holds_up_nothing(world: &World) -> Outcome {
     let key = side.keys().schedule(&"nightly".parse()?);
     side.set(&key, "x").await?;
     let before = world.all().await?;
-    let told = only(side.verbs.crons().await?)?;
-    same!((told.next, told.runs), (None, 0));
-    check!(!fire(&side, &told, "j1").await?);
+    let stored = only(side.verbs.crons().await?)?;
+    same!((stored.next, stored.runs), (None, 0));
+    check!(!fire(&side, &stored, "j1").await?);
     check!(side.verbs.keep_cron(&nightly(&side)?, true).await.is_err());
     world.unchanged(&before).await
 }
@@ -288,9 +288,9 @@ async fn what_cannot_be_read_is_told(world: &World) -> Outcome {
     world
         .raw::<()>(&["HSET", &side.keys().crons(), "nightly", "{"])
         .await?;
-    let told = only(side.verbs.crons().await?)?;
-    check!(told.cron.is_err());
+    let schedule = only(side.verbs.crons().await?)?;
+    check!(schedule.cron.is_err());
     let before = world.all().await?;
-    check!(!fire(&side, &told, "j1").await?);
+    check!(!fire(&side, &schedule, "j1").await?);
     world.unchanged(&before).await
 }

@@ -30,8 +30,8 @@ async fn dead(side: &Side<'_>, id: &str) -> Outcome {
     );
     side.put_text(id, &record).await?;
     let claimed = side.take_one().await?;
-    let told = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
-    same!(told, Failed::Dead);
+    let outcome = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
+    same!(outcome, Failed::Dead);
     Ok(())
 }
 
@@ -63,11 +63,11 @@ async fn runs_again_with_all_its_runs(world: &World) -> Outcome {
     let list = side.keys().routed(&"gpu".parse()?, Priority::Normal);
     let taken = side.claim(&[list], 1).await?;
     same!(taken.jobs.len(), 1);
-    let told = side
+    let outcome = side
         .verbs
         .fail(&taken.jobs[0], "boom", true, 9, TOOK)
         .await?;
-    check!(matches!(told, Failed::Again(_)));
+    check!(matches!(outcome, Failed::Again(_)));
     Ok(())
 }
 
@@ -203,13 +203,13 @@ async fn the_record_is_taken_as_it_is_now(world: &World) -> Outcome {
     for found in [Found::Missing, side.verbs.inspect("j1").await?] {
         let now = "{\"name\":\"count\",\"status\":\"failed\",\"z\":1}";
         side.set(&side.keys().job("j1"), now).await?;
-        let told = side.verbs.replay("j1", &found, Peer::Go).await?;
+        let outcome = side.verbs.replay("j1", &found, Peer::Go).await?;
         let expected = match found {
             // No record was read, so there is nothing to compare.
             Found::Missing => Replayed::NoRecord,
             _ => Replayed::Queued,
         };
-        same!(told, expected);
+        same!(outcome, expected);
     }
     check!(side.says("j1", "\"z\":1").await?);
     check!(side.says("j1", "\"pending\"").await?);

@@ -18,8 +18,8 @@ cases![
 /// The record is the client's, with the server's time.
 async fn stores_record_and_id(world: &World) -> Outcome {
     let side = Side::of(world)?;
-    let told = side.verbs.enqueue(&[side.job("j1")?], Peer::Go).await?;
-    same!(told, [Enqueued::Stored]);
+    let outcome = side.verbs.enqueue(&[side.job("j1")?], Peer::Go).await?;
+    same!(outcome, [Enqueued::Stored]);
     let expected = "{\"id\":\"j1\",\"name\":\"count\",\"payload\":{\"n\":1},\"status\":\"pending\",\
         \"priority\":\"normal\",\"created_at\":\"2023-11-14T22:13:20.123000Z\",\
         \"updated_at\":\"2023-11-14T22:13:20.123000Z\",\"attempts\":0,\"max_retries\":3,\
@@ -90,8 +90,8 @@ async fn several_keep_their_order(world: &World) -> Outcome {
     let mut later = side.job("j2")?;
     later.at_ms = Some(1);
     let jobs = [side.job("j1")?, later, side.job("j3")?];
-    let told = side.verbs.enqueue(&jobs, Peer::Python).await?;
-    same!(told, [Enqueued::Stored; 3]);
+    let outcome = side.verbs.enqueue(&jobs, Peer::Python).await?;
+    same!(outcome, [Enqueued::Stored; 3]);
     same!(side.list(&side.plain()).await?, ["j1", "j3"]);
     check!(side.says("j3", "\"id\": \"j3\"").await?);
     Ok(())

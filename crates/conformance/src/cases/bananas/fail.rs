@@ -27,8 +27,8 @@ async fn runs_again_after_a_pause(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut claimed = side.started("j1").await?;
     for (failures, seconds, due) in [(1, 2, "1700000002.123"), (2, 4, "1700000004.123")] {
-        let told = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
-        same!(told, Failed::Again(Duration::from_secs(seconds)));
+        let outcome = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
+        same!(outcome, Failed::Again(Duration::from_secs(seconds)));
         let scheduled = side.keys().scheduled();
         let score: f64 = world.raw(&["ZSCORE", &scheduled, "j1"]).await?;
         same!(format!("{score:.3}"), due);
@@ -52,8 +52,8 @@ async fn the_last_run_makes_a_dead_letter(world: &World) -> Outcome {
         .await?;
     side.push(&side.keys().dead(), "j0").await?;
     let claimed = side.take_one().await?;
-    let told = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
-    same!(told, Failed::Dead);
+    let outcome = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
+    same!(outcome, Failed::Dead);
     same!(side.list(&side.keys().dead()).await?, ["j0", "j1"]);
     check!(side.says("j1", "\"attempts\":3").await?);
     check!(side.says("j1", "\"status\":\"failed\"").await?);
@@ -67,8 +67,8 @@ async fn the_last_run_makes_a_dead_letter(world: &World) -> Outcome {
 async fn what_no_run_can_help_is_dead_at_once(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
-    let told = side.verbs.fail(&claimed, "boom", false, 9, TOOK).await?;
-    same!(told, Failed::Dead);
+    let outcome = side.verbs.fail(&claimed, "boom", false, 9, TOOK).await?;
+    same!(outcome, Failed::Dead);
     same!(side.list(&side.keys().dead()).await?, ["j1"]);
     Ok(())
 }
@@ -80,8 +80,8 @@ async fn a_record_without_a_count_has_the_workers(world: &World) -> Outcome {
         let text = format!("{{\"attempts\":{attempts}}}");
         side.put_text("j1", &text).await?;
         let claimed = side.take_one().await?;
-        let told = side.verbs.fail(&claimed, "boom", true, 2, TOOK).await?;
-        same!(matches!(told, Failed::Again(_)), again);
+        let outcome = side.verbs.fail(&claimed, "boom", true, 2, TOOK).await?;
+        same!(matches!(outcome, Failed::Again(_)), again);
     }
     Ok(())
 }
@@ -113,8 +113,8 @@ async fn what_is_no_job_is_dead_with_the_reason(world: &World) -> Outcome {
     side.put_text("bad", "{not json").await?;
     for claimed in side.take(2).await? {
         let fault = claimed.found.fault().unwrap_or_default();
-        let told = side.verbs.fail(&claimed, &fault, true, 9, TOOK).await?;
-        same!(told, Failed::Dead);
+        let outcome = side.verbs.fail(&claimed, &fault, true, 9, TOOK).await?;
+        same!(outcome, Failed::Dead);
         same!(side.ttl(&side.keys().job(&claimed.id())).await?, 604_800);
     }
     let missing = "{\"error\":\"Job data not found (corrupted reference)\",\"id\":\"missing\"}";
@@ -167,8 +167,8 @@ async fn refuses_another_token(world: &World) -> Outcome {
     let mut claimed = side.started("j1").await?;
     claimed.token = "t9".to_owned();
     let before = world.all().await?;
-    let told = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
-    same!(told, Failed::Stale);
+    let outcome = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
+    same!(outcome, Failed::Stale);
     world.unchanged(&before).await
 }
 
@@ -190,8 +190,8 @@ async fn the_record_of_the_next_job_without_an_id_stays(world: &World) -> Outcom
     side.put_text("", "{\"name\":\"one\"}").await?;
     let claimed = side.take_one().await?;
     side.put_text("", "{\"name\":\"next\"}").await?;
-    let told = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
-    same!(told, Failed::Dead);
+    let outcome = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
+    same!(outcome, Failed::Dead);
     same!(
         side.record("").await?.as_deref(),
         Some("{\"name\":\"next\"}")
@@ -200,8 +200,8 @@ async fn the_record_of_the_next_job_without_an_id_stays(world: &World) -> Outcom
     same!(side.list(&side.keys().dead()).await?, [""]);
     same!(side.result("", "error").await?.as_deref(), Some("boom"));
     let next = side.take_one().await?;
-    let told = side.verbs.fail(&next, "boom", true, 9, TOOK).await?;
-    check!(matches!(told, Failed::Again(_)));
+    let outcome = side.verbs.fail(&next, "boom", true, 9, TOOK).await?;
+    check!(matches!(outcome, Failed::Again(_)));
     side.idle().await
 }
 
@@ -225,8 +225,8 @@ async fn dead_letters_of_another_kind_hold_up_nothing(world: &World) -> Outcome 
     let side = Side::of(world)?;
     side.set(&side.keys().dead(), "x").await?;
     let claimed = side.started("j1").await?;
-    let told = side.verbs.fail(&claimed, "boom", false, 9, TOOK).await?;
-    same!(told, Failed::Dead);
+    let outcome = side.verbs.fail(&claimed, "boom", false, 9, TOOK).await?;
+    same!(outcome, Failed::Dead);
     check!(side.says("j1", "\"status\":\"failed\"").await?);
     side.idle().await
 }

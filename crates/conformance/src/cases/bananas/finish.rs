@@ -27,8 +27,8 @@ async fn writes_record_and_result(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
     world.pass(1_000);
-    let told = side.finish(&claimed, Some("[1,2]")).await?;
-    same!(told, Finished::Finished);
+    let outcome = side.finish(&claimed, Some("[1,2]")).await?;
+    same!(outcome, Finished::Finished);
     check!(side.says("j1", "\"status\":\"completed\"").await?);
     check!(
         side.says("j1", "\"created_at\":\"2023-11-14T22:13:20.123000Z\"")
@@ -170,8 +170,8 @@ async fn ends_many_in_one_call(world: &World) -> Outcome {
     side.put(&["j1", "j2", "j3"]).await?;
     let taken = side.take(9).await?;
     let results = [Some("1"), None, Some("[3]")];
-    let told = side.verbs.finish(&ended(&taken, &results)).await?;
-    same!(told, [Finished::Finished; 3]);
+    let outcome = side.verbs.finish(&ended(&taken, &results)).await?;
+    same!(outcome, [Finished::Finished; 3]);
     for (job, result) in taken.iter().zip(results) {
         same!(side.result(&job.id(), "result").await?.as_deref(), result);
         check!(side.says(&job.id(), "\"status\":\"completed\"").await?);
@@ -189,9 +189,9 @@ async fn one_that_is_lost_spoils_no_other(world: &World) -> Outcome {
     side.put(&["j1", "j2", "j3"]).await?;
     let mut taken = side.take(9).await?;
     taken[1].token = "t9".to_owned();
-    let told = side.verbs.finish(&ended(&taken, &[Some("1"); 3])).await?;
+    let outcome = side.verbs.finish(&ended(&taken, &[Some("1"); 3])).await?;
     same!(
-        told,
+        outcome,
         [Finished::Finished, Finished::Stale, Finished::Finished]
     );
     same!(side.result("j2", "status").await?, None);
@@ -208,8 +208,8 @@ async fn those_that_changed_are_told_again(world: &World) -> Outcome {
         side.set(&side.keys().job(id), "{\"name\":\"other\"}")
             .await?;
     }
-    let told = side.verbs.finish(&ended(&taken, &[Some("1"); 3])).await?;
-    same!(told, [Finished::Finished; 3]);
+    let outcome = side.verbs.finish(&ended(&taken, &[Some("1"); 3])).await?;
+    same!(outcome, [Finished::Finished; 3]);
     for id in ["j1", "j3"] {
         check!(side.says(id, "\"name\":\"other\"").await?);
         check!(side.says(id, "\"status\":\"completed\"").await?);

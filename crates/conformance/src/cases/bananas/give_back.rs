@@ -103,8 +103,8 @@ async fn nothing_is_left_here(world: &World) -> Outcome {
     both.give_back().await?;
     let left = world.all().await?;
     let keys: Vec<_> = left.lines().filter(|line| !line.starts_with(' ')).collect();
-    let told = |key: &&str| key.contains(":q:events") || key.contains(":meta:queue:stats:");
-    check!(keys.iter().all(told));
+    let counted = |key: &&str| key.contains(":q:events") || key.contains(":meta:queue:stats:");
+    check!(keys.iter().all(counted));
     Ok(())
 }
 

@@ -57,10 +57,10 @@ async fn ends_stay_short(world: &World) -> Outcome {
             took: TOOK,
         })
         .collect();
-    let told = short(side.verbs.finish(&ended)).await?;
-    check!(told.iter().all(|told| *told == Finished::Finished));
+    let outcome = short(side.verbs.finish(&ended)).await?;
+    check!(outcome.iter().all(|outcome| *outcome == Finished::Finished));
     let left: usize = world.raw(&["LLEN", &side.keys().processing()]).await?;
-    same!((told.len(), left), (1_000, MANY));
+    same!((outcome.len(), left), (1_000, MANY));
     Ok(())
 }
 

@@ -21,8 +21,8 @@ async fn goes_to_the_end_of_its_routes_list(world: &World) -> Outcome {
     side.renew(&[], std::slice::from_ref(&gpu)).await?;
     world.pass(ALIVE_MS - 1);
     let claimed = side.started("j1").await?;
-    let told = side.verbs.move_to(&claimed, &gpu, Priority::Low).await?;
-    same!(told, Moved::Moved);
+    let outcome = side.verbs.move_to(&claimed, &gpu, Priority::Low).await?;
+    same!(outcome, Moved::Moved);
     same!(side.list(&list).await?, ["j0", "j1"]);
     side.idle().await
 }
@@ -33,13 +33,13 @@ async fn stays_where_nobody_takes_it(world: &World) -> Outcome {
     let gpu = "gpu".parse()?;
     let claimed = side.started("j1").await?;
     let before = world.all().await?;
-    let told = side.verbs.move_to(&claimed, &gpu, Priority::Low).await?;
-    same!(told, Moved::Nobody);
+    let outcome = side.verbs.move_to(&claimed, &gpu, Priority::Low).await?;
+    same!(outcome, Moved::Nobody);
     world.unchanged(&before).await?;
     side.renew(&[], std::slice::from_ref(&gpu)).await?;
     world.pass(ALIVE_MS);
-    let told = side.verbs.move_to(&claimed, &gpu, Priority::Low).await?;
-    same!(told, Moved::Nobody);
+    let outcome = side.verbs.move_to(&claimed, &gpu, Priority::Low).await?;
+    same!(outcome, Moved::Nobody);
     Ok(())
 }
 
@@ -51,7 +51,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     let mut claimed = side.started("j1").await?;
     claimed.token = "t9".to_owned();
     let before = world.all().await?;
-    let told = side.verbs.move_to(&claimed, &gpu, Priority::Low).await?;
-    same!(told, Moved::Stale);
+    let outcome = side.verbs.move_to(&claimed, &gpu, Priority::Low).await?;
+    same!(outcome, Moved::Stale);
     world.unchanged(&before).await
 }

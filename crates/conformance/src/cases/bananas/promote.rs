@@ -35,8 +35,8 @@ async fn moves_what_is_due_to_its_route(world: &World) -> Outcome {
     schedule(&side, "j2", "1700000000.123", "{}").await?;
     let gpu = side.keys().routed(&"gpu".parse()?, Priority::Low);
     side.push(&gpu, "j0").await?;
-    let told = side.promote().await?;
-    same!((told.moved, told.buried), (2, 0));
+    let outcome = side.promote().await?;
+    same!((outcome.moved, outcome.buried), (2, 0));
     same!(side.list(&gpu).await?, ["j0", "j1"]);
     same!(side.list(&side.plain()).await?, ["j2"]);
     let left: u8 = world.raw(&["ZCARD", &side.keys().scheduled()]).await?;
@@ -121,8 +121,8 @@ async fn an_entry_without_a_record_is_dead_with_the_reason(world: &World) -> Out
         .raw::<()>(&["ZADD", &scheduled, "1", "ghost-1"])
         .await?;
     schedule(&side, "bad", "2", "{not json").await?;
-    let told = side.promote().await?;
-    same!((told.moved, told.buried), (2, 2));
+    let outcome = side.promote().await?;
+    same!((outcome.moved, outcome.buried), (2, 2));
     same!(side.list(&side.keys().dead()).await?, ["ghost-1", "bad"]);
     check!(side.says("ghost-1", "Job data not found").await?);
     check!(side.says("bad", "corrupted_data").await?);
@@ -159,8 +159,8 @@ async fn a_list_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     )
     .await?;
     let record = side.record("j1").await?;
-    let told = side.promote().await?;
-    same!(told.moved, 0);
+    let outcome = side.promote().await?;
+    same!(outcome.moved, 0);
     same!(side.record("j1").await?, record);
     schedule(&side, "j2", "2", "{}").await?;
     same!(side.promote().await?.moved, 1);

@@ -42,10 +42,10 @@ async fn counts_each_step_of_a_job(world: &World) -> Outcome {
     side.finish(&claimed, None).await?;
     side.verbs.fail(&others[0], "no", true, 9, TOOK).await?;
     side.verbs.fail(&others[1], "no", false, 9, TOOK).await?;
-    let told = plain(&side).await?;
-    same!((told.finished, told.retried), (1, 1));
-    same!((told.failed, told.dead), (1, 1));
-    same!(Duration::from_millis(told.run_ms), TOOK * 3);
+    let stats = plain(&side).await?;
+    same!((stats.finished, stats.retried), (1, 1));
+    same!((stats.failed, stats.dead), (1, 1));
+    same!(Duration::from_millis(stats.run_ms), TOOK * 3);
     Ok(())
 }
 
@@ -60,9 +60,9 @@ async fn counts_all_that_end_in_one_call(world: &World) -> Outcome {
         took: TOOK,
     });
     side.verbs.finish(&ended.collect::<Vec<_>>()).await?;
-    let told = plain(&side).await?;
-    same!(told.finished, 3);
-    same!(Duration::from_millis(told.run_ms), TOOK * 3);
+    let stats = plain(&side).await?;
+    same!(stats.finished, 3);
+    same!(Duration::from_millis(stats.run_ms), TOOK * 3);
     Ok(())
 }
 
@@ -76,10 +76,10 @@ async fn counts_what_is_stored(world: &World) -> Outcome {
     side.verbs.enqueue(&jobs, Peer::Go).await?;
     // The job exists already.
     side.verbs.enqueue(&jobs[..1], Peer::Go).await?;
-    let told = side.verbs.stats().await?.places;
+    let counts = side.verbs.stats().await?.places;
     let created = |route: &str| -> Got<u64> {
         let place = (route.parse()?, Priority::Normal);
-        Ok(told.get(&place).map_or(0, |place| place.created))
+        Ok(counts.get(&place).map_or(0, |place| place.created))
     };
     same!((created("default")?, created("gpu")?), (2, 1));
     Ok(())
@@ -101,8 +101,8 @@ async fn counts_what_is_not_run(world: &World) -> Outcome {
     }
     let claimed = side.started("j9").await?;
     side.verbs.move_to(&claimed, &gpu, Priority::Low).await?;
-    let told = plain(&side).await?;
-    same!((told.released, told.started, told.run_ms), (4, 4, 0));
+    let stats = plain(&side).await?;
+    same!((stats.released, stats.started, stats.run_ms), (4, 4, 0));
     Ok(())
 }
 
@@ -112,8 +112,8 @@ async fn counts_what_is_lost(world: &World) -> Outcome {
     side.started("j1").await?;
     world.pass(LEASE_MS);
     side.verbs.reclaim().await?;
-    let told = plain(&side).await?;
-    same!((told.lost, told.started, told.waiting), (1, 1, 1));
+    let stats = plain(&side).await?;
+    same!((stats.lost, stats.started, stats.waiting), (1, 1, 1));
     Ok(())
 }
 
@@ -124,8 +124,8 @@ async fn counts_an_entry_without_a_record(world: &World) -> Outcome {
         .raw::<()>(&["ZADD", &side.keys().scheduled(), "1", "ghost"])
         .await?;
     same!(side.promote().await?.buried, 1);
-    let told = plain(&side).await?;
-    same!((told.dead, told.failed), (1, 0));
+    let stats = plain(&side).await?;
+    same!((stats.dead, stats.failed), (1, 0));
     Ok(())
 }
 
@@ -138,8 +138,8 @@ async fn tells_of_both_kinds_of_lists_as_one(world: &World) -> Outcome {
         side.push(list, list).await?;
     }
     side.claim(&lists, 4).await?;
-    let told = side.verbs.stats().await?.places;
-    let of = |priority| &told[&(RoutingKey::default(), priority)];
+    let counts = side.verbs.stats().await?.places;
+    let of = |priority| &counts[&(RoutingKey::default(), priority)];
     for (priority, started, waiting) in [
         (Priority::High, 2, 0),
         (Priority::Normal, 2, 0),
@@ -148,7 +148,7 @@ async fn tells_of_both_kinds_of_lists_as_one(world: &World) -> Outcome {
         let place = of(priority);
         same!((place.started, place.waiting), (started, waiting));
     }
-    same!(told.len(), 3);
+    same!(counts.len(), 3);
     Ok(())
 }
 
@@ -160,8 +160,8 @@ async fn tells_what_waits_and_for_how_long(world: &World) -> Outcome {
     world.pass(7_000);
     side.put(&["j2"]).await?;
     world.pass(1_000);
-    let told = plain(&side).await?;
-    same!((told.waiting, told.oldest_ms), (2, Some(8_000)));
+    let stats = plain(&side).await?;
+    same!((stats.waiting, stats.oldest_ms), (2, Some(8_000)));
     side.take_one().await?;
     same!(plain(&side).await?.oldest_ms, Some(1_000));
     side.take_one().await?;
@@ -171,8 +171,8 @@ async fn tells_what_waits_and_for_how_long(world: &World) -> Outcome {
         "x".repeat(65_536)
     );
     side.put_text("j3", &large).await?;
-    let told = plain(&side).await?;
-    same!((told.waiting, told.oldest_ms), (1, None));
+    let stats = plain(&side).await?;
+    same!((stats.waiting, stats.oldest_ms), (1, None));
     world.raw::<()>(&["DEL", &side.keys().job("j3")]).await?;
     same!(plain(&side).await?.oldest_ms, None);
     Ok(())
@@ -189,14 +189,14 @@ async fn tells_what_runs(world: &World) -> Outcome {
     side.put(&["j1"]).await?;
     side.push(&side.keys().processing(), "theirs").await?;
     let taken = side.claim(&[list, side.plain()], 9).await?.jobs;
-    let told = side.verbs.stats().await?;
-    same!((told.running[&gpu], told.processing), (2, 4));
-    same!(told.running[&RoutingKey::default()], 1);
+    let counts = side.verbs.stats().await?;
+    same!((counts.running[&gpu], counts.processing), (2, 4));
+    same!(counts.running[&RoutingKey::default()], 1);
     side.verbs.fail(&taken[2], "no", true, 9, TOOK).await?;
     side.verbs.fail(&taken[0], "no", false, 9, TOOK).await?;
-    let told = side.verbs.stats().await?;
-    same!((told.running[&gpu], told.processing), (1, 2));
-    same!((told.scheduled, told.dead), (1, 1));
+    let counts = side.verbs.stats().await?;
+    same!((counts.running[&gpu], counts.processing), (1, 2));
+    same!((counts.scheduled, counts.dead), (1, 1));
     Ok(())
 }
 
@@ -204,10 +204,18 @@ async fn tells_what_runs(world: &World) -> Outcome {
 async fn is_empty_where_nothing_is(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.renew(&[], &["gpu".parse()?]).await?;
-    let told = side.verbs.stats().await?;
-    same!(told.places.len(), 6);
-    check!(told.places.values().all(|it| *it == PlaceStats::default()));
-    same!((told.scheduled, told.processing, told.dead), (0, 0, 0));
+    let counts = side.verbs.stats().await?;
+    same!(counts.places.len(), 6);
+    check!(
+        counts
+            .places
+            .values()
+            .all(|it| *it == PlaceStats::default())
+    );
+    same!(
+        (counts.scheduled, counts.processing, counts.dead),
+        (0, 0, 0)
+    );
     Ok(())
 }
 

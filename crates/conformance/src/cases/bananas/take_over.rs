@@ -253,8 +253,8 @@ async fn what_is_overdue_goes_if_that_is_asked_for(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000000").await?;
     let jobs = both.passages(&Place::Later).await?;
-    let told = both.go_overdue(&Place::Later, &jobs).await?;
-    same!(told, [TakenOver::Taken]);
+    let outcome = both.go_overdue(&Place::Later, &jobs).await?;
+    same!(outcome, [TakenOver::Taken]);
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
     same!(world.list(&queue).await?, ["j1"]);
     Ok(())
@@ -306,8 +306,11 @@ async fn a_key_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     let list = both.put(&["j2"]).await?;
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("other"));
     both.side.set(&queue, "x").await?;
-    let told = both.take(&list).await?;
-    check!(matches!(&told[..], [TakenOver::Odd(_), TakenOver::Taken]));
+    let outcome = both.take(&list).await?;
+    check!(matches!(
+        &outcome[..],
+        [TakenOver::Odd(_), TakenOver::Taken]
+    ));
     same!(both.there(&list).await?, ["j1"]);
     let there: u8 = world.raw(&["EXISTS", &world.key("j1")]).await?;
     same!(there, 0);
@@ -327,8 +330,11 @@ async fn a_full_queue_takes_none(world: &World) -> Outcome {
         .raw::<()>(&["HSET", &world.keys().config(), "limit", "1"])
         .await?;
     let list = both.put(&["j1", "j2"]).await?;
-    let told = both.take(&list).await?;
-    same!(told, [TakenOver::Taken, TakenOver::Refused(Enqueued::Full)]);
+    let outcome = both.take(&list).await?;
+    same!(
+        outcome,
+        [TakenOver::Taken, TakenOver::Refused(Enqueued::Full)]
+    );
     same!(both.there(&list).await?, ["j2"]);
     Ok(())
 }
@@ -354,7 +360,7 @@ async fn peek_tells_what_is_there(world: &World) -> Outcome {
     both.later("l2", "2").await?;
     both.later("l1", "1").await?;
     let verbs = &both.side.verbs;
-    let told = async |place: &Place, behind, most| {
+    let outcome = async |place: &Place, behind, most| {
         let (all, jobs) = verbs.peek(place, behind, most).await?;
         let job = |job: meshwork_broker::bananas::Standing| {
             (String::from_utf8_lossy(&job.id).into_owned(), job.time)
@@ -365,14 +371,17 @@ async fn peek_tells_what_is_there(world: &World) -> Outcome {
         let own = |(id, time): &(&str, &str)| ((*id).to_owned(), (*time).to_owned());
         jobs.iter().map(own).collect()
     };
-    same!(told(&list, 0, 2).await?, (3, of(&[("j1", ""), ("j2", "")])));
-    same!(told(&list, 2, 2).await?, (3, of(&[("j3", "")])));
-    same!(told(&list, 3, 2).await?, (3, Vec::new()));
     same!(
-        told(&Place::Later, 0, 2).await?,
+        outcome(&list, 0, 2).await?,
+        (3, of(&[("j1", ""), ("j2", "")]))
+    );
+    same!(outcome(&list, 2, 2).await?, (3, of(&[("j3", "")])));
+    same!(outcome(&list, 3, 2).await?, (3, Vec::new()));
+    same!(
+        outcome(&Place::Later, 0, 2).await?,
         (2, of(&[("l1", "1"), ("l2", "2")]))
     );
-    same!(told(&Place::Later, 1, 2).await?, (2, of(&[("l2", "2")])));
+    same!(outcome(&Place::Later, 1, 2).await?, (2, of(&[("l2", "2")])));
     Ok(())
 }
 

@@ -24,16 +24,16 @@ cases![
 async fn waits_for_its_next_run(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m 1").await?;
-        let (asked, replies) = (side.asked(), side.replies());
+        let (pending, replies) = (side.pending_callback(), side.replies());
         let end = End {
-            pending_callback: Some(&asked),
+            pending_callback: Some(&pending),
             ..to(&replies, "r1")
         };
-        world.raw::<()>(&["SET", &asked, "x"]).await?;
+        world.raw::<()>(&["SET", &pending, "x"]).await?;
         same!(side.fail(&got, 3, end).await?, Failed::Again(1));
         side.is_over().await?;
         check!(!side.exists(&side.replies()).await?);
-        check!(side.exists(&asked).await?);
+        check!(side.exists(&pending).await?);
         same!(side.dead().await?, []);
         let delayed = &side.source.keys().delayed;
         let waits: Vec<(String, u64)> = world
@@ -73,8 +73,8 @@ async fn the_last_run_is_answered_and_a_dead_letter(world: &World) -> Outcome {
         world.pass(1_000);
         side.verbs.promote(&side.source).await?;
         let got = side.receive().await?;
-        let told = side.fail(&got, 2, to(&side.replies(), "r1")).await?;
-        same!(told, Failed::Failed(2));
+        let outcome = side.fail(&got, 2, to(&side.replies(), "r1")).await?;
+        same!(outcome, Failed::Failed(2));
         same!(world.list(&side.replies()).await?, ["r1"]);
         same!(side.ttl(&side.replies()).await?, 600);
         let word = |text: &str| text.to_owned();
@@ -108,8 +108,8 @@ async fn an_answer_that_no_list_takes_goes_nowhere(world: &World) -> Outcome {
     for side in Side::both(world)? {
         world.raw::<()>(&["SET", &side.replies(), "x"]).await?;
         let got = side.started("m1").await?;
-        let told = side.fail(&got, 1, to(&side.replies(), "r1")).await?;
-        same!(told, Failed::Unanswered(1));
+        let outcome = side.fail(&got, 1, to(&side.replies(), "r1")).await?;
+        same!(outcome, Failed::Unanswered(1));
         same!(side.dead().await?.len(), 1);
         side.is_over().await?;
         world.raw::<()>(&["DEL", &side.source.keys().dead]).await?;
@@ -141,14 +141,14 @@ async fn two_that_are_alike_wait_both(world: &World) -> Outcome {
 async fn forgets_what_was_asked_when_it_is_over(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m1").await?;
-        let asked = side.asked();
-        world.raw::<()>(&["SET", &asked, "x"]).await?;
+        let pending = side.pending_callback();
+        world.raw::<()>(&["SET", &pending, "x"]).await?;
         let end = End {
-            pending_callback: Some(&asked),
+            pending_callback: Some(&pending),
             ..End::default()
         };
         side.fail(&got, 1, end).await?;
-        check!(!side.exists(&asked).await?);
+        check!(!side.exists(&pending).await?);
         check!(!side.exists(&side.tries("m1")).await?);
     }
     Ok(())
@@ -173,8 +173,8 @@ async fn refuses_another_worker(world: &World) -> Outcome {
         side.send(&["m1"]).await?;
         let got = side.receive_as(W2, 1).await?;
         let before = world.all().await?;
-        let told = side.fail(&got[0], 3, to(&side.replies(), "r1")).await?;
-        same!(told, Failed::Stale);
+        let outcome = side.fail(&got[0], 3, to(&side.replies(), "r1")).await?;
+        same!(outcome, Failed::Stale);
         world.unchanged(&before).await?;
     }
     Ok(())

@@ -25,11 +25,11 @@ async fn answers_and_acknowledges(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m1").await?;
         same!(side.hand(W1).await?, ["m1"]);
-        let told = side
+        let outcome = side
             .verbs
             .finish(W1, &got, to(&side.replies(), "r1"))
             .await?;
-        same!(told, Finished::Finished);
+        same!(outcome, Finished::Finished);
         same!(world.list(&side.replies()).await?, ["r1"]);
         side.is_over().await?;
     }
@@ -93,8 +93,8 @@ async fn an_answer_that_no_list_takes_goes_nowhere(world: &World) -> Outcome {
         let replies = side.replies();
         world.raw::<()>(&["SET", &replies, "x"]).await?;
         let got = side.started("m1").await?;
-        let told = side.verbs.finish(W1, &got, to(&replies, "r1")).await?;
-        same!(told, Finished::Unanswered);
+        let outcome = side.verbs.finish(W1, &got, to(&replies, "r1")).await?;
+        same!(outcome, Finished::Unanswered);
         same!(world.raw::<String>(&["GET", &replies]).await?, "x");
         same!(side.ttl(&replies).await?, 0);
         side.is_over().await?;
@@ -105,14 +105,14 @@ async fn an_answer_that_no_list_takes_goes_nowhere(world: &World) -> Outcome {
 async fn forgets_what_was_asked(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m1").await?;
-        let asked = side.asked();
-        world.raw::<()>(&["SET", &asked, "x"]).await?;
+        let pending = side.pending_callback();
+        world.raw::<()>(&["SET", &pending, "x"]).await?;
         let end = End {
-            pending_callback: Some(&asked),
+            pending_callback: Some(&pending),
             ..End::default()
         };
         side.verbs.finish(W1, &got, end).await?;
-        check!(!side.exists(&asked).await?);
+        check!(!side.exists(&pending).await?);
     }
     Ok(())
 }
@@ -121,11 +121,11 @@ async fn refuses_another_worker(world: &World) -> Outcome {
     let [_, side] = Side::both(world)?;
     let got = side.started("m1").await?;
     let before = world.all().await?;
-    let told = side
+    let outcome = side
         .verbs
         .finish(W2, &got, to(&side.replies(), "r1"))
         .await?;
-    same!(told, Finished::Stale);
+    same!(outcome, Finished::Stale);
     world.unchanged(&before).await
 }
 
@@ -141,13 +141,13 @@ async fn what_was_taken_over_is_answered_once(world: &World) -> Outcome {
             if taker_first {
                 runs.reverse();
             }
-            let mut told = Vec::new();
+            let mut outcome = Vec::new();
             for (worker, run, answer) in runs {
                 let replies = side.replies();
-                told.push(side.verbs.finish(worker, run, to(&replies, answer)).await?);
+                outcome.push(side.verbs.finish(worker, run, to(&replies, answer)).await?);
             }
-            told.sort_by_key(|one| *one == Finished::Stale);
-            same!(told, [Finished::Finished, Finished::Stale]);
+            outcome.sort_by_key(|one| *one == Finished::Stale);
+            same!(outcome, [Finished::Finished, Finished::Stale]);
             // On a list, one of the two workers holds the message.
             let first = if taker_first || !side.is_stream() {
                 "r2"
@@ -169,11 +169,11 @@ async fn the_first_run_that_ends_counts(world: &World) -> Outcome {
     let words = ["XCLAIM", side.queue(), super::GROUP, W1, "0", &got.id];
     world.raw::<()>(&words).await?;
     for (answer, expected) in [("r1", Finished::Finished), ("r2", Finished::Stale)] {
-        let told = side
+        let outcome = side
             .verbs
             .finish(W1, &got, to(&side.replies(), answer))
             .await?;
-        same!(told, expected);
+        same!(outcome, expected);
     }
     same!(world.list(&side.replies()).await?, ["r1"]);
     side.is_over().await
@@ -186,11 +186,11 @@ async fn said_twice_it_answers_once(world: &World) -> Outcome {
             .finish(W1, &got, to(&side.replies(), "r1"))
             .await?;
         let before = world.all().await?;
-        let told = side
+        let outcome = side
             .verbs
             .finish(W1, &got, to(&side.replies(), "r1"))
             .await?;
-        same!(told, Finished::Stale);
+        same!(outcome, Finished::Stale);
         world.unchanged(&before).await?;
     }
     Ok(())
@@ -221,11 +221,11 @@ async fn a_stream_that_is_gone_answers_nothing(world: &World) -> Outcome {
         if let Some(text) = in_its_place {
             world.raw::<()>(&["SET", side.queue(), text]).await?;
         }
-        let told = side
+        let outcome = side
             .verbs
             .finish(W1, &got, to(&side.replies(), "r1"))
             .await?;
-        same!(told, Finished::Stale);
+        same!(outcome, Finished::Stale);
         check!(!side.exists(&side.replies()).await?);
     }
     Ok(())

@@ -90,7 +90,7 @@ impl<'a> Side<'a> {
         self.verbs.names().trace()
     }
 
-    fn asked(&self) -> String {
+    fn pending_callback(&self) -> String {
         let names = self.verbs.names();
         names.pending_callback("tester", "tester.done", self.dialect.as_str())
     }

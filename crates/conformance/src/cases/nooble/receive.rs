@@ -193,13 +193,13 @@ async fn callbacks_come_from_a_list(world: &World) -> Outcome {
 async fn what_was_asked_is_kept_for_so_long(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.send(&[]).await?;
-        let key = side.asked();
-        let asked = PendingCallback {
+        let key = side.pending_callback();
+        let pending = PendingCallback {
             key: &key,
             record: "{}",
             stays: Duration::from_secs(60),
         };
-        side.verbs.send(side.queue(), "m1", Some(asked)).await?;
+        side.verbs.send(side.queue(), "m1", Some(pending)).await?;
         same!(
             side.verbs.pending_callback(&key).await?.as_deref(),
             Some("{}")
@@ -237,9 +237,9 @@ async fn what_is_in_the_hand_is_told(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.send(&["m1", "m2", "m3"]).await?;
         side.receive_as(W1, 2).await?;
-        let told = side.verbs.in_hand(W1, &side.source).await?;
+        let held = side.verbs.in_hand(W1, &side.source).await?;
         let expected: &[&str] = if side.is_stream() { &[] } else { &["m1", "m2"] };
-        same!(texts(&told), expected);
+        same!(texts(&held), expected);
     }
     Ok(())
 }

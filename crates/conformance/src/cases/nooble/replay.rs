@@ -51,8 +51,8 @@ async fn what_came_from_the_other_dialect_stays(world: &World) -> Outcome {
         let letter = &dead.letters[0];
         same!(letter.queue.as_deref(), Some(side.queue()));
         let before = world.all().await?;
-        let told = other.verbs.replay(&other.source, &letter.id).await?;
-        same!(told, Replayed::Elsewhere(side.queue().to_owned()));
+        let outcome = other.verbs.replay(&other.source, &letter.id).await?;
+        same!(outcome, Replayed::Elsewhere(side.queue().to_owned()));
         world.unchanged(&before).await?;
     }
     Ok(())
@@ -84,8 +84,8 @@ async fn an_older_letter_goes_where_it_is_told(world: &World) -> Outcome {
         world
             .raw::<()>(&["XADD", dead, "1-1", "data", "m1"])
             .await?;
-        let told = side.verbs.replay(&side.source, "1-1").await?;
-        same!(told, Replayed::Back);
+        let outcome = side.verbs.replay(&side.source, "1-1").await?;
+        same!(outcome, Replayed::Back);
         same!(side.waiting().await?, ["m1"]);
         world.raw::<()>(&["DEL", dead]).await?;
     }

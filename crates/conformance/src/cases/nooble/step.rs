@@ -1,9 +1,9 @@
-//! step and keep_answer: each call of a task is made once, and its answer is found again.
+//! step and store_reply: each call of a task is made once, and its answer is found again.
 
 use std::time::Duration;
 
 use super::{Got, Outcome, Side, W1, WAITS, World, cases, check, same, to};
-use meshwork_broker::nooble::{Kept, Room, Step, Stepped};
+use meshwork_broker::nooble::{CycleLimits, Step, StepResult, StoredReply};
 
 cases![
     a_step_is_asked_once,
@@ -22,7 +22,7 @@ cases![
     what_is_no_answer_is_dropped,
 ];
 
-const ROOM: Room = Room {
+const LIMITS: CycleLimits = CycleLimits {
     stays: Duration::from_secs(1_000),
     steps: 2,
     bytes: 10,
@@ -34,19 +34,19 @@ impl Side<'_> {
         self.verbs.names().cycle("agent", self.dialect.as_str())
     }
 
-    async fn step(&self, name: &str, message: &str, again: Option<Duration>) -> Got<Stepped> {
+    async fn step(&self, name: &str, message: &str, again: Option<Duration>) -> Got<StepResult> {
         self.verbs.prepare(&self.source).await?;
         let cycle = &self.cycle();
         let step = Step { cycle, name };
         let sends = (self.queue(), message);
-        Ok(self.verbs.step(step, sends, again, ROOM).await?)
+        Ok(self.verbs.step(step, sends, again, LIMITS).await?)
     }
 
-    async fn keep(&self, name: &str, answer: &str) -> Got<Kept> {
+    async fn keep(&self, name: &str, answer: &str) -> Got<StoredReply> {
         let cycle = &self.cycle();
         let step = Step { cycle, name };
         let came = (&*self.replies(), answer);
-        Ok(self.verbs.keep_answer(step, came, ROOM).await?)
+        Ok(self.verbs.store_reply(step, came, LIMITS).await?)
     }
 
     async fn answered(&self, answer: &str) -> Outcome {
@@ -54,31 +54,31 @@ impl Side<'_> {
     }
 }
 
-fn waits(message: &str, ms: u64) -> Stepped {
-    Stepped::Waits {
+fn waits(message: &str, ms: u64) -> StepResult {
+    StepResult::Pending {
         message: message.to_owned(),
         since: Duration::from_millis(ms),
     }
 }
 
-fn answered(message: &str, answer: &str) -> Stepped {
-    Stepped::Answered {
+fn answered(message: &str, answer: &str) -> StepResult {
+    StepResult::Answered {
         message: message.to_owned(),
         answer: answer.to_owned(),
     }
 }
 
-fn kept(answer: &str) -> Kept {
-    Kept::Kept(answer.to_owned())
+fn kept(answer: &str) -> StoredReply {
+    StoredReply::Stored(answer.to_owned())
 }
 
 async fn a_step_is_asked_once(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.send(&["m0"]).await?;
-        same!(side.step("a", "m1", None).await?, Stepped::Asked);
+        same!(side.step("a", "m1", None).await?, StepResult::Sent);
         world.pass(700);
         same!(side.step("a", "other", None).await?, waits("m1", 700));
-        same!(side.step("b", "m2", None).await?, Stepped::Asked);
+        same!(side.step("b", "m2", None).await?, StepResult::Sent);
         same!(side.waiting().await?, ["m0", "m1", "m2"]);
         world.pass(100);
         same!(side.step("a", "m1", Some(WAIT)).await?, waits("m1", 800));
@@ -96,7 +96,7 @@ async fn what_was_asked_long_ago_is_asked_again(world: &World) -> Outcome {
         let message = "m1".to_owned();
         same!(
             side.step("a", "x", Some(WAIT)).await?,
-            Stepped::Again { message }
+            StepResult::SentAgain { message }
         );
         same!(side.waiting().await?, ["m1", "m1"]);
     }
@@ -145,8 +145,8 @@ async fn a_late_look_asks_nothing_that_is_answered(world: &World) -> Outcome {
         side.step("a", "m1", None).await?;
         side.keep("a", "r1").await?;
         world.pass(60_000);
-        let told = side.step("a", "m1", Some(WAIT)).await?;
-        same!(told, answered("m1", "r1"));
+        let outcome = side.step("a", "m1", Some(WAIT)).await?;
+        same!(outcome, answered("m1", "r1"));
         same!(side.waiting().await?, ["m1"]);
     }
     Ok(())
@@ -154,12 +154,12 @@ async fn a_late_look_asks_nothing_that_is_answered(world: &World) -> Outcome {
 
 async fn steps_have_room(world: &World) -> Outcome {
     for side in Side::both(world)? {
-        same!(side.step("a", "12345678901", None).await?, Stepped::Full);
+        same!(side.step("a", "12345678901", None).await?, StepResult::Full);
         check!(!side.exists(&side.cycle()).await?);
-        same!(side.step("a", "12345", None).await?, Stepped::Asked);
-        same!(side.step("b", "123456", None).await?, Stepped::Full);
-        same!(side.step("b", "12345", None).await?, Stepped::Asked);
-        same!(side.step("c", "", None).await?, Stepped::Full);
+        same!(side.step("a", "12345", None).await?, StepResult::Sent);
+        same!(side.step("b", "123456", None).await?, StepResult::Full);
+        same!(side.step("b", "12345", None).await?, StepResult::Sent);
+        same!(side.step("c", "", None).await?, StepResult::Full);
         same!(side.waiting().await?, ["12345", "12345"]);
         same!(side.step("a", "12345", None).await?, waits("12345", 0));
     }
@@ -170,13 +170,13 @@ async fn answers_have_room(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.step("a", "12345", None).await?;
         side.answered("123456").await?;
-        same!(side.keep("a", "123456").await?, Kept::Full);
+        same!(side.keep("a", "123456").await?, StoredReply::Full);
         check!(side.exists(&side.replies()).await?);
         same!(side.step("a", "12345", None).await?, waits("12345", 0));
         same!(side.keep("a", "12345").await?, kept("12345"));
         // The key exists already.
         same!(side.keep("a", "123456").await?, kept("12345"));
-        same!(side.step("b", "1", None).await?, Stepped::Full);
+        same!(side.step("b", "1", None).await?, StepResult::Full);
     }
     Ok(())
 }
@@ -184,7 +184,7 @@ async fn answers_have_room(world: &World) -> Outcome {
 async fn an_answer_to_nothing_stays(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.answered("r1").await?;
-        same!(side.keep("a", "r1").await?, Kept::Gone);
+        same!(side.keep("a", "r1").await?, StoredReply::Gone);
         check!(side.exists(&side.replies()).await?);
         check!(!side.exists(&side.cycle()).await?);
     }
@@ -262,8 +262,8 @@ async fn who_waits_for_an_answer_leaves_it(world: &World) -> Outcome {
             let end = to(&list, "r1");
             side.verbs.finish(W1, &taken, end).await
         };
-        let (first, second, told) = tokio::join!(wait(0), wait(1), answer());
-        told?;
+        let (first, second, outcome) = tokio::join!(wait(0), wait(1), answer());
+        outcome?;
         same!(first?.as_deref(), Some(&b"r1"[..]));
         same!(second?.as_deref(), Some(&b"r1"[..]));
         same!(world.list(&list).await?, ["r1"]);

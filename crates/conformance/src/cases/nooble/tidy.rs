@@ -2,7 +2,7 @@
 
 use meshwork_broker::nooble::{Nooble, Over};
 use meshwork_broker::{Error, MAX_ITEMS};
-use meshwork_model::nooble::{Ended, Traced};
+use meshwork_model::nooble::{ActionOutcome, TraceEvent};
 
 use super::{Failure, Got, Outcome, SERVICE, Side, World, cases, check, same};
 
@@ -18,8 +18,8 @@ cases![
 ];
 
 /// Returns the trace entry of an action.
-fn traced(action: &str) -> Traced<'_> {
-    Traced {
+fn traced(action: &str) -> TraceEvent<'_> {
+    TraceEvent {
         task: "t1".into(),
         action: action.into(),
         action_type: "demo.run".into(),
@@ -32,7 +32,7 @@ fn traced(action: &str) -> Traced<'_> {
         asked: "".into(),
         began: "".into(),
         took_ms: 1,
-        how: Ended::Done,
+        how: ActionOutcome::Done,
         error: "".into(),
     }
 }
@@ -47,17 +47,17 @@ async fn tidy(side: &Side<'_>, actions: &[&str]) -> Got<()> {
 }
 
 /// Returns the actions in the trace, the latest first.
-async fn told(verbs: &Nooble) -> Got<Vec<String>> {
-    let told = verbs.traced(None, MAX_ITEMS).await?;
-    let told = told.into_iter().filter_map(|(_, one)| one);
-    Ok(told.map(|one| one.action.into_owned()).collect())
+async fn actions_traced(verbs: &Nooble) -> Got<Vec<String>> {
+    let entries = verbs.traced(None, MAX_ITEMS).await?;
+    let entries = entries.into_iter().filter_map(|(_, one)| one);
+    Ok(entries.map(|one| one.action.into_owned()).collect())
 }
 
 async fn tells_of_each_the_latest_first(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     tidy(&side, &["a1", "a2"]).await?;
     tidy(&side, &["a3"]).await?;
-    same!(told(&side.verbs).await?, ["a3", "a2", "a1"]);
+    same!(actions_traced(&side.verbs).await?, ["a3", "a2", "a1"]);
     let all = side.verbs.traced(None, 2).await?;
     same!(all[0].1, Some(traced("a3")));
     let before = side.verbs.traced(Some(&all[1].0), 2).await?;
@@ -138,7 +138,7 @@ async fn what_is_no_entry_is_passed_over(world: &World) -> Outcome {
     tidy(&side, &["a1"]).await?;
     let all = side.verbs.traced(None, 10).await?;
     same!(all.len(), 3);
-    same!(told(&side.verbs).await?, ["a1"]);
+    same!(actions_traced(&side.verbs).await?, ["a1"]);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! A client for jobs of Bananas: submits them, waits for them, looks at them.
+//! Client for jobs of Bananas: enqueues, waits for and reads jobs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::Error;
 use crate::span::Subject;
 use crate::wait_pool::{PooledConnection, WaitPool};
 
-/// Between two looks at a result that is not there yet, where no connection hears of it: at first, and at most.
+/// Pause between two polls of a missing result without a subscription: the first, and the longest.
 const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 /// Pause between polls: a foreign worker may publish nothing, as for a corrupt job.
 const SLICE: Duration = Duration::from_secs(1);
@@ -35,17 +35,17 @@ pub struct Client {
     wait_pool: Arc<WaitPool<Subscriber>>,
 }
 
-/// A job to be submitted.
+/// A job to submit, as a builder.
 #[derive(Debug, Clone)]
 pub struct Request {
     job: NewJob,
 }
 
 impl Request {
-    /// A job for the handler `name`, with any payload that can be written as JSON.
+    /// Creates a job for the handler `name`, with a payload that is encoded as JSON.
     ///
     /// # Errors
-    /// If the payload cannot be written.
+    /// The payload cannot be encoded.
     pub fn new(name: &str, payload: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
         let id = new_id();
         let payload = serde_json::to_string(payload).map_err(|source| Error::Payload {
@@ -58,7 +58,7 @@ impl Request {
         })
     }
 
-    /// The same with a payload that is JSON already; its numbers and the order of its fields stay.
+    /// Creates a job for the handler `name`, with a payload in JSON. Its numbers and the order of its fields stay.
     #[must_use]
     pub fn raw(name: &str, payload: &str) -> Self {
         Self {
@@ -66,28 +66,28 @@ impl Request {
         }
     }
 
-    /// With an id of the caller's (default: a UUID v4). An id that exists is refused.
+    /// Sets the id. Default: a UUID v4. An existing id is refused.
     #[must_use]
     pub fn id(mut self, id: JobId) -> Self {
         self.job.id = id;
         self
     }
 
-    /// Priority of the job. Default: normal.
+    /// Sets the priority. Default: normal.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.job.priority = priority;
         self
     }
 
-    /// Only workers of this route take it (default: those of `default`).
+    /// Runs the job only on workers of this route. Default: `default`.
     #[must_use]
     pub fn route(mut self, route: RoutingKey) -> Self {
         self.job.route = Some(route);
         self
     }
 
-    /// For workers of the route that `bindings` say, unless it names one.
+    /// Chooses the route by `bindings`, unless the job has one.
     #[must_use]
     pub fn bound(self, bindings: &Bindings, topic: Option<&Topic>) -> Self {
         if self.job.route.is_some() {
@@ -97,21 +97,21 @@ impl Request {
         self.route(route.clone())
     }
 
-    /// Description for people.
+    /// Sets a description for people.
     #[must_use]
     pub fn description(mut self, description: &str) -> Self {
         description.clone_into(&mut self.job.description);
         self
     }
 
-    /// Most runs in all. Default: 3.
+    /// Sets the greatest number of attempts. Default: 3.
     #[must_use]
     pub fn max_retries(mut self, runs: u32) -> Self {
         self.job.max_retries = runs;
         self
     }
 
-    /// It waits until then, in milliseconds since 1970.
+    /// Delays the job until this time, in milliseconds since 1970.
     #[must_use]
     pub fn at_ms(mut self, ms: u64) -> Self {
         self.job.at_ms = Some(ms);
@@ -120,17 +120,17 @@ impl Request {
 }
 
 impl Client {
-    /// Connects to the server at `url`, with the keys of Bananas, as the make of client in Go.
+    /// Connects to the server at `url`, with the default keys of Bananas. The client behaves as the Go client.
     ///
     /// # Errors
-    /// If the URL is wrong, nobody answers there, or the server is not fit to keep jobs.
+    /// The URL is invalid, the server does not answer, or it is not suitable for jobs.
     pub async fn open(url: &str) -> Result<Self, Error> {
         let target = Target::parse(url, TlsFiles::default())?;
         let broker = Bananas::connect(&target, Keys::default()).await?;
         Ok(Self::new(broker))
     }
 
-    /// A client over a broker.
+    /// Creates a client over a broker.
     #[must_use]
     pub fn new(broker: Bananas) -> Self {
         Self {
@@ -140,20 +140,20 @@ impl Client {
         }
     }
 
-    /// Writes and pushes as this make of client does (default: the one in Go, which pushes jobs of the route
-    /// `default` to lists without a route).
+    /// Sets the variant of client whose records and lists this client writes. Default: Go, which pushes jobs of the
+    /// route `default` to lists without a route.
     #[must_use]
     pub fn like(self, peer: Peer) -> Self {
         Self { peer, ..self }
     }
 
-    /// The make that it is like.
+    /// Returns the variant of client.
     #[must_use]
     pub fn peer(&self) -> Peer {
         self.peer
     }
 
-    /// The broker of this client.
+    /// Returns the broker of this client.
     #[must_use]
     pub fn broker(&self) -> &Bananas {
         &self.broker
@@ -162,7 +162,7 @@ impl Client {
     /// Submits a job.
     ///
     /// # Errors
-    /// If the job cannot be meant, there is one of its id, or the server does not take the call.
+    /// The job is invalid, its id exists, or the call to the server fails.
     pub async fn submit(&self, request: Request) -> Result<JobId, Error> {
         let job = request.job;
         let enqueued = self
@@ -185,10 +185,10 @@ impl Client {
         Ok(job.id)
     }
 
-    /// Waits until a job has ended: a run that failed while another one follows is no end.
+    /// Waits until a job has ended. A failed attempt that is followed by another one is no end.
     ///
     /// # Errors
-    /// If there is neither record nor result, or it has not ended after `patience`.
+    /// The job has neither record nor result, or has not ended after `patience`.
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Outcome, Error> {
         let until = Instant::now() + patience;
         if let Some(outcome) = self.ended(id).await? {
@@ -197,7 +197,7 @@ impl Client {
         let mut space = self.listening(id).await;
         let (mut pause, mut tried) = (POLL.0, Instant::now());
         let ended = loop {
-            // What was said before somebody listened is seen here.
+            // Finds a result that was published before the subscription.
             if let Some(outcome) = self.ended(id).await? {
                 break Ok(outcome);
             }
@@ -212,7 +212,7 @@ impl Client {
                 tokio::time::sleep(pause.min(left)).await;
                 pause = (pause * 2).min(POLL.1);
                 if tried.elapsed() >= SLICE {
-                    // Its own, if it has broken, is free then.
+                    // A broken connection must not occupy its place in the pool.
                     drop(space.take());
                     space = self.listening(id).await;
                     tried = Instant::now();
@@ -228,7 +228,7 @@ impl Client {
         ended
     }
 
-    /// A connection that listens for the result of a job, if one is free and the user may.
+    /// Returns a connection that is subscribed to the result of a job, if one is free and the user has the right.
     async fn listening(&self, id: &JobId) -> Option<PooledConnection<'_, Subscriber>> {
         let mut space = self
             .wait_pool
@@ -241,13 +241,13 @@ impl Client {
                 Some(space)
             }
             Err(error) => {
-                tracing::debug!(%error, job = %id, "not told of the result; it is asked for");
+                tracing::debug!(%error, job = %id, "no subscription to the result; polling");
                 None
             }
         }
     }
 
-    /// Waits for a word, for `time` at most. False if there is no connection that hears.
+    /// Waits up to `time` for a notification. Returns false without a working connection.
     async fn hears(
         &self,
         space: &mut Option<PooledConnection<'_, Subscriber>>,
@@ -268,9 +268,9 @@ impl Client {
         }
     }
 
-    /// The outcome of a job, if it has ended.
+    /// Returns the outcome of a job, if it has ended.
     async fn ended(&self, id: &JobId) -> Result<Option<Outcome>, Error> {
-        // The record first: a worker writes it after the result, or with it.
+        // The record is read first, since workers write it with the result or after it.
         let found = self.broker.inspect(id.as_str()).await?;
         let outcome = self.broker.result(id.as_str()).await?;
         let status = match &found {
@@ -279,23 +279,23 @@ impl Client {
         };
         match (outcome, status) {
             (Some(outcome), Some(Status::Pending | Status::Scheduled)) if !outcome.succeeded => {
-                // Another run follows.
+                // Another attempt follows.
                 Ok(None)
             }
             (Some(outcome), _) => Ok(Some(outcome)),
             (None, _) => match found {
                 Found::Missing => Err(Error::NoJob { id: id.clone() }),
-                // No result is written of what has no handler, and by workers without a result backend.
+                // No result is written for a job without a handler, nor by workers without a result backend.
                 Found::Job(record) => Ok(record.outcome()),
                 _ => Ok(None),
             },
         }
     }
 
-    /// A job's record.
+    /// Returns the record of a job.
     ///
     /// # Errors
-    /// If there is none that can be read, or the server does not take the call.
+    /// The job has no readable record, or the call to the server fails.
     pub async fn get(&self, id: &JobId) -> Result<Record, Error> {
         match self.broker.inspect(id.as_str()).await? {
             Found::Job(record) => Ok(Arc::unwrap_or_clone(record)),
@@ -303,20 +303,20 @@ impl Client {
         }
     }
 
-    /// The result of a job's last run, if it is still there.
+    /// Returns the result of a job's last attempt, unless it has expired.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn result(&self, id: &JobId) -> Result<Option<Outcome>, Error> {
         Ok(self.broker.result(id.as_str()).await?)
     }
 
-    /// Stores a cron schedule in Redis. Native workers run its slots unless they leave delayed jobs to others. Its
-    /// first slot is the next one from now on. True if it replaced another schedule.
+    /// Stores a cron schedule. Workers of Meshwork fire its slots, unless they leave delayed jobs to others. Its first
+    /// slot is the next one from now. Returns true if it replaced a schedule.
     ///
     /// # Errors
-    /// If its job is invalid, it is never due, its name is taken and `replace` is false, the limit of schedules is
-    /// reached, or the server does not take the call.
+    /// Its job is invalid, it is never due, its name exists and `replace` is false, there are too many schedules, or
+    /// the call to the server fails.
     pub async fn keep_schedule(&self, cron: &Cron, replace: bool) -> Result<bool, Error> {
         let name = || cron.name.clone();
         match self.broker.keep_cron(cron, replace).await? {
@@ -330,10 +330,10 @@ impl Client {
         }
     }
 
-    /// Deletes a cron schedule; its enqueued jobs stay.
+    /// Deletes a cron schedule. Jobs that it has enqueued stay.
     ///
     /// # Errors
-    /// If there is none of that name, or the server does not take the call.
+    /// The schedule does not exist, or the call to the server fails.
     pub async fn forget_schedule(&self, name: &ScheduleName) -> Result<(), Error> {
         match self.broker.forget_cron(name).await? {
             true => Ok(()),
@@ -341,22 +341,22 @@ impl Client {
         }
     }
 
-    /// The cron schedules that are kept in Redis, by name.
+    /// Returns the cron schedules, by name.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn schedules(&self) -> Result<Vec<KeptCron>, Error> {
         let mut all = self.broker.crons().await?.all;
         all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
     }
 
-    /// Changes single limits of a route; the others stay. They bound what native workers claim from the route's lists,
-    /// of all priorities together; jobs on lists without a route count for `default`. Bananas' own workers ignore the
-    /// limits and do not count.
+    /// Changes single limits of a route; others stay as they are. Limits apply to the jobs that workers of Meshwork
+    /// claim from the lists of the route, for all priorities together. Jobs on lists without a route count for
+    /// `default`. Bananas' own workers ignore limits and do not count.
     ///
     /// # Errors
-    /// If a limit cannot be, or the server does not take the call.
+    /// A limit is invalid, or the call to the server fails.
     pub async fn limit_route(
         &self,
         route: &RoutingKey,
@@ -365,26 +365,26 @@ impl Client {
         Ok(self.broker.configure(route, limits).await?)
     }
 
-    /// The routes that are limited, and how.
+    /// Returns the limits of all routes that have limits.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn limits(&self) -> Result<BTreeMap<RoutingKey, QueueSettings>, Error> {
         Ok(self.broker.limits().await?)
     }
 
-    /// Counts the waiting jobs of each list.
+    /// Returns the number of waiting jobs of each list.
     ///
     /// # Errors
-    /// If the server does not take the calls.
+    /// A call to the server fails.
     pub async fn depths(&self) -> Result<Depths, Error> {
         Ok(self.broker.depths().await?)
     }
 
-    /// Puts a dead letter back onto the list of its route, as if it had never run.
+    /// Retries a dead letter with all its attempts, on the list of its route.
     ///
     /// # Errors
-    /// If there is no dead letter of that id, or the server does not take the call.
+    /// The dead letter does not exist, or the call to the server fails.
     pub async fn replay(&self, id: &JobId) -> Result<Replayed, Error> {
         let found = self.broker.inspect(id.as_str()).await?;
         match self.broker.replay(id.as_str(), &found, self.peer).await? {
@@ -393,10 +393,10 @@ impl Client {
         }
     }
 
-    /// Forgets a dead letter, with its record and its result; these two stay where the job runs again.
+    /// Deletes a dead letter, with its record and its result unless the job runs again.
     ///
     /// # Errors
-    /// If there is no dead letter of that id, or the server does not take the call.
+    /// The dead letter does not exist, or the call to the server fails.
     pub async fn forget(&self, id: &JobId) -> Result<(), Error> {
         let found = self.broker.inspect(id.as_str()).await?;
         match self.broker.forget(id.as_str(), &found).await? {
@@ -405,10 +405,10 @@ impl Client {
         }
     }
 
-    /// A dead letter's record.
+    /// Returns the record of a dead letter.
     ///
     /// # Errors
-    /// If there is no dead letter of that id, it has no record, or the server does not take the call.
+    /// The dead letter does not exist, it has no record, or the call to the server fails.
     pub async fn dead_letter(&self, id: &JobId) -> Result<Record, Error> {
         match self.broker.is_dead(id.as_str()).await? {
             true => self.get(id).await,
@@ -416,10 +416,10 @@ impl Client {
         }
     }
 
-    /// The ids of dead letters, the latest first, from `from` on, a thousand at most.
+    /// Returns the ids of dead letters after the first `from`, the latest first, at most a thousand.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn dead(&self, from: usize) -> Result<Vec<String>, Error> {
         let ids = self.broker.dead(from).await?.into_iter();
         let text = |id: Vec<u8>| String::from_utf8_lossy(&id).into_owned();
@@ -427,7 +427,7 @@ impl Client {
     }
 }
 
-/// A UUID v4, as the clients make it.
+/// Returns a new UUID v4, as the clients of Bananas create it.
 pub(super) fn new_id() -> JobId {
     JobId::foreign(uuid::Uuid::new_v4().to_string())
 }

@@ -1,4 +1,4 @@
-//! Jobs of Bananas over the engine: how they are claimed, prepared, reported and kept.
+//! Jobs of Bananas for the engine: claims, prepares, reports and renews them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step
 use crate::worker::task::Completion;
 use crate::worker::{Config, Protocol};
 
-/// The longest error that stands in a record, in bytes, with the details of the failure: more belongs in a log.
+/// Greatest length of an error in a record, in bytes, with the details of the failure.
 const MAX_ERROR: usize = 64 * 1024;
 
 impl BananasProtocol {
@@ -57,7 +57,7 @@ impl BananasProtocol {
         Ok(finished.into_iter().map(each).collect())
     }
 
-    /// Claims jobs off all queues but those that are blocked. An id that arrived may be of one of these: then it goes back.
+    /// Claims jobs from all queues that are not blocked. A prefetched id of a blocked queue is returned to it.
     async fn claim(
         &self,
         lease: Duration,
@@ -85,7 +85,7 @@ impl BananasProtocol {
         })
     }
 
-    /// The handler of a job, if it is a job that has one.
+    /// Returns the handler of a job, if its record is readable and it has one.
     fn entry(&self, claimed: &Claimed) -> Option<&Entry> {
         match &claimed.found {
             Found::Job(record) => self.handlers.get(record.name()),
@@ -93,10 +93,10 @@ impl BananasProtocol {
         }
     }
 
-    /// True if a job on a queue without a route was moved to its route's queue, or stays for others.
+    /// Returns true if a job on a queue without a route was moved to its route's queue, or stays for foreign workers.
     async fn is_elsewhere(&self, claimed: &Claimed, record: &Record) -> bool {
-        // Jobs with an impossible route run wherever they are found. Jobs of this worker's routes move too: otherwise
-        // the route's limits would not apply.
+        // Jobs with an invalid route run on any queue. Jobs of this worker's routes are moved too, so that the limits
+        // of their route apply.
         let Some(route) = record.route().filter(|route| !route.is_default()) else {
             return false;
         };
@@ -128,8 +128,8 @@ fn failed(kind: FailureKind, message: impl Into<String>) -> Step {
     Step::End(Report::failed(Failure::new(kind, message)))
 }
 
-/// The place of the newest claim of each job, and the places of all others, whose leases are gone. Jobs are in the order of
-/// their claims.
+/// Returns the index of the newest claim of each job, and the indexes of all other claims, whose leases have expired.
+/// `jobs` has the order of the claims.
 fn newest_claims(jobs: &[Claimed]) -> (HashMap<&[u8], usize>, Vec<usize>) {
     let (mut newest, mut gone) = (HashMap::new(), Vec::new());
     for (at, job) in jobs.iter().enumerate() {
@@ -174,7 +174,7 @@ impl Protocol for BananasProtocol {
         job.found.bytes()
     }
 
-    /// Failures are counted in the record, lost workers apart.
+    /// The record counts failures; losses are counted separately.
     fn attempt(job: &Claimed) -> Option<u32> {
         match &job.found {
             Found::Job(record) => Some(record.attempts().saturating_add(1)),
@@ -182,7 +182,7 @@ impl Protocol for BananasProtocol {
         }
     }
 
-    /// Names without a handler are anybody's, and are not counted.
+    /// Names without a handler are not counted, since there may be any number of them.
     fn kind(&self, job: &Claimed) -> Option<String> {
         self.entry(job)?;
         match &job.found {
@@ -241,7 +241,7 @@ impl Protocol for BananasProtocol {
             let message = format!("lost: {lost} workers went away while they ran this job");
             return failed(FailureKind::Permanent, message);
         }
-        // Somebody pushed it twice; an id is taken off a list once.
+        // A repeated push of a completed job; an id is removed from a list only once.
         if claimed.is_done() {
             tracing::debug!("job dropped: it is done already");
             self.give_back(claimed, Back::Nowhere).await;
@@ -275,7 +275,7 @@ impl Protocol for BananasProtocol {
 
     async fn fail(&self, claimed: &Claimed, failed: &FailedRun<'_>) -> Result<Failed, Error> {
         let (error, kind) = (failed.reason.whole(MAX_ERROR), failed.reason.kind);
-        // Its wire has no snooze: the job waits for a retry.
+        // The protocol has no snooze, so the job waits for a retry.
         let again = kind.retryable() || kind == FailureKind::Snoozed;
         let (most, took) = (self.max_retries, failed.took);
         let run = Self::attempt(claimed).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Treatment of lists without a route that hold foreign jobs ([`super::Foreign::Leave`]). Such a job is the next one
-//! there, so nothing is claimed from these lists while any is there. Once a second one worker scans them and moves
-//! jobs for native workers to the lists of their routes, in order; foreign jobs stay.
+//! Scans lists without a route for foreign jobs, which stay there ([`super::Foreign::Leave`]). Nothing is claimed from
+//! these lists while one is there, since it is the next job. Once per second one worker scans them and moves jobs for
+//! workers of Meshwork to the lists of their routes, in order.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use meshwork_model::name::RoutingKey;
 
 use super::state::BananasProtocol;
 
-/// Most jobs of one list scanned at a time.
+/// Greatest number of jobs of one list that a scan reads at a time.
 const LOOK: usize = 1000;
-/// Deepest scan of a list; jobs behind as many foreign jobs wait for them.
+/// Greatest depth of a scan. Jobs behind as many foreign jobs wait for these.
 const DEEPEST: usize = 10_000;
-/// Most steps of one call: each job is searched in its list.
+/// Greatest number of steps of one call, since each job is searched in its list.
 const MOST_STEPS: usize = 1_000_000;
-/// Most jobs moved to this worker's routes at a time, since Bananas' workers may not claim from there.
+/// Greatest number of jobs moved to this worker's routes at a time, since workers of Bananas may not claim from there.
 const MOST_OWN: usize = 100;
 
 /// Scans the lists if a scan is due.
 ///
 /// # Errors
-/// If the server does not take a call; the scan is repeated later.
+/// A call to the server fails; the scan is repeated later.
 pub(super) async fn look(state: &BananasProtocol, lease: Duration) -> Result<(), Error> {
     if !state.looks_at_left() {
         return Ok(());
@@ -59,7 +59,7 @@ async fn hand_back(
     state.broker.claim(nothing).await.map(drop)
 }
 
-/// True if foreign jobs, or jobs not scanned yet, are on the list.
+/// Scans one list. Returns true if foreign jobs, or jobs that were not read yet, are on it.
 async fn look_through(
     state: &BananasProtocol,
     list: &str,
@@ -83,7 +83,7 @@ async fn look_through(
     Ok(others_there || from > 0 || !seen_to_the_end)
 }
 
-/// Destination of a job; `default` for impossible routes and corrupt jobs.
+/// Returns the destination of a job; `default` for an invalid route or record.
 fn forward(job: &Standing) -> Forward {
     let route = match &job.found {
         Found::Job(record) => record.route(),

@@ -1,4 +1,4 @@
-//! Maintenance: moves jobs whose time has come, runs cron schedules, and requeues jobs that workers of Bananas left behind.
+//! Maintenance: promotes due jobs, fires cron schedules, and rescues orphans of workers of Bananas.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::client::new_id;
 use super::state::BananasProtocol;
 use crate::worker::dedicated_thread::{Never, in_turn};
 
-/// Between two looks at what has come due: clients of Bananas wake nobody.
+/// Pause between two checks of delayed jobs, since clients of Bananas send no wakeup.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The shortest time between two looks.
+/// Shortest pause between two checks.
 const LOOK_SOON: Duration = Duration::from_millis(5);
 
-/// Does it all until the connection breaks. No call takes longer than a lease.
+/// Runs all tasks until the connection breaks. Each call takes at most a lease.
 pub(super) async fn run(
     broker: &Bananas,
     state: &BananasProtocol,
@@ -28,7 +28,7 @@ pub(super) async fn run(
     }
 }
 
-/// Moves what has come due.
+/// Promotes due jobs.
 async fn look(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Result<Never, Error> {
     if !state.scheduler {
         std::future::pending::<()>().await;
@@ -47,7 +47,7 @@ async fn look(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Res
                     "dead letters: they waited for a time, and have no record"
                 );
             }
-            // Whom nothing moves would be looked at without end.
+            // Without this check, jobs that cannot be moved would cause an endless loop.
             if promoted.moved > 0 {
                 continue;
             }
@@ -57,7 +57,7 @@ async fn look(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Res
     }
 }
 
-/// Runs the slots of cron schedules that are due.
+/// Fires the due slots of cron schedules.
 async fn crons(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Result<Never, Error> {
     if !state.scheduler {
         std::future::pending::<()>().await;
@@ -77,7 +77,7 @@ async fn crons(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Re
     }
 }
 
-/// Puts back what workers of Bananas left.
+/// Requeues orphans of workers of Bananas.
 async fn strays(
     broker: &Bananas,
     state: &BananasProtocol,

@@ -1,11 +1,11 @@
-//! A client and a worker for jobs of Bananas. Of the worker, [`jobs`] claims, runs and reports them over the engine,
-//! [`maintenance`] moves jobs that are due, and [`left`] finds the way past jobs that are left to others.
+//! Client and worker for jobs of Bananas. In the worker, [`jobs`] claims, runs and reports jobs, [`maintenance`]
+//! promotes due jobs, and [`left`] handles foreign jobs that stay on their lists.
 
 mod client;
 mod jobs;
 mod left;
 mod maintenance;
-pub mod over;
+pub mod migrate;
 mod state;
 
 use std::sync::Arc;
@@ -27,18 +27,18 @@ pub use crate::worker::{MAX_CONCURRENCY, TIMEOUT as JOB_TIMEOUT, WorkerHandle};
 pub use client::{Client, Request};
 use state::BananasProtocol;
 
-/// Policy for a job of another route on a list without one, while no native worker serves the route. (While one does,
-/// the job is moved to its route's list.)
+/// Policy for a foreign job on a list without a route while no worker of Meshwork serves its route. (Otherwise the job
+/// is moved to its route's list.)
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Foreign {
-    /// It is run, as Bananas' own workers do.
+    /// Runs the job, as Bananas' own workers do.
     #[default]
     Run,
-    /// It is left there. While any is, jobs behind it are brought to the lists of their routes, up to a hundred a second.
+    /// Leaves the job there. Jobs behind it are moved to the lists of their routes, up to a hundred per second.
     Leave,
 }
 
-/// A worker for jobs of Bananas, to be started.
+/// Builder of a worker for jobs of Bananas.
 pub struct Worker {
     broker: Bananas,
     handlers: Handlers,
@@ -52,7 +52,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker for the route `default`, without handlers.
+    /// Creates a worker for the route `default`, without handlers.
     #[must_use]
     pub fn new(client: &Client) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Worker {
         }
     }
 
-    /// Runs jobs of this name by a function: it takes the payload and gives the result, both as JSON.
+    /// Runs jobs of this name with a function from the payload to the result, both in JSON.
     #[must_use]
     pub fn handle<H, Signature>(mut self, name: &str, handler: H) -> Self
     where
@@ -79,43 +79,43 @@ impl Worker {
         self
     }
 
-    /// Runs jobs of this name by a script, whose file says by its ending what runs it: `.py`, `.rhai`. It finds
-    /// the payload where scripts find their input; what is no JSON in its result becomes a text of JSON.
+    /// Runs jobs of this name with a script: `.py` or `.rhai`. Its input is the payload. A result that is not JSON is
+    /// stored as a JSON string.
     ///
     /// # Errors
-    /// If the file cannot be read, or nothing runs such files.
+    /// The file cannot be read, or no runtime runs such files.
     pub fn script(mut self, name: &str, path: &std::path::Path) -> Result<Self, HandlerError> {
         self.handlers.add_script(name, path)?;
         Ok(self)
     }
 
-    /// True if jobs of this name have a handler.
+    /// Returns true if jobs of this name have a handler.
     #[must_use]
     pub fn knows(&self, name: &str) -> bool {
         self.handlers.get(name).is_some()
     }
 
-    /// Takes jobs of these routes, one after the other, or in turns by their weights.
+    /// Sets the routes from which the worker claims: in this order, or by their weights. Default: `default`.
     #[must_use]
     pub fn routes(self, routes: Routes) -> Self {
         Self { routes, ..self }
     }
 
-    /// The most jobs that run at once. Default: 10, minimum: 1, maximum: 1,000.
+    /// Sets the greatest number of jobs that run at once. Default: 10, minimum: 1, maximum: 1,000.
     #[must_use]
     pub fn concurrency(mut self, jobs: usize) -> Self {
         self.config.concurrency = jobs;
         self
     }
 
-    /// The longest run of a job. Default: 5 min, minimum: 1 ms, maximum: 10 years.
+    /// Sets the timeout of a job. Default: 5 min, minimum: 1 ms, maximum: 10 years.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.config.timeout = timeout;
         self
     }
 
-    /// A job whose record does not say it gets so many runs.
+    /// Sets the greatest number of attempts of a job whose record has none. Default: 3.
     #[must_use]
     pub fn max_retries(self, runs: u32) -> Self {
         Self {
@@ -124,34 +124,35 @@ impl Worker {
         }
     }
 
-    /// Lease of a job. If the process dies, its jobs wait for that time. Default: 10 s, minimum: 300 ms, maximum: 1 h.
+    /// Sets the lease of a job. If the process dies, its jobs wait for that time. Default: 10 s, minimum: 300 ms,
+    /// maximum: 1 h.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.config.lease = lease;
         self
     }
 
-    /// Timeout of running jobs at shutdown, before they are released. Default: 25 s, maximum: 10 years.
+    /// Sets the timeout of running jobs at shutdown, before they are released. Default: 25 s, maximum: 10 years.
     #[must_use]
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.config.shutdown_timeout = timeout;
         self
     }
 
-    /// Policy for foreign jobs on lists without a route.
+    /// Sets the policy for foreign jobs on lists without a route. Default: [`Foreign::Run`].
     #[must_use]
     pub fn foreign(self, foreign: Foreign) -> Self {
         Self { foreign, ..self }
     }
 
-    /// Destination of promoted and requeued jobs: the lists that this variant of client uses.
+    /// Sets the variant of client whose lists are used for promoted and requeued jobs. Default: Go.
     #[must_use]
     pub fn peer(self, peer: Peer) -> Self {
         Self { peer, ..self }
     }
 
-    /// Puts back what has stood for so long among the jobs that run and is not run by ours. Off unless it is said:
-    /// Bananas' workers say nowhere that they live, and one that runs a job for longer than this runs it twice.
+    /// Requeues jobs that foreign workers have held longer than `age`. Default: off, since workers of Bananas do not
+    /// show that they are alive: a job that runs longer than this on such a worker runs twice.
     #[must_use]
     pub fn adopt_strays(self, age: Option<Duration>) -> Self {
         Self {
@@ -160,16 +161,16 @@ impl Worker {
         }
     }
 
-    /// True if the worker promotes delayed jobs. Default: true.
+    /// Sets whether the worker promotes delayed jobs and fires schedules. Default: true.
     #[must_use]
     pub fn scheduler(self, scheduler: bool) -> Self {
         Self { scheduler, ..self }
     }
 
-    /// Starts it.
+    /// Starts the worker.
     ///
     /// # Errors
-    /// If a setting is out of its limits ([`Error::Setting`]), or the system has no thread left.
+    /// A setting is outside of its limits ([`Error::Setting`]), or the system has no thread left.
     pub async fn start(self) -> Result<WorkerHandle, Error> {
         self.config.validate()?;
         if let Some(age) = self.strays {

@@ -1,5 +1,4 @@
-//! The parts of a worker that only the protocol of Bananas has: its handlers and routes, and the queues without a route from
-//! which nothing is taken for a while.
+//! State of a worker for jobs of Bananas: handlers, routes, and the pause of claims from queues without a route.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use super::Foreign;
 use crate::protocol::handlers::Handlers;
 use crate::worker::Identity;
 
-/// Between two looks past jobs that are left where they stand, on queues without a route.
+/// Pause between two scans for foreign jobs on queues without a route.
 const PLAIN_RESTS: Duration = Duration::from_secs(1);
 
 /// The protocol of Bananas, for one worker.
@@ -23,48 +22,49 @@ pub(super) struct BananasProtocol {
     pub(super) identity: Identity,
     pub(super) handlers: Handlers,
     pub(super) routes: Routes,
-    /// The queues that it takes from; they never change.
+    /// Queues from which it claims; they never change.
     pub(super) lists: watch::Sender<Arc<Vec<String>>>,
     pub(super) max_retries: u32,
     pub(super) foreign: Foreign,
     pub(super) peer: Peer,
     pub(super) strays: Option<Duration>,
     pub(super) scheduler: bool,
-    /// Time of the next scan past foreign jobs on queues without a route. While set, nothing is claimed there.
+    /// Time of the next scan for foreign jobs on queues without a route. While it is set, nothing is claimed from these
+    /// queues.
     pub(super) rests: watch::Sender<Option<Instant>>,
     /// Position of the scan in each queue without a route.
     pub(super) behind: tokio::sync::Mutex<Vec<usize>>,
 }
 
 impl BananasProtocol {
-    /// A job is left where it stands, on a queue without a route: nothing is taken from such queues.
+    /// Stops claims from queues without a route, since a foreign job stays there.
     pub(super) fn let_plain_rest(&self) {
         self.rests.send_replace(Some(Instant::now() + PLAIN_RESTS));
     }
 
-    /// No job is left any more.
+    /// Resumes claims from queues without a route.
     pub(super) fn end_plain_rest(&self) {
         self.rests.send_replace(None);
     }
 
-    /// True if a scan past foreign jobs is due.
+    /// Returns true if a scan for foreign jobs is due.
     pub(super) fn looks_at_left(&self) -> bool {
         self.rests.borrow().is_some_and(|at| at <= Instant::now())
     }
 
-    /// True if nothing is claimed from a queue for now.
+    /// Returns true if nothing is claimed from a queue now.
     pub(super) fn rests(&self, list: &str) -> bool {
         self.rests.borrow().is_some() && self.broker.keys().is_plain(list)
     }
 
-    /// Those of its queues that have no route.
+    /// Returns the queues without a route.
     pub(super) fn plain_lists(&self) -> Vec<String> {
         let (keys, lists) = (self.broker.keys(), Arc::clone(&self.lists.borrow()));
         let plain = lists.iter().filter(|list| keys.is_plain(list));
         plain.cloned().collect()
     }
 
-    /// The queues to take from now, when so many claims have brought jobs before.
+    /// Returns the queues in the order of a claim, after `claims` claims that returned jobs.
     pub(super) fn lists(&self, claims: usize) -> Vec<String> {
         let routes = self.routes.in_turn(claims);
         let mut lists = self.broker.keys().lists(&routes);

@@ -1,5 +1,5 @@
-//! Control poll: once a second the worker learns which of its jobs are to stop, whether it leads maintenance, and how the
-//! migrations of its types stand. It runs on the heartbeat thread.
+//! Control poll: once per second the worker reads which of its jobs to cancel, whether it is the leader, and the
+//! migration phases of its types. Runs on the heartbeat thread.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::worker::dedicated_thread::{Never, in_turn};
 use crate::worker::in_flight::InFlight;
 use crate::worker::protocol::Queues;
 
-/// Polls until the connection breaks. A request to stop waits for the next poll at most.
+/// Polls until the connection breaks. A cancel request waits for the next poll.
 pub(super) async fn poll_control(
     broker: &Broker,
     hero: &HeroProtocol,
@@ -34,7 +34,7 @@ pub(super) async fn poll_control(
             held: &ids,
             turn: LEADS_FOR,
         };
-        // What a poll that failed should have learned, the renewals tell.
+        // Renewals also report what a failed poll missed.
         if let Some(control) = in_turn(
             broker.outages(),
             "control",

@@ -1,4 +1,4 @@
-//! Jobs of Hero over the engine: how they are claimed, prepared, reported and kept.
+//! Jobs of Hero for the engine: claims, prepares, reports and renews them.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -35,18 +35,18 @@ use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step
 use crate::worker::task::Completion;
 use crate::worker::{Config, Protocol};
 
-/// Timeout of the worker name's release. The name also expires by itself.
+/// Longest time to release the worker's name, which also expires by itself.
 const DEPART: Duration = Duration::from_millis(500);
 
 impl HeroProtocol {
-    /// The runner of a queue's jobs: the queue says the type, a foreign record may not.
+    /// Returns the runner of a queue's jobs. The queue names the type; a foreign record may not.
     fn runner_of(&self, queue: &str) -> Option<&Arc<dyn Runner>> {
         let prefix = self.broker.keys().work_prefix();
         let script_type = queue.strip_prefix(&prefix)?.split(':').next()?;
         self.runners.get(script_type)
     }
 
-    /// Stores results and claims jobs, in one script where there is something of both.
+    /// Stores results and claims jobs, in one script if there are both.
     async fn call(
         &self,
         results: &[finish::Result<'_>],
@@ -83,8 +83,8 @@ impl HeroProtocol {
     }
 }
 
-/// The results of the jobs that a job has waited for. While the server is away the call is repeated, for as long as a run
-/// of the job may take.
+/// Returns the results of a job's prerequisites. While the server is unreachable, the call is repeated for as long as a
+/// run of the job may take.
 async fn inputs(broker: &Broker, job: &Job) -> Result<Inputs, Failure> {
     if job.depends_on.is_empty() && job.callback.is_none() {
         return Ok(Inputs::default());
@@ -111,7 +111,7 @@ async fn inputs(broker: &Broker, job: &Job) -> Result<Inputs, Failure> {
     }
 }
 
-/// A result as the broker takes it.
+/// Returns a result in the form of the broker.
 fn result(completion: &Completion<Claimed>) -> finish::Result<'_> {
     finish::Result {
         claimed: &completion.task.job,
@@ -175,7 +175,7 @@ impl Protocol for HeroProtocol {
         !job.job.concurrent
     }
 
-    /// Every enqueue changes `updated_at`. Records of foreign clients may have another format, or lack it.
+    /// Each enqueue changes `updated_at`. Records of foreign clients may have another format, or lack it.
     fn ready_ms(job: &Claimed) -> Option<u64> {
         let said = [&job.job.updated_at, &job.job.created_at];
         said.into_iter().find_map(|at| parse_iso(at))
@@ -185,7 +185,7 @@ impl Protocol for HeroProtocol {
         Some(job.job.attempt)
     }
 
-    /// The name of an old list stands for the type.
+    /// The name of an old list replaces the type.
     fn place(&self, queue: &str) -> QueueParts {
         let parts = self.broker.keys().queue_parts(queue);
         parts.unwrap_or_else(|| QueueParts {
@@ -273,7 +273,7 @@ impl Protocol for HeroProtocol {
 
     fn encode(&self, claimed: &Claimed, report: Report) -> Report {
         let report = match &report.result {
-            // Clients of Bananas that wait for it read JSON.
+            // Waiting clients of Bananas read JSON.
             Ok(output) if claimed.job.taken_over => Report {
                 result: Ok(runner::as_json(output).unwrap_or_default().into()),
                 ..report
@@ -435,7 +435,7 @@ impl Protocol for HeroProtocol {
     }
 
     async fn depart(&self) {
-        // The other connections may be served by a runtime that waits for this thread.
+        // Other connections may need a runtime that waits for this thread.
         if let Ok(Ok(broker)) = tokio::time::timeout(DEPART, self.broker.dedicated()).await {
             let _ = tokio::time::timeout(DEPART, self.present.depart(&broker)).await;
         }

@@ -1,6 +1,6 @@
-//! Hero: a worker for the jobs of this system, on the queues of Hero. [`jobs`] claims, runs and reports them over the engine,
-//! [`subscription`] knows the queues, [`registry`] the live workers, [`control_poll`] learns of jobs that are to be
-//! cancelled, and [`maintenance`] is what one worker at a time does for all.
+//! Worker for the jobs of Meshwork and Hero. [`jobs`] claims, runs and reports them over the engine, [`subscription`]
+//! has the queues, [`registry`] the live workers, [`control_poll`] reads cancel requests, and [`maintenance`] is done
+//! by one worker at a time for all.
 
 mod control_poll;
 mod jobs;
@@ -32,7 +32,7 @@ pub use registry::WorkerInfo;
 use state::HeroProtocol;
 use subscription::Places;
 
-/// A worker to be started.
+/// Builder of a worker.
 #[derive(Clone)]
 pub struct Worker {
     broker: Broker,
@@ -49,7 +49,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker of the group `default` that runs nothing yet.
+    /// Creates a worker of the group `default`, without handlers.
     #[must_use]
     pub fn new(client: &Client) -> Self {
         Self {
@@ -74,10 +74,10 @@ impl Worker {
         self
     }
 
-    /// Runs scripts of a type that Meshwork has a runtime for (`osis`, `python`).
+    /// Runs scripts of a built-in script type (`osis`, `python`, `exec`).
     ///
     /// # Errors
-    /// If it has none.
+    /// No runtime has this script type.
     pub fn script_type(self, script_type: &ScriptType) -> Result<Self, Error> {
         let unknown = || Error::UnknownType {
             script_type: script_type.to_string(),
@@ -87,8 +87,8 @@ impl Worker {
         Ok(self.runner(script_type.clone(), found))
     }
 
-    /// Calls `handler` for jobs named `name`: its payload is read from the job's script as JSON, its result is written
-    /// as JSON. [`Worker::start`] reports an invalid name.
+    /// Runs jobs of the type `name` with `handler`. Its payload is the job's script, and its result the job's output,
+    /// both in JSON. [`Worker::start`] reports an invalid name.
     #[must_use]
     pub fn handle<H: runner::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
         match name.parse() {
@@ -100,8 +100,8 @@ impl Worker {
         }
     }
 
-    /// Calls `handler` for several jobs named `name` at once: up to as many as `many` says, each with a result
-    /// of its own. See [`runner::group_handler`]; a group is never larger than [`Worker::concurrency`].
+    /// Runs several jobs of the type `name` with one call of `handler`, up to the limit in `many`. Each job has its own
+    /// result. A group is never larger than [`Worker::concurrency`]. See [`runner::group_handler`].
     #[must_use]
     pub fn handle_many<H: runner::GroupHandler<M>, M: 'static>(
         mut self,
@@ -118,23 +118,23 @@ impl Worker {
         }
     }
 
-    /// In another group than `default`.
+    /// Sets the group. Default: `default`.
     #[must_use]
     pub fn group(mut self, group: Group) -> Self {
         self.group = group;
         self
     }
 
-    /// With a name of its own within the group, so that jobs can be pinned to it.
+    /// Sets a name within the group, so that jobs can be pinned to this worker.
     #[must_use]
     pub fn instance(mut self, instance: Instance) -> Self {
         self.instance = Some(instance);
         self
     }
 
-    /// Takes what is for these routes only, route by route, or in turns by their weights: jobs of the group
-    /// that is called as a route is, and for `default` those that name no group. Without routes it takes what is
-    /// for its group and what names none, level by level. Its group is the first route then.
+    /// Claims only jobs of these routes, in this order, or by their weights: jobs of the group of the same name, and
+    /// for `default` jobs without a group. The worker's group is then the first route. Without routes, the worker
+    /// claims jobs of its group and jobs without a group, priority by priority.
     #[must_use]
     pub fn routes(mut self, routes: Routes) -> Self {
         if let Some(first) = routes.keys().first() {
@@ -144,64 +144,64 @@ impl Worker {
         self
     }
 
-    /// The most jobs that run at once. Default: 10, minimum: 1, maximum: 1,000.
+    /// Sets the greatest number of jobs that run at once. Default: 10, minimum: 1, maximum: 1,000.
     #[must_use]
     pub fn concurrency(mut self, concurrency: usize) -> Self {
         self.config.concurrency = concurrency;
         self
     }
 
-    /// Lease of a job, renewed three times in its duration. If the process dies, its jobs wait for that time. Default:
-    /// 10 s, minimum: 300 ms, maximum: 1 h.
+    /// Sets the lease of a job, which is renewed three times in its duration. If the process dies, its jobs wait for
+    /// that time. Default: 10 s, minimum: 300 ms, maximum: 1 h.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.config.lease = lease;
         self
     }
 
-    /// Timeout of running jobs at shutdown, before they are released. Default: 25 s, maximum: 10 years.
+    /// Sets the timeout of running jobs at shutdown, before they are released. Default: 25 s, maximum: 10 years.
     #[must_use]
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.config.shutdown_timeout = timeout;
         self
     }
 
-    /// Time between SIGTERM and SIGKILL for a script after a cancel request or its timeout. Default: 5 s; 0 kills at
-    /// once. After a lost lease a script is killed at once.
+    /// Sets the time between SIGTERM and SIGKILL for a script after a cancel request or its timeout. Default: 5 s; 0
+    /// kills at once. After a lost lease a script is killed at once.
     #[must_use]
     pub fn cancel_grace(mut self, grace: Duration) -> Self {
         self.config.cancel_grace = grace;
         self
     }
 
-    /// Backoff of failed jobs without their own. Default: 1 s, doubled with each run up to 10 min.
+    /// Sets the backoff of failed jobs without their own. Default: 1 s, doubled with each attempt, up to 10 min.
     #[must_use]
     pub fn backoff(mut self, backoff: RetryBackoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// Goes by the names of old workers too (Hero's `worker_id`, later `actor_id`): it hears requests to
-    /// stop jobs on their stop queues, and while the migration of a type is in the phase `canonical` it
-    /// takes from their lists, and from that of the type, after all canonical queues.
+    /// Acts for old workers of these names too (Hero's `worker_id`, later `actor_id`). It reads their stop queues.
+    /// While a type is in the migration phase `canonical`, it also claims from their lists, and from that of the type,
+    /// after all canonical queues.
     #[must_use]
     pub fn legacy_ids(mut self, ids: impl IntoIterator<Item = ActorId>) -> Self {
         self.legacy_ids.extend(ids);
         self
     }
 
-    /// Retention of ended jobs, by time and number; dead letters are separate. Default: seven days, 100,000. One
-    /// worker at a time prunes for all, by its own setting: use the same one everywhere.
+    /// Sets the retention of ended jobs, by time and number; dead letters are separate. Default: seven days, 100,000
+    /// jobs. The leader prunes for all workers by its own setting, so use the same one everywhere.
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = retention;
         self
     }
 
-    /// Pushes orphans again after `after`, jobs of foreign clients among them. An orphan is an open job on no list, or
-    /// one that a worker without leases started and left. Default: orphans of our clients are pushed again after 30 s,
-    /// foreign ones are only noted as stale. Maximum: 1 h. One worker at a time does this for all, by its own setting:
-    /// give it to all workers alike.
+    /// Rescues orphans after this time, also those of foreign clients. An orphan is an open job on no list, or one that
+    /// a worker without leases started and left. Default: orphans of Meshwork's clients after 30 s; foreign ones are
+    /// only recorded as stale. Maximum: 1 h. The leader does this for all workers by its own setting, so use the same
+    /// one everywhere.
     #[must_use]
     pub fn rescue_orphans_after(mut self, after: Duration) -> Self {
         let foreign = true;
@@ -209,24 +209,24 @@ impl Worker {
         self
     }
 
-    /// Allows jobs to have log files (`log_path`) in this folder and below; may be said several times. The
-    /// folder belongs to the worker's user or to root, and not everybody may write to it. Without any, a job
-    /// that names a `log_path` fails.
+    /// Allows jobs to have log files (`log_path`) in this folder and below. May be called several times. The folder
+    /// must belong to the worker's user or to root, and must not be writable for all. Without a folder, a job with a
+    /// `log_path` fails.
     ///
-    /// A file holds a line per line of the job: time, job, stream, text, without the job's secrets. Only the
-    /// worker's user may read it. At 10 MiB it begins anew; five old ones are kept, all but the last
-    /// compressed.
+    /// A file has a line per line of output: time, job, stream, text, with secrets masked. Only the worker's user may
+    /// read it. It is rotated at 10 MiB; five old files are kept, all but the newest compressed.
     #[must_use]
     pub fn log_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.log_dirs.push(folder.into());
         self
     }
 
-    /// Starts it on the current runtime.
+    /// Starts the worker on the current runtime.
     ///
     /// # Errors
-    /// If a setting is out of its limits ([`Error::Setting`]), it has nothing to run, a live worker has its name already
-    /// ([`Error::NameTaken`]), the server is away, a folder cannot hold log files, or the system has no thread left.
+    /// A setting is outside of its limits ([`Error::Setting`]), the worker has no handler, a live worker has its name
+    /// ([`Error::NameTaken`]), the server is unreachable, a folder for log files is refused, or the system has no
+    /// thread left.
     pub async fn start(self) -> Result<WorkerHandle, Error> {
         if let Some(name) = &self.refused {
             name.parse::<ScriptType>()?;
@@ -260,7 +260,7 @@ impl Worker {
         let (keys, slots) = (self.broker.keys(), self.config.concurrency);
         let mut present = Present::new(keys, &places.listens, identity.worker(), slots);
         present.register(&self.broker).await?;
-        // The flows of a context go on by whoever works there.
+        // Workers of a context also continue its flows.
         let flows = Stepper::new(&self.broker).ok();
         let flows = flows.map(|stepper| stepper.start().into_guard());
         let hero = HeroProtocol {

@@ -1,4 +1,4 @@
-//! The parts of a worker that only Hero's protocol has.
+//! State of a worker that only Hero's protocol has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ pub(super) struct HeroProtocol {
     pub(super) identity: Identity,
     pub(super) places: Places,
     pub(super) present: Present,
-    /// The queues that it takes from now.
+    /// Queues from which it claims now.
     pub(super) lists: watch::Sender<Arc<Lists>>,
-    /// By script type.
+    /// Runners, by script type.
     pub(super) runners: HashMap<String, Arc<dyn Runner>>,
     pub(super) backoff: RetryBackoff,
     pub(super) retention: Retention,

@@ -1,5 +1,5 @@
-//! Subscription: the queues that a worker takes from. These are the canonical queues of its types and, while a type migrates,
-//! the old lists after them.
+//! Subscription: the queues from which a worker claims. These are the canonical queues of its types and, while a type
+//! migrates, the old lists after them.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,10 @@ use meshwork_model::route::{Listen, Priority};
 
 use crate::worker::protocol::Queues;
 
-/// A claim that is the eighth since the last of its kind to bring jobs goes the other way round, so that
-/// what is less urgent gets an eighth of the claims however much else there is.
+/// Every eighth claim that returns jobs has the reverse order, so that no queue starves.
 const REVERSE_EVERY: usize = 8;
 
-/// A queue without its priority: what is set for a queue holds for all its priorities together.
+/// Returns the name of a queue without its priority: settings apply to all its priorities together.
 pub(super) fn base_of(queue: &str) -> &str {
     queue.rsplit_once(":prio:").map_or(queue, |(base, _)| base)
 }
@@ -24,20 +23,20 @@ pub(super) fn base_of(queue: &str) -> &str {
 /// Types, groups and names of a worker.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// One per type.
+    /// Subscriptions, one per type.
     pub(super) listens: Vec<Listen>,
-    /// Names of legacy workers whose lists it takes over.
+    /// Names of old workers whose lists the worker reads.
     pub(super) legacy_ids: Vec<ActorId>,
 }
 
 impl Places {
-    /// The types that it runs.
+    /// Returns the script types that it runs.
     pub(super) fn types(&self) -> Vec<ScriptType> {
         let listens = self.listens.iter();
         listens.map(|listen| listen.script_type.clone()).collect()
     }
 
-    /// The lists of its cancel requests.
+    /// Returns the lists of its cancel requests.
     pub(super) fn control_queues(&self, keys: &Hero) -> Vec<String> {
         let mut queues = Vec::new();
         for listen in &self.listens {
@@ -53,7 +52,7 @@ impl Places {
         queues
     }
 
-    /// Its queues at the current state of migrations, one setting per type.
+    /// Returns its queues for the given states of migrations, one per type.
     pub(super) fn lists(&self, keys: &Hero, migrations: &[Option<Migration>]) -> Lists {
         let mut old: Vec<OldList> = Vec::new();
         for (listen, setting) in self.listens.iter().zip(migrations) {
@@ -72,12 +71,12 @@ impl Places {
         Lists::new(self.queues(keys), old)
     }
 
-    /// The routes of all types, if it was given any.
+    /// Returns the routes, if it has any. They are the same for all types.
     pub(super) fn routes(&self) -> Option<&Routes> {
         self.listens.first()?.routes.as_ref()
     }
 
-    /// The canonical queues, route by route if there are routes, and level by level for all types together.
+    /// Returns the canonical queues: route by route, or without routes priority by priority for all types together.
     fn queues(&self, keys: &Hero) -> Vec<Vec<String>> {
         let of_types: Vec<_> = self
             .listens
@@ -107,12 +106,12 @@ impl Places {
     }
 }
 
-/// The lists that a worker takes from now.
+/// Lists from which a worker claims now.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lists {
     names: Vec<String>,
     old: Vec<OldList>,
-    /// Number of canonical queues of each route, one route after the other.
+    /// Number of canonical queues of each route.
     parts: Vec<usize>,
 }
 
@@ -124,12 +123,12 @@ impl Lists {
         Self { names, old, parts }
     }
 
-    /// The canonical ones.
+    /// Returns the canonical queues.
     pub(super) fn queues(&self) -> &[String] {
         &self.names[..self.names.len() - self.old.len()]
     }
 
-    /// The canonical ones as `turn` orders them.
+    /// Returns the canonical queues in the order of `turn`.
     pub(super) fn queues_in(&self, turn: Turn) -> Cow<'_, [String]> {
         if turn.first == 0 && !turn.backwards {
             return Cow::Borrowed(self.queues());
@@ -153,13 +152,13 @@ impl Lists {
         Cow::Owned(ordered.collect())
     }
 
-    /// The old ones, which come after them.
+    /// Returns the old lists, which follow the canonical queues.
     pub(super) fn old(&self) -> &[OldList] {
         &self.old
     }
 
-    /// Those that a connection waits on. What comes to an alias of the default level is left to the next
-    /// claim: hardly anybody pushes there.
+    /// Returns the queues with a blocking read. An alias of the default priority has none, since few clients push
+    /// there; claims read it.
     fn parked(&self) -> impl Iterator<Item = &String> {
         let alias = format!(":prio:{}", Priority::Normal.level());
         let canonical = self.queues().iter();
@@ -179,19 +178,19 @@ impl Queues for Lists {
     }
 }
 
-/// The order of one claim.
+/// Order of the queues in one claim.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// From the last list to the first.
+    /// True for the order from the last list to the first.
     pub(super) reverse: bool,
-    /// The place of the route whose lists come before all others.
+    /// Index of the route that comes first.
     first: usize,
-    /// The lists of each route from the last to the first: the routes take turns by their weights alone.
+    /// True for the reverse order within each route. Weights alone decide the order of routes.
     backwards: bool,
 }
 
 impl Turn {
-    /// The order of a claim after so many that have brought jobs. Without that number it is the usual one.
+    /// Returns the order after `round` claims that returned jobs; the usual order for `None`.
     pub(super) fn of(round: Option<usize>, routes: Option<&Routes>) -> Self {
         let Some(round) = round else {
             return Self::default();
@@ -224,7 +223,7 @@ mod tests {
     }
 
     fn lists(places: &Places, migrations: &[&str]) -> Lists {
-        // What is empty is no setting.
+        // An empty setting means none.
         let migrations: Vec<_> = migrations.iter().map(|set| set.parse().ok()).collect();
         places.lists(&Hero::default(), &migrations)
     }
@@ -284,7 +283,7 @@ mod tests {
         assert_eq!(Turn::of(None, None), Turn::default());
     }
 
-    /// The queues of one type for these routes, without those for other priorities.
+    /// Returns the queues of one type for these routes, without those of other priorities.
     fn routed(routes: &str, turn: impl Fn(&Routes) -> Turn) -> Vec<String> {
         let mut places = places(&["osis"], &[]);
         let routes: Routes = routes.parse().unwrap();

@@ -1,4 +1,4 @@
-//! Answers to actions, and their destinations.
+//! Replies to actions, and their destinations.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::handler::Given;
 use super::request::{known_by, new_id, now};
 use super::{ANSWER_WAITS, WAITS_FOR_CALLBACK};
 
-/// An answer on its way.
+/// A reply to send.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) list: String,
@@ -18,7 +18,7 @@ pub(super) struct Reply {
     pub(super) waits: Option<Duration>,
 }
 
-/// True if a caller waits for the answer now; the caller decides about another attempt.
+/// Returns true if a caller waits for the reply. The caller then decides about another attempt.
 pub(super) fn is_call(action: &Action) -> bool {
     list(action).is_some() && action.callback_action_type.is_none()
 }
@@ -30,7 +30,7 @@ fn list(action: &Action) -> Option<&str> {
         .filter(|list| !list.is_empty())
 }
 
-/// The answer to an action, if it asks for one.
+/// Returns the reply to an action, if the action requests one.
 pub(super) fn to(
     action: &Action,
     service: &str,
@@ -39,7 +39,7 @@ pub(super) fn to(
     expects: Option<Expects>,
 ) -> Option<Reply> {
     let list = list(action)?.to_owned();
-    // One that lies in another slot of a cluster no script could reach.
+    // Scripts cannot reach a list in another slot of a cluster.
     let tag = names.prefix().hash_tag();
     if tag.is_some_and(|tag| !list.contains(&format!("{{{tag}}}"))) {
         tracing::warn!(
@@ -63,8 +63,8 @@ pub(super) fn to(
     })
 }
 
-/// For how long an answer waits. One that goes among the actions of a service ends with them: an end of that list would
-/// take along what others have sent there.
+/// Returns the TTL of a reply. A reply in the list of a service's actions has none, since an expiry would delete the
+/// actions too.
 fn stays(list: &str, names: &QueueManager, waits: Duration) -> Option<Duration> {
     (!names.is_actions(list)).then_some(waits)
 }
@@ -72,7 +72,7 @@ fn stays(list: &str, names: &QueueManager, waits: Duration) -> Option<Duration> 
 fn response(action: &Action, given: &Given) -> Response {
     Response {
         action_id: new_id(),
-        // Who gave no id to know the answer by has named a list that only this answer goes to.
+        // A caller without a correlation id has named a list for this reply only.
         correlation_id: known_by(action).to_owned(),
         trace_id: action
             .trace_id
@@ -127,8 +127,8 @@ fn callback(
     }
 }
 
-/// Of what is no action, what its answer needs: where that goes, and the ids by which it is known. None if it does not say
-/// so much. What else is wrong in it is of no matter here.
+/// Reads the parts of an invalid action that a reply needs: its destination and its ids. Returns `None` if they are
+/// missing. Other faults do not matter.
 pub(super) fn salvage(bytes: &[u8], dialect: Dialect) -> Option<Action> {
     let text = String::from_utf8_lossy(bytes);
     let parts: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).ok()?;
@@ -150,7 +150,7 @@ pub(super) fn salvage(bytes: &[u8], dialect: Dialect) -> Option<Action> {
     if dialect == Dialect::Streams && !is_known {
         return None;
     }
-    // As for an action that says none of these: its own id stands for them.
+    // For an action without correlation id or trace, its own id replaces them.
     let own = text("action_id").and_then(uuid);
     let id_or_own = |name: &str| text(name).and_then(uuid).or_else(|| own.clone());
     let correlation_id = id_or_own("correlation_id")?;

@@ -1,4 +1,4 @@
-//! Call: a run of a function, within its time.
+//! Call of a function, within its time limit.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::handler::Act;
 use super::message::Message;
 use crate::runner::{LOST_GRACE, Run, Runner, StopReason, panic_text};
 
-/// A call of a function, as the worker runs it.
+/// Call of a function, in the form of a runner.
 struct Call {
     act: Arc<dyn Act>,
     message: Arc<Message>,
     context: ActionContext,
 }
 
-/// The call of a function for an action.
+/// Returns the runner for the call of a function.
 pub(super) fn call(
     act: &Arc<dyn Act>,
     message: &Arc<Message>,
@@ -39,7 +39,7 @@ impl Runner for Call {
         Box::pin(async move {
             let (act, context) = (Arc::clone(&self.act), self.context.clone());
             let data = context.action.data.clone();
-            // What reads the data for a function runs before its first step.
+            // Decoding of the data happens before the function's first step.
             let act = async move { act.act(data, context).await };
             let act = async {
                 let ended = AssertUnwindSafe(act).catch_unwind().await;
@@ -57,7 +57,7 @@ impl Runner for Call {
             };
             self.context.stop.cancel();
             match tokio::time::timeout(grace, act).await {
-                // What it has done just now, it has done.
+                // A result that arrives at the deadline counts.
                 Ok(given) => self.message.ended(given),
                 Err(_) => Report::failed(failure),
             }

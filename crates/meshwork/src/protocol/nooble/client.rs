@@ -1,4 +1,4 @@
-//! A client for actions: sends them, calls and waits for the answer, asks for callbacks, publishes notifications.
+//! Client for actions: sends actions, waits for replies, requests callbacks, publishes notifications.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::{Error, WAITS_FOR_CALLBACK};
 use crate::span::Subject;
 use crate::worker::config::LONGEST;
 
-/// A client of one service; cheap to clone, all clones share their connections.
+/// A client of one service; cheap to clone. Clones share their connections.
 #[derive(Clone)]
 pub struct Client {
     broker: Nooble,
@@ -28,55 +28,56 @@ pub struct Client {
 
 struct Calls {
     replies: Arc<Replies>,
-    /// Reads the answers from the first call on, until the last client is dropped.
+    /// Reader of replies, from the first call until the last clone is dropped.
     reader: OnceLock<Reader>,
 }
 
-/// The request behind a callback. Redis stores it until the callback has come, so that its handler knows the request,
-/// also after a restart.
+/// The request behind a callback. The store keeps it until the callback has come, so its handler gets the request, also
+/// after a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct AskedFor {
-    /// The id of the request's message.
+pub struct CallbackRequest {
+    /// Id of the request's message.
     pub action_id: String,
-    /// The type of the requested action.
+    /// Type of the requested action.
     pub action_type: String,
-    /// The time of the request.
+    /// Time of the request.
     pub timestamp: String,
-    /// Data of the caller's, returned with the callback.
+    /// Data of the caller for the callback's handler.
     pub remembers: serde_json::Value,
     /// The record that this one replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<Before>,
 }
 
-/// The request behind a callback whose answer expects a callback itself: both share one correlation id.
+/// The earlier request, if a callback's answer expects a callback itself: both share one correlation id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Before {
     action_id: String,
-    asked: Box<AskedFor>,
+    #[serde(rename = "asked")]
+    request: Box<CallbackRequest>,
 }
 
-impl AskedFor {
-    /// The request behind the callback of this id. If its own run has replaced the record and did not end, the request
-    /// is the replaced one.
+impl CallbackRequest {
+    /// Returns the request behind the callback of this id. If that callback's own run has replaced the record and did
+    /// not end, it is the replaced request.
     pub(super) fn of(mut self, action_id: &str) -> Self {
         match self.before.take() {
-            Some(before) if before.action_id == action_id => *before.asked,
+            Some(before) if before.action_id == action_id => *before.request,
             _ => self,
         }
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub(super) fn written(&self) -> Result<String, InvalidData> {
         serde_json::to_string(self).map_err(InvalidData::Unwritable)
     }
 
     /// Replaces the request behind the callback of this id.
-    pub(super) fn instead_of(self, action_id: &str, asked: Self) -> Self {
+    pub(super) fn instead_of(self, action_id: &str, request: Self) -> Self {
         let before = Before {
             action_id: action_id.to_owned(),
-            asked: Box::new(asked),
+            request: Box::new(request),
         };
         Self {
             before: Some(before),
@@ -86,11 +87,11 @@ impl AskedFor {
 }
 
 impl Client {
-    /// Connects to the server at `url`, as the service of this name, with the prefix `nooble4`, the environment
-    /// that `ENVIRONMENT` says (else `dev`), and the dialect of streams.
+    /// Connects to the server at `url`, as the service of this name, with the prefix `nooble4`, the environment of the
+    /// variable `ENVIRONMENT` (default `dev`), and the streams dialect.
     ///
     /// # Errors
-    /// If the URL is wrong, nobody answers there, or the server is not fit.
+    /// The URL is invalid, the server does not answer, or it is not suitable.
     pub async fn open(url: &str, service: &str) -> Result<Self, Error> {
         let environment = std::env::var("ENVIRONMENT").ok();
         let names = QueueManager::new(
@@ -101,10 +102,10 @@ impl Client {
         Self::connect(&Target::parse(url, TlsFiles::default())?, names, service).await
     }
 
-    /// Connects to `target` as the service of this name; `names` say the prefix, the environment and the dialect.
+    /// Connects to `target` as the service of this name. `names` has the prefix, the environment and the dialect.
     ///
     /// # Errors
-    /// If nobody answers there, or the server is not fit.
+    /// The server does not answer, or is not suitable.
     pub async fn connect(
         target: &Target,
         names: QueueManager,
@@ -113,7 +114,7 @@ impl Client {
         Ok(Self::new(Nooble::connect(target, names).await?, service))
     }
 
-    /// A client over a broker.
+    /// Creates a client over a broker.
     #[must_use]
     pub fn new(broker: Nooble, service: &str) -> Self {
         let service: Arc<str> = service.into();
@@ -127,19 +128,19 @@ impl Client {
         }
     }
 
-    /// The broker of this client.
+    /// Returns the broker of this client.
     #[must_use]
     pub fn broker(&self) -> &Nooble {
         &self.broker
     }
 
-    /// The service in whose name it sends.
+    /// Returns the name of the service that sends.
     #[must_use]
     pub fn service(&self) -> &str {
         &self.service
     }
 
-    /// Waits for an answer on a list of one call, where it stays. None if none came in time.
+    /// Waits for a reply on a private list, and leaves it there. Returns `None` if none arrives in time.
     pub(super) async fn peek(
         &self,
         list: &str,
@@ -153,10 +154,10 @@ impl Client {
         self.broker.names()
     }
 
-    /// Sends an action and waits for nothing. Gives the message's id.
+    /// Sends an action without a reply. Returns the message's id.
     ///
     /// # Errors
-    /// If no service could read it ([`Action::check`]), or the server does not take it.
+    /// No service could read the action ([`Action::check`]), or the call to the server fails.
     pub async fn send(&self, request: Request) -> Result<String, Error> {
         let Request {
             mut action,
@@ -171,13 +172,13 @@ impl Client {
         &self,
         action: &mut Action,
         context: Option<&str>,
-        asked: Option<PendingCallback<'_>>,
+        pending: Option<PendingCallback<'_>>,
     ) -> Result<(), Error> {
         self.sign(action)?;
-        self.put_signed(action, context, asked).await
+        self.put_signed(action, context, pending).await
     }
 
-    /// Makes it one of this service, if any other could read it.
+    /// Adds the name of this service, if other services could read the action.
     fn sign(&self, action: &mut Action) -> Result<(), Error> {
         action.origin_service = Some(self.service.to_string());
         Ok(action.check(self.names().dialect())?)
@@ -187,12 +188,12 @@ impl Client {
         &self,
         action: &Action,
         context: Option<&str>,
-        asked: Option<PendingCallback<'_>>,
+        pending: Option<PendingCallback<'_>>,
     ) -> Result<(), Error> {
         let names = self.names();
         let queue = names.actions(service_of(&action.action_type), context);
         let message = action.write(names.dialect());
-        self.broker.send(&queue, &message, asked).await?;
+        self.broker.send(&queue, &message, pending).await?;
         Subject {
             job: &action.action_id,
             kind: &action.action_type,
@@ -204,11 +205,11 @@ impl Client {
         Ok(())
     }
 
-    /// Sends an action and waits for its answer, good or bad. An answer that comes later is dropped.
+    /// Sends an action and waits for its reply, also if that is a failure. A later reply is dropped.
     ///
     /// # Errors
-    /// As [`Self::send`]; if no answer comes in time, or what comes cannot be read; and if a call with this correlation id
-    /// is under way.
+    /// As [`Self::send`]; no reply arrives in time, or it cannot be read; or a call with this correlation id is in
+    /// flight.
     pub async fn call(&self, request: Request, wait: Duration) -> Result<Response, Error> {
         let Request {
             mut action,
@@ -233,15 +234,15 @@ impl Client {
         if !own_list {
             replies.called();
         }
-        // The rest of it is dropped before the answer comes, not after.
+        // The rest of the action is dropped before the wait.
         let sent = Sent::of(action);
         let came = call.answer(wait).await?;
         answered(came, sent, wait)
     }
 
-    /// Stops reading the answers to calls, and returns when nothing is left of it: where an answer may still come late,
-    /// it ends within an hour. (That is done too when the last clone of a client is dropped, if the runtime goes on.)
-    /// Calls under way then get no answer, and those that are made are not sent: [`Error::Closed`].
+    /// Stops reading replies. Returns when the reply lists are deleted; a list on which a late reply may arrive expires
+    /// within an hour. (Dropping the last clone does the same, if the runtime continues.) Calls in flight get no reply,
+    /// and later calls are not sent: [`Error::Closed`].
     pub async fn close(&self) {
         self.calls.replies.close(&self.broker);
         if let Some(reader) = self.calls.reader.get() {
@@ -250,10 +251,10 @@ impl Client {
         self.calls.replies.ended().await;
     }
 
-    /// The same, for an answer of a type.
+    /// Sends an action, waits for its reply, and decodes the data.
     ///
     /// # Errors
-    /// As [`Self::call`]; and if the action failed, or its answer is not of that type.
+    /// As [`Self::call`]; the action failed; or the data does not fit the type.
     pub async fn ask<Out: DeserializeOwned>(
         &self,
         request: Request,
@@ -263,9 +264,9 @@ impl Client {
         given(action_type, self.call(request, wait).await?)
     }
 
-    /// Sends an action whose answer comes as an action of the type `event`, to whichever process of this service
-    /// listens for that ([`super::Service::on_callback`]), also after a restart. What is to be known again then goes
-    /// with it. Gives the correlation id.
+    /// Sends an action whose reply comes as an action of the type `event`. Any process of this service that handles
+    /// `event` gets it ([`super::Service::on_callback`]), also after a restart, with the data `remembers`. Returns the
+    /// correlation id.
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -281,21 +282,21 @@ impl Client {
             own_list,
         } = request;
         let id = action.correlation_id.get_or_insert_with(new_id).clone();
-        let (list, asked) = self.expects(&action, event, remembers, &id, own_list)?;
-        let record = asked.written()?;
+        let (list, request) = self.expects(&action, event, remembers, &id, own_list)?;
+        let record = request.written()?;
         action.callback_queue_name = Some(list);
         action.callback_action_type = Some(event.to_owned());
-        let asked = PendingCallback {
+        let pending = PendingCallback {
             key: &self.names().pending_callback(&self.service, event, &id),
             record: &record,
             stays: WAITS_FOR_CALLBACK,
         };
-        self.put(&mut action, context.as_deref(), Some(asked))
+        self.put(&mut action, context.as_deref(), Some(pending))
             .await?;
         Ok(id)
     }
 
-    /// The list of a callback, and the record of its request.
+    /// Returns the list of a callback, and the record of its request.
     pub(super) fn expects(
         &self,
         action: &Action,
@@ -303,8 +304,8 @@ impl Client {
         remembers: &(impl Serialize + ?Sized),
         id: &str,
         own_list: bool,
-    ) -> Result<(String, AskedFor), Error> {
-        let asked = AskedFor {
+    ) -> Result<(String, CallbackRequest), Error> {
+        let request = CallbackRequest {
             action_id: action.action_id.clone(),
             action_type: action.action_type.clone(),
             timestamp: now(),
@@ -315,10 +316,10 @@ impl Client {
         let one = own_list.then_some(id);
         let context = one.filter(|_| names.dialect() == Dialect::Lists);
         let list = names.callback(&self.service, event, one, context);
-        Ok((list, asked))
+        Ok((list, request))
     }
 
-    /// Publishes a notification of this service: whoever listens at the moment hears it. Gives how many did.
+    /// Publishes a notification of this service to all current subscribers. Returns their number.
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -336,11 +337,11 @@ impl Client {
         Ok(self.broker.notify(&channel, &message).await?)
     }
 
-    /// Listens to what the service `origin` announces of these events, in a context if one is given: what is
-    /// published from when it returns. `T` is what their data is read as.
+    /// Subscribes to notifications of the service `origin` for these events, in a context if one is given.
+    /// Notifications that are published after this returns are received. Their data is decoded as `T`.
     ///
     /// # Errors
-    /// If the server does not let us listen.
+    /// The server refuses the subscription.
     pub async fn subscribe<T: DeserializeOwned>(
         &self,
         origin: &str,
@@ -351,7 +352,7 @@ impl Client {
     }
 }
 
-/// The facts of a sent action, for its errors.
+/// Parts of a sent action, for errors.
 struct Sent {
     action_type: String,
     action_id: String,
@@ -366,7 +367,7 @@ impl Sent {
     }
 }
 
-/// The answer of a call, or the error if none came in time.
+/// Returns the reply of a call, or the error if none arrived in time.
 fn answered(came: Option<CallAnswer>, sent: Sent, waited: Duration) -> Result<Response, Error> {
     let Sent {
         action_type,
@@ -386,7 +387,7 @@ fn answered(came: Option<CallAnswer>, sent: Sent, waited: Duration) -> Result<Re
     }
 }
 
-/// The data of an answer, as a type of the caller's.
+/// Decodes the data of a reply.
 pub(super) fn given<Out: DeserializeOwned>(
     action_type: String,
     response: Response,

@@ -1,4 +1,4 @@
-//! Context of an action's handler, which also makes calls with the action's ids.
+//! Context of an action's handler, with a client for further calls of the same task.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,41 +8,41 @@ use meshwork_model::nooble::{Action, InvalidData, Response};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::client::{AskedFor, Client};
+use super::client::{CallbackRequest, Client};
 use super::cycle::Cycle;
 use super::request::{Ids, Request, known_by, traceparent};
 use super::{Error, WAITS_FOR_CALLBACK};
 
-/// The action that a handler is called for. What is sent through it belongs to the same task and trace.
+/// Context of an action's handler. Actions that are sent through it belong to the same task and trace.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ActionContext {
     /// The action.
     pub action: Arc<Action>,
-    /// In a callback: the request behind it.
-    pub asked: Option<AskedFor>,
-    /// Cancelled when the time is up, and when the action is this service's no more.
+    /// In a callback: its request.
+    pub callback_of: Option<CallbackRequest>,
+    /// Cancelled at the timeout, and when the action does not belong to this service any more.
     pub stop: CancellationToken,
     client: Client,
-    /// The callback that the answer asks for.
+    /// The callback that the reply requests.
     expects: Arc<Mutex<Option<Expects>>>,
 }
 
-/// Destination of the answer's own callback.
+/// Destination of the callback that a reply requests.
 #[derive(Debug, Clone)]
 pub(super) struct Expects {
     pub(super) list: String,
     pub(super) event: String,
-    /// True if its record replaces the one of the callback that it answers.
+    /// True if its record replaces that of the callback that is being answered.
     pub(super) in_place: bool,
 }
 
-/// The callback that a handler's answer expects.
+/// The callback that a handler's reply requests.
 #[derive(Debug)]
 pub(super) struct Expected(Arc<Mutex<Option<Expects>>>);
 
 impl Expected {
-    /// The callback, if any.
+    /// Returns the callback, if any.
     pub(super) fn get(&self) -> Option<Expects> {
         self.0
             .lock()
@@ -54,29 +54,29 @@ impl Expected {
 impl ActionContext {
     pub(super) fn new(
         action: Arc<Action>,
-        asked: Option<AskedFor>,
+        callback_of: Option<CallbackRequest>,
         client: Client,
         stop: CancellationToken,
     ) -> Self {
         Self {
             action,
-            asked,
+            callback_of,
             stop,
             client,
             expects: Arc::default(),
         }
     }
 
-    /// The client of this service.
+    /// Returns the client of this service.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// A request that belongs to the same task: with its ids, and the action's span as its parent.
+    /// Creates a request of the same task: with the ids of the action, and its span as parent.
     ///
     /// # Errors
-    /// If `data` is no object of JSON.
+    /// `data` is no JSON object.
     pub fn request(
         &self,
         action_type: &str,
@@ -86,8 +86,8 @@ impl ActionContext {
         request.parent(traceparent(&self.action).as_deref())
     }
 
-    /// Several calls of this action's task, whose answers are kept: should this process die, whoever is given the
-    /// action next goes on where it was.
+    /// Returns a cycle for several calls of this action's task. Their replies are stored, so another process can
+    /// continue after a crash.
     #[must_use]
     pub fn cycle(&self) -> Cycle {
         let parent = traceparent(&self.action);
@@ -95,10 +95,10 @@ impl ActionContext {
         Cycle::named(&self.client, &self.action.action_id, ids, parent)
     }
 
-    /// Sends an action of the same task. Gives its id.
+    /// Sends an action of the same task. Returns its id.
     ///
     /// # Errors
-    /// If `data` is no object, or the server does not take the action.
+    /// `data` is no JSON object, or the call to the server fails.
     pub async fn send(
         &self,
         action_type: &str,
@@ -107,10 +107,10 @@ impl ActionContext {
         self.client.send(self.request(action_type, data)?).await
     }
 
-    /// Calls another service within the same task, and waits for its answer.
+    /// Calls another service within the same task, and waits for its reply.
     ///
     /// # Errors
-    /// As [`Client::call`], or if `data` is no object.
+    /// As [`Client::call`]; or `data` is no JSON object.
     pub async fn call(
         &self,
         action_type: &str,
@@ -122,10 +122,10 @@ impl ActionContext {
             .await
     }
 
-    /// Sends an action of the same task whose answer comes as a callback.
+    /// Sends an action of the same task whose reply comes as a callback.
     ///
     /// # Errors
-    /// As [`Client::send_with_callback`], or if `data` is no object.
+    /// As [`Client::send_with_callback`]; or `data` is no JSON object.
     pub async fn send_with_callback(
         &self,
         action_type: &str,
@@ -139,10 +139,10 @@ impl ActionContext {
             .await
     }
 
-    /// Makes the answer, if it is a callback, expect a callback itself: its answer comes to this service as `event`.
+    /// Makes the reply request a callback `event` to this service, if the reply is itself a callback.
     ///
     /// # Errors
-    /// If the answer is the callback of a request by this service to itself, or the server does not store the record.
+    /// The reply is a callback of this service to itself with the same name, or the call to the server fails.
     pub async fn answer_expects(
         &self,
         event: &str,
@@ -160,18 +160,18 @@ impl ActionContext {
             return Err(Error::ExpectsItself(event.to_owned()));
         }
         let in_place = event == self.action.action_type;
-        if let Some(asked) = self.asked.clone().filter(|_| in_place) {
-            asks = asks.instead_of(&self.action.action_id, asked);
+        if let Some(request) = self.callback_of.clone().filter(|_| in_place) {
+            asks = asks.instead_of(&self.action.action_id, request);
         }
         let (broker, record) = (self.client.broker(), asks.written()?);
-        let asked = PendingCallback {
+        let pending = PendingCallback {
             key: &broker
                 .names()
                 .pending_callback(self.client.service(), event, id),
             record: &record,
             stays: WAITS_FOR_CALLBACK,
         };
-        broker.store_pending_callback(asked).await?;
+        broker.store_pending_callback(pending).await?;
         let event = event.to_owned();
         let mut expects = self.expects.lock().unwrap_or_else(PoisonError::into_inner);
         *expects = Some(Expects {
@@ -182,7 +182,7 @@ impl ActionContext {
         Ok(())
     }
 
-    /// The callback that the answer expects.
+    /// Returns the callback that the reply requests.
     pub(super) fn expected(&self) -> Expected {
         Expected(Arc::clone(&self.expects))
     }

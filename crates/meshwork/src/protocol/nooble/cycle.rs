@@ -1,10 +1,9 @@
-//! Cycles: an orchestrator calls services one after the other for one task, each step with its own correlation id. The
-//! answers decide the next step. Redis stores requests and answers; after a restart the orchestrator's code runs again
-//! from its beginning.
+//! Cycles: several calls of an orchestrator for one task, each step with its own correlation id. The store has requests
+//! and replies, so the orchestrator's code can run again from its beginning after a crash.
 
 use std::time::Duration;
 
-use meshwork_broker::nooble::{Kept, Room, Step, Stepped};
+use meshwork_broker::nooble::{CycleLimits, Step, StepResult, StoredReply};
 use meshwork_model::keys::nooble::service_of;
 use meshwork_model::nooble::{Action, Data, InvalidData, Response};
 use serde::Serialize;
@@ -14,24 +13,24 @@ use super::client::{Client, given};
 use super::request::{Ids, Request, fresh, new_id};
 use super::{ANSWER_WAITS, Error, WAITS_FOR_CALLBACK};
 
-/// The most steps of one cycle.
+/// Greatest number of steps of one cycle.
 pub const MAX_STEPS: usize = 1_000;
-/// Retention of steps after the last one, and the bounds of a cycle: all of it is in the server's memory.
-const ROOM: Room = Room {
+/// Limits of a cycle, which is in the server's memory.
+const LIMITS: CycleLimits = CycleLimits {
     stays: WAITS_FOR_CALLBACK,
     steps: MAX_STEPS,
     bytes: 16 * 1024 * 1024,
 };
 
-/// Several calls for one task. A step is identified by its name: a repeated step gets the stored answer, or waits for
-/// the call in flight, also after a restart. A call is repeated only when no answer came in time, with the same ids,
-/// so that its service recognizes it.
+/// Several calls for one task. The name of a step identifies it: a repeated step gets the stored reply, or waits for
+/// the call in flight, also after a restart. A call without a reply in time is repeated with the same ids, so that its
+/// service can detect the repetition.
 #[derive(Debug, Clone)]
 pub struct Cycle {
     client: Client,
     key: String,
     ids: Ids,
-    /// The span that the calls come from.
+    /// The span that is the parent of the calls.
     parent: Option<String>,
 }
 
@@ -44,16 +43,16 @@ struct Asks<'a> {
 }
 
 /// State of a step.
-enum Reached {
-    /// Its answer.
+enum StepState {
+    /// The reply is stored.
     End(Box<Response>),
-    /// The request was sent this long ago.
-    Asked(Box<Action>, Duration),
+    /// The request was sent this long ago, and no reply is stored.
+    Pending(Box<Action>, Duration),
 }
 
 impl Cycle {
-    /// The cycle of a task, for whose steps the service of `client` asks: the one that was begun under this task's id
-    /// before, or a new one. A handler has one for its action: [`super::ActionContext::cycle`].
+    /// Continues the cycle of the task `ids.task_id`, or begins one. The service of `client` is the sender of its calls.
+    /// In a handler, use [`super::ActionContext::cycle`].
     #[must_use]
     pub fn new(client: &Client, ids: Ids) -> Self {
         let id = ids.task_id.clone();
@@ -70,10 +69,10 @@ impl Cycle {
         }
     }
 
-    /// A request of this task.
+    /// Creates a request of this task.
     ///
     /// # Errors
-    /// If `data` is no object of JSON.
+    /// `data` is no JSON object.
     pub fn request(
         &self,
         action_type: &str,
@@ -83,12 +82,12 @@ impl Cycle {
         request.parent(self.parent.as_deref())
     }
 
-    /// Runs a step: calls another service within the task, and returns its answer, good or bad. Later runs return the
-    /// same answer. `wait` starts with the first request. After it the request is sent once more, unless this call
-    /// sent the first one.
+    /// Runs a step: calls a service and returns its reply, also if that is a failure. Later runs return the same reply.
+    /// `wait` begins when the request is first sent. If it ends without a reply, this call fails; a later run sends the
+    /// request once more.
     ///
     /// # Errors
-    /// As [`Client::call`]; and if the step sent another request before, or the cycle is full.
+    /// As [`Client::call`]; the step sent another request before; or the cycle is full.
     pub async fn call(
         &self,
         step: &str,
@@ -97,20 +96,20 @@ impl Cycle {
     ) -> Result<Response, Error> {
         let asks = self.asks(step, request);
         asks.action.check(self.client.broker().names().dialect())?;
-        let (mut again, mut asked_now) = (None, false);
+        let (mut again, mut sent_now) = (None, false);
         loop {
             let stepped = self.take(&asks, again).await?;
-            asked_now |= matches!(stepped, Stepped::Asked | Stepped::Again { .. });
+            sent_now |= matches!(stepped, StepResult::Sent | StepResult::SentAgain { .. });
             let (action, since) = match self.reached(&asks, stepped)? {
-                Reached::End(response) => return Ok(*response),
-                Reached::Asked(action, since) => (*action, since),
+                StepState::End(response) => return Ok(*response),
+                StepState::Pending(action, since) => (*action, since),
             };
             let list = action.callback_queue_name.unwrap_or_default();
             let left = wait.saturating_sub(since);
             if let Some((answer, response)) = self.client.peek(&list, left).await? {
                 return self.keep(&asks, (&list, &answer), response).await;
             }
-            if asked_now {
+            if sent_now {
                 return Err(Error::NoAnswer {
                     action_type: action.action_type,
                     action_id: action.action_id,
@@ -121,10 +120,10 @@ impl Cycle {
         }
     }
 
-    /// The same, for an answer of a type.
+    /// Runs a step as [`Self::call`] does, and decodes the data of the reply.
     ///
     /// # Errors
-    /// As [`Self::call`]; and if the action failed, or its answer is not of that type.
+    /// As [`Self::call`]; the action failed; or the data does not fit the type.
     pub async fn ask<Out: DeserializeOwned>(
         &self,
         step: &str,
@@ -135,10 +134,10 @@ impl Cycle {
         given(action_type, self.call(step, request, wait).await?)
     }
 
-    /// Ends the task: its steps are kept for 1 h more, for duplicate messages.
+    /// Ends the cycle. Its steps are kept for 1 h, since a message may arrive twice.
     ///
     /// # Errors
-    /// If the server does not take the call; then the steps have the usual retention.
+    /// The server refuses the call. The steps are then kept as long as those of an open cycle.
     pub async fn end(self) -> Result<(), Error> {
         let broker = self.client.broker();
         Ok(broker.end_cycle(&self.key, ANSWER_WAITS).await?)
@@ -152,7 +151,7 @@ impl Cycle {
         } = request.ids(self.ids.clone());
         let (names, service) = (self.client.broker().names(), self.client.service());
         let id = action.correlation_id.get_or_insert_with(new_id).clone();
-        // A list of its own, so that the answer stands there whatever becomes of this process.
+        // A private list, in which the reply stays if this process dies.
         let list = names.response(service, &action.action_type, &id, None);
         action.callback_queue_name = Some(list);
         action.origin_service = Some(service.to_owned());
@@ -171,14 +170,14 @@ impl Cycle {
         }
     }
 
-    async fn take(&self, asks: &Asks<'_>, again: Option<Duration>) -> Result<Stepped, Error> {
+    async fn take(&self, asks: &Asks<'_>, again: Option<Duration>) -> Result<StepResult, Error> {
         let sends = (asks.queue.as_str(), asks.message.as_str());
         let broker = self.client.broker();
-        Ok(broker.step(self.step(asks), sends, again, ROOM).await?)
+        Ok(broker.step(self.step(asks), sends, again, LIMITS).await?)
     }
 
-    /// Reads what a step has come to.
-    fn reached(&self, asks: &Asks<'_>, stepped: Stepped) -> Result<Reached, Error> {
+    /// Returns the state of a step. Fails if it sent another request before.
+    fn reached(&self, asks: &Asks<'_>, stepped: StepResult) -> Result<StepState, Error> {
         let dialect = self.client.broker().names().dialect();
         let read = |message: &str| Action::read(message.as_bytes(), dialect, fresh).ok();
         let was = |message: &str| {
@@ -190,37 +189,37 @@ impl Cycle {
             })
         };
         match stepped {
-            Stepped::Asked => Ok(Reached::Asked(
+            StepResult::Sent => Ok(StepState::Pending(
                 Box::new(asks.action.clone()),
                 Duration::ZERO,
             )),
-            Stepped::Again { message } => {
-                tracing::info!(step = asks.name, "no answer came in time; asked again");
-                Ok(Reached::Asked(Box::new(was(&message)?), Duration::ZERO))
+            StepResult::SentAgain { message } => {
+                tracing::info!(step = asks.name, "step sent again: no reply in time");
+                Ok(StepState::Pending(Box::new(was(&message)?), Duration::ZERO))
             }
-            Stepped::Waits { message, since } => {
-                Ok(Reached::Asked(Box::new(was(&message)?), since))
+            StepResult::Pending { message, since } => {
+                Ok(StepState::Pending(Box::new(was(&message)?), since))
             }
-            Stepped::Answered { message, answer } => {
+            StepResult::Answered { message, answer } => {
                 was(&message)?;
-                Ok(Reached::End(Box::new(self.read(answer)?)))
+                Ok(StepState::End(Box::new(self.read(answer)?)))
             }
-            Stepped::Full => Err(full(asks)),
+            StepResult::Full => Err(full(asks)),
         }
     }
 
-    /// Reads an answer that was kept.
+    /// Decodes a stored reply.
     fn read(&self, answer: String) -> Result<Response, Error> {
         let dialect = self.client.broker().names().dialect();
         let response = Response::read(answer.as_bytes(), dialect, fresh);
-        // Only what could be read is kept.
+        // Only replies that can be read are stored.
         response.map_err(|_| {
             let verb = "step";
             meshwork_broker::Error::Answer { verb, answer }.into()
         })
     }
 
-    /// Keeps an answer that has come, and gives the one that is kept.
+    /// Stores a reply. Returns the stored one, which may be an earlier reply.
     async fn keep(
         &self,
         asks: &Asks<'_>,
@@ -228,16 +227,16 @@ impl Cycle {
         response: Response,
     ) -> Result<Response, Error> {
         let broker = self.client.broker();
-        match broker.keep_answer(self.step(asks), came, ROOM).await? {
-            Kept::Kept(kept) if kept == came.1 => Ok(response),
-            Kept::Kept(kept) => self.read(kept),
-            Kept::Full => Err(full(asks)),
-            Kept::Gone => {
+        match broker.store_reply(self.step(asks), came, LIMITS).await? {
+            StoredReply::Stored(kept) if kept == came.1 => Ok(response),
+            StoredReply::Stored(kept) => self.read(kept),
+            StoredReply::Full => Err(full(asks)),
+            StoredReply::Gone => {
                 let (cycle, step) = (&self.key, asks.name);
                 tracing::warn!(
                     cycle,
                     step,
-                    "the cycle was forgotten while it was gone through"
+                    "reply not stored: the record of the cycle has expired"
                 );
                 Ok(response)
             }
@@ -248,12 +247,12 @@ impl Cycle {
 fn full(asks: &Asks<'_>) -> Error {
     Error::FullCycle {
         step: asks.name.to_owned(),
-        steps: ROOM.steps,
-        bytes: ROOM.bytes,
+        steps: LIMITS.steps,
+        bytes: LIMITS.bytes,
     }
 }
 
-/// The parts by which a step is compared: without ids and times.
+/// Returns the parts of an action that must not change between two runs of a step: all except ids and times.
 fn essence(action: &Action) -> (&str, &Data, [Option<&Data>; 3]) {
     let configs = [
         &action.execution_config,

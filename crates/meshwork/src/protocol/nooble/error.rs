@@ -9,136 +9,137 @@ use meshwork_model::outcome::{Failure, FailureKind};
 
 use crate::failure::Reason;
 
-/// The type and the code of an error of a handler that says nothing else: Nooble4's own.
+/// Error type and code of Nooble4 for errors of handlers without their own.
 pub(super) const PROCESSING: (&str, &str) = ("ProcessingError", "HANDLER_EXECUTION_ERROR");
 
-/// Why a call did not bring what it was made for.
+/// Reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no connection.
+    /// The connection failed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The URL is wrong.
+    /// The URL is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The server did not take a call.
+    /// A call to the server failed.
     #[error(transparent)]
     Broker(#[from] meshwork_broker::Error),
-    /// The data is no object of JSON.
+    /// The data is no JSON object.
     #[error(transparent)]
     Data(#[from] InvalidData),
-    /// An id is none, or a setting is not as Nooble4 has them: nothing was sent.
+    /// An id or setting is invalid; nothing was sent.
     #[error(
         "{0}: no service could read it, and it was not sent; an id is a UUID, as 01900000-0000-7000-8000-000000000001"
     )]
     Invalid(#[from] InvalidEnvelope),
-    /// No answer came in time. The action may still be dealt with; its answer will be dropped.
+    /// No reply arrived in time. A service may still handle the action; the reply is dropped.
     #[error(
         "no answer to {action_type} (action {action_id}) after {} s: is a service there that takes it?",
         .waited.as_secs_f64()
     )]
     NoAnswer {
-        /// The type of the action.
+        /// Type of the action.
         action_type: String,
-        /// The message's id.
+        /// Id of the message.
         action_id: String,
-        /// The time waited.
+        /// Time of the wait.
         waited: Duration,
     },
-    /// An answer came that is none.
+    /// The reply is invalid.
     #[error("the answer to {action_type} (action {action_id}) cannot be read: {why}")]
     Unreadable {
-        /// The type of the action.
+        /// Type of the action.
         action_type: String,
-        /// The message's id.
+        /// Id of the message.
         action_id: String,
-        /// The fault of the answer.
+        /// Fault of the reply.
         why: String,
     },
     /// The action failed.
     #[error("{action_type} failed: {}", .error.message)]
     Failed {
-        /// The type of the action.
+        /// Type of the action.
         action_type: String,
-        /// The error of the action.
+        /// Error of the action.
         error: ErrorDetail,
     },
-    /// The answer is not of the type that was expected.
+    /// The data of the reply does not fit the expected type.
     #[error("the answer to {action_type} does not fit its type: {source}")]
     Answer {
-        /// The type of the action.
+        /// Type of the action.
         action_type: String,
-        /// The position of the mismatch.
+        /// Position of the mismatch.
         source: serde_json::Error,
     },
-    /// The answer to a request of a service to itself expects a callback of the same name.
+    /// The reply to a request of the service to itself requests a callback of the same name.
     #[error(
         "the answer is a callback {0} of this service: let it ask for a callback of another name"
     )]
     ExpectsItself(String),
-    /// More calls wait than one client may have under way.
+    /// Too many calls of one client are in flight.
     #[error("{most} calls wait for their answers already: wait for some of them first")]
     TooMany {
-        /// The bound.
+        /// Greatest number.
         most: usize,
     },
-    /// A call with this correlation id is in flight: its answer would be ambiguous. Nothing was sent.
+    /// A call with this correlation id is in flight, so its reply would be ambiguous. Nothing was sent.
     #[error(
         "a call with the correlation id {correlation_id} is under way: give each call an id of its own, or wait for that one"
     )]
     UnderWay {
-        /// The id.
+        /// Correlation id.
         correlation_id: String,
     },
-    /// The client was closed. What was under way may still be dealt with; its answer will be dropped.
+    /// The client was closed. Services may still handle its calls; the replies are dropped.
     #[error("the client was closed: its calls get no answer")]
     Closed,
-    /// A step of a cycle asks something else than when it was taken.
+    /// A step of a cycle sends another request than before.
     #[error(
-        "the step {step:?} asked {was} before, with other data or settings than now: give each step a name of its own, \
-         and let it ask the same whenever the cycle is gone through"
+        "the step {step:?} sent another request before ({was}): give each step a name of its own, and let it send the \
+         same request in each run of the cycle"
     )]
     OtherStep {
-        /// The step.
+        /// Name of the step.
         step: String,
-        /// The earlier request.
+        /// Type of the earlier request.
         was: String,
     },
-    /// A cycle has more steps, or longer messages and answers, than are kept.
+    /// A cycle has too many steps, or too long messages and replies.
     #[error(
         "there is no room for the step {step:?}: a cycle has {steps} steps and {bytes} bytes at most; pass references \
          to what is large, or split the task"
     )]
     FullCycle {
-        /// The step.
+        /// Name of the step.
         step: String,
-        /// The most steps.
+        /// Greatest number of steps.
         steps: usize,
-        /// The most bytes.
+        /// Greatest number of bytes.
         bytes: usize,
     },
-    /// A setting of a service is out of its limits; nothing was started.
+    /// A setting of a service is outside of its limits; nothing was started.
     #[error(transparent)]
     Setting(#[from] crate::worker::InvalidSetting),
-    /// There is no thread for a service.
+    /// The system has no thread left.
     #[error("a service cannot be started: {0}")]
     Thread(#[from] std::io::Error),
 }
 
-/// An error of a handler with the text for the other side. Any other error is sent as a `ProcessingError` with the
-/// code `HANDLER_EXECUTION_ERROR`.
+/// Error of a handler for the other side. Any other error is sent as a `ProcessingError` with the code
+/// `HANDLER_EXECUTION_ERROR`.
 #[derive(Debug, Clone)]
 pub struct ActionError {
     pub(super) detail: ErrorDetail,
-    /// Kind of the failure: decides about a retry, and labels its metric.
+    /// Kind of the failure, which decides about a retry and labels its metric.
     pub(super) kind: FailureKind,
-    /// Details for operators: a traceback, stderr. Never sent to the other side.
+    /// Details for operators: traceback and stderr. They are never sent.
     pub(super) behind: Box<str>,
 }
 
 impl ActionError {
-    /// An error of a type and a code, for programs, in words, for people. The action runs again if it has runs left.
+    /// Creates an error with a type and a code for programs, and a message for people. The action is retried if a retry
+    /// is left.
     #[must_use]
     pub fn new(error_type: &str, error_code: &str, message: &str) -> Self {
         Self {
@@ -148,14 +149,14 @@ impl ActionError {
         }
     }
 
-    /// With more for programs, an object.
+    /// Adds details for programs.
     #[must_use]
     pub fn details(mut self, details: Data) -> Self {
         self.detail.details = Some(details);
         self
     }
 
-    /// Another run would not help.
+    /// Prevents further attempts.
     #[must_use]
     pub fn permanent(self) -> Self {
         Self {
@@ -164,7 +165,7 @@ impl ActionError {
         }
     }
 
-    /// Error of a run that exceeded its timeout.
+    /// Returns the error of an attempt that exceeded its timeout.
     pub(super) fn timeout(after: std::time::Duration) -> Self {
         let message = format!("it took longer than {after:?}");
         Self {
@@ -173,7 +174,7 @@ impl ActionError {
         }
     }
 
-    /// Error of a handler that panicked.
+    /// Returns the error of a handler that panicked.
     pub(super) fn panicked(panic: &str) -> Self {
         let what = "the handler panicked; see the service's log";
         Self {
@@ -182,7 +183,7 @@ impl ActionError {
         }
     }
 
-    /// Error of a failed script.
+    /// Returns the error of a failed script.
     pub(super) fn of_run(reason: &Reason) -> Self {
         let error = Self::new(PROCESSING.0, PROCESSING.1, &reason.message);
         Self {
@@ -192,7 +193,7 @@ impl ActionError {
         }
     }
 
-    /// The same as the worker reports it.
+    /// Returns the failure for the engine.
     pub(super) fn failure(&self) -> Failure {
         let behind = Some(&*self.behind).filter(|behind| !behind.is_empty());
         Failure {
@@ -201,7 +202,7 @@ impl ActionError {
         }
     }
 
-    /// Why a run failed, as it is kept and logged.
+    /// Returns the reason that is stored and logged.
     pub(super) fn reason(&self) -> Reason {
         Reason {
             kind: self.kind,
@@ -210,7 +211,7 @@ impl ActionError {
         }
     }
 
-    /// Error of a handler with any other error type.
+    /// Returns the error for any other error of a handler.
     pub(super) fn of(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
         match error.downcast::<Self>() {
             Ok(own) => *own,

@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Error text of a message whose reader panicked.
 pub(super) const PANICKED: &str = "reading it panicked; see the log";
 
-/// Reads a message. A panic is an error as any other: whoever is given the message next would panic too.
+/// Reads a message. A panic becomes an error, since it would repeat on every service.
 pub(super) fn reading<T, E: ToString>(read: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    // What was half made is dropped with the panic.
+    // Partial state is dropped with the panic.
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(read) => read.map_err(|error| error.to_string()),
         Err(_) => Err(PANICKED.to_owned()),

@@ -1,4 +1,4 @@
-//! Handlers: functions from the data of an action to that of its answer, and scripts that do the same.
+//! Handlers of actions: functions from the data of an action to that of its reply, and scripts.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -16,19 +16,19 @@ use super::error::{ActionError, PROCESSING};
 use super::request::traceparent;
 use crate::protocol::handlers::Entry;
 
-/// Result of a handler: the data of the answer.
+/// Result of a handler: the data of the reply.
 pub(super) type Given = Result<Data, ActionError>;
 
-/// A handler, whatever its types.
+/// A handler with any types.
 pub(super) trait Act: Send + Sync + 'static {
     fn act(&self, data: Data, context: ActionContext) -> BoxFuture<'static, Given>;
 }
 
-/// A function that deals with actions: `Fn(In, ActionContext) -> impl Future<Output = Result<Out, E>>`. `In` is read
-/// from the action's data, `Out` written as the answer's (`()` is an empty one), and `E` is an error or text.
-/// `Signature` is found by the compiler.
+/// A function that handles actions: `Fn(In, ActionContext) -> impl Future<Output = Result<Out, E>>`. `In` is decoded
+/// from the action's data, `Out` is encoded as that of the reply (`()` is an empty object), and `E` is an error or
+/// text. The compiler infers `Signature`.
 pub trait ActionHandler<Signature>: Send + Sync + 'static {
-    /// Calls it.
+    /// Calls the function.
     #[doc(hidden)]
     fn call(
         &self,
@@ -37,10 +37,10 @@ pub trait ActionHandler<Signature>: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<Data, ActionError>>;
 }
 
-/// A function for callbacks: as [`ActionHandler`], but it takes `Result<In, ErrorDetail>`, since the request may have
-/// failed.
+/// A function that handles callbacks: as [`ActionHandler`], but its argument is `Result<In, ErrorDetail>`, since the
+/// request may have failed.
 pub trait CallbackHandler<Signature>: Send + Sync + 'static {
-    /// Calls it.
+    /// Calls the function.
     #[doc(hidden)]
     fn call(
         &self,
@@ -102,13 +102,13 @@ fn read<In: DeserializeOwned>(data: &Data) -> Result<In, ActionError> {
     })
 }
 
-/// Converts a function's result to the data of an answer.
+/// Converts a function's result to the data of a reply.
 fn given<Out: Serialize>(out: Result<Out, Box<dyn std::error::Error + Send + Sync>>) -> Given {
     let out = out.map_err(ActionError::of)?;
     answer(Data::of(&out))
 }
 
-/// The data of an answer, which is an object; nothing is an empty one.
+/// Checks that the data of a reply is an object; `null` becomes an empty one.
 fn answer(data: Result<Data, InvalidData>) -> Given {
     match data {
         Err(InvalidData::NoObject("null")) => Ok(Data::empty()),
@@ -116,7 +116,7 @@ fn answer(data: Result<Data, InvalidData>) -> Given {
     }
 }
 
-/// Error of a handler whose result is not data of an answer.
+/// Returns the error of a handler whose result is no object.
 fn no_data(why: &str) -> ActionError {
     let message = format!("what the handler gave is no answer: {why}");
     ActionError::new(PROCESSING.0, PROCESSING.1, &message).permanent()
@@ -137,7 +137,7 @@ impl<H: CallbackHandler<S>, S: 'static> Act for TypedCallback<H, S> {
     }
 }
 
-/// The outcome in a callback: the data, or the error of the request.
+/// Returns the outcome in a callback: its data, or the error of the request.
 fn outcome(data: Data) -> Result<Data, ErrorDetail> {
     #[derive(serde::Deserialize)]
     struct Failure {
@@ -162,11 +162,11 @@ fn outcome(data: Data) -> Result<Data, ErrorDetail> {
     }
 }
 
-/// Converts a script's output to the data of an answer.
+/// Converts a script's output to the data of a reply.
 pub(super) fn data_of(output: &[u8]) -> Given {
     match String::from_utf8_lossy(output).trim() {
         "" => Ok(Data::empty()),
-        // Stricter than what is read off the wire: Python writes NaN, which others do not read.
+        // Stricter than for received messages: Python writes NaN, which other readers refuse.
         text => match serde_json::from_str::<serde::de::IgnoredAny>(text) {
             Ok(_) => answer(Data::parse(text)),
             Err(error) => Err(no_data(&format!("it is no JSON: {error}"))),
@@ -174,7 +174,7 @@ pub(super) fn data_of(output: &[u8]) -> Given {
     }
 }
 
-/// The job of a script for an action.
+/// Returns the job of a script for an action.
 pub(super) fn job_of(entry: &Entry, action: &Action) -> Job {
     let mut job = entry.job(&action.action_id, action.data.text());
     job.traceparent = traceparent(action);
@@ -182,7 +182,7 @@ pub(super) fn job_of(entry: &Entry, action: &Action) -> Job {
     job
 }
 
-/// Environment variables of a script that describe its action; absent where the action has no value.
+/// Returns the environment variables of a script that describe its action. A missing value has no variable.
 fn env(action: &Action) -> EnvVars {
     let said = |name: &str, id: Option<&String>| id.map(|id| (name.to_owned(), id.clone()));
     [
@@ -205,14 +205,14 @@ fn env(action: &Action) -> EnvVars {
 #[derive(Clone)]
 pub(super) enum Deals {
     Function(Arc<dyn Act>),
-    /// A script: it finds the data where scripts find their input, and its result is the answer's data.
+    /// A script. Its input is the action's data, and its result is the data of the reply.
     Script(Arc<Entry>),
 }
 
 /// Handlers by action type.
 pub(super) type Handlers = HashMap<String, Deals>;
 
-/// The only one of the callbacks of an event.
+/// Returns the handlers of a callback: one for its event.
 pub(super) fn of_event<H: CallbackHandler<S>, S: 'static>(event: &str, handler: H) -> Handlers {
     let act = Deals::Function(Arc::new(TypedCallback(handler, PhantomData)));
     Handlers::from([(event.to_owned(), act)])
@@ -224,7 +224,7 @@ pub(super) fn add<H: ActionHandler<S>, S: 'static>(to: &mut Handlers, name: &str
     to.insert(name.to_owned(), act);
 }
 
-/// Adds those of which nothing else deals with the type.
+/// Adds handlers for types that have none.
 pub(super) fn add_unless_there(to: &mut Handlers, handlers: &Handlers) {
     for (name, deals) in handlers {
         let free = to.entry(name.clone());

@@ -1,4 +1,4 @@
-//! Actions over the engine: how they are claimed, prepared, reported and kept.
+//! Actions for the engine: claims, prepares, reports and renews them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::call::call;
-use super::client::AskedFor;
+use super::client::CallbackRequest;
 use super::context::ActionContext;
 use super::error::{ActionError, PROCESSING};
 use super::handler::{Deals, data_of, job_of};
@@ -38,37 +38,34 @@ use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step
 use crate::worker::task::Completion;
 use crate::worker::{Config, Protocol};
 
-/// Timeout of the last trace entries and of deregistration. Both also end by expiry.
+/// Longest time of the last trace entries and of the deregistration; both also expire.
 const DEPART: Duration = Duration::from_secs(2);
 
 impl NoobleProtocol {
-    /// The record of the request that a callback answers. Where there is none, nobody waits for it, or it came before: it is
-    /// dropped, unless the service wants it.
+    /// Returns the record of a callback's request. Without a record the callback is unrequested or repeated, and is
+    /// dropped unless the service accepts it.
     ///
     /// # Errors
-    /// The step in the place of a run.
+    /// The step to take instead of a run.
     async fn asked_for(
         &self,
         message: &Message,
         action: &Action,
-    ) -> Result<Option<AskedFor>, Step> {
+    ) -> Result<Option<CallbackRequest>, Step> {
         let id = action.correlation_id.as_deref().unwrap_or_default();
         let names = self.broker.names();
         let key = names.pending_callback(self.client.service(), &action.action_type, id);
         let found = self.refused(message, self.broker.pending_callback(&key).await);
         let found = found.map_err(Step::Again)?;
         if found.is_none() && !self.unasked {
-            tracing::info!(
-                key,
-                "dropped a callback that nobody waits for, or that was told before"
-            );
+            tracing::info!(key, "callback dropped: no pending request, or repeated");
             let finished = self
                 .broker
                 .finish(&self.worker, &message.received, End::default());
             let finished = self.refused(message, finished.await);
             return Err(finished.map_or_else(Step::Again, |_| Step::Settled));
         }
-        let record = found.and_then(|text| serde_json::from_str::<AskedFor>(&text).ok());
+        let record = found.and_then(|text| serde_json::from_str::<CallbackRequest>(&text).ok());
         let record = record.map(|record| record.of(&action.action_id));
         let mut run = message.run();
         run.asker = record.as_ref().map(|record| span_id(&record.action_id));
@@ -76,7 +73,7 @@ impl NoobleProtocol {
         Ok(record)
     }
 
-    /// Renews the messages of one queue: their places, and what the server says to it.
+    /// Renews the messages of one queue.
     async fn renew_queue(
         &self,
         broker: &Nooble,
@@ -89,7 +86,7 @@ impl NoobleProtocol {
             let received = &message.received;
             (received.id.clone(), received.given)
         };
-        // Without messages, the registration is renewed.
+        // Without messages, only the registration is renewed.
         let none = held.is_empty().then_some(&[][..]);
         for part in held.chunks(MAX_ITEMS).chain(none) {
             let proofs: Vec<_> = part.iter().map(proof).collect();
@@ -133,7 +130,7 @@ impl Protocol for NoobleProtocol {
         job.queue.name()
     }
 
-    /// Types without a handler are anybody's, and are not counted.
+    /// Types without a handler are not counted, since there may be any number of them.
     fn kind(&self, job: &Arc<Message>) -> Option<String> {
         let action_type = &job.action()?.action_type;
         let known = job.queue.handlers.contains_key(action_type);
@@ -236,7 +233,7 @@ impl Protocol for NoobleProtocol {
         self.fails(job, failed).await
     }
 
-    /// One that is not handed back is looked for.
+    /// A message that could not be released is searched later.
     async fn release(&self, job: &Arc<Message>) -> Result<bool, Error> {
         let released = self.broker.release(&self.worker, &job.received).await;
         if released.is_err() {
@@ -297,7 +294,7 @@ impl Protocol for NoobleProtocol {
             match outcome {
                 Ok(gone) => renewed.gone.extend(gone),
                 Err(error) if error.is_temporary() => return Err(error),
-                // The others are kept all the same; of this one no more is taken.
+                // Other queues are still renewed; no more is claimed from this one.
                 Err(error) => {
                     self.broker.outages().failed("keep", &error);
                     renewed.refused.push(queue.name().to_owned());
@@ -340,13 +337,13 @@ impl Protocol for NoobleProtocol {
     ) -> Result<Infallible, Error> {
         tokio::select! {
             failed = maintenance::run(broker, &self.queues, config.lease) => failed,
-            // Over the connection of the runs, so that no renewal waits for it.
+            // Over the connection of the runs, so that renewals do not wait.
             never = tidy::tidy(&self.broker, &self.over) => match never {},
         }
     }
 
     async fn depart(&self) {
-        // The other connections may be served by a runtime that waits for this thread.
+        // Other connections may need a runtime that waits for this thread.
         let departs = async {
             let broker = self.broker.dedicated().await?;
             tidy::flush(&broker, &self.over).await;

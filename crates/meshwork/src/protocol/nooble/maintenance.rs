@@ -1,4 +1,4 @@
-//! Maintenance: puts back what failed when its pause is over, and deletes what is done with.
+//! Maintenance: retries failed actions when they are due, and deletes completed entries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use tokio::time::sleep;
 use super::queue::Queue;
 use crate::worker::dedicated_thread::{Never, in_turn};
 
-/// Between two looks at what is to run again, at most: another process may have put it there.
+/// Longest pause between two checks of retries, since another process may have added one.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The shortest time between two looks.
+/// Shortest pause between two checks of retries.
 const LOOK_SOON: Duration = Duration::from_millis(5);
-/// Between two looks at what a stream keeps that is done with.
+/// Pause between two cleanups of a stream.
 const TRIM_EVERY: Duration = Duration::from_secs(10);
 /// Retention of entries that foreign workers acknowledged, for inspection.
 const KEEP: Duration = Duration::from_secs(600);
 
-/// Does it all until the connection breaks. No call takes longer than a lease.
+/// Runs all tasks until the connection breaks. Each call takes at most a lease.
 pub(super) async fn run(
     broker: &Nooble,
     queues: &[Arc<Queue>],
@@ -40,7 +40,7 @@ pub(super) async fn run(
     select_all(each).await.0
 }
 
-/// Puts back what failed when its pause is over.
+/// Returns failed actions to their queue when they are due.
 async fn promote(broker: &Nooble, queue: &Queue, lease: Duration) -> Result<Never, Error> {
     loop {
         let promoted = broker.promote(&queue.source);
@@ -50,9 +50,9 @@ async fn promote(broker: &Nooble, queue: &Queue, lease: Duration) -> Result<Neve
     }
 }
 
-/// Deletes what is done with from a stream, and who is gone from its group.
+/// Deletes completed entries of a stream, and consumers that are gone.
 async fn trim(broker: &Nooble, queue: &Queue, lease: Duration) -> Result<Never, Error> {
-    // Who waits is not heard of while it does.
+    // A consumer does not show that it is alive during a blocking read.
     let gone = lease + MAX_WAIT;
     loop {
         let deleted = broker.trim(&queue.source, KEEP, gone);

@@ -1,4 +1,4 @@
-//! Message: a job of a service, from its bytes to its answer.
+//! Message: an action in a service, from its bytes to its reply.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -22,22 +22,22 @@ pub(super) struct Message {
     pub(super) queue: Arc<Queue>,
     action: OnceLock<Result<Arc<Action>, String>>,
     run: Mutex<Run>,
-    /// The answer. Made once, so that a report that is repeated says the same.
+    /// The reply, created once so that a repeated report sends the same.
     pub(super) reply: OnceLock<Option<Reply>>,
 }
 
-/// The facts of a run beyond its report.
+/// Data of a run besides its report.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    /// Time of the run's start, in microseconds since 1970, by the host's clock.
+    /// Start of the run, in microseconds since 1970, by the host's clock.
     pub(super) began: u64,
-    /// The key of the record of the request that a callback answers.
+    /// Key of the record of a callback's request.
     pub(super) record: Option<String>,
-    /// The span of that request.
+    /// Span of that request.
     pub(super) asker: Option<String>,
-    /// The outcome in the terms of actions, if the run had one.
+    /// Result of the run, if it has one.
     pub(super) given: Option<Given>,
-    /// The callback that the answer asks for.
+    /// The callback that the reply requests.
     pub(super) expected: Option<Expected>,
 }
 
@@ -52,10 +52,10 @@ impl Message {
         }
     }
 
-    /// The action, read by the first call.
+    /// Returns the action, which the first call decodes.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The message is no valid action.
     pub(super) fn read(&self, dialect: Dialect) -> Result<&Arc<Action>, &str> {
         let read = self.action.get_or_init(|| {
             if self.received.message.is_none() {
@@ -67,7 +67,7 @@ impl Message {
         read.as_ref().map_err(String::as_str)
     }
 
-    /// The action, if it was read and is one.
+    /// Returns the action, if it was decoded and is valid.
     pub(super) fn action(&self) -> Option<&Arc<Action>> {
         self.action.get()?.as_ref().ok()
     }
@@ -76,7 +76,7 @@ impl Message {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The report of a run that ended so.
+    /// Returns the report of a run with this result.
     pub(super) fn ended(&self, given: Given) -> Report {
         let report = match &given {
             Ok(_) => Report::done(Vec::new()),
@@ -86,7 +86,7 @@ impl Message {
         report
     }
 
-    /// The same for one that failed.
+    /// Returns the report of a failed run.
     pub(super) fn failed(&self, error: ActionError) -> Report {
         self.ended(Err(error))
     }

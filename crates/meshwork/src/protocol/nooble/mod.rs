@@ -1,6 +1,6 @@
-//! Services that call each other by actions (Nooble4), and their clients. Of a [`Service`], [`jobs`] is what the worker
-//! engine asks for, [`take`] takes messages, [`report`] tells how they ended, [`answer`] says what of, [`tidy`] does what is
-//! left, and [`maintenance`] moves what is due. A [`Cycle`] is several calls for one task.
+//! Services that call each other by actions (Nooble4), and their clients. In a [`Service`], [`jobs`] implements the
+//! protocol for the engine, [`take`] claims messages, [`report`] reports results, [`answer`] builds replies, [`tidy`]
+//! cleans up, and [`maintenance`] retries. A [`Cycle`] makes several calls for one task.
 
 mod answer;
 mod call;
@@ -31,7 +31,7 @@ use meshwork_broker::nooble::{Nooble, Source};
 use meshwork_model::job::Job;
 use tokio::sync::watch;
 
-pub use client::{AskedFor, Client};
+pub use client::{CallbackRequest, Client};
 pub use context::ActionContext;
 pub use cycle::{Cycle, MAX_STEPS};
 pub use error::{ActionError, Error};
@@ -48,22 +48,22 @@ pub use super::handlers::{HandlerError, UnknownScript};
 use crate::worker::{self, Config, Engine, LogFolders};
 pub use crate::worker::{MAX_CONCURRENCY, WorkerHandle as ServiceHandle};
 
-/// Default for the most runs of an action without a waiting caller.
+/// Default number of attempts of an action without a waiting caller.
 const RUNS: u32 = 3;
-/// The pause after the first failure, and the longest one.
+/// Default pause after the first failure, and the longest one.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(600));
-/// TTL of an answer to a call: longer than any useful call.
+/// TTL of a reply to a call: longer than any useful call.
 const ANSWER_WAITS: Duration = Duration::from_secs(3_600);
-/// TTL of a callback, and of the record of its request: over a weekend.
+/// TTL of a callback, and of the record of its request: longer than a weekend.
 const WAITS_FOR_CALLBACK: Duration = Duration::from_secs(3 * 86_400);
 
-/// A service, to be started.
+/// Builder of a service.
 pub struct Service {
     client: Client,
     handlers: Handlers,
-    /// Sources of its actions.
+    /// Queues of its actions.
     actions: Vec<Arc<Source>>,
-    /// Sources of callbacks, and their handlers.
+    /// Queues of callbacks, with their handlers.
     callbacks: Vec<(Arc<Source>, Handlers)>,
     config: Config,
     runs: u32,
@@ -74,7 +74,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// The service that `client` is a client of, without handlers. It takes the actions that go to no context.
+    /// Creates a service with the name of `client`, without handlers. It takes actions without a context.
     #[must_use]
     pub fn new(client: &Client) -> Self {
         let mut service = Self::listener(client);
@@ -82,7 +82,7 @@ impl Service {
         service
     }
 
-    /// A part of the service that consumes no actions: only callbacks, and messages for contexts if enabled.
+    /// Creates a part of the service that takes no actions, only callbacks, and messages for added contexts.
     #[must_use]
     pub fn listener(client: &Client) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Service {
         }
     }
 
-    /// Deals with actions of this type by a function.
+    /// Handles actions of this type with a function.
     #[must_use]
     pub fn handle<H, Signature>(mut self, action_type: &str, handler: H) -> Self
     where
@@ -110,18 +110,18 @@ impl Service {
         self
     }
 
-    /// Deals with actions of this type by a script, whose file says by its ending what runs it: `.py`, `.rhai`. It
-    /// finds the data where scripts find their input; its result is the answer's data, an object.
+    /// Handles actions of this type with a script: `.py` or `.rhai`. Its input is the data of the action, and its
+    /// result is the data of the reply, a JSON object.
     ///
     /// # Errors
-    /// If the file cannot be read, or nothing runs such files.
+    /// The file cannot be read, or no runtime runs such files.
     pub fn script(mut self, action_type: &str, path: &Path) -> Result<Self, HandlerError> {
         let script = Deals::Script(Arc::new(Entry::script(action_type, path)?));
         self.handlers.insert(action_type.to_owned(), script);
         Ok(self)
     }
 
-    /// Handles callbacks of this event, which this service requested, by a function.
+    /// Handles callbacks of this event, which this service requested, with a function.
     #[must_use]
     pub fn on_callback<H, Signature>(mut self, event: &str, handler: H) -> Self
     where
@@ -129,12 +129,12 @@ impl Service {
         Signature: 'static,
     {
         let handlers = of_event(event, handler);
-        // In the lists dialect a service may take its callbacks among its actions.
+        // In the lists dialect, callbacks may arrive in the list of actions.
         add_unless_there(&mut self.handlers, &handlers);
         self.listen(event, None, handlers)
     }
 
-    /// Handles the callback of one call that used a private list ([`Request::own_list`]), as Nooble4's clients do.
+    /// Handles the callback of one call with a private list ([`Request::own_list`]), as Nooble4's clients do.
     #[must_use]
     pub fn on_callback_of<H, Signature>(self, event: &str, call: &str, handler: H) -> Self
     where
@@ -155,8 +155,8 @@ impl Service {
         self
     }
 
-    /// Also handles callbacks without a record of their request, such as those that Nooble4's clients requested in
-    /// this service's name. Duplicates are handled twice. Default: dropped.
+    /// Accepts callbacks without a record of their request, for example those that Nooble4's clients requested in the
+    /// name of this service. Repeated callbacks are handled again. Default: dropped.
     #[must_use]
     pub fn unasked(self) -> Self {
         Self {
@@ -165,14 +165,14 @@ impl Service {
         }
     }
 
-    /// Takes the actions of this context too, as of a tenant. All queues get slots in turn.
+    /// Also takes the actions of a context, for example of a tenant. All queues share the slots in turn.
     #[must_use]
     pub fn context(mut self, context: &str) -> Self {
         self.take_from(Some(context));
         self
     }
 
-    /// Takes from this queue too, once.
+    /// Adds a queue, unless it is added already.
     fn take_from(&mut self, context: Option<&str>) {
         let broker: &Nooble = self.client.broker();
         let source = broker.actions(self.client.service(), context);
@@ -181,27 +181,28 @@ impl Service {
         }
     }
 
-    /// The most actions that run at once. Default: 10, minimum: 1, maximum: 1,000.
+    /// Sets the greatest number of actions that run at once. Default: 10, minimum: 1, maximum: 1,000.
     #[must_use]
     pub fn concurrency(mut self, actions: usize) -> Self {
         self.config.concurrency = actions;
         self
     }
 
-    /// The longest run of an action. Default: 5 min, minimum: 1 ms, maximum: 10 years.
+    /// Sets the timeout of an action. Default: 5 min, minimum: 1 ms, maximum: 10 years.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.config.timeout = timeout;
         self
     }
 
-    /// An action that nobody waits for gets so many runs (default 3).
+    /// Sets the number of attempts of an action without a waiting caller. Default: 3.
     #[must_use]
     pub fn runs(self, runs: u32) -> Self {
         Self { runs, ..self }
     }
 
-    /// Most runs of a call with a waiting caller. Default: 1; the caller gets the error and may call again.
+    /// Sets the number of attempts of a call with a waiting caller. Default: 1, since the caller gets the error and may
+    /// call again.
     #[must_use]
     pub fn call_runs(self, runs: u32) -> Self {
         Self {
@@ -210,7 +211,7 @@ impl Service {
         }
     }
 
-    /// Between two runs lies `first`, twice as long after each, and `longest` at most.
+    /// Sets the pause before the first retry, which doubles with each retry, and its maximum. Default: 1 s, 10 min.
     #[must_use]
     pub fn pauses(self, first: Duration, longest: Duration) -> Self {
         Self {
@@ -219,32 +220,32 @@ impl Service {
         }
     }
 
-    /// Lease duration. If the process dies, another service takes its messages over after this time. Default: 10 s, minimum:
-    /// 300 ms, maximum: 1 h.
+    /// Sets the lease of an action. If the process dies, another service takes its messages after this time. Default:
+    /// 10 s, minimum: 300 ms, maximum: 1 h.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.config.lease = lease;
         self
     }
 
-    /// Timeout of running actions at shutdown, before they are released. Default: 25 s, maximum: 10 years.
+    /// Sets the timeout of running actions at shutdown, before they are released. Default: 25 s, maximum: 10 years.
     #[must_use]
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.config.shutdown_timeout = timeout;
         self
     }
 
-    /// Takes over what workers of Nooble4 left in a stream for so long. Off unless it is said: these do not say that
-    /// they are alive, and have answered what failed.
+    /// Takes messages that workers of Nooble4 have left pending in a stream longer than `age`. Default: off, since such
+    /// workers do not show that they are alive, and leave failed actions pending after their reply.
     #[must_use]
     pub fn adopt(self, age: Option<Duration>) -> Self {
         Self { adopt: age, ..self }
     }
 
-    /// Starts it.
+    /// Starts the service.
     ///
     /// # Errors
-    /// If a setting is out of its limits ([`Error::Setting`]), or the system has no thread left.
+    /// A setting is outside of its limits ([`Error::Setting`]), or the system has no thread left.
     pub async fn start(self) -> Result<ServiceHandle, Error> {
         self.config.validate()?;
         let incarnation = format!("{}.{}", self.client.service(), request::new_id());

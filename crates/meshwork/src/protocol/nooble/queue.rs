@@ -1,4 +1,4 @@
-//! Queue: a stream or a list that a service consumes, and the search for deliveries that the service does not know of.
+//! Queue: a stream or a list from which a service takes messages, and the search for deliveries that it does not know.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,12 +8,12 @@ use meshwork_broker::nooble::{Received, Source};
 use super::handler::Handlers;
 use crate::worker::config::HEARTBEATS;
 
-/// Number of searches, one heartbeat apart, for messages delivered while a connection broke: a wait that the server
-/// knows of goes on for less than two renewals. From a list, a message unknown twice is taken; from a stream, one not
-/// renewed for a lease. The last search may lack a slot.
+/// Number of searches, one heartbeat apart, for messages that were delivered while a connection broke. A blocking read
+/// may continue on the server for less than two renewals. A message of a list is taken if it is unknown twice, one of a
+/// stream if it was not renewed for a lease. The last search may find no free slot.
 const DOUBTS: u32 = HEARTBEATS + 4;
 
-/// A queue that a service consumes.
+/// A queue from which a service takes messages.
 pub(super) struct Queue {
     pub(super) source: Arc<Source>,
     /// True for queues of callbacks.
@@ -22,7 +22,7 @@ pub(super) struct Queue {
     pub(super) handlers: Arc<Handlers>,
     /// True if the last call returned as many messages as requested: more may be there.
     pub(super) more: AtomicBool,
-    /// Remaining searches for unknown deliveries.
+    /// Number of remaining searches for unknown deliveries.
     doubts: AtomicU32,
     looks: Mutex<Looks>,
 }
@@ -30,17 +30,17 @@ pub(super) struct Queue {
 /// State of the search for messages of dead services.
 #[derive(Default)]
 pub(super) struct Looks {
-    /// Position of the next search in a stream; none: its beginning.
+    /// Position of the next search in a stream; `None` for its beginning.
     pub(super) from: Option<String>,
     /// Messages unknown to this service in the last search.
     pub(super) suspects: Vec<Received>,
 }
 
-/// Guard of a call that delivers messages: if it fails or is dropped, deliveries may be unknown.
+/// Guard of a call that delivers messages. If the call fails or is dropped, there may be unknown deliveries.
 pub(super) struct Giving<'a>(Option<&'a Queue>);
 
 impl Giving<'_> {
-    /// Marks all deliveries as known.
+    /// Records that all deliveries are known.
     pub(super) fn all_known(mut self) {
         self.0 = None;
     }
@@ -70,17 +70,17 @@ impl Queue {
         self.source.queue()
     }
 
-    /// A call that gives messages begins.
+    /// Begins a call that delivers messages.
     pub(super) fn gives(&self) -> Giving<'_> {
         Giving(Some(self))
     }
 
-    /// A report was not taken, or a message not released: it still belongs to this service.
+    /// Records that a report was refused or a message was not released, so it still belongs to this service.
     pub(super) fn doubt(&self) {
         self.doubts.store(DOUBTS, Ordering::Relaxed);
     }
 
-    /// True if a search is due.
+    /// Returns true if a search is due.
     pub(super) fn is_in_doubt(&self) -> bool {
         let one_less = |doubts: u32| doubts.checked_sub(1);
         let looked = self

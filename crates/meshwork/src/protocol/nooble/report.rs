@@ -1,13 +1,13 @@
-//! Report: answers, failures and dead letters, when a run has ended.
+//! Report of an ended run: replies, failures and dead letters.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::Error;
-use meshwork_broker::nooble::{Answer, End, Failed as Told, Failure, Finished, Over, Received};
+use meshwork_broker::nooble::{Answer, End, Failed as Outcome, Failure, Finished, Over, Received};
 use meshwork_model::job::limits::MAX_LOST;
-use meshwork_model::nooble::{Action, Ended, Traced, micros};
+use meshwork_model::nooble::{Action, ActionOutcome, TraceEvent, micros};
 use meshwork_model::outcome::FailureKind;
 
 use super::answer::{self, Reply};
@@ -19,11 +19,11 @@ use super::state::NoobleProtocol;
 use crate::worker::exchange::Completed;
 use crate::worker::protocol::{Failed, FailedRun};
 
-/// The longest error that is kept, in bytes, with the details of the failure: more belongs in a log.
+/// Greatest length of a stored error, in bytes, with the details of the failure.
 const MAX_ERROR: usize = 16 * 1024;
 
 impl NoobleProtocol {
-    /// Answers an action that went well, and acknowledges its message.
+    /// Sends the reply of a successful action, and acknowledges its message.
     pub(super) async fn finish(
         &self,
         message: &Message,
@@ -42,7 +42,7 @@ impl NoobleProtocol {
                 let given = given.unwrap_or_else(|| Err(ActionError::panicked("no result")));
                 let reply = self.reply(action, &given, expects);
                 if in_place && reply.is_some() {
-                    // What the answer asks for is kept there.
+                    // The record of the requested callback has replaced it.
                     message.run().record = None;
                 }
                 let _ = message.reply.set(reply);
@@ -64,11 +64,11 @@ impl NoobleProtocol {
             Finished::Finished => {}
         }
         self.over
-            .add(self.ended(message, action, took, (Ended::Done, "")));
+            .add(self.ended(message, action, took, (ActionOutcome::Done, "")));
         Ok(Completed::Stored)
     }
 
-    /// Reports a run that failed.
+    /// Reports a failed run.
     pub(super) async fn fails(
         &self,
         message: &Message,
@@ -87,7 +87,7 @@ impl NoobleProtocol {
         message.reply.get_or_init(reply);
         let token = new_id();
         let failure = Failure {
-            // A caller gets the error, and decides; all else would be gone.
+            // A caller gets the error and decides; otherwise the error would be lost.
             error: if is_call && !buries { "" } else { &text },
             most_runs: if reason.kind.retryable() { runs } else { 0 },
             pause: self.pauses.0,
@@ -100,20 +100,20 @@ impl NoobleProtocol {
             .broker
             .fail(&self.worker, &message.received, failure, end);
         let runs = match self.refused(message, outcome.await)? {
-            Told::Stale => return Ok(Failed::Stale),
-            Told::Again(runs) => return Ok(Failed::Retried(runs)),
-            Told::Unanswered(runs) => {
+            Outcome::Stale => return Ok(Failed::Stale),
+            Outcome::Again(runs) => return Ok(Failed::Retried(runs)),
+            Outcome::Unanswered(runs) => {
                 unanswered(action);
                 runs
             }
-            Told::Failed(runs) => runs,
+            Outcome::Failed(runs) => runs,
         };
-        let how = (Ended::Failed, reason.message.as_str());
+        let how = (ActionOutcome::Failed, reason.message.as_str());
         self.over.add(self.ended(message, action, failed.took, how));
         Ok(Failed::Dead(runs))
     }
 
-    /// The error of a failed run, as the other side reads it.
+    /// Returns the error of a failed run for the other side.
     fn error_of(&self, message: &Message, failed: &FailedRun<'_>) -> ActionError {
         if let Some(Err(error)) = &message.run().given {
             return error.clone();
@@ -124,7 +124,7 @@ impl NoobleProtocol {
         }
     }
 
-    /// Makes a dead letter of a message that is no action, and answers its sender, if it says who that is.
+    /// Makes a dead letter of an invalid message, and sends an error to its sender if that is known.
     async fn poison(&self, message: &Message, what: &str) -> Result<Failed, Error> {
         let received = &message.received;
         let queue = message.queue.name();
@@ -147,13 +147,14 @@ impl NoobleProtocol {
         let end = end(message, None);
         let outcome = self.broker.fail(&self.worker, received, failure, end);
         Ok(match self.refused(message, outcome.await)? {
-            Told::Stale => Failed::Stale,
-            Told::Again(runs) => Failed::Retried(runs),
-            Told::Failed(runs) | Told::Unanswered(runs) => Failed::Dead(runs),
+            Outcome::Stale => Failed::Stale,
+            Outcome::Again(runs) => Failed::Retried(runs),
+            Outcome::Failed(runs) | Outcome::Unanswered(runs) => Failed::Dead(runs),
         })
     }
 
-    /// A report that the server refuses for good leaves the message with this service: it is looked for, and taken again.
+    /// Handles a report that the server refuses permanently: the message stays with this service, which searches for it
+    /// and takes it again.
     pub(super) fn refused<T>(
         &self,
         message: &Message,
@@ -175,19 +176,19 @@ impl NoobleProtocol {
         answer::to(action, service, names, given, expects)
     }
 
-    /// Cleanup of an ended action.
+    /// Returns the cleanup of an ended action.
     fn ended(
         &self,
         message: &Message,
         action: &Arc<Action>,
         took: Duration,
-        (how, error): (Ended, &str),
+        (how, error): (ActionOutcome, &str),
     ) -> Over {
         let run = message.run();
         let parent = comes_from(action).map(|from| from.parent_id().to_owned());
-        // A callback says nothing of it, as Nooble4's do not.
+        // A callback does not name its parent, as in Nooble4.
         let parent = parent.or_else(|| run.asker.clone());
-        let outcome = Traced {
+        let outcome = TraceEvent {
             task: task_of(action, self.broker.names().dialect()).into(),
             action: (&action.action_id).into(),
             action_type: (&action.action_type).into(),
@@ -225,12 +226,12 @@ fn end<'a>(message: &'a Message, record: Option<&'a str>) -> End<'a> {
     }
 }
 
-/// A text that may be missing, as the trace has it.
+/// Returns an optional text in the form of the trace.
 fn said(of: &Option<String>) -> Cow<'_, str> {
     of.as_deref().unwrap_or_default().into()
 }
 
-/// Text of a dead letter that is not an action: the reason and the original message.
+/// Returns the text of a dead letter for an invalid message: the reason and the message.
 fn letter(what: &str, of: &Received) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let field = |(name, value): &(Vec<u8>, Vec<u8>)| format!("{}={}", text(name), text(value));

@@ -7,30 +7,30 @@ use serde::Serialize;
 
 use crate::clock::host_micros;
 
-/// The digits of a span's id.
+/// Number of digits of a span id.
 const SPAN_DIGITS: usize = 16;
 
-/// The ids that all messages of one task have in common. All are UUIDs; on the wire of lists, tenant, session and user
-/// may be any text.
+/// Ids that all messages of one task share. All are UUIDs; in the lists dialect, tenant, session and user may be any
+/// text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ids {
-    /// Whose it is.
+    /// Tenant.
     pub tenant_id: String,
-    /// The conversation.
+    /// Conversation.
     pub session_id: String,
-    /// The whole request of a user. (Not on the wire of lists.)
+    /// Task: the whole request of a user. (Not in the lists dialect.)
     pub task_id: String,
-    /// The agent. (Not on the wire of lists.)
+    /// Agent. (Not in the lists dialect.)
     pub agent_id: String,
-    /// The user, if there is one.
+    /// User, if there is one.
     pub user_id: Option<String>,
-    /// The trace.
+    /// Trace.
     pub trace_id: String,
 }
 
 impl Default for Ids {
-    /// Each a new UUID; no user.
+    /// Returns new UUIDs, without a user.
     fn default() -> Self {
         Self {
             tenant_id: new_id(),
@@ -44,7 +44,7 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// Those of an action; what it does not say is new.
+    /// Returns the ids of an action. Missing ones are generated.
     #[must_use]
     pub fn of(action: &Action) -> Self {
         let or_new = |id: &Option<String>| id.clone().unwrap_or_else(new_id);
@@ -59,7 +59,7 @@ impl Ids {
     }
 }
 
-/// An action to be sent.
+/// An action to send, as a builder.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub(super) action: Action,
@@ -68,15 +68,15 @@ pub struct Request {
 }
 
 impl Request {
-    /// Asks the service before the first dot of `action_type` for what stands after it; `data` is an object in JSON.
+    /// Creates a request to the service before the first dot of `action_type`. `data` is encoded as a JSON object.
     ///
     /// # Errors
-    /// If `data` is none.
+    /// `data` is no JSON object.
     pub fn new(action_type: &str, data: &(impl Serialize + ?Sized)) -> Result<Self, InvalidData> {
         Ok(Self::with_data(action_type, Data::of(data)?))
     }
 
-    /// The same with data that is JSON already; its numbers and the order of its names stay.
+    /// Creates a request with data that is JSON already. Its numbers and the order of its fields stay.
     #[must_use]
     pub fn with_data(action_type: &str, data: Data) -> Self {
         let ids = Ids::default();
@@ -107,7 +107,7 @@ impl Request {
         }
     }
 
-    /// Belongs to this task, with all ids that say so.
+    /// Sets the ids of the task.
     #[must_use]
     pub fn ids(mut self, ids: Ids) -> Self {
         let action = &mut self.action;
@@ -120,21 +120,21 @@ impl Request {
         self
     }
 
-    /// Sets the correlation id, a UUID. Default: a new one if an answer is expected.
+    /// Sets the correlation id, a UUID. Default: a new one if a reply is expected.
     #[must_use]
     pub fn correlation_id(mut self, id: &str) -> Self {
         self.action.correlation_id = Some(one_form(id.to_owned()));
         self
     }
 
-    /// With what else there is to say.
+    /// Sets the metadata.
     #[must_use]
     pub fn metadata(mut self, metadata: Data) -> Self {
         self.action.metadata = Some(metadata);
         self
     }
 
-    /// Joins this trace: its span is the action's parent. Replaces other metadata.
+    /// Joins a trace: its span becomes the parent of the action. Replaces other metadata.
     #[must_use]
     pub fn trace(mut self, trace: &TraceContext) -> Self {
         let metadata = format!("{{\"traceparent\":\"{trace}\"}}");
@@ -143,13 +143,13 @@ impl Request {
         self
     }
 
-    /// The trace and the span that the action is, as W3C's `traceparent`.
+    /// Returns the trace and span of the action, as W3C's `traceparent`.
     #[must_use]
     pub fn traceparent(&self) -> Option<String> {
         traceparent(&self.action)
     }
 
-    /// With the span that it comes from, if there is one.
+    /// Sets the parent span, if there is one.
     pub(super) fn parent(self, parent: Option<&str>) -> Result<Self, InvalidData> {
         let Some(parent) = parent else {
             return Ok(self);
@@ -157,72 +157,72 @@ impl Request {
         Ok(self.metadata(Data::of(&serde_json::json!({ "traceparent": parent }))?))
     }
 
-    /// With settings for who carries a conversation (streams only), as Nooble4's ExecutionConfig writes them.
+    /// Sets the configuration of a conversation (streams only), in the format of Nooble4's ExecutionConfig.
     #[must_use]
     pub fn execution_config(mut self, config: Data) -> Self {
         self.action.execution_config = Some(config);
         self
     }
 
-    /// With settings for who searches (streams only), as Nooble4's RAGConfig writes them.
+    /// Sets the configuration of a search (streams only), in the format of Nooble4's RAGConfig.
     #[must_use]
     pub fn rag_config(mut self, config: Data) -> Self {
         self.action.rag_config = Some(config);
         self
     }
 
-    /// With settings for who asks a model (streams only), as Nooble4's QueryConfig writes them.
+    /// Sets the configuration of a query to a model (streams only), in the format of Nooble4's QueryConfig.
     #[must_use]
     pub fn query_config(mut self, config: Data) -> Self {
         self.action.query_config = Some(config);
         self
     }
 
-    /// Goes to the queue that the service has for this context, as a tenant's.
+    /// Sends the action to the queue that the service has for this context, for example of a tenant.
     #[must_use]
     pub fn context(mut self, context: &str) -> Self {
         self.context = Some(context.to_owned());
         self
     }
 
-    /// Is answered to a list of its own, as Nooble4's clients are, not to one that all calls share.
+    /// Requests the reply on a private list, as Nooble4's clients do. Default: a list that all calls share.
     #[must_use]
     pub fn own_list(mut self) -> Self {
         self.own_list = true;
         self
     }
 
-    /// The trace that it belongs to.
+    /// Returns the trace id.
     #[must_use]
     pub fn trace_id(&self) -> Option<&str> {
         self.action.trace_id.as_deref()
     }
 
-    /// The id of the message.
+    /// Returns the id of the message.
     #[must_use]
     pub fn action_id(&self) -> &str {
         &self.action.action_id
     }
 }
 
-/// A new UUID.
+/// Returns a new UUID.
 pub(super) fn new_id() -> String {
     let mut text = ::uuid::Uuid::encode_buffer();
     let id = ::uuid::Uuid::new_v4().hyphenated();
     id.encode_lower(&mut text).to_owned()
 }
 
-/// A UUID as who answers writes it, however it is written; what is none, as it is.
+/// Returns a UUID in its usual form, and any other text unchanged.
 fn one_form(id: String) -> String {
     uuid(&id).unwrap_or(id)
 }
 
-/// The time of this host, as Nooble4 writes it.
+/// Returns the time of this host in the format of Nooble4.
 pub(super) fn now() -> String {
     micros(host_micros())
 }
 
-/// Defaults for absent fields of an envelope.
+/// Returns defaults for missing fields of an envelope.
 pub(super) fn fresh() -> Fresh {
     Fresh {
         action_id: new_id(),
@@ -231,7 +231,7 @@ pub(super) fn fresh() -> Fresh {
     }
 }
 
-/// The id by which the answer to an action is known: its own, where it gives none for that.
+/// Returns the id that identifies the reply to an action: its correlation id, or else its own.
 pub(super) fn known_by(action: &Action) -> &str {
     action
         .correlation_id
@@ -239,8 +239,8 @@ pub(super) fn known_by(action: &Action) -> &str {
         .unwrap_or(&action.action_id)
 }
 
-/// The trace and the span that an action is, as `traceparent` says them: the trace is that of the span which it comes
-/// from, else the action's own; the span's id is a half of the action's.
+/// Returns the trace and span of an action as `traceparent`. The trace is that of the parent span, or else the action's
+/// own. The span id is a half of the action's id.
 pub(super) fn traceparent(action: &Action) -> Option<String> {
     let span = span(&action.action_id);
     if let Some(from) = comes_from(action) {
@@ -251,7 +251,7 @@ pub(super) fn traceparent(action: &Action) -> Option<String> {
     Some(format!("00-{trace}-{span}-01"))
 }
 
-/// The span that an action comes from, if its metadata say so. What is no `traceparent` there is none, as W3C has it.
+/// Returns the parent span of an action from its metadata. An invalid `traceparent` is ignored, as W3C requires.
 pub(super) fn comes_from(action: &Action) -> Option<TraceContext> {
     #[derive(serde::Deserialize)]
     struct Metadata {
@@ -261,8 +261,8 @@ pub(super) fn comes_from(action: &Action) -> Option<TraceContext> {
     TraceContext::parse(&said.traceparent?, None).ok()
 }
 
-/// The id of the span that an action is: the first half of the action's id, or the other where that is all zeros, as of
-/// ids that somebody made up.
+/// Returns the span id of an action: the first half of its id, or the second half if that is all zeros, as in
+/// artificial ids.
 pub(super) fn span(action_id: &str) -> String {
     let digits = action_id.replace('-', "");
     let (first, last) = digits
@@ -272,7 +272,7 @@ pub(super) fn span(action_id: &str) -> String {
     (if made_up { last } else { first }).to_owned()
 }
 
-/// The task, if the dialect's wire format has a field for it.
+/// Returns the task, if the dialect has a field for it.
 pub(super) fn task_of(action: &Action, dialect: Dialect) -> &str {
     let task = action
         .task_id

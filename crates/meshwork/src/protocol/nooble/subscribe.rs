@@ -1,5 +1,5 @@
-//! Subscriptions to the notifications of a service. A task reads them from its own connection into a bounded buffer
-//! and reconnects after errors. The reader learns of gaps.
+//! Subscriptions to the notifications of a service. A task receives them on its own connection, buffers a bounded
+//! number, and reconnects after errors. The reader is informed of gaps.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -17,11 +17,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::guard::reading;
 use super::request::fresh;
 
-/// The most notifications that wait to be read: what comes then is dropped, and counted.
+/// Greatest number of unread notifications. Further ones are dropped and counted.
 pub const MAX_UNREAD: usize = 1_000;
-/// The most bytes of them: notifications may be megabytes long.
+/// Greatest number of bytes of unread notifications, which may be megabytes long.
 const MAX_UNREAD_BYTES: usize = 64 * 1024 * 1024;
-/// Silence after which the server is pinged: a dead connection may show no error.
+/// Time without a message after which the server is pinged, since a dead connection may show no error.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// Item of a subscription.
@@ -29,18 +29,18 @@ const SILENCE: Duration = Duration::from_secs(10);
 #[non_exhaustive]
 pub enum Notice<T> {
     /// A notification.
-    Told(Box<Notification<T>>),
-    /// So many were dropped here, since more waited to be read than there is room for.
+    Received(Box<Notification<T>>),
+    /// Number of notifications that were dropped here, since the buffer was full.
     Dropped(u64),
-    /// The connection broke, and is there again: what was said meanwhile was not heard.
+    /// The connection broke and was restored; notifications may be missing.
     Gap,
-    /// Something that is no notification, or whose data is not of the type that is listened for.
+    /// A message that is no notification, or whose data does not fit the type.
     Unreadable {
-        /// The event that it was said of.
+        /// Event of the channel.
         event: String,
-        /// The fault.
+        /// Fault.
         why: String,
-        /// The raw message.
+        /// Raw message.
         message: Vec<u8>,
     },
 }
@@ -49,15 +49,15 @@ pub enum Notice<T> {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Notification<T> {
-    /// The event, as it was listened for.
+    /// Event, by its subscribed name.
     pub event: String,
-    /// Its data.
+    /// Data.
     pub data: T,
-    /// The action that it came as, with all its ids.
+    /// The action, with all its ids.
     pub action: Action,
 }
 
-/// The notifications of one service, until this is dropped.
+/// Subscription to notifications of one service. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Subscription<T> {
     broker: Nooble,
@@ -67,7 +67,7 @@ pub struct Subscription<T> {
     data: PhantomData<fn() -> T>,
 }
 
-/// The channels that are listened to, and the event of each.
+/// Subscribed channels, and the event of each.
 #[derive(Debug)]
 struct Channels {
     names: Vec<String>,
@@ -85,7 +85,7 @@ struct Unread {
 struct Kept {
     heard: VecDeque<Word>,
     bytes: usize,
-    /// So many came since the last one that is kept.
+    /// Number of notifications that were dropped since the last buffered one.
     dropped: u64,
     /// True if the connection broke since then.
     gap: bool,
@@ -103,7 +103,7 @@ impl Kept {
     fn say(&mut self, heard: Heard) {
         let bytes = heard.message.len();
         let full = self.heard.len() >= MAX_UNREAD || self.bytes + bytes > MAX_UNREAD_BYTES;
-        // One that is too large by itself is kept if it is alone.
+        // A larger message is kept if it is the only one.
         if full && !self.heard.is_empty() {
             self.dropped += 1;
             return;
@@ -115,7 +115,7 @@ impl Kept {
         self.heard.push_back(Word::Said(heard));
     }
 
-    /// The gap after the last buffered message, if any.
+    /// Returns the gap after the last buffered message, if any.
     fn missed(&mut self) -> Option<Word> {
         match std::mem::take(&mut self.dropped) {
             0 => std::mem::take(&mut self.gap).then_some(Word::Gap),
@@ -159,7 +159,7 @@ impl Unread {
 }
 
 impl<T: DeserializeOwned> Subscription<T> {
-    /// Listens to the channels of these events from when it returns.
+    /// Subscribes to the channels of these events. Messages after its return are received.
     pub(super) async fn start(
         broker: &Nooble,
         origin: &str,
@@ -214,7 +214,7 @@ impl<T: DeserializeOwned> Subscription<T> {
             Err(error) => return unreadable(event, error),
         };
         match action.data.read() {
-            Ok(data) => Notice::Told(Box::new(Notification {
+            Ok(data) => Notice::Received(Box::new(Notification {
                 event,
                 data,
                 action,
@@ -227,7 +227,7 @@ impl<T: DeserializeOwned> Subscription<T> {
     }
 }
 
-/// Listens for ever, over a connection that is made again whenever it breaks.
+/// Receives messages for ever, over a connection that reconnects.
 async fn listen(
     broker: Nooble,
     mut subscriber: Subscriber,
@@ -236,7 +236,7 @@ async fn listen(
 ) {
     loop {
         let error = hear(&broker, &mut subscriber, &channels.names, &unread).await;
-        // What is said meanwhile is not heard.
+        // Messages are lost meanwhile.
         broker.outages().failed("listen", &error);
         let mut backoff = Backoff::new();
         subscriber = loop {
@@ -251,7 +251,7 @@ async fn listen(
     }
 }
 
-/// Takes what is heard until the connection breaks.
+/// Receives messages until the connection breaks.
 async fn hear(
     broker: &Nooble,
     subscriber: &mut Subscriber,

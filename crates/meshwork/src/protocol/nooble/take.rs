@@ -1,4 +1,4 @@
-//! Take: messages that are there, those that are waited for, and those that services that are gone left behind.
+//! Take: claims waiting messages, waits for new ones, and takes those of dead services.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,16 +14,16 @@ use super::state::NoobleProtocol;
 use crate::worker::exchange::{FetchRequest, Fetched};
 use crate::worker::protocol::Intake;
 
-/// The most messages taken in one call: others share the queue.
+/// Greatest number of messages of one call, since other services share the queue.
 const MOST: usize = 32;
-/// So many queues in which nothing was found last are looked at in one claim, in turn: there may be a hundred, and while
-/// slots are free each is waited on.
+/// Number of empty queues that one claim reads, in turn. There may be a hundred queues, and blocking reads wait on each
+/// while slots are free.
 const LOOKS: usize = 2;
-/// Time between two claims from a queue that cannot be taken from.
+/// Pause between two claims from a queue that refuses them.
 const REFUSED: Duration = Duration::from_secs(1);
 
 impl NoobleProtocol {
-    /// Takes what is there, from one queue after the other.
+    /// Claims waiting messages, from one queue after another.
     pub(super) async fn claim(
         &self,
         request: &FetchRequest,
@@ -56,7 +56,7 @@ impl NoobleProtocol {
                     blocked.push((name.to_owned(), REFUSED));
                 }
                 Err(error) if jobs.is_empty() => return Err(error),
-                // Reported when it fails again.
+                // Reported at the next failure.
                 Err(_) => {
                     more = true;
                     break;
@@ -79,7 +79,7 @@ impl NoobleProtocol {
         let giving = queue.gives();
         let taken = self.broker.receive(&self.worker, &queue.source, most).await;
         let is_more = taken.as_ref().map_or_else(
-            // What is only away for now may have more.
+            // A queue that is temporarily unavailable may have more messages.
             |error| error.is_temporary(),
             |taken| taken.len() == most,
         );
@@ -105,8 +105,9 @@ impl NoobleProtocol {
         Ok(came.map(|received| Arc::new(Message::new(queue, received))))
     }
 
-    /// Takes over the messages of services that are gone, and those that this one was given without its knowledge. Other services leave to one that is there what it was given, so it looks for that also when it is full;
-    /// what it has no slot for goes back to them.
+    /// Takes messages of dead services, and messages that this service was given without knowing it. No other service
+    /// takes the latter while this one is alive, so it searches for them even without a free slot. Messages without a
+    /// slot are released.
     pub(super) async fn take_over(
         &self,
         broker: &Nooble,
@@ -149,8 +150,8 @@ impl NoobleProtocol {
         Ok(())
     }
 
-    /// Runs what was given to this service of a list when a connection broke: what it knows nothing of, now and a renewal
-    /// ago, when these were the suspects.
+    /// Runs messages of a list that were delivered to this service when a connection broke: those that it does not
+    /// know, and did not know one renewal ago (`suspects`).
     async fn find_strays(
         &self,
         broker: &Nooble,
@@ -169,7 +170,7 @@ impl NoobleProtocol {
         });
         unknown.retain(|one| {
             let same = |it: &Arc<Message>| it.received.bytes() == one.bytes();
-            // Of two that are alike, each stands for one.
+            // Each of two equal messages matches one known message.
             let at = known.iter().position(same);
             at.map(|at| known.swap_remove(at)).is_none()
         });
@@ -180,7 +181,7 @@ impl NoobleProtocol {
         for stray in messages(queue, strays) {
             tracing::warn!(
                 queue = queue.name(),
-                "in hand without a run: it came when a connection broke, or its report was refused"
+                "message claimed without a run: its connection broke, or its report was refused"
             );
             intake.take(stray);
         }

@@ -1,5 +1,5 @@
-//! Cleanup after runs, batched and after their answers, so that callers do not wait for it: trace entries are written,
-//! and failure counts removed. Entries pending when a service is killed are missing in the trace only.
+//! Cleanup after runs, in batches after their replies, so that callers do not wait: writes trace entries and removes
+//! failure counts. If a service is killed, only its pending trace entries are missing.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use meshwork_broker::nooble::{Nooble, Over};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// Wait of a batch's first run for others.
+/// Time for which a batch waits for further runs.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Most pending runs while the server does not answer, and their most bytes. Further runs are not traced.
+/// Greatest number of pending runs while the server does not answer, and of their bytes. Further runs are not traced.
 const MOST: usize = 10_000;
 const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// Most runs in one call: the next batch waits for it.
+/// Greatest number of runs in one call, which bounds the wait of the next batch.
 const AT_ONCE: usize = 100;
 
 /// Runs whose cleanup is pending.
@@ -22,7 +22,7 @@ const AT_ONCE: usize = 100;
 pub(super) struct Ends {
     over: Mutex<Untold>,
     came: Notify,
-    /// Held during a call.
+    /// Locked during a call.
     telling: tokio::sync::Mutex<()>,
 }
 
@@ -37,7 +37,7 @@ impl Ends {
         self.over.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A run is over.
+    /// Adds an ended run.
     pub(super) fn add(&self, run: Over) {
         let mut over = self.over();
         if over.runs.len() < MOST && over.bytes < MOST_BYTES {
@@ -48,7 +48,7 @@ impl Ends {
     }
 }
 
-/// Tidies for ever. A call that was begun is ended by a task of its own: what it tells is known nowhere else.
+/// Cleans up for ever. A started call ends in a task of its own, since only that call has the data.
 pub(super) async fn tidy(broker: &Nooble, over: &Arc<Ends>) -> Infallible {
     loop {
         over.came.notified().await;
@@ -61,17 +61,14 @@ pub(super) async fn tidy(broker: &Nooble, over: &Arc<Ends>) -> Infallible {
     }
 }
 
-/// Tidies what is there, after the call under way if there is one.
+/// Cleans up all pending runs, after a call in flight.
 pub(super) async fn flush(broker: &Nooble, ends: &Ends) {
     let _telling = ends.telling.lock().await;
     let over = std::mem::take(&mut *ends.over()).runs;
     for part in over.chunks(AT_ONCE) {
         let tidied = broker.outages().observe("tidy", broker.tidy(part).await);
         if tidied.is_err() {
-            tracing::debug!(
-                many = part.len(),
-                "the trace was not told of actions that are over"
-            );
+            tracing::debug!(many = part.len(), "trace entries not stored");
         }
     }
 }

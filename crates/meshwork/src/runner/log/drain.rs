@@ -1,4 +1,4 @@
-//! The other end of a sink: bounded, and emptied in bounded batches.
+//! Reader of a log: bounded, and emptied in bounded batches.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,11 +7,11 @@ use tokio::sync::Notify;
 
 use super::{Entry, Progress, Stream};
 
-/// Most text in one drain, in bytes: a worker may run a thousand jobs.
+/// Greatest size of the text in one buffer, in bytes: a worker may run a thousand jobs.
 pub(super) const MAX_BYTES: usize = 512 * 1024;
-/// The most lines in one batch: one call to a server that nobody else has to wait for.
+/// Greatest number of lines in one batch, which bounds a call to the server.
 const MAX_BATCH: usize = 200;
-/// Most text in one batch, in bytes, except for a single longer line.
+/// Greatest size of the text in one batch, in bytes, except for a single longer line.
 const MAX_BATCH_BYTES: usize = 256 * 1024;
 
 /// Output since the last batch.
@@ -23,7 +23,7 @@ pub struct Batch {
     pub progress: Option<Progress>,
 }
 
-/// Gives out what a run says, in the order in which it says it.
+/// Reads the output of a run, in order.
 #[derive(Debug)]
 pub struct LogDrain(Arc<Queue>);
 
@@ -37,7 +37,7 @@ impl LogDrain {
         (Self(Arc::clone(&queue)), queue)
     }
 
-    /// Returns when something waits to be taken.
+    /// Waits until a batch is available.
     pub(crate) async fn filled(&self) {
         loop {
             let changed = self.0.changed.notified();
@@ -48,15 +48,15 @@ impl LogDrain {
         }
     }
 
-    /// True if a batch is available.
+    /// Returns true if a batch is available.
     pub(crate) fn is_filled(&self) -> bool {
         !self.0.pending().is_told()
     }
 
-    /// Waits for the next batch. None when the run has ended and all output was returned. Cancel-safe.
+    /// Waits for the next batch. Returns `None` when the run has ended and all output was returned. Cancel-safe.
     pub async fn next(&mut self) -> Option<Batch> {
         loop {
-            // There is one drain per queue, and a notice that comes before the wait is kept.
+            // A queue has one reader, and a notification before the wait is kept.
             let changed = self.0.changed.notified();
             {
                 let mut pending = self.0.pending();
@@ -83,7 +83,7 @@ pub(super) struct Queue {
 
 #[derive(Debug, Default)]
 struct Pending {
-    /// Dropped before the first of the lines.
+    /// Number of lines dropped before the first one.
     dropped: u64,
     lines: VecDeque<(Stream, Arc<str>)>,
     bytes: usize,

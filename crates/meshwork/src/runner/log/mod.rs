@@ -1,8 +1,8 @@
 //! Output of a run: its lines and progress. Runners write into a [`LogSink`]; a [`LogDrain`] reads from it. The worker
 //! stores the output in the store's stream or a file.
 //!
-//! A run never waits for its drain: a full drain drops its oldest lines and counts them. Of progress the latest is
-//! kept. Secrets of the job are masked before the output reaches the drain.
+//! A run never waits for its reader: a full buffer drops its oldest lines and counts them. Only the latest progress is
+//! kept. Secrets of the job are masked first.
 
 mod drain;
 mod tail;
@@ -16,11 +16,11 @@ use drain::Queue;
 pub use drain::{Batch, LogDrain};
 pub use writer::LogWriter;
 
-/// The longest line in bytes; what is longer is cut, and ends with [`CUT`].
+/// Greatest length of a line, in bytes. A longer line is cut and ends with [`CUT`].
 pub const MAX_LINE: usize = 8 * 1024;
 /// End of a line that was cut.
 pub const CUT: &str = " [line cut]";
-/// The longest message of a progress report in bytes: it is a word beside a bar.
+/// Greatest length of a progress message, in bytes.
 pub const MAX_MESSAGE: usize = 1024;
 
 /// The stream of a line.
@@ -33,7 +33,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// `stdout` or `stderr`.
+    /// Returns `stdout` or `stderr`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ pub enum Entry {
         /// The text, at most [`MAX_LINE`] bytes.
         text: Arc<str>,
     },
-    /// So many lines were dropped here, since they were not taken in time.
+    /// Number of lines that were dropped here, since the reader was too slow.
     Dropped(u64),
 }
 
@@ -65,8 +65,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A fraction from 0 to 1 (what is outside is brought to the nearest end, what is no number to 0), and
-    /// what is being done, cut to [`MAX_MESSAGE`].
+    /// Creates a report of a fraction from 0 to 1 and a message, which is cut to [`MAX_MESSAGE`]. A fraction outside of
+    /// the range is limited to it; NaN becomes 0.
     #[must_use]
     pub fn new(fraction: f64, message: Option<&str>) -> Self {
         let fraction = if fraction.is_nan() {
@@ -81,20 +81,20 @@ impl Progress {
         }
     }
 
-    /// From 0 to 1.
+    /// Returns the fraction, from 0 to 1.
     #[must_use]
     pub const fn fraction(&self) -> f64 {
         self.fraction
     }
 
-    /// The text that describes the current step.
+    /// Returns the message.
     #[must_use]
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()
     }
 }
 
-/// Takes in what a run says; cheap to clone, all clones are one. Without a drain it says it to nobody.
+/// Receives the output of a run; cheap to clone, clones share it. Without a reader it drops the output.
 #[derive(Debug, Clone, Default)]
 pub struct LogSink(Arc<Inner>);
 
@@ -111,7 +111,7 @@ struct State {
 }
 
 impl LogSink {
-    /// A sink that lets none of `secrets` through.
+    /// Creates a sink that masks `secrets`.
     #[must_use]
     pub fn new(secrets: Secrets) -> Self {
         Self(Arc::new(Inner {
@@ -120,8 +120,7 @@ impl LogSink {
         }))
     }
 
-    /// A drain for what comes in from now on. It holds at most `capacity` lines, and no more than
-    /// 512 KiB of text.
+    /// Returns a reader of later output. Its buffer has at most `capacity` lines and 512 KiB of text.
     #[must_use]
     pub fn drain(&self, capacity: usize) -> LogDrain {
         let (drain, queue) = LogDrain::new(capacity);
@@ -134,20 +133,20 @@ impl LogSink {
         drain
     }
 
-    /// A writer for one of the streams: for what comes in pieces that are no lines.
+    /// Returns a writer for one of the streams, which takes pieces of any size.
     #[must_use]
     pub fn writer(&self, stream: Stream) -> LogWriter {
         LogWriter::new(self.clone(), stream)
     }
 
-    /// Says how far the run is.
+    /// Reports progress.
     pub fn progress(&self, fraction: f64, message: Option<&str>) {
         let message = message.map(|text| self.0.secrets.mask(text));
         let progress = Progress::new(fraction, message.as_deref());
         self.each(|queue| queue.progress(progress.clone()));
     }
 
-    /// Lets nothing more in: the run has ended. Each drain ends when it is empty.
+    /// Ends the log of a run. Each reader ends when it is empty.
     pub fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -165,7 +164,7 @@ impl LogSink {
     }
 
     fn each(&self, mut tell: impl FnMut(&Queue)) {
-        // Drains that are gone are forgotten.
+        // Buffers without a reader are removed.
         self.state().queues.retain(|queue| {
             let queue = queue.upgrade();
             if let Some(queue) = &queue {

@@ -1,6 +1,6 @@
-//! The end of a log, kept while it is written. Who writes it is the runner's.
+//! Keeps the end of a stream for the report.
 
-/// The last bytes of what was pushed, in at most twice as much memory.
+/// The last bytes of a stream, in at most twice as much memory.
 #[derive(Debug)]
 pub(super) struct Tail {
     bytes: Vec<u8>,
@@ -8,7 +8,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Keeps the last `most` bytes.
+    /// Creates a buffer for the last `most` bytes.
     pub(super) fn new(most: usize) -> Self {
         Self {
             bytes: Vec::new(),

@@ -1,10 +1,10 @@
-//! Lines and progress on their way from a run to a drain.
+//! Tests of the way of lines and progress from a run to its reader.
 
 use meshwork_model::job::limits::MAX_LOG;
 
 use super::*;
 
-/// The lines of a batch; `!` before a line of stderr.
+/// Returns the lines of a batch, with `!` before lines of stderr.
 fn said(batch: Batch) -> Vec<String> {
     let entry = |entry| match entry {
         Entry::Line {

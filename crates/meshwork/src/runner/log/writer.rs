@@ -1,4 +1,4 @@
-//! A stream on its way into the log: without secrets, cut into lines, and its end kept for the report.
+//! Writes one stream into the log: masks secrets, splits lines, and keeps the end for the report.
 
 use meshwork_model::job::limits::MAX_LOG;
 use meshwork_model::secret::Masker;
@@ -6,7 +6,7 @@ use meshwork_model::secret::Masker;
 use super::tail::Tail;
 use super::{CUT, LogSink, MAX_LINE, Stream};
 
-/// Writes one stream of a run. A secret is found however the stream is cut into pieces.
+/// Writer of one stream of a run. It finds secrets across pieces.
 #[derive(Debug)]
 pub struct LogWriter {
     sink: LogSink,
@@ -16,11 +16,11 @@ pub struct LogWriter {
     line: Line,
 }
 
-/// The line that has not ended yet.
+/// The current line.
 #[derive(Debug, Default)]
 struct Line {
     bytes: Vec<u8>,
-    /// The rest of it is left out.
+    /// True if the line was cut.
     cut: bool,
 }
 
@@ -35,7 +35,7 @@ impl LogWriter {
         }
     }
 
-    /// Writes a piece. A line is in the log when it has ended.
+    /// Writes a piece. A line enters the log when it has ended.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.sink.0.secrets.is_empty() {
             self.take_in(bytes);
@@ -46,7 +46,7 @@ impl LogWriter {
         self.take_in(&plain);
     }
 
-    /// Ends the stream, and a line that has not ended. Returns the last of it, [`MAX_LOG`] bytes at most.
+    /// Ends the stream and its last line. Returns the end of the stream, at most [`MAX_LOG`] bytes.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut plain = Vec::new();
         self.masker.finish(&mut plain);
@@ -82,7 +82,7 @@ impl LogWriter {
             .bytes
             .extend_from_slice(&text[..text.len().min(room)]);
         if text.len() > room {
-            // Told now: it may be long until it ends.
+            // Sent now, since the line may not end for a long time.
             self.line.cut = true;
             self.end_line();
         }
@@ -93,7 +93,7 @@ impl LogWriter {
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(&bytes);
         let mut text = String::from_utf8_lossy(bytes);
         let mut cut = self.line.cut;
-        // What is no text takes more room than before.
+        // Invalid UTF-8 becomes longer.
         cut |= text.len() > MAX_LINE;
         if cut {
             let text = text.to_mut();

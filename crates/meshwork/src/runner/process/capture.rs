@@ -15,11 +15,11 @@ const CHUNK: usize = 64 * 1024;
 /// Captured output.
 #[derive(Debug)]
 pub(in super::super) struct Printed {
-    /// The end of it.
+    /// End of the output.
     pub(in super::super) log: Vec<u8>,
-    /// All of it, unless that is more than a result may be.
+    /// Whole output; `None` if it exceeds the limit of a result.
     pub(in super::super) whole: Option<Vec<u8>>,
-    /// Its full size, in bytes.
+    /// Full size, in bytes.
     pub(in super::super) size: u64,
 }
 
@@ -30,7 +30,7 @@ struct State {
     size: u64,
 }
 
-/// A stream that is being taken in, also while nobody looks.
+/// A stream that a task reads until its end.
 #[derive(Debug)]
 pub(super) struct Capture {
     state: Arc<Mutex<State>>,
@@ -38,12 +38,12 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Takes in a stream.
+    /// Reads a stream into the log.
     pub(super) fn log_of(stream: impl AsyncRead + Unpin + Send + 'static, log: LogWriter) -> Self {
         Self::start(stream, log, None)
     }
 
-    /// Takes in a stream, and keeps all of it up to the limit of a result.
+    /// Reads a stream into the log, and keeps all of it up to the limit of a result.
     pub(super) fn whole_of(
         stream: impl AsyncRead + Unpin + Send + 'static,
         log: LogWriter,
@@ -64,7 +64,7 @@ impl Capture {
         let into = Arc::clone(&state);
         let task: JoinHandle<()> = tokio::spawn(async move {
             let mut chunk = vec![0; CHUNK];
-            // A stream that cannot be read any more has ended.
+            // A stream that cannot be read has ended.
             while let Ok(length @ 1..) = stream.read(&mut chunk).await {
                 into.lock()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -79,7 +79,7 @@ impl Capture {
 
     /// Waits for the end of the stream.
     pub(super) async fn ended(&mut self) {
-        // It panics no more than it is cut off before this.
+        // The task does not panic and is not aborted before.
         let _ = (&mut self.task).await;
     }
 

@@ -1,6 +1,5 @@
-//! The process of one run, and all that it starts: one process group, which is gone when the run is. Its leader
-//! is the launcher of [`sandbox`], which ends what left the group as well; in programs that have none it is the
-//! interpreter.
+//! Processes of one run: a process group that ends with the run. Its leader is the launcher of [`sandbox`], which also
+//! ends processes that left the group. In programs without a launcher, the leader is the interpreter.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,20 +19,20 @@ use super::super::{Run, sandbox};
 /// Stack of the thread that waits for a process, in bytes.
 const WAITER_STACK: usize = 128 * 1024;
 
-/// Timeout of a launcher that ends a run. Usually milliseconds, and 2 s if processes cannot be killed; a script may
-/// have stopped the launcher.
+/// Longest time that a launcher needs to end a run: usually milliseconds, 2 s if processes cannot be killed. A script
+/// may have stopped the launcher.
 const LAUNCHER_ENDS: Duration = Duration::from_secs(4);
-/// Most rounds of kills below a launcher that does not answer. One round suffices unless the processes fork without
-/// end.
+/// Greatest number of rounds of kills below a launcher that does not answer. One round suffices unless processes fork
+/// endlessly.
 const MAX_ROUNDS: usize = 100;
 
-/// A process group, killed when this is dropped.
+/// A process group. It is killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Child {
     leader: tokio::process::Child,
-    /// While the leader is not waited for, nobody else can be given its number.
+    /// Until the leader is reaped, no other process gets its pid.
     group: Option<Pid>,
-    /// The way to the launcher, if the leader is one.
+    /// Connection to the launcher, if the leader is one.
     launcher: Option<sandbox::Control>,
 }
 
@@ -61,7 +60,7 @@ impl Child {
             .stderr(Stdio::piped())
             .current_dir(folder.work())
             .process_group(0)
-            // A launcher ends on its own, and ends more than itself.
+            // A launcher ends by itself, and ends all processes.
             .kill_on_drop(launcher.is_none());
         let leader = command.spawn()?;
         let group = leader.id().and_then(|id| Pid::from_raw(id.cast_signed()));
@@ -80,29 +79,29 @@ impl Child {
         self.leader.stderr.take()
     }
 
-    /// Waits until the leader has ended, and leaves it as it is: were it waited for now, the number of its
-    /// group could be given to another before the group is killed.
+    /// Waits until the leader has ended, without reaping it: its pid, which names the group, must not be used again
+    /// before the group is killed.
     pub(super) async fn ended(&self) -> io::Result<()> {
         let Some(group) = self.group else {
             return Ok(());
         };
         let (send, ended) = oneshot::channel();
-        // A thread, since there is no other way to wait and leave. It ends with the process.
+        // Only a thread can wait without reaping. It ends with the process.
         let thread = std::thread::Builder::new()
             .name("script".to_owned())
             .stack_size(WAITER_STACK);
         thread.spawn(move || {
             let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while matches!(waitid(WaitId::Pid(group), how), Err(Errno::INTR)) {}
-            // Nobody waits any more if this fails.
+            // The receiver may be gone.
             let _ = send.send(());
         })?;
-        // The sender is dropped only after it has sent.
+        // The sender is dropped only after sending.
         let _ = ended.await;
         Ok(())
     }
 
-    /// Kills all that is left of the run and returns how the script ended.
+    /// Kills all processes of the run, and returns the exit status of the script.
     pub(super) async fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(launcher) = &self.launcher
             && !self.has_ended()
@@ -113,7 +112,7 @@ impl Child {
             if ended.is_err()
                 && let Some(launcher) = self.group
             {
-                // It has adopted what left the group, and would hand it on to init.
+                // The launcher has adopted processes that left the group; init would adopt them next.
                 let work = move || (0..MAX_ROUNDS).any(|_| sandbox::kill_below(launcher) == 0);
                 let _ = tokio::task::spawn_blocking(work).await;
             }
@@ -122,7 +121,7 @@ impl Child {
         let status = self.leader.wait().await;
         self.group = None;
         let launched = self.launcher.take().and_then(|launcher| launcher.status());
-        // A launcher that was killed tells nothing: its own end is the script's.
+        // A killed launcher reports nothing; its own exit status counts then.
         Ok(launched.unwrap_or(status?))
     }
 
@@ -132,7 +131,7 @@ impl Child {
         !matches!(ended, Some(Ok(None)))
     }
 
-    /// Asks all of the group to end.
+    /// Sends SIGTERM to the group.
     pub(super) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
@@ -143,7 +142,7 @@ impl Child {
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
-            // Fails only if all of it has ended.
+            // Fails only if all processes have ended.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -152,7 +151,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         match self.launcher {
-            // The end of its socket is its order; it may have been stopped.
+            // The launcher ends when its socket is closed, unless it is stopped.
             Some(_) => self.signal(Signal::CONT),
             None => self.kill(),
         }

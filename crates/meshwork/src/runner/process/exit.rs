@@ -1,4 +1,4 @@
-//! The end of a process, in words, and what it printed as the result of its run.
+//! Describes the end of a process, and reads its result from stdout.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -8,15 +8,15 @@ use meshwork_model::outcome::{Failure, FailureKind};
 
 use super::capture::Printed;
 
-/// The exit code by which programs ask for another run (`sysexits.h`).
+/// Exit code of `sysexits.h` for a temporary failure.
 const EX_TEMPFAIL: i32 = 75;
 
-/// The failure of a process that ended by itself, and not well.
+/// Returns the failure of a process that ended by itself with an error.
 pub(in super::super) fn failed(status: ExitStatus) -> Failure {
     Failure::new(FailureKind::Script, words(status))
 }
 
-/// All that was printed, as the result; `remedy` says how there is less of it.
+/// Returns the whole output as the result. `remedy` says how to print less.
 pub(in super::super) fn printed(printed: &mut Printed, remedy: &str) -> Result<Vec<u8>, Failure> {
     printed.whole.take().ok_or_else(|| {
         let message = format!(
@@ -39,7 +39,7 @@ fn words(status: ExitStatus) -> String {
     }
 }
 
-/// The signals that end programs, where they have the same number on every system.
+/// Returns the name of a signal that ends programs and has the same number on every system.
 fn name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "SIGHUP",

@@ -1,10 +1,10 @@
-//! The process of a run, for all runtimes that start one: [`Child`] keeps it and all that it starts, [`Capture`] takes
-//! in what it prints. It runs in its own folder and process group, and inherits only `PATH` of the worker's
-//! environment.
+//! Process of a run, for all runtimes that start one. [`Child`] is its process group, [`Capture`] reads its output. It
+//! runs in a folder of its own, and inherits only `PATH` from the worker's environment.
 //!
-//! It finds its input on stdin (empty where there is none), and in its environment the job's `env_vars`, `CALLER_ID`,
-//! `CONTEXT_ID`, `JOB_ID`, `LANG`, `HOME` and `TMPDIR`, which are its folder, and `MESHWORK_JOB`, by which the command
-//! knows that it is within a job; `MESHWORK_INPUTS`, a file with the results of the jobs that it depends on, if any; also `TRACEPARENT` and `TRACESTATE` where the job belongs to a trace.
+//! Its input is stdin, which is empty without input. Its environment has the job's `env_vars`, `CALLER_ID`,
+//! `CONTEXT_ID`, `JOB_ID`, `LANG`, and `HOME` and `TMPDIR` with its folder. `MESHWORK_JOB` tells the command that it
+//! runs inside a job. `MESHWORK_INPUTS` names the file with the results of other jobs, if there are any. `TRACEPARENT`
+//! and `TRACESTATE` are set if the job has a trace.
 //!
 //! After its timeout or a cancel request the process group gets SIGTERM, as from service managers. The script can
 //! handle the signal within the run's grace. When the script has ended, when the grace is over, and at once when the
@@ -40,11 +40,11 @@ use child::Child;
 pub(super) use exit::{failed, printed};
 pub(super) use lifeline::descriptor as lifeline;
 
-/// Timeout of the last output after the run's processes are killed: only a process that could not be killed keeps the
-/// pipe open longer.
+/// Longest wait for the last output after all processes are killed. Only a process that cannot be killed keeps the pipe
+/// open.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Executes a run in a task of its own, so that a run that is dropped still ends in order. The token is cancelled then.
+/// Runs a future in its own task, so that a dropped run still ends in order. The token is cancelled then.
 pub(super) fn in_order<'a, F>(
     run: Run,
     execute: impl FnOnce(Run, CancellationToken) -> F + Send + 'a,
@@ -65,14 +65,14 @@ where
     })
 }
 
-/// Why the wait for a process is over.
+/// Reason why the wait for a process has ended.
 pub(super) enum End {
     Exited,
     Deadline,
     Stopped,
 }
 
-/// A process that runs.
+/// A running process.
 pub(super) struct Process {
     child: Child,
     stdout: Capture,
@@ -90,7 +90,7 @@ impl Process {
         let child = Child::start((program, args), run, folder, input);
         let mut child = child.map_err(|error| {
             let mut failure = cannot("start the script", &error);
-            // A NUL in an id or a variable, or more of them than the system takes.
+            // An id or variable contains NUL, or the environment is too large.
             if matches!(
                 error.kind(),
                 io::ErrorKind::InvalidInput | io::ErrorKind::ArgumentListTooLong
@@ -110,7 +110,7 @@ impl Process {
         })
     }
 
-    /// Waits until it has ended, or is to be killed.
+    /// Waits until the process has ended, or has to be killed.
     pub(super) async fn wait(&self, run: &Run, dropped: &CancellationToken) -> io::Result<End> {
         let mut ended = pin!(self.child.ended());
         let end = tokio::select! {
@@ -134,13 +134,13 @@ impl Process {
         Ok(end)
     }
 
-    /// Kills all that is left of it and takes in the last of its output.
+    /// Kills all processes of the run and reads the rest of its output.
     pub(super) async fn end(mut self, end: io::Result<End>) -> Result<Ended, Failure> {
         let unknown = |error| cannot("wait for the script", &error);
         let status = self.child.end().await.map_err(unknown)?;
         let end = end.map_err(unknown)?;
         let drained = async { tokio::join!(self.stdout.ended(), self.stderr.ended()) };
-        // Over time, what has come in so far counts.
+        // After the timeout, the output so far counts.
         let _ = tokio::time::timeout(DRAIN, drained).await;
         Ok(Ended {
             end,
@@ -151,7 +151,7 @@ impl Process {
     }
 }
 
-/// A process that has ended.
+/// An ended process.
 pub(super) struct Ended {
     end: End,
     status: ExitStatus,
@@ -160,7 +160,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// The report of the run. `result` is called if the process ended by itself.
+    /// Returns the report of the run. Calls `result` if the process ended by itself.
     pub(super) fn report(
         self,
         result: impl FnOnce(ExitStatus, &mut Printed) -> Result<Vec<u8>, Failure>,
@@ -180,8 +180,8 @@ impl Ended {
     }
 }
 
-/// The input as a file without a name. A pipe would have to be filled while the script runs, and one whose
-/// worker is killed meanwhile would take the part that it got for the whole.
+/// Returns the input as an unnamed file. A script could read a part of a pipe as the whole input if the worker was
+/// killed meanwhile.
 pub(super) fn stdin(input: Option<&[u8]>) -> io::Result<File> {
     let Some(input) = input else {
         return File::open("/dev/null");
@@ -192,12 +192,12 @@ pub(super) fn stdin(input: Option<&[u8]>) -> io::Result<File> {
     Ok(file)
 }
 
-/// A failure of the system, which another run may not meet.
+/// Returns the failure for an error of the system, which a retry may not meet.
 pub(super) fn cannot(what: &str, error: &io::Error) -> Failure {
     Failure::new(FailureKind::Script, format!("cannot {what}: {error}"))
 }
 
-/// Work with files, which may take its time, off the threads that everything else needs.
+/// Runs work with files on a thread for blocking calls.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

@@ -70,12 +70,12 @@ def _meshwork():
         # The lines of the script, wherever it has changed to by now; and no frames of this file.
         lines = source.decode("utf-8", "replace").splitlines(True)
         linecache.cache["script.py"] = (len(source), None, lines, "script.py")
-        told = traceback.TracebackException(type(error), error, error.__traceback__.tb_next)
+        reply = traceback.TracebackException(type(error), error, error.__traceback__.tb_next)
         if isinstance(error, SyntaxError):
             message = "%s: %s" % (type(error).__name__, error)
         else:
-            message = "".join(told.format_exception_only()).strip()
-        fail(kind, message, "".join(told.format()))
+            message = "".join(reply.format_exception_only()).strip()
+        fail(kind, message, "".join(reply.format()))
 
     class Permanent(Exception):
         """No other run would help: the job ends in error, as a dead letter."""
@@ -159,7 +159,7 @@ def _meshwork():
     asks, answers = (os.path.join(os.path.dirname(pipe), name) for name in ("submit", "submitted"))
     asking, calls, busy = _thread.RLock(), [0], [False]
     # The longest line that the worker takes, less the call's number.
-    most_asked = 32 * 1024 * 1024 - 64
+    most_request = 32 * 1024 * 1024 - 64
 
     def submit(script, *, type=None, input=None, priority=None, delay=None, retries=None, timeout=None, key=None,
                group=None, env=None):
@@ -180,22 +180,22 @@ def _meshwork():
             elif not isinstance(input, (bytes, bytearray, memoryview)):
                 input = json.dumps(input, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
             input = base64.b64encode(input).decode("ascii")
-        asked = json.dumps(dict(script=script, input=input, options=options), ensure_ascii=False, allow_nan=False)
-        asked = asked[1:].encode("utf-8") + b"\n"
-        if len(asked) > most_asked:
-            raise ValueError("submit() is asked for %d bytes, the limit is %d" % (len(asked), most_asked))
+        request = json.dumps(dict(script=script, input=input, options=options), ensure_ascii=False, allow_nan=False)
+        request = request[1:].encode("utf-8") + b"\n"
+        if len(request) > most_request:
+            raise ValueError("the request of submit() has %d bytes, the limit is %d" % (len(request), most_request))
         with asking:
             if busy[0]:
                 raise RuntimeError("submit() is under way in this thread: a handler of a signal cannot call it then")
             busy[0] = True
             try:
                 calls[0] += 1
-                told = ask(b'\n{"call":%d,' % calls[0] + asked, calls[0], json)
+                reply = ask(b'\n{"call":%d,' % calls[0] + request, calls[0], json)
             finally:
                 busy[0] = False
-        if "id" not in told:
-            raise RuntimeError(told.get("error", "submit() was not answered"))
-        return told["id"]
+        if "id" not in reply:
+            raise RuntimeError(reply.get("error", "submit() was not answered"))
+        return reply["id"]
 
     def ask(line, call, json):
         try:
@@ -225,9 +225,9 @@ def _meshwork():
             for line in lines:
                 # Calls that were broken off have left theirs, and scripts may write what they like.
                 try:
-                    told = json.loads(line)
-                    if told["call"] == call:
-                        return told
+                    reply = json.loads(line)
+                    if reply["call"] == call:
+                        return reply
                 except (ValueError, TypeError, KeyError):
                     pass
 

@@ -1,4 +1,4 @@
-//! The syntax of a Python script, as the interpreter sees it that would run the script.
+//! Checks the syntax of a Python script with the interpreter that would run it.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,21 +13,21 @@ use super::super::check::{Place, ScriptError};
 use super::super::process;
 use super::interpreter;
 
-/// Timeout of the interpreter: it compiles the largest script in seconds.
+/// Longest time of a check. Python compiles the largest script in seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Compiles what is on stdin and says in one line what is wrong with it: line, column, message.
+/// Compiles stdin. Prints the first error in one line: line, column, message.
 const COMPILE: &str = r#"
 import sys
 try:
     compile(sys.stdin.buffer.read(), "script.py", "exec", dont_inherit=True)
 except SyntaxError as error:
-    told = (error.lineno or 0, error.offset or 0, "%s: %s" % (type(error).__name__, error.msg))
+    fault = (error.lineno or 0, error.offset or 0, "%s: %s" % (type(error).__name__, error.msg))
 except Exception as error:
-    told = (0, 0, "%s: %s" % (type(error).__name__, error))
+    fault = (0, 0, "%s: %s" % (type(error).__name__, error))
 else:
     sys.exit(0)
-line, column, message = told
+line, column, message = fault
 print(max(line, 0), max(column, 0), " ".join(message.split())[:1000].encode("utf-8", "replace").decode())
 "#;
 
@@ -61,7 +61,7 @@ async fn ask(interpreter: &Path, input: File) -> Result<String, ScriptError> {
         Ok(Ok(output)) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         }
-        // Its own parser can be brought down.
+        // A script can crash Python's parser.
         Ok(Ok(output)) => Err(unchecked(format!("gave up on it ({})", output.status))),
         Ok(Err(error)) => Err(unchecked(format!("cannot be started: {error}"))),
         Err(_) => Err(unchecked(format!("took more than {PATIENCE:?} for it"))),

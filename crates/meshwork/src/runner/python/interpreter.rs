@@ -1,4 +1,4 @@
-//! Which Python runs the scripts. [`super::super::process`] calls it.
+//! Finds the Python interpreter for scripts.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-/// The variable that names the interpreter.
+/// Variable that names the interpreter.
 pub(super) const VARIABLE: &str = "MESHWORK_PYTHON";
 
-/// The interpreter where that variable says nothing.
+/// Interpreter if that variable is not set.
 const DEFAULT: &str = "python3";
 
-/// Timeout of the interpreter's answer: a wrapper needs tenths of a second.
+/// Longest wait for the interpreter's answer. A wrapper needs tenths of a second.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Script that prints the version check and the real path: the command may be a slow wrapper.
 const QUESTION: &str = "import sys; print(int(sys.version_info >= (3, 8)), sys.executable)";
 
-/// Why there is no interpreter.
+/// Reason why no interpreter was found.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InterpreterError {
     #[error(
@@ -38,7 +38,7 @@ pub(super) enum InterpreterError {
     Old { name: String },
 }
 
-/// Finds the interpreter: its own path, without the wrappers before it.
+/// Returns the path of the interpreter itself, without wrappers.
 pub(super) async fn find() -> Result<PathBuf, InterpreterError> {
     let name = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
     ask(name.unwrap_or_else(|| DEFAULT.to_owned())).await

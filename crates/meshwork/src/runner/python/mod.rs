@@ -1,12 +1,12 @@
-//! Scripts of the type `python`. How the process is kept is in [`super::process`], what a script leaves in
-//! [`outcome`], what runs in it before the script in `bootstrap.py`.
+//! Scripts of the type `python`. [`super::process`] runs the process, [`outcome`] reads its result, and `bootstrap.py`
+//! runs in it before the script.
 //!
-//! Beside what every process of a run finds, `CALLER_ID`, `CONTEXT_ID` and `JOB_ID` are variables of the script. Its
-//! result is the variable `result`: text and bytes as they are, anything else as JSON. If it sets none, the result is
-//! what it printed, as in Hero. With `progress(fraction, message=None)` it says how far it is, from 0 to 1. With
-//! `submit(script, *, type=None, input=None, priority=None, delay=None, retries=None, timeout=None, key=None,
-//! group=None, env=None)` it gets a child, and its id ([`requests`]). The exceptions `Permanent`, `Retry`, `Snooze` and
-//! `Discard` are verdicts. `inputs[name]` is the result of a job that it depends on.
+//! A script has the environment of all processes of a run, and the variables `CALLER_ID`, `CONTEXT_ID` and `JOB_ID`.
+//! Its result is the variable `result`: text and bytes unchanged, any other value as JSON; or else its stdout, as in
+//! Hero. `progress(fraction, message=None)` reports progress, from 0 to 1. `submit(script, *, type=None, input=None,
+//! priority=None, delay=None, retries=None, timeout=None, key=None, group=None, env=None)` submits a child and returns
+//! its id ([`requests`]). The exceptions `Permanent`, `Retry`, `Snooze` and `Discard` are verdicts. `inputs[name]` is
+//! the result of a prerequisite.
 
 mod check;
 mod interpreter;
@@ -32,12 +32,12 @@ pub(super) use check::check;
 use progress::Reports;
 use requests::Requests;
 
-/// Bootstrap that the interpreter runs; it reads the script from its folder.
+/// Program that the interpreter runs. It reads the script from its folder.
 const BOOTSTRAP: &str = include_str!("bootstrap.py");
-/// The name of the script's file; `bootstrap.py` knows it too.
+/// Name of the script's file, also used in `bootstrap.py`.
 const SCRIPT: &str = "script.py";
 
-/// The runner for Python.
+/// Returns the runner for Python.
 pub(super) fn runner() -> Arc<dyn Runner> {
     Arc::new(Python {
         interpreter: Arc::default(),
@@ -45,7 +45,7 @@ pub(super) fn runner() -> Arc<dyn Runner> {
 }
 
 struct Python {
-    /// Found at the first script; looked for again while there is none.
+    /// Path of the interpreter, from the first script on; searched again while none is found.
     interpreter: Arc<OnceCell<PathBuf>>,
 }
 
@@ -82,7 +82,7 @@ async fn execute(
     drop(requests);
     let ended = process.end(end).await?;
     reports.end().await;
-    // The folder is removed where it may take its time.
+    // On a thread for blocking calls, since the removal may take long.
     let report = blocking(move || {
         Ok(ended.report(|status, printed| outcome::result(folder.outcome(), status, printed)))
     });
@@ -91,13 +91,13 @@ async fn execute(
         .map_err(|error| cannot("read the script's outcome", &error))
 }
 
-/// Finds the interpreter, and puts in order what killed workers left.
+/// Finds the interpreter, and removes folders of killed workers.
 async fn get_ready() -> Result<PathBuf, interpreter::InterpreterError> {
     let (found, ()) = tokio::join!(interpreter::find(), workdir::sweep_temporary());
     found
 }
 
-/// The arguments of the interpreter.
+/// Returns the arguments of the interpreter.
 fn arguments(folder: &Folder) -> io::Result<Vec<OsString>> {
     let mut args: Vec<OsString> = ["-I", "-X", "utf8", "-c", BOOTSTRAP].map(Into::into).into();
     args.push(process::lifeline()?.to_string().into());

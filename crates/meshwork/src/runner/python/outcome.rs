@@ -1,4 +1,4 @@
-//! Outcome of a script: from the bootstrap's file, the exit status, and the output.
+//! Result of a script: from the bootstrap's file, the exit status, and the output.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use meshwork_model::outcome::{Failure, FailureKind};
 use super::super::process::{self, Printed};
 use super::super::verdict;
 
-/// The most that is read of that file: a result and a line before it.
+/// Greatest number of bytes to read from that file: a result, and a line before it.
 const MAX_FILE: u64 = MAX_OUTPUT as u64 + 64;
 
 /// Content of the bootstrap's file.
@@ -20,15 +20,15 @@ const MAX_FILE: u64 = MAX_OUTPUT as u64 + 64;
 enum Left {
     /// The value of `result`.
     Result(Vec<u8>),
-    /// The script ended and set no `result`.
+    /// The script ended without setting `result`.
     Nothing,
     /// The script failed.
     Failed(Failure),
-    /// No word: the process ended on its own, or was killed.
+    /// The file does not exist: the process ended by itself, or was killed.
     Silence,
 }
 
-/// The result, or why there is none.
+/// Returns the result of a script, or its failure.
 pub(super) fn result(
     file: &Path,
     status: ExitStatus,
@@ -78,7 +78,7 @@ fn parse(bytes: &[u8]) -> Left {
     Left::Failed(failure)
 }
 
-/// The kind of a failure and the pause that it asks for: a word, and after a blank the seconds.
+/// Parses the kind of a failure, and its pause: a word, a blank, and the seconds.
 fn failure_kind(line: &[u8]) -> Option<(FailureKind, Option<Duration>)> {
     let line = std::str::from_utf8(line).ok()?;
     let (word, seconds) = match line.split_once(' ') {

@@ -1,5 +1,5 @@
-//! Progress of a script: a named pipe in its folder, to which the script writes without blocking. `bootstrap.py`
-//! writes a line with the fraction and, after a blank, a message.
+//! Progress of a Python script: a named pipe in its folder, to which `bootstrap.py` writes without blocking. Each line
+//! has the fraction, and after a blank the message.
 
 use std::io;
 use std::path::Path;
@@ -12,22 +12,22 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::super::log::{LogSink, MAX_MESSAGE};
 
-/// The most that is kept of a line that does not end: a fraction and a message are shorter.
+/// Greatest length of an incomplete line; a fraction and a message are shorter.
 const MAX_LINE: usize = MAX_MESSAGE + 64;
 
-/// Timeout of the last reports after the script's end: only a process that left the group keeps the pipe open longer.
+/// Longest wait for the last reports after the script's end. Only a process that left the group keeps the pipe open.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// The reports of one run, passed on while it runs.
+/// Reader of the progress of one run.
 #[derive(Debug)]
 pub(super) struct Reports {
-    /// Held so that the pipe does not end before the run.
+    /// Held, so that the pipe does not end before the run.
     open: pipe::Sender,
     task: AbortOnDropHandle<()>,
 }
 
 impl Reports {
-    /// Makes the pipe and passes on what comes through it.
+    /// Creates the pipe, and forwards its reports.
     pub(super) fn listen(path: &Path, log: LogSink) -> io::Result<Self> {
         mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         let receiver = pipe::OpenOptions::new().open_receiver(path)?;
@@ -36,7 +36,7 @@ impl Reports {
         Ok(Self { open, task })
     }
 
-    /// Passes on what is left: the script has ended.
+    /// Forwards the last reports after the script has ended.
     pub(super) async fn end(self) {
         drop(self.open);
         let _ = tokio::time::timeout(DRAIN, self.task).await;
@@ -59,7 +59,7 @@ async fn pass_on(mut pipe: pipe::Receiver, log: LogSink) {
     }
 }
 
-/// Ignores malformed lines: the bootstrap writes none.
+/// Forwards one line. Malformed lines are ignored, since the bootstrap writes none.
 fn pass_on_line(line: &[u8], log: &LogSink) {
     let line = String::from_utf8_lossy(line);
     let (fraction, message) = match line.split_once(' ') {

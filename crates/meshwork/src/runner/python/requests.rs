@@ -1,6 +1,6 @@
-//! `submit()` of a Python script: two named pipes in the folder of the run. Through one the script asks, a line of
-//! JSON for each child; through the other it is answered. The other end is in `bootstrap.py`. A script can write into
-//! both what it likes, and harms only itself.
+//! `submit()` of a Python script, over two named pipes in the folder of the run: one for requests, a line of JSON per
+//! child, and one for answers. The other end is in `bootstrap.py`. A script that writes anything else harms only
+//! itself.
 
 use std::io;
 use std::path::Path;
@@ -16,12 +16,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::super::submit::{self, Submitter};
 
-/// The names of the pipes beside that for progress; `bootstrap.py` knows them too.
+/// Names of the pipes, also used in `bootstrap.py`.
 const ASKS: &str = "submit";
 const ANSWERS: &str = "submitted";
 
-/// The longest line: it takes the largest input in base64, and the largest script and environment with each byte
-/// escaped (`\u0001`). `bootstrap.py` knows it too.
+/// Greatest length of a line. It can contain the largest input in base64, and the largest script and environment with
+/// each byte escaped (`\u0001`). Also used in `bootstrap.py`.
 const MAX_LINE: usize = 32 * 1024 * 1024;
 
 /// Size of one read: the capacity of a pipe.
@@ -30,12 +30,12 @@ const CHUNK: usize = 64 * 1024;
 /// Longest error text, in bytes: its line, with each byte escaped, fits into a pipe.
 const MAX_WHY: usize = 2048;
 
-/// The requests of one run, carried out one by one while it runs.
+/// Server of the requests of one run, one after another.
 #[derive(Debug)]
 pub(super) struct Requests {
-    /// Held so that the pipe does not end before the run.
+    /// Held, so that the pipe does not end before the run.
     _ask: pipe::Sender,
-    /// The same of the other one.
+    /// Held, so that the pipe does not end before the run.
     _answer: pipe::Receiver,
     _task: AbortOnDropHandle<()>,
 }
@@ -43,10 +43,10 @@ pub(super) struct Requests {
 /// Request of a script.
 #[derive(Debug, Deserialize)]
 struct Request {
-    /// Its number, to tell answers apart: a script may have given up waiting for the one before.
+    /// Number of the call, since a script may have given up an earlier one.
     call: u64,
     script: String,
-    /// In base64.
+    /// Base64.
     input: Option<String>,
     #[serde(default)]
     options: Map<String, Value>,
@@ -54,7 +54,7 @@ struct Request {
 
 #[derive(Debug, Default, Serialize)]
 struct Answer {
-    /// 0 to a line that is no request.
+    /// Number of the call; 0 for an invalid line.
     call: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
@@ -63,7 +63,7 @@ struct Answer {
 }
 
 impl Requests {
-    /// Makes the pipes in `folder` and answers what comes.
+    /// Creates the pipes in `folder`, and answers requests.
     pub(super) fn listen(folder: &Path, submitter: Option<Submitter>) -> io::Result<Self> {
         let [asks, answers] = [ASKS, ANSWERS].map(|name| folder.join(name));
         for path in [&asks, &answers] {
@@ -84,7 +84,7 @@ impl Requests {
     }
 }
 
-/// Answers each line before it reads on, so that a script that reads no answers holds up itself.
+/// Answers each line before it reads the next one, so a script that reads no answers blocks only itself.
 async fn serve(mut asks: pipe::Receiver, mut answers: pipe::Sender, submitter: Option<Submitter>) {
     let (mut chunk, mut line, mut length) = (vec![0; CHUNK], Vec::new(), 0_usize);
     while let Ok(read @ 1..) = asks.read(&mut chunk).await {
@@ -93,7 +93,7 @@ async fn serve(mut asks: pipe::Receiver, mut answers: pipe::Sender, submitter: O
             keep(&mut line, &mut length, &rest[..end]);
             rest = &rest[end + 1..];
             let request = std::mem::take(&mut line);
-            // The bootstrap ends whatever was begun before it begins.
+            // An incomplete request was abandoned by the bootstrap.
             if std::mem::take(&mut length) == 0 {
                 continue;
             }
@@ -106,7 +106,7 @@ async fn serve(mut asks: pipe::Receiver, mut answers: pipe::Sender, submitter: O
     }
 }
 
-/// Appends to the line, and only counts the bytes beyond the limit.
+/// Appends to a line. Beyond the limit it only counts bytes.
 fn keep(line: &mut Vec<u8>, length: &mut usize, more: &[u8]) {
     *length = length.saturating_add(more.len());
     let room = (MAX_LINE + 1).saturating_sub(line.len());
@@ -120,7 +120,7 @@ fn encode_answer(answer: &Answer) -> Vec<u8> {
 }
 
 async fn answer(line: Vec<u8>, submitter: Option<&Submitter>) -> Answer {
-    // The largest takes a tenth of a second.
+    // The largest request takes a tenth of a second.
     let read = tokio::task::spawn_blocking(move || read(&line)).await;
     let (call, child) = match read {
         Ok(Ok((call, child))) => (call, child),
@@ -148,13 +148,13 @@ fn refusal(call: u64, why: &str) -> Answer {
     }
 }
 
-/// A child that cannot be meant, in words.
-type Wish = Result<NewChild, String>;
+/// A child, or the reason why the request is invalid.
+type Parsed = Result<NewChild, String>;
 
-/// Reads a line: the call's number with the child, or with why there is none.
-fn read(line: &[u8]) -> Result<(u64, Wish), (u64, String)> {
+/// Parses a line. Returns the call's number with the child, or the error.
+fn read(line: &[u8]) -> Result<(u64, Parsed), (u64, String)> {
     if line.len() > MAX_LINE {
-        // The bootstrap looks at the length before it writes.
+        // The bootstrap checks the length before it writes.
         return Err((0, format!("a request takes at most {MAX_LINE} bytes")));
     }
     let request: Request = serde_json::from_slice(line)

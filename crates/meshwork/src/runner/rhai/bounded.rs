@@ -1,5 +1,5 @@
-//! Standard functions of Rhai whose results can be far larger than what they are given, done again so that
-//! they stop at the limits: Rhai looks only at what came out, when the memory is gone. And `sleep`, refused.
+//! Standard functions of Rhai whose results can be far larger than their arguments. These versions check the limits
+//! first, while Rhai checks only the result, when the memory is used. `sleep` is refused.
 
 use rhai::{
     Array, Blob, Dynamic, EvalAltResult, FuncRegistration, ImmutableString, Module,
@@ -9,7 +9,7 @@ use rhai::{
 type Context<'a> = NativeCallContext<'a>;
 type Result<T> = std::result::Result<T, Box<EvalAltResult>>;
 
-/// The functions, as a module that hides the standard ones.
+/// Returns the module whose functions replace the standard ones.
 pub(crate) fn functions() -> Module {
     let mut module = Module::new();
     function("sleep").set_into_module(&mut module, |_: i64| no_sleep());
@@ -68,7 +68,7 @@ fn replaced(
     Ok(())
 }
 
-/// An array of at most so many elements as are allowed.
+/// Creates an array within the limit of elements.
 fn array<T: Into<Dynamic>>(context: &Context<'_>, items: impl Iterator<Item = T>) -> Result<Array> {
     let most = context.engine().max_array_size();
     let array: Array = items.take(most + 1).map(Into::into).collect();
@@ -79,7 +79,7 @@ fn array<T: Into<Dynamic>>(context: &Context<'_>, items: impl Iterator<Item = T>
     }
 }
 
-/// As Rhai counts them: none, or fewer, is one.
+/// Returns the number of pieces as Rhai counts them: at least one.
 fn pieces(count: i64) -> usize {
     usize::try_from(count.max(1)).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! The engine of one run: what a script may use, and how much of it.
+//! Engine of one run, with the functions and limits of a script.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -14,11 +14,11 @@ use super::bounded;
 /// Limits of a script. Rhai's defaults differ between debug and release builds, so all are set.
 #[derive(Debug, Clone)]
 pub(super) struct Limits {
-    /// Steps. The deadline is the real bound; this one ends an empty endless loop in minutes.
+    /// Steps. The deadline is the actual limit; this one ends an empty endless loop in minutes.
     pub(super) operations: u64,
-    /// Calls within calls.
+    /// Depth of calls.
     pub(super) calls: usize,
-    /// Expressions within expressions.
+    /// Depth of expressions.
     pub(super) depth: usize,
     /// Variables in one function.
     pub(super) variables: usize,
@@ -26,18 +26,18 @@ pub(super) struct Limits {
     pub(super) functions: usize,
     /// Bytes of all text within one value.
     pub(super) text: usize,
-    /// Elements, and bytes of blobs, within one value. With `entries` it bounds how deep values nest, and so
-    /// what the stack must hold; Rhai counts the elements again at each change, which is slow beyond it.
+    /// Elements, and bytes of blobs, within one value. Together with `entries` it bounds the nesting of values, and so
+    /// the stack. Rhai counts the elements at each change, so larger values are slow.
     pub(super) elements: usize,
     /// Entries of all maps within one value.
     pub(super) entries: usize,
 }
 
-/// Text in one value, over what the input takes.
+/// Bytes of text in one value besides the input.
 const TEXT: usize = 4 * 1024 * 1024;
 
 impl Limits {
-    /// The limits for a script with so many bytes of input.
+    /// Returns the limits for a script with `input` bytes of input.
     pub(super) const fn for_input(input: usize) -> Self {
         Self {
             operations: 100_000_000_000,
@@ -52,16 +52,16 @@ impl Limits {
     }
 }
 
-/// Rhai's standard functions, registered once: that takes longer than most scripts.
+/// Rhai's standard functions, registered once, since that takes longer than most scripts.
 static STANDARD: LazyLock<Shared<Module>> =
     LazyLock::new(|| StandardPackage::new().as_shared_module());
 
-/// Ours, which hide standard ones of the same name.
+/// Functions that replace standard ones of the same name.
 static BOUNDED: LazyLock<Shared<Module>> = LazyLock::new(|| bounded::functions().into());
 
-/// An engine within `limits` that ends its script soon after `cut` is set.
+/// Creates an engine with these limits. The script ends soon after `cut` is set.
 pub(super) fn new(limits: &Limits, cut: &Arc<AtomicBool>) -> Engine {
-    // Raw: without the module resolver that reads files.
+    // The raw engine has no module resolver that reads files.
     let mut engine = Engine::new_raw();
     engine.register_global_module(Shared::clone(&STANDARD));
     engine.register_global_module(Shared::clone(&BOUNDED));
@@ -78,14 +78,14 @@ pub(super) fn new(limits: &Limits, cut: &Arc<AtomicBool>) -> Engine {
         .set_max_string_size(limits.text)
         .set_max_array_size(limits.elements)
         .set_max_map_size(limits.entries);
-    // Optimising a long script takes quadratic time, in which nothing can cut it.
+    // The optimizer takes quadratic time for long scripts, and cannot be interrupted.
     engine.set_optimization_level(OptimizationLevel::None);
     let cut = Arc::clone(cut);
     engine.on_progress(move |_| cut.load(Ordering::Relaxed).then_some(Dynamic::UNIT));
     engine
 }
 
-/// The function with which a script says how far it is.
+/// Returns the module with `progress()`.
 pub(super) fn progress(sink: &LogSink) -> Module {
     fn function() -> FuncRegistration {
         FuncRegistration::new("progress").in_global_namespace()
@@ -113,7 +113,7 @@ pub(super) fn progress(sink: &LogSink) -> Module {
     module
 }
 
-/// Constants of a script that describe its job.
+/// Returns the constants that describe a job.
 pub(super) fn constants(job: &Job, trace: Option<&TraceContext>) -> Module {
     let mut constants = Module::new();
     constants.set_var("CALLER_ID", job.caller_id.clone());

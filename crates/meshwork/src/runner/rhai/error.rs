@@ -1,4 +1,4 @@
-//! Error texts of scripts: the message in one line, and the call path with the script's own lines.
+//! Errors of scripts: the message in one line, and the calls with their lines.
 
 use std::fmt::Write as _;
 
@@ -7,17 +7,17 @@ use rhai::{EvalAltResult, ParseError, Position};
 
 use super::super::JobError;
 
-/// The most characters of a line of the script that a traceback shows.
+/// Greatest length of a script's line in a traceback, in characters.
 const MAX_LINE: usize = 200;
 
-/// The script cannot be read: it will not be the next time either.
+/// Returns the failure for a syntax error, which is permanent.
 pub(super) fn syntax(error: &ParseError, source: &str) -> Failure {
     let mut failure = Failure::new(FailureKind::Permanent, format!("Syntax error: {error}"));
     failure.traceback = traceback(source, &[(None, error.position())]);
     failure
 }
 
-/// The script went wrong.
+/// Returns the failure for an error at run time.
 pub(super) fn runtime(error: &EvalAltResult, source: &str) -> Failure {
     let mut frames = Vec::new();
     let (mut error, mut function) = (error, None);
@@ -36,7 +36,7 @@ pub(super) fn runtime(error: &EvalAltResult, source: &str) -> Failure {
     failure
 }
 
-/// The calls, the last one last; none if no place is known.
+/// Returns the calls, the innermost last; `None` without a known position.
 fn traceback(source: &str, frames: &[(Option<&str>, Position)]) -> Option<String> {
     let mut text = String::from("Traceback (most recent call last):");
     let heading = text.len();

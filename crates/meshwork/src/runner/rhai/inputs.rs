@@ -1,4 +1,4 @@
-//! `INPUTS` of a Rhai script: the results of the jobs that its job has waited for.
+//! `INPUTS` of a Rhai script: results of the job's prerequisites.
 
 use rhai::{Array, Dynamic, EvalAltResult, FuncRegistration, Module, NativeCallContext};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::value::dynamic;
 
 type Found = Result<Dynamic, Box<EvalAltResult>>;
 
-/// The constant, with `INPUTS["name"]`, `INPUTS.name`, `keys(INPUTS)` and `"name" in INPUTS`.
+/// Returns the module with the constant, for `INPUTS["name"]`, `INPUTS.name`, `keys(INPUTS)` and `"name" in INPUTS`.
 pub(super) fn module(inputs: Inputs) -> Module {
     let mut module = Module::new();
     module.set_custom_type::<Inputs>("Inputs");

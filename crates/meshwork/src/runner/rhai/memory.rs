@@ -1,40 +1,40 @@
-//! The memory of a script, watched from outside: Rhai bounds single values, and some ways to let an array or
-//! a map grow it does not see. Where the system does not tell (it is Linux that does), nothing is watched.
+//! Memory watchdog of a script: Rhai limits single values, but not every growth of an array or map. It works on Linux
+//! only.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Most growth of the process since the start of a script that took half of the growth, in bytes: several times the
-/// need of the largest input.
+/// Greatest growth of the process, in bytes, while a script caused at least half of it: several times the need of the
+/// largest input.
 pub(super) const MOST: u64 = 1 << 30;
 
-/// Between two looks: in this time a script takes some tens of MiB.
+/// Interval of checks; a script allocates some tens of MiB in this time.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// Memory that a script took too much of.
+/// A script used too much memory.
 #[derive(Debug, thiserror::Error)]
 #[error("the script took more than {} MiB of memory", .0 >> 20)]
 pub(super) struct TooMuch(u64);
 
-/// Memory figures of a script's thread.
+/// Memory of a script's thread.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// The thread's figures, once it runs.
+    /// File with the thread's statistics, once it runs.
     stat: OnceLock<PathBuf>,
 }
 
 impl Memory {
-    /// To be called by the thread that is watched.
+    /// Starts watching the thread that calls this.
     pub(super) fn watch_this_thread(&self) {
         if let Ok(own) = fs::read_link("/proc/thread-self") {
-            // It is set once: a run has one thread.
+            // Set once, since a run has one thread.
             let _ = self.stat.set(PathBuf::from("/proc").join(own).join("stat"));
         }
     }
 
-    /// Waits until the script takes more than `most` bytes.
+    /// Waits until the script uses more than `most` bytes.
     pub(super) async fn exceeds(&self, most: u64) -> TooMuch {
         let mut before = None;
         loop {
@@ -53,11 +53,11 @@ impl Memory {
         })
     }
 
-    /// Memory that the thread has touched first since its start, in bytes. Freed memory and huge pages count as
-    /// touched small pages, so this only attributes the growth of the process.
+    /// Returns the memory that the thread has touched since its start, in bytes. Reused memory and huge pages count as
+    /// new small pages, so the value only attributes the growth of the process.
     fn taken(&self) -> Option<u64> {
         let stat = fs::read_to_string(self.stat.get()?).ok()?;
-        // The name before the parenthesis may contain anything. Minor faults are the tenth field.
+        // The name in parentheses may contain anything. Minor faults are the tenth field.
         let faults = stat.rsplit_once(") ")?.1.split(' ').nth(7)?;
         Some(faults.parse::<u64>().ok()? * rustix::param::page_size() as u64)
     }
@@ -66,9 +66,9 @@ impl Memory {
 /// A measurement, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Look {
-    /// By the whole process, now.
+    /// Memory of the whole process.
     all: u64,
-    /// By the script's thread, ever.
+    /// Memory that the script's thread has touched since its start.
     own: u64,
 }
 
@@ -79,7 +79,7 @@ impl Look {
     }
 }
 
-/// The memory of the whole process, in bytes.
+/// Returns the memory of the whole process, in bytes.
 fn resident() -> Option<u64> {
     let pages = fs::read_to_string("/proc/self/statm").ok()?;
     let pages = pages.split(' ').nth(1)?.parse::<u64>().ok()?;

@@ -1,16 +1,16 @@
-//! Scripts of the type `osis`: Rhai, on a thread of its own, with no way to the system. Which limits hold is
-//! in [`engine`] and [`memory`], what a script's value becomes in [`value`], what its errors say in [`error`].
+//! Scripts of the type `osis`: Rhai, on a thread of its own, without access to the system. Limits are in [`engine`] and
+//! [`memory`], results in [`value`], errors in [`error`].
 //!
-//! A script knows the constants `CALLER_ID`, `CONTEXT_ID`, `JOB_ID`, `INPUT` (text, a blob where the bytes
-//! are no UTF-8, `()` where there is none), `ENV` (a map of the job's `env_vars`), and `TRACEPARENT` and
-//! `TRACESTATE` (W3C; `()` where the job belongs to no trace), in functions too. What
-//! it prints is its stdout, what it gives to `debug` its stderr, its last expression the result. With
-//! `progress(0.4)` or `progress(0.4, "text")` it says how far it is, with `submit(script)` or `submit(script, #{...})`
-//! it gets a child, and its id ([`submit`]). `INPUTS[name]` is the result of a job that it depends on ([`mod@inputs`]). `Permanent`, `Retry`, `Snooze` and `Discard` end it with a verdict ([`verdict`]).
+//! A script has these constants, also in functions: `CALLER_ID`, `CONTEXT_ID`, `JOB_ID`, `INPUT` (text, a blob for
+//! other bytes, `()` without input), `ENV` (a map of the job's `env_vars`), and `TRACEPARENT` and `TRACESTATE` (W3C;
+//! `()` without a trace). `print` writes to stdout, `debug` to stderr, and the last expression is the result.
+//! `progress(0.4)` and `progress(0.4, "text")` report progress. `submit(script)` and `submit(script, #{...})` submit a
+//! child and return its id ([`submit`]). `INPUTS[name]` is the result of a prerequisite ([`mod@inputs`]). `Permanent`,
+//! `Retry`, `Snooze` and `Discard` are verdicts ([`verdict`]).
 //!
-//! Missing on purpose: `sleep` (it would hold up a thread that nobody can wake), `import` (files), `eval` and
-//! `curry` (both nest without a bound), and closures that use variables from around them (they chain and
-//! form cycles without a bound): hand over what a function needs as parameters.
+//! Missing on purpose: `sleep` (it would block the thread), `import` (reads files), `eval` and `curry` (both nest
+//! without a limit), and closures that capture variables (they can form chains and cycles without a limit; pass
+//! parameters instead).
 
 pub(crate) mod bounded;
 mod check;
@@ -43,16 +43,15 @@ use engine::Limits;
 use memory::Memory;
 use submit::Asker;
 
-/// The stack of a script's thread. Rhai walks values by recursion, and bounds how deep they nest only by
-/// their size ([`Limits`]): a level takes up to 2.2 KiB, without optimisation 8.4 KiB. Only what is used
-/// takes memory. A unit test fills it.
+/// Stack of a script's thread. Rhai walks values by recursion, and only their size bounds their nesting ([`Limits`]). A
+/// level takes up to 2.2 KiB, and 8.4 KiB in debug builds. Unused stack takes no memory. A unit test fills the stack.
 pub(crate) const STACK: usize = if cfg!(debug_assertions) {
     1536 << 20
 } else {
     512 << 20
 };
 
-/// The runner for Rhai.
+/// Returns the runner for Rhai.
 pub(super) fn runner() -> Arc<dyn Runner> {
     Arc::new(Rhai {
         memory: memory::MOST,
@@ -60,7 +59,7 @@ pub(super) fn runner() -> Arc<dyn Runner> {
 }
 
 struct Rhai {
-    /// The most that a script may take, in bytes.
+    /// Greatest memory of a script, in bytes.
     memory: u64,
 }
 
@@ -87,7 +86,7 @@ impl Runner for Rhai {
             let (asker, serving) = submit::serve(submitter);
             let spawned = thread.spawn(move || {
                 watched.watch_this_thread();
-                // Nobody waits any more if this fails.
+                // The receiver may be gone.
                 let _ = send.send(execute(
                     (&job, trace.as_ref(), &inputs),
                     (&log, &asker),
@@ -107,16 +106,16 @@ impl Runner for Rhai {
                 }
             };
             cut.cut();
-            // A script that waits for an answer gets none.
+            // Ends waits of the script for answers.
             drop(serving);
-            // The script ends at its next step: no thread is left behind.
+            // The script ends at its next step, so no thread remains.
             let report = ended.await.unwrap_or_else(|_| super::stopped());
             Report { result, ..report }
         })
     }
 }
 
-/// Tells the script to end, also when the run is dropped.
+/// Ends the script when the run is dropped.
 #[derive(Debug, Default)]
 struct CutOnDrop(Arc<AtomicBool>);
 
@@ -142,7 +141,7 @@ impl Log {
     }
 
     fn line(&self, text: &str) {
-        // A panic between the two leaves a line without its end, no more.
+        // A panic between two writes leaves an incomplete line at most.
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         writer.push(text.as_bytes());
         writer.push(b"\n");
@@ -154,13 +153,13 @@ impl Log {
     }
 }
 
-/// A job, the trace that its run belongs to, and the results that it is handed.
+/// A job, the trace of its run, and its inputs.
 type Asked<'a> = (&'a Job, Option<&'a TraceContext>, &'a Inputs);
 
 /// The log of a run, and its channel for requests.
 type Talk<'a> = (&'a LogSink, &'a Asker);
 
-/// The whole run, on the script's thread: nothing that may be deeply nested leaves it.
+/// Executes a run on the script's thread, which nested values never leave.
 fn execute(job: Asked<'_>, talk: Talk<'_>, cut: &Arc<AtomicBool>) -> Report {
     let (sink, _) = talk;
     let logs = [Stream::Stdout, Stream::Stderr].map(|stream| Log::new(sink, stream));

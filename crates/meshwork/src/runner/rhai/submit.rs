@@ -1,4 +1,4 @@
-//! `submit()` of a Rhai script: it runs on a thread of its own, which waits here while a task asks the store.
+//! `submit()` of a Rhai script: the script's thread waits while a task calls the store.
 
 use meshwork_model::job::NewChild;
 use meshwork_model::name::JobId;
@@ -12,7 +12,7 @@ use super::value;
 
 type Request = (NewChild, oneshot::Sender<Result<JobId, SubmitError>>);
 
-/// With what a script asks for children. Its call fails when the task is gone.
+/// Channel for requests. A call fails when the task has ended.
 #[derive(Debug, Clone)]
 pub(super) struct Asker(mpsc::Sender<Request>);
 
@@ -21,7 +21,7 @@ pub(super) fn serve(submitter: Option<Submitter>) -> (Asker, AbortOnDropHandle<(
     let (asker, mut requests) = mpsc::channel::<Request>(1);
     let task = tokio::spawn(async move {
         while let Some((child, answer)) = requests.recv().await {
-            // A script that was cut does not wait any more.
+            // A script that was cancelled does not wait any more.
             let _ = answer.send(submit::submit(submitter.as_ref(), &child).await);
         }
     });
@@ -55,11 +55,11 @@ fn child(script: &str, mut options: Map) -> Result<NewChild, String> {
     submit::child(script.to_owned(), input, options).map_err(|error| error.to_string())
 }
 
-/// The function.
+/// Returns the module with `submit()`.
 pub(super) fn functions(asker: &Asker) -> Module {
-    type Told = Result<String, Box<EvalAltResult>>;
+    type Submitted = Result<String, Box<EvalAltResult>>;
     let ask =
-        |asker: &Asker, context: &NativeCallContext<'_>, script: &str, options: Map| -> Told {
+        |asker: &Asker, context: &NativeCallContext<'_>, script: &str, options: Map| -> Submitted {
             let failed = |why: String| {
                 Box::new(EvalAltResult::ErrorRuntime(
                     why.into(),

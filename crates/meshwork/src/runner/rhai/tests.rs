@@ -1,5 +1,4 @@
-//! The limits, made small so that they are reached, and the stack, filled as far as they let it be. What a
-//! script sees and what comes of it is tested from outside.
+//! Tests of limits, which are small here, and of the stack. Behaviour of scripts is tested from outside.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +9,7 @@ use rhai::{Array, Dynamic, Map, Scope};
 use super::engine::{self, Limits};
 use super::{STACK, value};
 
-/// Limits that a loop reaches in no time.
+/// Limits that a loop reaches at once.
 const SMALL: Limits = Limits {
     operations: 100_000,
     calls: 20,
@@ -22,14 +21,14 @@ const SMALL: Limits = Limits {
     entries: 100,
 };
 
-/// The error of a script at a limit.
+/// Returns the error of a script at a limit.
 fn refused(script: &str) -> String {
     let engine = engine::new(&SMALL, &Arc::new(AtomicBool::new(false)));
     let said = match engine.eval::<Dynamic>(script) {
         Ok(value) => panic!("{script} gave {value}"),
         Err(error) => error.to_string(),
     };
-    // Where it happened is not the point here.
+    // The position does not matter here.
     said.split(" (line").next().unwrap_or_default().to_owned()
 }
 
@@ -89,7 +88,7 @@ fn a_script_has_only_so_many_names() {
     );
 }
 
-/// A function whose result can be a thousand times its argument says no before it takes the memory.
+/// Functions with large results check the limits before they allocate.
 #[test]
 fn what_multiplies_counts_first() {
     const TEXT: &str = "let s = \"\"; s.pad(900, 'a'); let t = s;";
@@ -112,7 +111,7 @@ fn what_multiplies_counts_first() {
     }
 }
 
-/// And otherwise they do what Rhai's own do.
+/// Within the limits they behave as Rhai's own functions.
 #[test]
 fn what_multiplies_does_the_same_as_ever() {
     let ours = engine::new(&SMALL, &Arc::new(AtomicBool::new(false)));
@@ -156,7 +155,7 @@ fn what_multiplies_does_the_same_as_ever() {
     }
 }
 
-/// Nothing nests deeper than the sizes allow, however it is put together: that is what the stack is made for.
+/// The limits of sizes bound the nesting of all kinds of values, and so the stack.
 #[test]
 fn nesting_is_bound_by_size() {
     all_refused(
@@ -188,8 +187,7 @@ fn nesting_is_bound_by_size() {
     );
 }
 
-/// A tenth of the deepest value that the limits allow, on a tenth of the stack that scripts run on: all that
-/// walks it must fit. (To print it whole takes a minute.)
+/// A tenth of the deepest value within the limits fits on a tenth of the stack. (To print it whole takes a minute.)
 #[test]
 fn the_stack_holds_the_deepest_value() {
     const SHARE: usize = 10;
@@ -231,7 +229,7 @@ fn the_stack_holds_the_deepest_value() {
         .unwrap();
 }
 
-/// Nor does the text of a script, or what it calls, reach the end of that stack.
+/// The deepest script and the deepest calls fit on the stack.
 #[test]
 fn the_stack_holds_the_deepest_script() {
     let limits = Limits::for_input(0);
@@ -287,7 +285,7 @@ fn the_stack_holds_the_deepest_script() {
         .unwrap();
 }
 
-/// Rhai does not look at an array again when an element is set.
+/// Rhai does not count an array again when an element is set.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_script_that_hoards_is_cut() {

@@ -4,13 +4,13 @@ use meshwork_model::job::limits::MAX_OUTPUT;
 use rhai::{Array, Dynamic, Map};
 use serde_json::Value;
 
-/// Deepest nesting of a result: the limit of common readers of JSON.
+/// Greatest nesting of a result: the limit of common JSON parsers.
 const MAX_DEPTH: usize = 100;
 
-/// The deepest nesting of a value that is handed to a script.
+/// Greatest nesting of a value that is passed to a script.
 pub(crate) const MAX_NESTED: usize = 64;
 
-/// Why a value cannot be a result.
+/// Reason why a value cannot be a result.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum OutputError {
     #[error("the result contains a {0}, which JSON has no form for: return text, numbers or maps")]
@@ -23,7 +23,7 @@ pub(crate) enum OutputError {
     TooLarge,
 }
 
-/// The bytes of a result.
+/// Returns the bytes of a result.
 pub(super) fn output(value: Dynamic) -> Result<Vec<u8>, OutputError> {
     let mut out = Vec::new();
     if let Ok(text) = value.as_immutable_string_ref() {
@@ -37,14 +37,14 @@ pub(super) fn output(value: Dynamic) -> Result<Vec<u8>, OutputError> {
     Ok(out)
 }
 
-/// A value as JSON, texts included.
+/// Returns a value as JSON, with quotes around text.
 pub(crate) fn json_text(value: &Dynamic) -> Result<Vec<u8>, OutputError> {
     let mut out = Vec::new();
     json(value, 0, &mut out)?;
     Ok(out)
 }
 
-/// JSON as a value of a script. None: nested deeper than [`MAX_NESTED`].
+/// Converts JSON to a value of a script. Returns `None` if it is nested deeper than [`MAX_NESTED`].
 pub(crate) fn dynamic(value: &Value, depth: usize) -> Option<Dynamic> {
     if depth > MAX_NESTED {
         return None;
@@ -134,7 +134,7 @@ fn string(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("text has a form in JSON, and memory takes it");
 }
 
-/// `core::ops::range::Range<i64>` is a `Range` to who writes a script.
+/// `core::ops::range::Range<i64>` is `Range` for authors of scripts.
 fn short(type_name: &str) -> String {
     let path = type_name.split('<').next().unwrap_or_default();
     path.rsplit("::").next().unwrap_or_default().to_owned()

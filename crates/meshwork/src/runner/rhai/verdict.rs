@@ -1,4 +1,4 @@
-//! The verdicts of a script: functions that end it, as `throw` does.
+//! Verdicts of a script: functions that end it, as `throw` does.
 
 use rhai::{Dynamic, EvalAltResult, FuncRegistration, Module, Position};
 
@@ -7,7 +7,8 @@ use super::super::verdict::pause;
 
 type Ends = Result<Dynamic, Box<EvalAltResult>>;
 
-/// `Permanent(text)`, `Retry()`, `Retry(seconds)`, `Retry(seconds, text)`, `Snooze(seconds)` and `Discard(text)`.
+/// Returns the module with `Permanent(text)`, `Retry()`, `Retry(seconds)`, `Retry(seconds, text)`, `Snooze(seconds)`
+/// and `Discard(text)`.
 pub(super) fn functions() -> Module {
     let mut module = Module::new();
     let permanent = |text: &str| ends(JobError::permanent(text));

@@ -1,6 +1,5 @@
-//! Messages between a worker and a launcher, over a socket pair: the launcher's end is its stdin. It carries the
-//! script's input, then the worker's order to end the run, and at last the exit status. End of stream means that the
-//! worker is gone.
+//! Messages between a worker and its launcher, over a socket pair that is the launcher's stdin: the script's input, the
+//! worker's order to end the run, and the exit status. End of stream means that the worker has ended.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -15,23 +14,23 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// The byte that comes with the script's input.
+/// Byte that accompanies the script's input.
 const INPUT: u8 = b'i';
-/// The worker's order to end everything at once.
+/// Byte of the order to end the run.
 const END: u8 = b'e';
 
-/// The worker's end. Gives the order when it is dropped.
+/// The worker's end. It sends the order when it is dropped.
 #[derive(Debug)]
 pub(in super::super) struct Control(UnixStream);
 
 impl Control {
-    /// Makes both ends; `input` is under way to the launcher, whose stdin the second is.
+    /// Creates both ends. The second is the stdin of the launcher, and `input` is sent to it.
     pub(super) fn with(input: &File) -> io::Result<(Self, Stdio)> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let input = [input.as_fd()];
-        // There is room for the one that it holds.
+        // The buffer has room for one descriptor.
         ancillary.push(SendAncillaryMessage::ScmRights(&input));
         sendmsg(
             &ours,
@@ -43,13 +42,13 @@ impl Control {
         Ok((Self(ours), OwnedFd::from(theirs).into()))
     }
 
-    /// Tells the launcher to end everything at once.
+    /// Orders the launcher to kill all processes.
     pub(in super::super) fn end(&self) {
-        // It fails if the launcher is gone; a repetition never fills the socket.
+        // Fails if the launcher has ended. A repeated order never fills the socket.
         let _ = (&self.0).write(&[END]);
     }
 
-    /// The exit status of the interpreter, if the launcher has sent it.
+    /// Returns the exit status of the interpreter, if the launcher has sent it.
     pub(in super::super) fn status(&self) -> Option<ExitStatus> {
         let mut status = [0; size_of::<i32>()];
         (&self.0).read_exact(&mut status).ok()?;
@@ -66,9 +65,9 @@ impl Drop for Control {
 /// Order of a worker to its launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The run is over: end everything.
+    /// The run has ended: kill all processes.
     End,
-    /// The worker is gone: end everything, and do what it would have done after.
+    /// The worker has ended: kill all processes, and clean up in its place.
     Gone,
 }
 
@@ -77,13 +76,13 @@ pub(super) enum Order {
 pub(super) struct Worker(UnixStream);
 
 impl Worker {
-    /// The socket on this process's stdin.
+    /// Uses the socket on stdin.
     pub(super) fn on_stdin() -> io::Result<Self> {
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
         Ok(Self(stdin.into()))
     }
 
-    /// The script's input.
+    /// Receives the script's input.
     pub(super) fn input(&self) -> io::Result<OwnedFd> {
         let mut byte = [0];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -97,18 +96,18 @@ impl Worker {
         input.ok_or_else(|| io::Error::other("the worker sent no input"))
     }
 
-    /// The worker's order; waits for it.
+    /// Waits for the worker's order.
     pub(super) fn order(&self) -> Order {
         match (&self.0).read(&mut [0]) {
             Ok(1..) => Order::End,
-            // A worker that broke off while there was something to read for it resets the stream.
+            // A worker that ended with unread data resets the stream.
             Ok(0) | Err(_) => Order::Gone,
         }
     }
 
-    /// Tells how the interpreter ended.
+    /// Sends the exit status of the interpreter.
     pub(super) fn report(&self, status: i32) {
-        // It fails if the worker is gone.
+        // Fails if the worker has ended.
         let _ = (&self.0).write_all(&status.to_le_bytes());
     }
 }

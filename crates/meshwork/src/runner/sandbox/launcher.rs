@@ -1,4 +1,4 @@
-//! The launcher's work, in a process with a single thread.
+//! The launcher, in a process with a single thread.
 
 use std::ffi::{CStr, OsString};
 use std::fs;
@@ -19,24 +19,25 @@ use super::control::{Order, Worker};
 use super::{ENTER, again, argument, descriptors, tree, wait_for};
 use crate::runner::workdir::remove_orphan;
 
-/// Timeout of killed processes. They are gone in milliseconds, unless stuck in the kernel or of another user.
+/// Longest wait for killed processes. They end in milliseconds, unless they are stuck in the kernel or belong to
+/// another user.
 const ENDING: Duration = Duration::from_secs(2);
-/// The pause before the next look for processes that were started while others were killed.
+/// Pause before the next search for processes that started meanwhile.
 const AGAIN: Duration = Duration::from_millis(5);
-/// Timeout until the files of a dead worker are closed, among them the lock of the folder.
+/// Longest wait until the files of a dead worker are closed, which include the lock of the folder.
 const CLOSING: Duration = Duration::from_secs(5);
-/// The kernel's name for the process, at most 15 bytes: it would be `exe`.
+/// Name of the process, at most 15 bytes. Without it the name would be `exe`.
 const NAME: &CStr = c"meshwork-launch";
 
-/// Runs the program that the arguments name after the folder of the run, until it or the worker is gone.
+/// Runs the program that the arguments name after the folder of the run, until it or the worker has ended.
 pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     has_one_thread()?;
     descriptors::close_all_but_standard()?;
-    // The environment is the script's: no other process may read this one's memory.
+    // The memory contains the script's environment, so no other process may read it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_name(NAME)?;
     set_child_subreaper(Some(getpid()))?;
-    // Also those that would stop it, and those that a script sends to its whole group.
+    // Also signals that would stop this process, and those that a script sends to its group.
     SigSet::all().thread_block()?;
     let children = Children::watch()?;
     let worker = Worker::on_stdin()?;
@@ -62,7 +63,7 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     Ok(())
 }
 
-/// Other threads would take the signals that this one blocks.
+/// Returns true if the process has one thread; others would receive the blocked signals.
 fn has_one_thread() -> io::Result<()> {
     match fs::read_dir("/proc/self/task")?.count() {
         1 => Ok(()),
@@ -72,15 +73,15 @@ fn has_one_thread() -> io::Result<()> {
     }
 }
 
-/// The interpreter.
+/// The interpreter's process.
 struct Script {
     pid: Pid,
-    /// As the kernel gives it, once it has ended.
+    /// Wait status, after it has ended.
     status: Option<i32>,
 }
 
 impl Script {
-    /// Takes notice of all children that have ended. Returns whether any is left.
+    /// Reaps all children that have ended. Returns true if others remain.
     fn reap(&mut self) -> io::Result<bool> {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -94,7 +95,7 @@ impl Script {
     }
 }
 
-/// Tells when children end.
+/// Descriptor that becomes readable when children end.
 struct Children(SignalFd);
 
 impl Children {
@@ -104,13 +105,13 @@ impl Children {
         Ok(Self(ends))
     }
 
-    /// Reads all pending signals, so that the descriptor is quiet again.
+    /// Reads all pending signals.
     fn heard(&self) {
         while matches!(self.0.read_signal(), Ok(Some(_))) {}
     }
 }
 
-/// Waits until the script has ended, or the worker has given an order.
+/// Waits until the script has ended, or the worker has sent an order.
 fn follow(script: &mut Script, worker: &Worker, children: &Children) -> io::Result<Option<Order>> {
     loop {
         let mut ready = [
@@ -132,11 +133,11 @@ fn follow(script: &mut Script, worker: &Worker, children: &Children) -> io::Resu
     }
 }
 
-/// Ends the script and all that it has started. As a subreaper this process is the parent of all that lost
-/// theirs, so nothing is left when it has no children.
+/// Kills the script and all processes that it started. As a subreaper this process adopts orphaned ones, so none remain
+/// when it has no children.
 fn end(script: &mut Script, children: &Children) -> io::Result<()> {
     if script.status.is_none() {
-        // Nobody else can have its number, since it is not waited for. It fails if it has just ended.
+        // Its pid is not reused before it is reaped. Fails if it has just ended.
         let _ = kill_process(script.pid, Signal::KILL);
     }
     let until = Instant::now() + ENDING;
@@ -148,11 +149,11 @@ fn end(script: &mut Script, children: &Children) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the folder of the run, of which a killed worker takes care no more.
+/// Removes the folder of a run whose worker was killed.
 fn clear_away(folder: &Path) {
     let until = Instant::now() + CLOSING;
     while !remove_orphan(folder) && Instant::now() < until {
-        // The next worker removes what is left.
+        // The next worker removes the rest.
         if wait_for(&mut [], Some(AGAIN)).is_err() {
             return;
         }

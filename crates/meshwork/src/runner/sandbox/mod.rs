@@ -1,15 +1,15 @@
-//! The launcher: a small process between a worker and a script's interpreter, which outlives neither and
-//! lets nothing of a run outlive them. It is this very program, started anew as `__sandbox` ([`init`]).
+//! The launcher: a small process between a worker and a script's interpreter. It ends all processes of a run, and ends
+//! with the worker. It is this program, started again as `__sandbox` ([`init`]).
 //!
-//! A worker starts the launcher as the leader of a process group, with the script's output as its own. The
-//! launcher adopts orphans (child subreaper) and starts the interpreter in its group; so it is the parent of
-//! whatever the script leaves behind, also of what left the group or the session. It ends all of it when the
-//! interpreter has ended, when the worker orders it, and when the worker is gone. The kernel kills the
-//! interpreter when the launcher is killed (parent-death signal). Signals that can be blocked do not reach the
-//! launcher: SIGTERM to the group is for the script.
+//! A worker starts the launcher as the leader of a process group, with the script's output as its own. The launcher
+//! adopts orphaned processes (child subreaper), and starts the interpreter in its group. So it becomes the parent of
+//! all processes that the script leaves behind, also of those that left the group or the session. It ends all of them
+//! when the interpreter has ended, when the worker orders it, and when the worker has ended. The kernel kills the
+//! interpreter when the launcher is killed (parent-death signal). The launcher blocks all signals: SIGTERM to the group
+//! is for the script.
 //!
-//! The worker and the launcher speak over [`control`]; the launcher's work is in [`mod@launcher`], the last step
-//! before the interpreter in [`enter`].
+//! The worker and the launcher communicate over [`control`]. The launcher is in [`mod@launcher`], the last step before
+//! the interpreter in [`enter`].
 
 mod control;
 mod descriptors;
@@ -30,21 +30,21 @@ pub(super) use control::Control;
 use rustix::event::{PollFd, Timespec, poll};
 pub(super) use tree::kill_below;
 
-/// The hidden command that [`init`] looks for.
+/// Hidden command that [`init`] handles.
 const COMMAND: &str = "__sandbox";
-/// Its stages, each followed by its arguments.
+/// Names of its stages, which take arguments.
 const LAUNCH: &str = "launch";
 const ENTER: &str = "enter";
-/// This program, also when its file was replaced or removed since it started.
+/// Path of this program, also after its file was replaced or removed.
 const PROGRAM: &str = "/proc/self/exe";
-/// The exit code of a launcher that could not do its work, as of other programs that start programs.
+/// Exit code of a launcher that could not run its program, as of similar programs.
 const CANNOT_LAUNCH: i32 = 125;
 
 /// True if this program can be started as the launcher.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Lets the runners of scripts start this program anew as the launcher of their scripts. Call it first in
-/// `main`, before threads are started and arguments are read; `#[tokio::main]` starts threads:
+/// Enables the launcher for scripts: runners start this program again as their launcher. Call it first in `main`,
+/// before threads are started and arguments are read; `#[tokio::main]` starts threads:
 ///
 /// ```
 /// fn main() -> std::io::Result<()> {
@@ -55,15 +55,13 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 /// }
 /// ```
 ///
-/// In a process that was started as the launcher it does the launcher's work and does not return. Otherwise it
-/// returns at once. With the launcher, every process of a Python script ends within milliseconds of its run,
-/// its worker or its launcher, whatever the script does, unless a script kills its own launcher: then
-/// processes that have left the script's group go on.
+/// In a process that was started as the launcher, this does the launcher's work and does not return. Otherwise it
+/// returns at once. With a launcher, all processes of a Python script end within milliseconds of its run, its worker or
+/// its launcher. One case remains: if a script kills its own launcher, processes that left the script's group survive.
 ///
-/// Without this call, or where there is no `/proc`, scripts run as children of the program itself, and less is
-/// promised: processes that leave the process group outlive the run, and a killed program takes its scripts
-/// along only if their interpreter still runs Python code (not in the midst of a long call of C code, and not
-/// after `exec`).
+/// Without this call, or without `/proc`, scripts are children of the program itself. Then processes that leave the
+/// process group outlive the run. A killed program ends its scripts only while their interpreter runs Python code: not
+/// during a long call of C code, and not after `exec`.
 pub fn init() {
     let mut args = env::args_os().skip(1);
     if args.next().is_some_and(|word| word == COMMAND) {
@@ -72,14 +70,14 @@ pub fn init() {
     IS_ON.store(Path::new(PROGRAM).exists(), Ordering::Relaxed);
 }
 
-/// True if [`init`] was called, and the launcher works here.
+/// Returns true if [`init`] was called and the launcher works here.
 pub(super) fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
-/// The launcher of `program` for the run in `folder`, and the worker's way to it. Arguments, environment and
-/// output are added to the command as if it were `program`. When the worker is gone the launcher removes the
-/// folder, once nobody holds its lock.
+/// Returns the command of a launcher of `program` for the run in `folder`, and its control socket. Arguments,
+/// environment and output are added to the command as for `program`. After the worker's end, the launcher removes the
+/// folder when its lock is free.
 pub(super) fn launcher(
     program: &Path,
     folder: &Path,
@@ -91,7 +89,7 @@ pub(super) fn launcher(
     Ok((command, control))
 }
 
-/// This program, as the launcher in one of its stages.
+/// Returns the command of this program as one stage of the launcher.
 fn again(stage: &str) -> Command {
     use std::os::unix::process::CommandExt;
 
@@ -103,7 +101,7 @@ fn again(stage: &str) -> Command {
     command
 }
 
-/// Does what the hidden command asks for and returns its exit code.
+/// Runs a stage, and returns its exit code.
 fn stage(mut args: impl Iterator<Item = OsString>) -> i32 {
     let done = match args.next() {
         Some(stage) if stage == LAUNCH => launcher::run(args),
@@ -114,7 +112,7 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> i32 {
     };
     done.map_or_else(
         |error| {
-            // It goes to the script's stderr; if that is closed, the exit code is all that is left.
+            // Written to the script's stderr. If that is closed, only the exit code remains.
             let _ = writeln!(io::stderr(), "meshwork {COMMAND}: {error}");
             CANNOT_LAUNCH
         },
@@ -122,13 +120,13 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> i32 {
     )
 }
 
-/// The next argument of a stage.
+/// Returns the next argument of a stage.
 fn argument(args: &mut impl Iterator<Item = OsString>) -> io::Result<OsString> {
     args.next()
         .ok_or_else(|| io::Error::other("an argument is missing"))
 }
 
-/// Waits until one of these is ready, or for at most so long.
+/// Waits until one of these is ready, at most for `most`.
 fn wait_for(ready: &mut [PollFd<'_>], most: Option<Duration>) -> io::Result<()> {
     let most = most.and_then(|most| Timespec::try_from(most).ok());
     match poll(ready, most.as_ref()) {

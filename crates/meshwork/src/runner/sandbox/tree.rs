@@ -1,4 +1,4 @@
-//! The processes below a process, as `/proc` shows them, and their end.
+//! Finds the processes below a process in `/proc`, and kills them.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -6,17 +6,16 @@ use std::fs;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-/// A process that has not ended.
+/// A running process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     pid: i32,
     parent: i32,
-    /// Time of its start: pids are reused, pid and start time together are not.
+    /// Start time. Pids are reused, but not with the same start time.
     started: u64,
 }
 
-/// Kills each process below `root`, and returns how many those were. What they start meanwhile is for the next
-/// call.
+/// Kills all processes below `root`, and returns their number. The next call kills processes that start meanwhile.
 pub(in super::super) fn kill_below(root: Pid) -> usize {
     let below = below(root.as_raw_pid(), &all());
     below.iter().for_each(kill);
@@ -28,17 +27,17 @@ fn kill(process: &Process) {
         return;
     };
     let is_it = || look_at(process.pid).is_some_and(|now| now.started == process.started);
-    // Nobody can be given its number between the look and the signal. The process may not be ours to kill, or
-    // gone: neither can be helped.
+    // The pid cannot be reused between the check and the signal. Errors are ignored: the process may belong to another
+    // user, or have ended.
     let _ = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(handle) if is_it() => pidfd_send_signal(handle, Signal::KILL),
-        // Kernels before 5.3 and some containers: all but as good.
+        // Kernels before 5.3 and some containers: almost as safe.
         Err(Errno::NOSYS | Errno::PERM) if is_it() => kill_process(pid, Signal::KILL),
         _ => Ok(()),
     };
 }
 
-/// All processes that have not ended.
+/// Returns all running processes.
 fn all() -> Vec<Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -50,7 +49,7 @@ fn look_at(pid: i32) -> Option<Process> {
 }
 
 fn parse(pid: i32, stat: &str) -> Option<Process> {
-    // The name, in parentheses, may hold anything; after it come the state and numbers.
+    // The name in parentheses may contain anything. The state and numbers follow.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut words = rest.split_ascii_whitespace();
     let state = words.next()?;
@@ -63,8 +62,8 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
     })
 }
 
-/// Those of `all` that are below `root`. A process that has ended hides nothing: its children have another
-/// parent by then.
+/// Returns the processes of `all` that are below `root`. Ended processes hide none, since their children have another
+/// parent.
 fn below(root: i32, all: &[Process]) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
     for process in all {
@@ -72,7 +71,7 @@ fn below(root: i32, all: &[Process]) -> Vec<Process> {
     }
     let (mut found, mut seen) = (Vec::new(), HashSet::from([root]));
     let mut parents = vec![root];
-    // What is read while it changes may go in a circle.
+    // Data that changes while it is read may contain a cycle.
     while let Some(parent) = parents.pop() {
         for child in children.remove(&parent).unwrap_or_default() {
             if seen.insert(child.pid) {

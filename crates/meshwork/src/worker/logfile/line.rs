@@ -1,10 +1,10 @@
-//! Format of a log file's line: time, job, stream, text; without control characters for terminals.
+//! Format of a log line: time, job, stream, text, without control characters.
 
 use std::fmt::Write as _;
 
 use crate::runner::log::Entry;
 
-/// The entries as lines.
+/// Formats entries as lines.
 pub(super) fn lines(time: &str, job: &str, entries: &[Entry]) -> String {
     let mut out = String::new();
     for entry in entries {
@@ -18,7 +18,7 @@ pub(super) fn lines(time: &str, job: &str, entries: &[Entry]) -> String {
     out
 }
 
-/// Text on one line: control characters are written out.
+/// Returns text on one line, with control characters escaped.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,8 +1,8 @@
-//! Log files: a job with a `log_path` has its lines appended to it too, on the worker's host, only inside the allowed
-//! folders. [`place`] resolves paths, [`rotate`] rotates full files, [`mod@line`] formats lines.
+//! Log files on the worker's host, for jobs with a `log_path`, only inside of allowed folders. [`place`] resolves
+//! paths, [`rotate`] rotates full files, [`mod@line`] formats lines.
 //!
-//! If a worker allows no folder, or the path leads out of them, the job fails for good with an error: its caller
-//! relies on the log, and another run would not find it either.
+//! If no folder is allowed, or the path is outside of them, the job fails permanently: its caller relies on the file,
+//! and a retry would not help.
 
 mod line;
 mod place;
@@ -24,16 +24,16 @@ use crate::runner::log::{Entry, LogDrain};
 pub use place::LogDirError;
 use place::{Folder, Place, PlaceError};
 
-/// Most lines that wait for the disk; beyond, the oldest are dropped.
+/// Greatest number of lines that wait for the disk. Beyond that, the oldest ones are dropped.
 pub(super) const CAPACITY: usize = 10_000;
 
-/// The most bytes of a log file; what would be longer begins anew.
+/// Greatest size of a log file in bytes, before it is rotated.
 const MAX_SIZE: u64 = 10 * 1024 * 1024;
 
-/// So often a file may be begun anew under a run that has something to write.
+/// Greatest number of rotations by other runs during one write.
 const MOST_TURNS: usize = 100;
 
-/// Why a job has no log file.
+/// Reason why a job has no log file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LogPathError {
     #[error(
@@ -55,10 +55,10 @@ pub(super) enum LogPathError {
 }
 
 impl LogPathError {
-    /// The end of the job's run.
+    /// Returns the failure of the job.
     pub(super) fn into_failure(self) -> Failure {
         let kind = match self {
-            // The disk may be back the next time.
+            // The disk may work at the next attempt.
             Self::Io { .. } => FailureKind::Script,
             _ => FailureKind::Permanent,
         };
@@ -66,7 +66,7 @@ impl LogPathError {
     }
 }
 
-/// The folders in which jobs may have log files.
+/// Folders in which jobs may have log files.
 #[derive(Debug, Default)]
 pub(crate) struct LogFolders(Vec<Arc<Folder>>);
 
@@ -103,7 +103,7 @@ impl LogFolders {
         })
     }
 
-    /// The folder that a path is in, and the rest of the path.
+    /// Returns the folder of a path, and the rest of the path.
     fn place(&self, path: &str) -> Result<(&Folder, PathBuf), LogPathError> {
         let Some(first) = self.0.first() else {
             return Err(LogPathError::NoFolder(line::plain(path)));
@@ -139,7 +139,7 @@ pub(super) struct LogFile {
 }
 
 impl LogFile {
-    /// Appends what is said until the run has ended.
+    /// Appends the lines of a run until it ends.
     pub(super) async fn keep(self, mut drain: LogDrain) {
         let (mut this, mut warned) = (self, false);
         while let Some(batch) = drain.next().await {
@@ -158,7 +158,7 @@ impl LogFile {
             if let Err(error) = written
                 && !std::mem::replace(&mut warned, true)
             {
-                // The lines are in the job's record and its log besides.
+                // The lines are also in the job's record and log.
                 tracing::warn!(job = this.job, %error, "cannot write to the log file of a job");
             }
         }
@@ -167,22 +167,22 @@ impl LogFile {
     fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
         let text = line::lines(&clock::now_iso(), &self.job, entries);
         for _ in 0..MOST_TURNS {
-            // While it is held nobody begins it anew: what is written to it then is not in a file that is compressed.
+            // While the lock is held, nobody rotates the file. So nothing is written to a file that was compressed.
             let held = rotate::hold(&self.file)?;
             if !self.place.is(&self.file)? {
-                // Another run has begun it anew.
+                // Another run has rotated the file.
                 drop(held);
                 self.file = self.place.open().map_err(io::Error::other)?;
                 continue;
             }
             let size = self.file.metadata()?.len();
             if size == 0 || size + text.len() as u64 <= self.max_size {
-                // In one piece, so that the lines of several runs do not mix.
+                // In one write, so that lines of several runs do not mix.
                 return (&self.file).write_all(text.as_bytes());
             }
             drop(held);
             rotate::rotate(&self.place, &self.file)?;
         }
-        Err(io::Error::other("others begin it anew all the time"))
+        Err(io::Error::other("other runs rotate it all the time"))
     }
 }

@@ -1,5 +1,5 @@
-//! The way to a log file: step by step from the allowed folder, through no link, so that what a path means
-//! cannot change on the way. Folders that are missing are made.
+//! Resolves paths of log files step by step from the allowed folder, without following links, so that nobody can
+//! redirect a path meanwhile. Missing folders are created.
 
 use std::fmt;
 use std::fs::File;
@@ -14,7 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// Why a folder cannot hold log files.
+/// Error of a folder for log files.
 #[derive(Debug, thiserror::Error)]
 #[error("the folder for log files {path}: {source}", path = .path.display())]
 pub struct LogDirError {
@@ -48,7 +48,7 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// A pipe that somebody put there instead holds nobody up.
+/// Opening a pipe does not block.
 const LOG: OFlags = OFlags::WRONLY
     .union(OFlags::APPEND)
     .union(OFlags::CREATE)
@@ -56,13 +56,13 @@ const LOG: OFlags = OFlags::WRONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
 
-/// Most attempts to open a file that is replaced meanwhile.
+/// Greatest number of attempts to open a file that is rotated meanwhile.
 const MOST_OPENED: usize = 100;
 
-/// A folder that is allowed.
+/// An allowed folder.
 #[derive(Debug)]
 pub(super) struct Folder {
-    /// As it was named, and where it really is.
+    /// The path as it was given, and its real path.
     names: [PathBuf; 2],
     dir: OwnedFd,
 }
@@ -74,7 +74,7 @@ impl fmt::Display for Folder {
 }
 
 impl Folder {
-    /// Opens a folder that has to be there; who names it may do so by a link.
+    /// Opens an existing folder. Its path may contain links.
     pub(super) fn open(path: &Path) -> Result<Self, LogDirError> {
         let open = || {
             let real = path.canonicalize()?;
@@ -91,14 +91,14 @@ impl Folder {
         })
     }
 
-    /// The rest of a path that leads here.
+    /// Returns the rest of a path inside this folder.
     pub(super) fn inside(&self, path: &Path) -> Option<PathBuf> {
         let mut rests = self.names.iter().map(|name| path.strip_prefix(name).ok());
         let rest = rests.find_map(|rest| rest)?;
         (!rest.as_os_str().is_empty()).then(|| rest.to_owned())
     }
 
-    /// Resolves a path inside this folder. The path was checked: it has only plain names.
+    /// Resolves a path inside this folder. The path is checked: it has only plain names.
     pub(super) fn place(&self, inside: &Path) -> Result<Place, PlaceError> {
         let (folders, name) = match (inside.parent(), inside.file_name()) {
             (Some(folders), Some(name)) => (folders, name.to_string_lossy().into_owned()),
@@ -117,7 +117,7 @@ impl Folder {
     }
 }
 
-/// One folder further; it is made if it is missing.
+/// Opens the next folder of a path; creates it if it is missing.
 fn step(dir: &OwnedFd, folder: &Path, shown: &str) -> Result<OwnedFd, PlaceError> {
     let open = || openat(dir, folder, FOLDER, Mode::empty());
     let opened = match open() {
@@ -137,7 +137,7 @@ fn step(dir: &OwnedFd, folder: &Path, shown: &str) -> Result<OwnedFd, PlaceError
     }
 }
 
-/// Nobody else may put anything into it, or something else in its place.
+/// Checks that no other user can write to a folder.
 fn check_folder(about: &Stat, shown: &str) -> Result<(), PlaceError> {
     let own = [geteuid().as_raw(), 0].contains(&about.st_uid);
     if !own {
@@ -157,7 +157,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Opens the file to append to it; it is made if it is missing. Only the worker may read it then.
+    /// Opens the file to append to it. A new file is readable for the worker's user only.
     pub(super) fn open(&self) -> Result<File, PlaceError> {
         for _ in 0..MOST_OPENED {
             if let Some(file) = self.open_once()? {
@@ -167,12 +167,12 @@ impl Place {
         Err(PlaceError::NoFile(self.name.clone()))
     }
 
-    /// None if another run began it anew, and compressed what was there, between two steps of this.
+    /// Opens the file once. Returns `None` if another run rotated it meanwhile.
     fn open_once(&self) -> Result<Option<File>, PlaceError> {
         let no_file = || PlaceError::NoFile(self.name.clone());
         let own = Mode::RUSR | Mode::WUSR;
         let opened = openat(&*self.dir, &self.name, LOG, own).map_err(|error| match error {
-            // A link, a folder, a pipe that nobody reads.
+            // A link, a folder, or a pipe without a reader.
             Errno::LOOP | Errno::ISDIR | Errno::NXIO => no_file(),
             error => error.into(),
         });
@@ -182,7 +182,7 @@ impl Place {
             return Ok(None);
         }
         let regular = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
-        // Another name of it may be anywhere.
+        // A hard link may be anywhere.
         if !regular || about.st_nlink != 1 {
             return Err(no_file());
         }
@@ -195,7 +195,7 @@ impl Place {
         Ok(Some(file))
     }
 
-    /// True if this file is still the one at the path.
+    /// Returns true if this file is still the one at the path.
     pub(super) fn is(&self, file: &File) -> io::Result<bool> {
         let about = fstat(file)?;
         match statat(&*self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW) {

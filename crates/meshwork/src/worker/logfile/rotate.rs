@@ -1,5 +1,5 @@
-//! A full log file begins anew: `name` becomes `name.1`, what was that is compressed to `name.2.gz`, and so
-//! on up to [`KEPT`]; the oldest goes.
+//! Rotates full log files: `name` becomes `name.1`, the earlier `name.1` is compressed to `name.2.gz`, and so on up to
+//! [`KEPT`]. The oldest file is deleted.
 
 use std::fs::File;
 use std::io;
@@ -16,10 +16,10 @@ use super::place::Place;
 /// Number of rotated files to keep.
 pub(super) const KEPT: usize = 5;
 
-/// Keeps others from beginning a file anew, beside those who write to it too; until this is dropped.
+/// Prevents rotation of a file until the returned guard is dropped. Several writers may hold it.
 pub(super) fn hold(file: &File) -> io::Result<impl Drop> {
     match flock(file, FlockOperation::LockShared) {
-        // Where there are no locks, no file is begun anew.
+        // Without locks, no file is rotated.
         Ok(()) | Err(Errno::NOTSUP | Errno::NOLCK) => Ok(Held(file)),
         Err(error) => Err(error.into()),
     }
@@ -29,14 +29,14 @@ struct Held<'a>(&'a File);
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // It goes with the file at the latest.
+        // The lock ends with the file at the latest.
         let _ = flock(self.0, FlockOperation::Unlock);
     }
 }
 
-/// Begins the file anew, unless another run has done so by now.
+/// Rotates the file, unless another run has done so.
 pub(super) fn rotate(place: &Place, full: &File) -> io::Result<()> {
-    // Held until the end, by the file itself: it goes with this process, and names nothing of its own.
+    // The lock belongs to the open file, so it ends with this process.
     flock(full, FlockOperation::LockExclusive)?;
     let rotated = locked(place, full);
     let unlocked = flock(full, FlockOperation::Unlock);
@@ -58,7 +58,7 @@ fn locked(place: &Place, full: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Compresses a file, if it is there, under another name.
+/// Compresses a file under another name, if the file exists.
 fn compress(place: &Place, from: &str, to: &str) -> io::Result<()> {
     let dir = &*place.dir;
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -70,7 +70,7 @@ fn compress(place: &Place, from: &str, to: &str) -> io::Result<()> {
     if FileType::from_raw_mode(fstat(&source)?.st_mode) != FileType::RegularFile {
         return Err(io::Error::other(format!("{from} is no regular file")));
     }
-    // Under its name it is there only when it is whole.
+    // The final name appears only when the file is complete.
     let part = format!("{to}.part");
     absent_is_fine(unlinkat(dir, &part, AtFlags::empty()))?;
     let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | flags;

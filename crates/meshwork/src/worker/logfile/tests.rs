@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::runner::log::{LogSink, Stream};
 
-/// A folder that is allowed, beside one that is not.
+/// An allowed folder, beside one that is not allowed.
 struct Ground {
     dir: TempDir,
     folders: LogFolders,
@@ -34,7 +34,7 @@ impl Ground {
         self.dir.path().join(name)
     }
 
-    /// Writes a line by this path.
+    /// Writes a line to a log file with this path.
     fn write(&self, path: &str, text: &str) -> Result<(), Failure> {
         let file = self.folders.file(path, "job-1");
         let mut file = file.map_err(LogPathError::into_failure)?;

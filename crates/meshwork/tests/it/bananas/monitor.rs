@@ -38,7 +38,7 @@ async fn a_monitor_tells_how_it_is() {
     assert_eq!(monitor.busy(), 0);
 }
 
-/// A server that does not answer any more: the registration runs out, and who asks is told at once.
+/// After the server stopped answering, the registration expires, and health checks fail at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_without_a_server_is_not_ready() {
     let Some(server) = RealServer::redis().start() else {

@@ -1,7 +1,7 @@
 //! Import of Bananas jobs: the ones that are not imported.
 
 use meshwork::Client;
-use meshwork::protocol::bananas::over::Mover;
+use meshwork::protocol::bananas::migrate::Migrator;
 
 use super::support::Ground;
 
@@ -25,10 +25,10 @@ async fn what_is_done_does_not_become_a_job_of_ours() {
     ground
         .say::<()>(&["HSET", key, status[0], status[1], "completed_at", at])
         .await;
-    let mover = Mover::new(&ground.client, &ours).function("echo");
-    let moved = mover.take_over(|_| ()).await.unwrap();
-    assert_eq!((moved.waiting, moved.stayed()), (1, 2));
-    for left in &moved.left {
+    let migrator = Migrator::new(&ground.client, &ours).function("echo");
+    let moved = migrator.import(|_| ()).await.unwrap();
+    assert_eq!((moved.waiting, moved.skipped_count()), (1, 2));
+    for left in &moved.skipped {
         assert!(left.reason.contains("done already"), "{}", left.reason);
     }
     let stays: Vec<String> = ground.say(&["LRANGE", NORMAL, "0", "-1"]).await;

@@ -86,7 +86,7 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
     rest.split_once(to).map(|(inner, _)| inner)
 }
 
-/// What a record was before it ran: only its status and one time have changed, and the time for which it waited is gone.
+/// Returns the record before its run: only its status and one time have changed, and its due time is gone.
 fn only_its_end(job: &Seen, after: &str) {
     let before = job.record.as_ref().unwrap();
     let blank = if before.contains("\": ") { " " } else { "" };
@@ -158,9 +158,9 @@ async fn what_their_clients_wrote_is_run() {
             if !job.id.is_empty() {
                 only_its_end(job, &record);
             }
-            let asked: Value = serde_json::from_str(job.record.as_ref().unwrap()).unwrap();
+            let sent: Value = serde_json::from_str(job.record.as_ref().unwrap()).unwrap();
             let given: Value = serde_json::from_str(&result["result"]).unwrap();
-            assert_eq!(given, asked["payload"]["to"], "{}", job.scenario);
+            assert_eq!(given, sent["payload"]["to"], "{}", job.scenario);
         } else {
             dead.push(job.scenario.clone());
         }

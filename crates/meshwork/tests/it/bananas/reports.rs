@@ -95,7 +95,7 @@ async fn one_that_is_refused_spoils_no_other() {
     let held = Held::default();
     let ids = held.submit(&client).await;
     let worker = held.worker(&client).await;
-    // Nobody may be told of one of them.
+    // None of them may be published.
     let (refused, others) = ids.split_last().unwrap();
     let channels = others
         .iter()
@@ -107,7 +107,7 @@ async fn one_that_is_refused_spoils_no_other() {
     held.gate.add_permits(JOBS);
     let status = async |id: &JobId| client.get(id).await.unwrap().word("status");
     for id in others {
-        eventually("it is told", BOUND, async || {
+        eventually("the subscriber is notified", BOUND, async || {
             (status(id).await == "completed").then_some(())
         })
         .await;

@@ -45,8 +45,8 @@ async fn routes_with_weights_share() {
     assert_eq!(gpu, 9, "{first:?}");
 }
 
-/// The SDKs write a route only into the record. While nobody of ours is there for it, the job is run where it is, or
-/// stays; when somebody is, it goes to the list of its route.
+/// The SDKs write a route only into the record. Without a worker of Meshwork for the route, the job runs where it is,
+/// or stays; with one, it moves to the list of its route.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_for_another_route_is_run_or_left_or_moved() {
     let Some(ground) = Ground::open().await else {

@@ -85,7 +85,7 @@ impl Ground {
         .await;
     }
 
-    /// The keys of ours, but for those that stay: which routes were served, and what was counted.
+    /// Returns Meshwork's keys, except those that stay: served routes and counters.
     pub(crate) async fn left(&self) -> Vec<String> {
         let mut left: Vec<String> = self.say(&["KEYS", "bananas:mw:*"]).await;
         left.retain(|key| !key.ends_with(":routes") && !key.ends_with(":stats"));

@@ -28,10 +28,10 @@ async fn goes_on(ground: &Ground, worker: WorkerHandle) {
     worker.stop().await;
 }
 
-/// The id is a dead letter with this record, and those who wait are told why.
+/// Checks that the id is a dead letter with this record, and that waiting clients got the reason.
 async fn is_dead(ground: &Ground, id: &str, record: &str, error: &str) {
-    let told = ground.result(id, "error").await;
-    assert!(told.contains(error), "{told}");
+    let error_text = ground.result(id, "error").await;
+    assert!(error_text.contains(error), "{error_text}");
     let dead: Vec<String> = ground
         .say(&["LRANGE", "bananas:queue:dead", "0", "-1"])
         .await;

@@ -1,4 +1,4 @@
-//! Waiting for a job: the client is told, by whatever word, and sees for itself where nobody tells it.
+//! Waiting for a job: by notification, and by polling without one.
 
 use std::time::{Duration, Instant};
 

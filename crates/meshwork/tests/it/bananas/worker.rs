@@ -160,8 +160,7 @@ pub(crate) fn held(ground: &Ground, started: mpsc::UnboundedSender<()>, go: Arc<
     ground.worker().handle("held", handler)
 }
 
-/// A worker that is gone without a word gives its job back within a lease, and nothing of ours stays where Bananas'
-/// tools look.
+/// A killed worker's job returns within a lease, and no key of Meshwork remains where Bananas' tools look.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_job_of_a_worker_that_is_gone_comes_back() {
     let Some(ground) = Ground::open().await else {

@@ -374,7 +374,7 @@ async fn a_key_of_another_kind_holds_up_no_other_message() {
         assert_eq!(
             world.field(7, &key.to_string(), "status").await,
             "error",
-            "its sender is told"
+            "the sender is notified"
         );
     }
 }

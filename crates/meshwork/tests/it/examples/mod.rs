@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use meshwork_test_servers::binary::profile_of;
 
-/// An example's program. `cargo test` builds them all; where one target alone was asked for, it is built now.
+/// Path of an example's program. `cargo test` builds all of them; with a single target it is built here.
 pub(crate) fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().nth(2).unwrap();

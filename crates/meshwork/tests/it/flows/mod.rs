@@ -244,14 +244,16 @@ jobs:
     );
     let id = flows.submit(&asks, ActorId(12)).await.unwrap();
     let stepper = Stepper::new(&broker).unwrap().start();
-    let asked = async |name: &str| loop {
+    let approval = async |name: &str| loop {
         let view = flows.status(id).await.unwrap();
         if let Some(question) = view.job(name).unwrap().question.clone() {
             return question;
         }
         tokio::task::yield_now().await;
     };
-    let question = tokio::time::timeout(PATIENCE, asked("ask")).await.unwrap();
+    let question = tokio::time::timeout(PATIENCE, approval("ask"))
+        .await
+        .unwrap();
     assert_eq!(question, "Go on with 2?");
     let refused = flows
         .answer(id, "ask", ActorId(12), true)
@@ -268,7 +270,9 @@ jobs:
         .await
         .unwrap_err();
     assert!(second.to_string().ends_with("actor 7 said yes"), "{second}");
-    tokio::time::timeout(PATIENCE, asked("more")).await.unwrap();
+    tokio::time::timeout(PATIENCE, approval("more"))
+        .await
+        .unwrap();
     assert!(flows.cancel(id, true).await.unwrap());
     let view = tokio::time::timeout(PATIENCE, flows.wait(id, |_| {}))
         .await

@@ -157,13 +157,13 @@ async fn a_retry_at_each_job_repeats_exactly_what_it_must() {
     assert_eq!(first.error, None);
     for job in &run.plan.jobs {
         let name = job.name.as_str();
-        let asked = run.retry(From::Job(name.to_owned())).await;
+        let refused = run.retry(From::Job(name.to_owned())).await;
         if name == "undo" {
             let why = "flow 1: the flow has no job `undo` that could be retried";
-            assert_eq!(asked, Err(why.to_owned()));
+            assert_eq!(refused, Err(why.to_owned()));
             continue;
         }
-        asked.unwrap();
+        refused.unwrap();
         assert_eq!(run.view().await.status, "started");
         // All items of `each` finished: none of them runs again if the retry starts there.
         let items = if name == "each" { &[][..] } else { &ITEMS };

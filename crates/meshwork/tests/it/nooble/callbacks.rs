@@ -1,4 +1,4 @@
-//! Callbacks: they find what was asked for, once, after a restart too; and may ask for callbacks themselves.
+//! Callbacks: each is handled once with its request, also after a restart, and may request callbacks itself.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,13 +16,13 @@ type Heard = Arc<Mutex<Vec<(Result<Value, String>, Value)>>>;
 /// The service `tester`, which listens for `tester.done`.
 fn listener(client: &Client, heard: &Heard) -> Service {
     let heard = Arc::clone(heard);
-    let done = move |told: Result<Value, ErrorDetail>, context: ActionContext| {
-        let told = told.map_err(|error| error.message);
-        let remembers = context.asked.map(|asked| asked.remembers);
+    let done = move |outcome: Result<Value, ErrorDetail>, context: ActionContext| {
+        let outcome = outcome.map_err(|error| error.message);
+        let remembers = context.callback_of.map(|pending| pending.remembers);
         heard
             .lock()
             .unwrap()
-            .push((told, remembers.unwrap_or_default()));
+            .push((outcome, remembers.unwrap_or_default()));
         async { Ok::<(), String>(()) }
     };
     Service::new(client)
@@ -52,7 +52,7 @@ async fn a_callback_finds_what_was_asked_for() {
             .send_with_callback(asks, "tester.done", &json!({ "page": 3 }))
             .await
             .unwrap();
-        // Who asked is gone when the answer comes: it stands there until the next one of its name listens.
+        // The caller has ended when the reply comes. The reply waits for the next process of the service.
         let list = ground
             .broker
             .names()
@@ -66,32 +66,32 @@ async fn a_callback_finds_what_was_asked_for() {
         let again = Client::new(ground.broker.clone(), "tester");
         let all = Heard::default();
         let listens = listener(&again, &all).start().await.unwrap();
-        let told = heard(&all, 1).await;
+        let outcome = heard(&all, 1).await;
         assert_eq!(
-            told,
+            outcome,
             [(Ok(json!({ "echo": { "doc": 1 } })), json!({ "page": 3 }))]
         );
-        let asked = ground
+        let pending = ground
             .broker
             .names()
             .pending_callback("tester", "tester.done", &id);
         eventually("it is over", BOUND, async || {
             ground
                 .broker
-                .pending_callback(&asked)
+                .pending_callback(&pending)
                 .await
                 .unwrap()
                 .is_none()
                 .then_some(())
         })
         .await;
-        // In the tree of the task it stands below what was asked.
-        let mut told: [_; 2] = ground.traced().await;
+        // In the tree of the task, the callback is below the request.
+        let mut outcome: [_; 2] = ground.traced().await;
         // Each of the two services tells of its own.
-        told.sort_by(|a, b| a.began.cmp(&b.began));
-        let [asked, callback] = told;
+        outcome.sort_by(|a, b| a.began.cmp(&b.began));
+        let [pending, callback] = outcome;
         assert_eq!(callback.action_type, "tester.done");
-        assert_eq!(callback.parent, asked.span);
+        assert_eq!(callback.parent, pending.span);
         ground.goes_on(service).await;
         listens.stop().await;
     }
@@ -116,7 +116,7 @@ async fn a_failure_is_told_by_a_callback_too() {
     }
 }
 
-/// It was told already, or nobody asked.
+/// The callback is repeated, or nobody requested it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_that_comes_twice_is_dropped() {
     for ground in Ground::both().await {
@@ -144,8 +144,11 @@ async fn a_callback_that_comes_twice_is_dropped() {
             .send_with_callback(asks, "tester.done", &2)
             .await
             .unwrap();
-        let told = heard(&all, 2).await;
-        let remembered: Vec<_> = told.into_iter().map(|(_, remembers)| remembers).collect();
+        let outcome = heard(&all, 2).await;
+        let remembered: Vec<_> = outcome
+            .into_iter()
+            .map(|(_, remembers)| remembers)
+            .collect();
         assert_eq!(remembered, [json!(1), json!(2)]);
         ground.goes_on(service).await;
         listens.stop().await;
@@ -164,12 +167,12 @@ async fn a_callback_may_ask_for_a_callback() {
                 .await?;
             Ok::<_, meshwork::protocol::nooble::Error>(json!({ "draft": 1 }))
         };
-        let confirmed = move |told: Result<Value, ErrorDetail>, context: ActionContext| {
-            let told = told.map_err(|error| error.message);
-            let remembers = context.asked.map(|asked| asked.remembers);
+        let confirmed = move |outcome: Result<Value, ErrorDetail>, context: ActionContext| {
+            let outcome = outcome.map_err(|error| error.message);
+            let remembers = context.callback_of.map(|pending| pending.remembers);
             last.lock()
                 .unwrap()
-                .push((told, remembers.unwrap_or_default()));
+                .push((outcome, remembers.unwrap_or_default()));
             async { Ok::<(), String>(()) }
         };
         let service = ground.service().handle("demo.begin", begin);
@@ -178,8 +181,8 @@ async fn a_callback_may_ask_for_a_callback() {
             .start()
             .await
             .unwrap();
-        let draft = async |told: Result<Value, ErrorDetail>, _: ActionContext| {
-            Ok::<_, String>(json!({ "confirms": told.ok() }))
+        let draft = async |outcome: Result<Value, ErrorDetail>, _: ActionContext| {
+            Ok::<_, String>(json!({ "confirms": outcome.ok() }))
         };
         let listens = Service::new(&ground.tester)
             .on_callback("tester.draft", draft)
@@ -247,10 +250,10 @@ async fn the_callback_of_one_call_comes_to_a_list_of_its_own() {
         let all = Heard::default();
         let of_one = |call: &str| {
             let heard = Arc::clone(&all);
-            let done = move |told: Result<Value, ErrorDetail>, context: ActionContext| {
-                let remembers = context.asked.unwrap().remembers;
-                let told = told.map_err(|error| error.message);
-                heard.lock().unwrap().push((told, remembers));
+            let done = move |outcome: Result<Value, ErrorDetail>, context: ActionContext| {
+                let remembers = context.callback_of.unwrap().remembers;
+                let outcome = outcome.map_err(|error| error.message);
+                heard.lock().unwrap().push((outcome, remembers));
                 async { Ok::<(), String>(()) }
             };
             Service::listener(&ground.tester)
@@ -258,8 +261,8 @@ async fn the_callback_of_one_call_comes_to_a_list_of_its_own() {
                 .lease(LEASE)
         };
         let listens = of_one(&second).start().await.unwrap();
-        let told = heard(&all, 1).await;
-        assert_eq!(told, [(Ok(json!({ "echo": { "n": 2 } })), json!(2))]);
+        let outcome = heard(&all, 1).await;
+        assert_eq!(outcome, [(Ok(json!({ "echo": { "n": 2 } })), json!(2))]);
         assert_eq!(listens.queues().len(), 1);
         assert!(
             listens
@@ -287,9 +290,9 @@ async fn events_that_share_a_list_have_each_a_handler() {
             let sent = ground.tester.send_with_callback(asks, event, &event);
             sent.await.unwrap();
             let heard = Arc::clone(&all);
-            let done = move |told: Result<Value, ErrorDetail>, _: ActionContext| {
-                let told = told.map_err(|error| error.message);
-                heard.lock().unwrap().push((told, json!(event)));
+            let done = move |outcome: Result<Value, ErrorDetail>, _: ActionContext| {
+                let outcome = outcome.map_err(|error| error.message);
+                heard.lock().unwrap().push((outcome, json!(event)));
                 async { Ok::<(), String>(()) }
             };
             listens = listens.on_callback(event, done);
@@ -297,8 +300,8 @@ async fn events_that_share_a_list_have_each_a_handler() {
         let listens = listens.start().await.unwrap();
         let lists = if ground.is_stream() { 1 } else { 2 };
         assert_eq!(listens.queues().len(), lists);
-        for (told, event) in heard(&all, 2).await {
-            assert_eq!(told, Ok(json!({ "echo": { "of": event } })));
+        for (outcome, event) in heard(&all, 2).await {
+            assert_eq!(outcome, Ok(json!({ "echo": { "of": event } })));
         }
         listens.stop().await;
         ground.goes_on(service).await;
@@ -315,18 +318,18 @@ async fn each_call_has_a_handler_of_its_own() {
             let asks = request("demo.echo", json!({ "n": n })).own_list();
             let call = ground.tester.send_with_callback(asks, "tester.done", &n);
             let heard = Arc::clone(&all);
-            let done = move |told: Result<Value, ErrorDetail>, _: ActionContext| {
-                let told = told.map_err(|error| error.message);
-                heard.lock().unwrap().push((told, json!(n)));
+            let done = move |outcome: Result<Value, ErrorDetail>, _: ActionContext| {
+                let outcome = outcome.map_err(|error| error.message);
+                heard.lock().unwrap().push((outcome, json!(n)));
                 async { Ok::<(), String>(()) }
             };
             listens = listens.on_callback_of("tester.done", &call.await.unwrap(), done);
         }
         let listens = listens.start().await.unwrap();
-        let mut told = heard(&all, 2).await;
-        told.sort_by_key(|(_, n)| n.as_u64());
+        let mut outcome = heard(&all, 2).await;
+        outcome.sort_by_key(|(_, n)| n.as_u64());
         let echo = |n: u32| (Ok(json!({ "echo": { "n": n } })), json!(n));
-        assert_eq!(told, [echo(1), echo(2)]);
+        assert_eq!(outcome, [echo(1), echo(2)]);
         listens.stop().await;
         ground.goes_on(service).await;
     }
@@ -340,11 +343,11 @@ async fn callbacks_that_others_asked_for_are_taken_if_it_is_said() {
         let asks = request("demo.echo", json!({ "n": 1 }));
         let sent = ground.tester.send_with_callback(asks, "tester.done", &1);
         let id = sent.await.unwrap();
-        let asked = ground
+        let pending = ground
             .broker
             .names()
             .pending_callback("tester", "tester.done", &id);
-        ground.say::<u8>(&["DEL", &asked]).await;
+        ground.say::<u8>(&["DEL", &pending]).await;
         let all = Heard::default();
         let listens = listener(&ground.tester, &all).unasked();
         let listens = listens.start().await.unwrap();
@@ -366,7 +369,7 @@ async fn asked_for_among_actions(ground: &Ground, action_type: &str) -> String {
     list
 }
 
-/// It is told of failures there too.
+/// Failures are reported as callbacks too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_among_actions_finds_its_handler() {
     let Some(ground) = Ground::open(Dialect::Lists).await else {
@@ -379,9 +382,9 @@ async fn a_callback_among_actions_finds_its_handler() {
         ("demo.echo", Ok(json!({ "echo": { "n": 1 } }))),
         ("demo.fail", Err("boom".to_owned())),
     ];
-    for (at, (action_type, told)) in expected.into_iter().enumerate() {
+    for (at, (action_type, outcome)) in expected.into_iter().enumerate() {
         asked_for_among_actions(&ground, action_type).await;
-        assert_eq!(heard(&all, at + 1).await[at], (told, Value::Null));
+        assert_eq!(heard(&all, at + 1).await[at], (outcome, Value::Null));
     }
     ground.goes_on(service).await;
     listens.stop().await;

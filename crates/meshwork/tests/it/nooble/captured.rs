@@ -75,13 +75,13 @@ async fn captured_actions_are_answered_as_theirs_were() {
             ground.put(scenario.message.as_bytes()).await;
             let sent = action(&scenario.message, ground.dialect);
             let Some(list) = &sent.callback_queue_name else {
-                let asked = sent.data.read::<Value>().unwrap();
-                let key = asked["effect_key"].as_str().unwrap();
+                let request = sent.data.read::<Value>().unwrap();
+                let key = request["effect_key"].as_str().unwrap();
                 let written = eventually("the effect is there", BOUND, async || {
                     ground.say::<Option<String>>(&["GET", key]).await
                 })
                 .await;
-                assert_eq!(written, asked["value"].to_string().trim_matches('"'));
+                assert_eq!(written, request["value"].to_string().trim_matches('"'));
                 continue;
             };
             let came = ground.popped(list).await;
@@ -107,7 +107,7 @@ async fn captured_actions_are_answered_as_theirs_were() {
     }
 }
 
-/// The same that their client was asked for, asked of ours.
+/// Sends the requests that Nooble4's client sent, with Meshwork's client.
 async fn ask(client: &Client, scenario: &str, sent: &Action) {
     let ids = Ids::of(sent);
     let mut request = Request::with_data(&sent.action_type, sent.data.clone()).ids(ids);
@@ -128,7 +128,8 @@ async fn ask(client: &Client, scenario: &str, sent: &Action) {
             );
         }
         (Some(list), Some(event)) => {
-            // Theirs was told to put the call's id into the list's name, where lists have no place for it.
+            // Nooble4's client was configured to put the call's id into the list's name, which the lists dialect does
+            // not do.
             if !list.contains(":callbacks:tester_") {
                 request = request.own_list();
             }
@@ -140,7 +141,7 @@ async fn ask(client: &Client, scenario: &str, sent: &Action) {
     }
 }
 
-/// Without being told to: the list that calls share, and that of callbacks, have an id where theirs have one.
+/// With default settings, shared lists and callback lists have an id of the process in place of Nooble4's.
 #[tokio::test(flavor = "multi_thread")]
 async fn our_client_sends_what_theirs_did() {
     for ground in Ground::both().await {

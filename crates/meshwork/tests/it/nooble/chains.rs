@@ -1,5 +1,4 @@
-//! Callbacks that ask for callbacks, further than once: each says what was asked last, and a run that fails forgets
-//! nothing.
+//! Chained callbacks: each has the latest request, and a failed run keeps the record.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,8 +13,8 @@ use super::support::{BOUND, Ground, LEASE, PAUSE, request};
 /// Received callbacks in order: the receiver, the data, and the remembered data.
 type Heard = Arc<Mutex<Vec<(&'static str, Value, Value)>>>;
 
-/// A service of `client` that answers the callback `hears` with what it was told, and asks for `asks` then; its first
-/// run of each fails if `fails`.
+/// Starts a service of `client` that answers the callback `hears` with its data, and requests the callback `asks`. With
+/// `fails`, the first run of each fails.
 fn link(
     client: &Client,
     (hears, asks): (&'static str, Option<&'static str>),
@@ -23,11 +22,14 @@ fn link(
     all: &Heard,
 ) -> Service {
     let (all, runs) = (Arc::clone(all), Arc::new(AtomicU32::new(0)));
-    let handler = move |told: Result<Value, ErrorDetail>, context: ActionContext| {
+    let handler = move |chain: Result<Value, ErrorDetail>, context: ActionContext| {
         let (all, runs) = (Arc::clone(&all), Arc::clone(&runs));
         async move {
-            let told = told.map_err(|error| error.message)?;
-            let remembers = context.asked.as_ref().map(|asked| asked.remembers.clone());
+            let chain = chain.map_err(|error| error.message)?;
+            let remembers = context
+                .callback_of
+                .as_ref()
+                .map(|sent| sent.remembers.clone());
             if let Some(event) = asks {
                 let of = json!({ "after": hears });
                 context
@@ -40,8 +42,8 @@ fn link(
             }
             all.lock()
                 .unwrap()
-                .push((hears, told.clone(), remembers.unwrap_or_default()));
-            Ok(json!({ "to": hears, "of": told }))
+                .push((hears, chain.clone(), remembers.unwrap_or_default()));
+            Ok(json!({ "to": hears, "of": chain }))
         }
     };
     Service::listener(client)
@@ -95,11 +97,12 @@ async fn chain(third: &'static str) {
 
 /// So many callbacks: who heard them, and after what that was.
 async fn remembered(all: &Heard, many: usize) -> Vec<(&'static str, Value)> {
-    let told = eventually("the chain ends", BOUND, async || {
+    let replies = eventually("the chain ends", BOUND, async || {
         Some(all.lock().unwrap().clone()).filter(|all| all.len() >= many)
     });
-    let told = told.await.into_iter();
-    told.map(|(event, _, remembers)| (event, remembers["after"].clone()))
+    let replies = replies.await.into_iter();
+    replies
+        .map(|(event, _, remembers)| (event, remembers["after"].clone()))
         .collect()
 }
 
@@ -141,24 +144,24 @@ async fn a_service_asks_itself() {
     }
 }
 
-/// There is one place for what is asked under one name and id.
+/// One record exists per name and id.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_cannot_expect_itself() {
     for ground in Ground::both().await {
         let service = beginner(&ground).await;
-        let (told, mut tells) = tokio::sync::mpsc::channel(1);
+        let (chain, mut tells) = tokio::sync::mpsc::channel(1);
         let hears = move |answer: Result<Value, ErrorDetail>, _: ActionContext| {
-            let told = told.clone();
+            let chain = chain.clone();
             async move {
-                let said = told.send(answer.unwrap_err().message).await;
+                let said = chain.send(answer.unwrap_err().message).await;
                 said.map_err(|error| error.to_string())
             }
         };
         let listens = Service::listener(&ground.demo).on_callback("demo.second", hears);
         let listens = listens.lease(LEASE).start().await.unwrap();
         let asks = request("demo.begin", json!({}));
-        let asked = ground.demo.send_with_callback(asks, "demo.second", &1);
-        asked.await.unwrap();
+        let sent = ground.demo.send_with_callback(asks, "demo.second", &1);
+        sent.await.unwrap();
         let why = tokio::time::timeout(BOUND, tells.recv()).await.unwrap();
         assert!(
             why.unwrap()
@@ -169,7 +172,7 @@ async fn an_answer_cannot_expect_itself() {
     }
 }
 
-/// A client that gives no id: what is asked of it in turn is known all the same.
+/// A client without an id: chained callbacks are matched all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_without_an_id_may_ask_for_a_callback() {
     for ground in Ground::both().await {
@@ -198,12 +201,12 @@ async fn a_callback_without_an_id_may_ask_for_a_callback() {
             ground.say::<()>(&["LPUSH", list, &back.to_string()]).await;
             let _ = n;
         }
-        let told = eventually("both come back", BOUND, async || {
+        let chain = eventually("both come back", BOUND, async || {
             Some(all.lock().unwrap().clone()).filter(|all| all.len() >= 2)
         })
         .await;
-        for (_, told, remembers) in told {
-            assert_eq!(told["after"], remembers["after"]);
+        for (_, chain, remembers) in chain {
+            assert_eq!(chain["after"], remembers["after"]);
         }
         listens.stop().await;
         ground.goes_on(service).await;

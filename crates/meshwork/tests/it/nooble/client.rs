@@ -52,8 +52,8 @@ async fn two_thousand_calls_are_under_way_on_few_connections() {
                 true => ground.say::<usize>(&["XLEN", &ground.queue()]).await,
                 false => {
                     let waiting = ground.say::<usize>(&["LLEN", &ground.queue()]).await;
-                    let hands: Vec<String> = ground.say(&["KEYS", "*:mw:processing:*"]).await;
-                    match hands.first() {
+                    let lists: Vec<String> = ground.say(&["KEYS", "*:mw:processing:*"]).await;
+                    match lists.first() {
                         Some(hand) => waiting + ground.say::<usize>(&["LLEN", hand]).await,
                         None => waiting,
                     }
@@ -221,7 +221,7 @@ fn data_is_an_object() {
 }
 
 /// A call for which no service is there, and its message as it stands in the queue.
-async fn asked(
+async fn received_call(
     ground: &Ground,
     mut asks: Request,
     own_list: bool,
@@ -231,7 +231,7 @@ async fn asked(
     }
     let client = ground.tester.clone();
     let call = tokio::spawn(async move { client.call(asks, BOUND).await });
-    let action = eventually("it is asked", BOUND, async || {
+    let action = eventually("the action arrives", BOUND, async || {
         let standing = ground.standing(&ground.queue()).await;
         Some(serde_json::from_str(standing.first()?).unwrap())
     })
@@ -239,12 +239,13 @@ async fn asked(
     (call, action)
 }
 
-/// Its caller is told at once, and who reads the answers goes on. (A time like this one once ended the reader.)
+/// The caller gets an error at once, and the reader continues. (Such a time once ended the reader.)
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_cannot_be_read_ends_its_call() {
     for ground in Ground::both().await {
         for own_list in [false, true] {
-            let (call, action) = asked(&ground, request("demo.none", json!({})), own_list).await;
+            let (call, action) =
+                received_call(&ground, request("demo.none", json!({})), own_list).await;
             let list = action["callback_queue_name"].as_str().unwrap();
             let bad = json!({ "correlation_id": action["correlation_id"], "timestamp": -1e300 });
             ground.say::<()>(&["LPUSH", list, &bad.to_string()]).await;
@@ -266,7 +267,7 @@ async fn what_is_no_answer_does_not_end_a_call() {
     for ground in Ground::both().await {
         for own_list in [false, true] {
             let asks = request("demo.echo", json!({ "n": 1 }));
-            let (call, action) = asked(&ground, asks, own_list).await;
+            let (call, action) = received_call(&ground, asks, own_list).await;
             let list = action["callback_queue_name"].as_str().unwrap();
             ground.say::<()>(&["LPUSH", list, "no answer"]).await;
             eventually("it is read", BOUND, async || {

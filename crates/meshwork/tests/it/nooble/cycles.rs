@@ -1,4 +1,4 @@
-//! Cycles: what was asked for a task is asked once, whoever goes on with it.
+//! Cycles: each step of a task is sent once, whichever process continues.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -72,16 +72,20 @@ async fn a_failure_is_an_answer() {
     for ground in Ground::both().await {
         let service = ground.started().await;
         let ids = Ids::default();
-        let mut told = Vec::new();
+        let mut replies = Vec::new();
         for _ in 0..2 {
             let cycle = Cycle::new(&ground.tester, ids.clone());
             let fails = request("demo.fail", json!({}));
             let error = cycle.ask::<Value>("a", fails, BOUND).await.unwrap_err();
             assert!(matches!(error, Error::Failed { .. }), "{error}");
             let fails = request("demo.fail", json!({}));
-            told.push(cycle.call("a", fails, BOUND).await.unwrap());
+            replies.push(cycle.call("a", fails, BOUND).await.unwrap());
         }
-        assert!(told.iter().all(|one| one.action_id == told[0].action_id));
+        assert!(
+            replies
+                .iter()
+                .all(|one| one.action_id == replies[0].action_id)
+        );
         ground.goes_on(service).await;
     }
 }
@@ -96,7 +100,7 @@ async fn what_is_under_way_is_not_asked_again() {
             let count = request("demo.count", json!({}));
             cycle.call("a", count, BOUND).await
         });
-        eventually("it is asked", BOUND, async || {
+        eventually("the action arrives", BOUND, async || {
             (ground.standing(&ground.queue()).await.len() == 1).then_some(())
         })
         .await;
@@ -120,7 +124,7 @@ async fn what_is_under_way_is_not_asked_again() {
     }
 }
 
-/// Its service was of another make and lost it, or its stream was deleted.
+/// Another implementation of the service lost the action, or its stream was deleted.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_lost_is_asked_again_with_the_same_ids() {
     for ground in Ground::both().await {
@@ -138,7 +142,7 @@ async fn what_is_lost_is_asked_again_with_the_same_ids() {
         let seen = Seen::default();
         let service = counting(&ground, &seen).start().await.unwrap();
         let again = Cycle::new(&ground.tester, ids.clone());
-        // Its time is over by the server's clock too, or it is asked once more at the end of it.
+        // The time is over by the server's clock too, or the step is sent once more at its end.
         let answer = eventually("it is answered", BOUND, async || {
             let count = request("demo.count", json!({}));
             again.call("a", count, SHORT).await.ok()

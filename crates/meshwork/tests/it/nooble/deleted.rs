@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::support::{BOUND, Ground};
 
-/// Runs of `demo.gate` that began, those that were told to stop, and what lets them go on.
+/// Started runs of `demo.gate`, cancelled runs, and permits to continue.
 #[derive(Clone)]
 struct Gate {
     began: Arc<AtomicUsize>,
@@ -55,7 +55,7 @@ impl Gate {
 }
 
 /// A message whose answer goes to a list that only the test reads.
-async fn asked(ground: &Ground) -> String {
+async fn pending_list(ground: &Ground) -> String {
     let request = Request::new("demo.gate", &json!({ "n": 1 })).unwrap();
     let list = "nooble4:dev:other:responses:demo_gate:1".to_owned();
     ground.tester.send(request).await.unwrap();
@@ -68,19 +68,18 @@ async fn asked(ground: &Ground) -> String {
     list
 }
 
-/// Nothing proves any more that the message is this service's: it is left unanswered, not answered twice. The handler
-/// is told to stop.
+/// The service cannot prove its claim any more, so the message gets no reply instead of two. The handler is cancelled.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_is_deleted_under_a_run() {
     let Some(ground) = Ground::open(Dialect::Streams).await else {
         return;
     };
     let gate = Gate::new();
-    let list = asked(&ground).await;
+    let list = pending_list(&ground).await;
     let service = gate.service(&ground).start().await.unwrap();
     gate.runs(1).await;
     ground.say::<u8>(&["DEL", &ground.queue()]).await;
-    eventually("it is told to stop", BOUND, async || {
+    eventually("the run is cancelled", BOUND, async || {
         (gate.stopped.load(Ordering::SeqCst) == 1).then_some(())
     })
     .await;
@@ -97,7 +96,7 @@ async fn a_group_that_is_destroyed_under_a_run() {
         return;
     };
     let gate = Gate::new();
-    let list = asked(&ground).await;
+    let list = pending_list(&ground).await;
     let service = gate.service(&ground).start().await.unwrap();
     gate.runs(1).await;
     ground
@@ -118,7 +117,7 @@ async fn a_list_that_is_deleted_under_a_run() {
         return;
     };
     let gate = Gate::new();
-    let list = asked(&ground).await;
+    let list = pending_list(&ground).await;
     let service = gate.service(&ground).start().await.unwrap();
     gate.runs(1).await;
     ground.say::<u8>(&["DEL", &ground.queue()]).await;

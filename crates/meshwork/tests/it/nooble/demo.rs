@@ -97,7 +97,7 @@ async fn sigterm_ends_the_service_when_its_call_is_answered() {
     }
 }
 
-/// Ends the service while it has a call in hand. Whether that one answered it, and no other had to.
+/// Ends the service during a call. Returns whether that service replied, so that no other had to.
 async fn is_answered_at_the_end(ground: &Ground) -> bool {
     let service = started(ground).await;
     let names = QueueManager::new(Namespace::nooble(), Some("development"), ground.dialect);

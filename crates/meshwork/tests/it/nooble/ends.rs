@@ -32,7 +32,7 @@ fn of_kind(asks: Request, own_list: bool) -> Request {
 /// Returns when so many messages stand in the queue of a service that is not there; gives the last one.
 async fn stand(ground: &Ground, service: &str, many: usize) -> Value {
     let queue = ground.broker.names().actions(service, None);
-    let standing = eventually("they are asked", BOUND, async || {
+    let standing = eventually("the actions arrive", BOUND, async || {
         Some(ground.standing(&queue).await).filter(|standing| standing.len() == many)
     });
     let standing = standing.await;
@@ -103,7 +103,7 @@ async fn a_call_ends_while_the_server_stands_still() {
         let asks = request("demo.echo", json!({})).own_list();
         let call = tokio::spawn(async move { client.call(asks, BOUND / 60).await });
         let queue = broker.names().actions("demo", None);
-        eventually("it is asked", BOUND, async || {
+        eventually("the action arrives", BOUND, async || {
             let stands: usize = server.say(&["EXISTS", &queue]).unwrap();
             (stands == 1).then_some(())
         })

@@ -23,7 +23,7 @@ async fn an_agent_that_is_killed_goes_on_where_it_was() {
         let mut user = Process::start(&ground, "agent", "ask", &asks).await;
         llm.says("llm ran with 0").await;
         let tool = ground.broker.names().actions("query", None);
-        eventually("the tool is asked", BOUND, async || {
+        eventually("the tool gets its action", BOUND, async || {
             (ground.standing(&tool).await.len() == 1).then_some(())
         })
         .await;
@@ -73,8 +73,8 @@ async fn ingested(ground: &Ground, embedding: &[&str]) {
         stores.says("stored ").await;
     }
     eventually("nothing is waited for any more", BOUND, async || {
-        let asked: Vec<String> = ground.say(&["KEYS", "*:mw:asked:*"]).await;
-        asked.is_empty().then_some(())
+        let pending: Vec<String> = ground.say(&["KEYS", "*:mw:asked:*"]).await;
+        pending.is_empty().then_some(())
     })
     .await;
     let mut stored = after(&stores.end().await, "stored ");

@@ -66,7 +66,7 @@ async fn what_comes_after_its_lease_is_not_begun() {
 /// Long enough for a service that stops meanwhile.
 const LONG_LEASE: Duration = Duration::from_secs(60);
 
-/// A service that has stopped runs nothing more, and hands back what comes to it then.
+/// A stopped service runs nothing more, and releases what arrives later.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_comes_when_a_service_has_stopped_is_handed_back() {
     for ground in Ground::both().await {

@@ -55,8 +55,8 @@ impl Full {
     }
 
     /// The action that the service received.
-    async fn asked(&self) -> Value {
-        let received: Received = eventually("it is asked", BOUND, async || {
+    async fn received(&self) -> Value {
+        let received: Received = eventually("it is request", BOUND, async || {
             let taken = self.broker.receive("mw.test", &self.queue, 1).await;
             taken.unwrap().pop()
         })
@@ -64,8 +64,8 @@ impl Full {
         serde_json::from_slice(received.bytes()).unwrap()
     }
 
-    /// The memory is full, and whoever waits for an answer has been told so; then the answer is there.
-    async fn answers_when_full(&self, asked: &Value) {
+    /// The memory is full and the waiting caller knows it; then the reply arrives.
+    async fn answers_when_full(&self, request: &Value) {
         let mut answer = json!({ "success": true, "data": { "n": 7 } });
         let same = [
             "correlation_id",
@@ -77,19 +77,19 @@ impl Full {
             "action_id",
         ];
         for name in same {
-            answer[name] = asked[name].clone();
+            answer[name] = request[name].clone();
         }
         self.say::<()>(&["LPUSH", ASIDE, &answer.to_string()]);
         self.say::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
         eventually("the wait is refused", BOUND, async || {
-            let told: String = self.say(&["INFO", "commandstats"]);
+            let stats: String = self.say(&["INFO", "commandstats"]);
             let name = "cmdstat_blmove:";
-            let waits = told.lines().find(|line| line.starts_with(name))?;
+            let waits = stats.lines().find(|line| line.starts_with(name))?;
             (!waits.contains("rejected_calls=0")).then_some(())
         })
         .await;
         // That needs no memory.
-        let list = asked["callback_queue_name"].as_str().unwrap();
+        let list = request["callback_queue_name"].as_str().unwrap();
         self.say::<()>(&["RENAME", ASIDE, list]);
     }
 }
@@ -108,8 +108,8 @@ async fn an_answer_on_a_list_of_its_own_is_found() {
         let client = full.client();
         let asks = request("demo.none", json!({})).own_list();
         let call = tokio::spawn(async move { client.ask(asks, BOUND * 10).await });
-        let asked = full.asked().await;
-        full.answers_when_full(&asked).await;
+        let request = full.received().await;
+        full.answers_when_full(&request).await;
         assert_eq!(given(call).await, json!({ "n": 7 }));
     }
 }
@@ -120,8 +120,8 @@ async fn an_answer_to_a_step_is_found() {
         let cycle = Cycle::new(&full.client(), Ids::default());
         let asks = request("demo.none", json!({}));
         let call = tokio::spawn(async move { cycle.ask("a", asks, BOUND * 10).await });
-        let asked = full.asked().await;
-        full.answers_when_full(&asked).await;
+        let request = full.received().await;
+        full.answers_when_full(&request).await;
         assert_eq!(given(call).await, json!({ "n": 7 }));
     }
 }

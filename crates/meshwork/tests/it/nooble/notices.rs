@@ -1,4 +1,4 @@
-//! Notifications: who listens hears them, and is told of what it missed.
+//! Notifications: subscribers receive them, and are informed of gaps.
 
 use meshwork::protocol::nooble::{Client, Ids, MAX_UNREAD, Notice, Request, Subscription};
 use meshwork_test_servers::eventually;
@@ -13,7 +13,7 @@ struct Document {
     id: u32,
 }
 
-fn told(id: u32) -> Request {
+fn updated(id: u32) -> Request {
     Request::new("documents.updated", &json!({ "id": id })).unwrap()
 }
 
@@ -30,7 +30,7 @@ async fn next<T: serde::de::DeserializeOwned>(heard: &mut Subscription<T>) -> No
 /// The data of the next one, which is a notification.
 async fn data(heard: &mut Subscription<Document>) -> (String, Document) {
     match next(heard).await {
-        Notice::Told(told) => (told.event, told.data),
+        Notice::Received(notification) => (notification.event, notification.data),
         other => panic!("{other:?}"),
     }
 }
@@ -40,7 +40,7 @@ async fn what_is_announced_is_heard_by_all_who_listen() {
     for ground in Ground::both().await {
         let (says, hears) = (announcer(&ground), &ground.tester);
         // Nobody listens yet.
-        assert_eq!(says.notify("updated", told(1)).await.unwrap(), 0);
+        assert_eq!(says.notify("updated", updated(1)).await.unwrap(), 0);
         let mut both = hears
             .subscribe::<Document>(says.service(), &["updated", "deleted"], None)
             .await
@@ -53,9 +53,9 @@ async fn what_is_announced_is_heard_by_all_who_listen() {
             .subscribe::<Document>(says.service(), &["updated"], Some("t1"))
             .await
             .unwrap();
-        assert_eq!(says.notify("updated", told(2)).await.unwrap(), 2);
-        assert_eq!(says.notify("deleted", told(3)).await.unwrap(), 1);
-        let of_tenant = told(4).context("t1");
+        assert_eq!(says.notify("updated", updated(2)).await.unwrap(), 2);
+        assert_eq!(says.notify("deleted", updated(3)).await.unwrap(), 1);
+        let of_tenant = updated(4).context("t1");
         assert_eq!(says.notify("updated", of_tenant).await.unwrap(), 1);
         assert_eq!(
             data(&mut both).await,
@@ -66,12 +66,15 @@ async fn what_is_announced_is_heard_by_all_who_listen() {
             ("deleted".to_owned(), Document { id: 3 })
         );
         assert_eq!(data(&mut one).await.1, Document { id: 2 });
-        let Notice::Told(told) = next(&mut tenant).await else {
+        let Notice::Received(notification) = next(&mut tenant).await else {
             panic!("it is no notification");
         };
-        assert_eq!(told.data, Document { id: 4 });
-        assert_eq!(told.action.origin_service.as_deref(), Some(says.service()));
-        assert_eq!(told.action.action_type, "documents.updated");
+        assert_eq!(notification.data, Document { id: 4 });
+        assert_eq!(
+            notification.action.origin_service.as_deref(),
+            Some(says.service())
+        );
+        assert_eq!(notification.action.action_type, "documents.updated");
     }
 }
 
@@ -92,7 +95,7 @@ async fn what_is_no_notification_is_told_as_it_came() {
         ground.say::<u8>(&["PUBLISH", &channel, "no json"]).await;
         let other = Request::new("demo.updated", &json!({ "id": "x" })).unwrap();
         says.notify("updated", other).await.unwrap();
-        says.notify("updated", told(1)).await.unwrap();
+        says.notify("updated", updated(1)).await.unwrap();
         match next(&mut heard).await {
             Notice::Unreadable {
                 event,
@@ -132,7 +135,7 @@ async fn a_connection_that_breaks_is_made_again_and_the_gap_is_told() {
             .say::<u8>(&["CLIENT", "KILL", "ID", id.unwrap()])
             .await;
         assert!(matches!(next(&mut heard).await, Notice::Gap));
-        says.notify("updated", told(1)).await.unwrap();
+        says.notify("updated", updated(1)).await.unwrap();
         assert_eq!(data(&mut heard).await.1, Document { id: 1 });
     }
 }
@@ -151,13 +154,13 @@ async fn who_reads_too_slowly_knows_how_many_it_missed() {
         .unwrap();
     let all = MAX_UNREAD as u64 + 500;
     for n in 0..all {
-        says.notify("updated", told(n as u32)).await.unwrap();
+        says.notify("updated", updated(n as u32)).await.unwrap();
     }
     let mut seen = 0;
     while seen < all {
         match next(&mut heard).await {
-            Notice::Told(told) => {
-                assert_eq!(told.data["id"], seen);
+            Notice::Received(notification) => {
+                assert_eq!(notification.data["id"], seen);
                 seen += 1;
             }
             Notice::Dropped(many) => seen += many,
@@ -181,8 +184,8 @@ async fn who_listens_no_more_leaves_nothing_behind() {
             .names()
             .notifications(says.service(), "updated", None);
         let listeners = async || {
-            let told: (String, usize) = ground.say(&["PUBSUB", "NUMSUB", &channel]).await;
-            told.1
+            let subscribers: (String, usize) = ground.say(&["PUBSUB", "NUMSUB", &channel]).await;
+            subscribers.1
         };
         assert_eq!(listeners().await, 1);
         drop(listens);

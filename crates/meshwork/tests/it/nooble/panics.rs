@@ -20,8 +20,8 @@ async fn a_handler_that_panics_at_once_is_answered_for() {
         };
         let service = ground.service().handle("demo.panic", panics);
         let service = service.start().await.unwrap();
-        let asked = request("demo.panic", json!({}));
-        let answer = ground.tester.call(asked, BOUND).await.unwrap();
+        let call = request("demo.panic", json!({}));
+        let answer = ground.tester.call(call, BOUND).await.unwrap();
         let error = answer.error.unwrap();
         assert_eq!(error.error_code.as_deref(), Some("HANDLER_EXECUTION_ERROR"));
         assert!(error.message.contains("panicked"), "{}", error.message);
@@ -56,7 +56,8 @@ impl Visit for Finds {
     }
 }
 
-/// It is not in hand for ever, and does not panic again wherever it comes to. (On one thread, which is where the fault is.)
+/// The message is not pending for ever, and panics on no other service. (With one thread, since that is where the fault
+/// is.)
 #[tokio::test]
 async fn a_message_that_makes_a_service_panic_is_a_dead_letter() {
     for ground in Ground::both().await {
@@ -67,8 +68,8 @@ async fn a_message_that_makes_a_service_panic_is_a_dead_letter() {
         let echo = request("demo.echo", json!({ "n": 7 }));
         ground.tester.call(echo, BOUND).await.unwrap();
         tracing::callsite::rebuild_interest_cache();
-        let asked = request("demo.none", json!({}));
-        ground.tester.send(asked).await.unwrap();
+        let unhandled = request("demo.none", json!({}));
+        ground.tester.send(unhandled).await.unwrap();
         let dead = ground.buried(1).await;
         assert!(dead[0].0.contains("panicked"), "{}", dead[0].0);
         ground.goes_on(service).await;

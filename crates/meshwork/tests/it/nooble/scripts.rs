@@ -35,8 +35,8 @@ async fn a_script_may_be_the_handler() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_knows_its_action() {
     let python = "import json, os\nnames = ('TRACEPARENT', 'JOB_ID', 'TENANT_ID', 'SESSION_ID', 'CORRELATION_ID', 'ACTION_TYPE')\n\
-                  print(json.dumps({'told': [os.environ.get(name) for name in names]}))\n";
-    let rhai = "#{told: [TRACEPARENT, JOB_ID, ENV.TENANT_ID, ENV.SESSION_ID, ENV.CORRELATION_ID, ENV.ACTION_TYPE]}";
+                  print(json.dumps({'seen': [os.environ.get(name) for name in names]}))\n";
+    let rhai = "#{seen: [TRACEPARENT, JOB_ID, ENV.TENANT_ID, ENV.SESSION_ID, ENV.CORRELATION_ID, ENV.ACTION_TYPE]}";
     for ground in Ground::both().await {
         let dir = tempfile::tempdir().unwrap();
         let mut service = ground.service();
@@ -62,8 +62,8 @@ async fn a_script_knows_its_action() {
                 trace_id,
                 ..
             } = ids;
-            let told = json!([trace, action, tenant_id, session_id, trace_id, name]);
-            assert_eq!(answer["told"], told);
+            let seen = json!([trace, action, tenant_id, session_id, trace_id, name]);
+            assert_eq!(answer["seen"], seen);
         }
         ground.goes_on(service).await;
     }
@@ -73,7 +73,7 @@ async fn a_script_knows_its_action() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trace_goes_on_through_every_hop() {
     const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
-    let who = "import json, os\nprint(json.dumps({'told': os.environ['TRACEPARENT']}))\n";
+    let who = "import json, os\nprint(json.dumps({'seen': os.environ['TRACEPARENT']}))\n";
     for ground in Ground::both().await {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("who.py");
@@ -94,11 +94,11 @@ async fn a_trace_goes_on_through_every_hop() {
             let metadata = Data::of(&json!({ "traceparent": said, "page": 3 })).unwrap();
             let asks = request("demo.relay", json!({})).ids(ids).metadata(metadata);
             let answer: Value = ground.tester.ask(asks, BOUND).await.unwrap();
-            let told = answer["told"].as_str().unwrap();
+            let seen = answer["seen"].as_str().unwrap();
             let begins = format!("00-{}-", trace.unwrap_or(&own));
             assert!(
-                told.starts_with(&begins) && told.ends_with(flags),
-                "{said}: {told}"
+                seen.starts_with(&begins) && seen.ends_with(flags),
+                "{said}: {seen}"
             );
         }
         ground.goes_on(service).await;
@@ -167,8 +167,8 @@ async fn a_script_is_told_of_as_a_function() {
             path
         };
         let call = async |action| {
-            let asked = ground.tester.call(request(action, json!({})), BOUND);
-            asked.await.unwrap()
+            let reply = ground.tester.call(request(action, json!({})), BOUND);
+            reply.await.unwrap()
         };
         let service = ground
             .service()

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use meshwork::model::keys::nooble::Dialect;
-use meshwork::model::nooble::{Data, Ended};
+use meshwork::model::nooble::{ActionOutcome, Data};
 use meshwork::protocol::nooble::{ActionContext, ActionError, Ids, Service};
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ async fn a_call_is_answered() {
     }
 }
 
-/// A caller is told at once, and decides.
+/// A caller gets the error at once, and decides.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_fails_is_answered_and_no_dead_letter() {
     for ground in Ground::both().await {
@@ -122,8 +122,8 @@ async fn a_handler_says_what_its_error_is_and_that_no_run_would_help() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_takes_too_long_fails() {
     for ground in Ground::both().await {
-        let told = Arc::new(Notify::new());
-        let stopped = Arc::clone(&told);
+        let ended = Arc::new(Notify::new());
+        let stopped = Arc::clone(&ended);
         let slow = move |_: Value, context: ActionContext| {
             let stopped = Arc::clone(&stopped);
             async move {
@@ -148,7 +148,7 @@ async fn a_run_that_takes_too_long_fails() {
             response.error.unwrap().error_code.as_deref(),
             Some("HANDLER_TIMEOUT")
         );
-        tokio::time::timeout(BOUND, told.notified()).await.unwrap();
+        tokio::time::timeout(BOUND, ended.notified()).await.unwrap();
         ground.goes_on(service).await;
     }
 }
@@ -233,9 +233,9 @@ async fn what_a_handler_sends_belongs_to_the_same_task() {
                 Some(ids.session_id.as_str())
             );
         }
-        let mut told: [_; 2] = ground.traced().await;
-        told.sort_by(|one, other| other.action_type.cmp(&one.action_type));
-        let [relay, echo] = told;
+        let mut ended: [_; 2] = ground.traced().await;
+        ended.sort_by(|one, other| other.action_type.cmp(&one.action_type));
+        let [relay, echo] = ended;
         assert_eq!(
             (&*relay.action_type, &*echo.action_type),
             ("demo.relay", "demo.echo")
@@ -249,12 +249,12 @@ async fn what_a_handler_sends_belongs_to_the_same_task() {
             &ids.trace_id
         };
         assert_eq!((&*relay.task, &*echo.task), (&**task, &**task));
-        assert_eq!(relay.how, Ended::Done);
+        assert_eq!(relay.how, ActionOutcome::Done);
         ground.goes_on(service).await;
     }
 }
 
-/// The trace is told a little later than the caller, but before the service has stopped.
+/// The trace entry is written after the reply, but before the service has stopped.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_stops_has_told_the_trace() {
     for ground in Ground::both().await {
@@ -262,8 +262,8 @@ async fn a_service_that_stops_has_told_the_trace() {
         let asks = request("demo.echo", json!({}));
         ground.tester.call(asks, BOUND).await.unwrap();
         service.stop().await;
-        let told = ground.broker.traced(None, 2).await.unwrap();
-        assert_eq!(told.len(), 1, "{told:?}");
+        let ended = ground.broker.traced(None, 2).await.unwrap();
+        assert_eq!(ended.len(), 1, "{ended:?}");
     }
 }
 

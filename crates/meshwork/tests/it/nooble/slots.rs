@@ -123,7 +123,7 @@ fn over(ground: &Ground, moment: Moment) -> (Faulty, Client) {
     (faulty, Client::new(broker, "demo"))
 }
 
-/// Others leave to who is there what it was given: it hands that back once more, however full it is.
+/// No other service reclaims messages of a live one, so a full service repeats a failed release.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_full_service_failed_to_hand_back_another_one_runs() {
     const TENANTS: [&str; 4] = ["a", "b", "c", "d"];

@@ -56,15 +56,15 @@ impl Drop for Ends {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_handed_back_runs_no_more() {
     for ground in Ground::both().await {
-        let (told, began) = (
+        let (order, began) = (
             Arc::new(Mutex::new(Vec::new())),
             Arc::new(Semaphore::new(0)),
         );
         let start = async || {
-            let (told, began) = (Arc::clone(&told), Arc::clone(&began));
+            let (order, began) = (Arc::clone(&order), Arc::clone(&began));
             let hang = move |_: Value, _: ActionContext| {
-                told.lock().unwrap().push("began");
-                let ends = Ends(Arc::clone(&told));
+                order.lock().unwrap().push("began");
+                let ends = Ends(Arc::clone(&order));
                 began.add_permits(1);
                 async move {
                     let _ends = ends;
@@ -91,7 +91,7 @@ async fn what_is_handed_back_runs_no_more() {
         let second = start().await;
         assert_eq!(first.stop().await, 1);
         begins().await;
-        assert_eq!(*told.lock().unwrap(), ["began", "ended", "began"]);
+        assert_eq!(*order.lock().unwrap(), ["began", "ended", "began"]);
         second.stop().await;
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use meshwork::model::keys::nooble::{Dialect, QueueManager};
 use meshwork::model::name::Namespace;
-use meshwork::model::nooble::Traced;
+use meshwork::model::nooble::TraceEvent;
 use meshwork::protocol::nooble::{ActionContext, Client, Request, Service, ServiceHandle};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
@@ -85,11 +85,11 @@ impl Ground {
 
     /// The trace events of ended runs, once there are `N`; the latest first, but nearly simultaneous ones in any
     /// order.
-    pub(crate) async fn traced<const N: usize>(&self) -> [Traced<'static>; N] {
+    pub(crate) async fn traced<const N: usize>(&self) -> [TraceEvent<'static>; N] {
         let all = async || {
             let entries = self.broker.traced(None, N + 1).await.unwrap();
-            let told = entries.into_iter().filter_map(|(_, told)| told);
-            told.collect::<Vec<_>>().try_into().ok()
+            let event = entries.into_iter().filter_map(|(_, event)| event);
+            event.collect::<Vec<_>>().try_into().ok()
         };
         eventually(&format!("{N} runs have ended"), BOUND, all).await
     }
@@ -173,9 +173,9 @@ impl Ground {
                 true => self.say::<usize>(&["XLEN", &self.queue()]).await,
                 false => self.say::<usize>(&["LLEN", &self.queue()]).await,
             };
-            let hands: Vec<String> = self.say(&["KEYS", "*:mw:processing:*"]).await;
+            let lists: Vec<String> = self.say(&["KEYS", "*:mw:processing:*"]).await;
             let delayed: Vec<String> = self.say(&["KEYS", "*:mw:delayed"]).await;
-            (waiting == 0 && hands.is_empty() && delayed.is_empty()).then_some(())
+            (waiting == 0 && lists.is_empty() && delayed.is_empty()).then_some(())
         })
         .await;
     }

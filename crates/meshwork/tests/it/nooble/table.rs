@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::support::{BOUND, Ground};
 
-/// An action as a client of theirs writes it, without what asks for an answer.
+/// An action as a client of Nooble4 writes it, without a reply address.
 fn action() -> Value {
     let ids = Ids::default();
     json!({
@@ -208,9 +208,9 @@ async fn an_action_with_a_callback_that_is_not_valid_is_answered() {
         assert_eq!(read.action_type, "tester.done");
         assert_eq!(json!(read.correlation_id), message["correlation_id"]);
         assert_eq!(json!(read.tenant_id), message["tenant_id"]);
-        let told: Value = read.data.read().unwrap();
-        assert_eq!(told["status"], "failure");
-        assert_eq!(told["error"]["error_code"], "INVALID_ACTION");
+        let callback_data: Value = read.data.read().unwrap();
+        assert_eq!(callback_data["status"], "failure");
+        assert_eq!(callback_data["error"]["error_code"], "INVALID_ACTION");
         assert_eq!(ground.buried(1).await.len(), 1);
         ground.goes_on(service).await;
     }

@@ -37,8 +37,8 @@ impl Runner for Begins {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         let mut conn = self.0.clone();
         async move {
-            let told = conn.rpush::<_, _, ()>("toy:begun", &run.job.id).await;
-            told.unwrap();
+            let pushed = conn.rpush::<_, _, ()>("toy:begun", &run.job.id).await;
+            pushed.unwrap();
             Report::done(Vec::new())
         }
         .boxed()

@@ -25,13 +25,13 @@ impl Live {
         Self { drain, task }
     }
 
-    /// What is told next, so many lines, each with its stream, and progress.
-    async fn told(&mut self, count: usize) -> Vec<String> {
-        let mut told = Vec::new();
-        while told.len() < count {
-            told.extend(self.batch().await);
+    /// Returns the next `count` lines, each with its stream, and progress.
+    async fn lines(&mut self, count: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        while lines.len() < count {
+            lines.extend(self.batch().await);
         }
-        told
+        lines
     }
 
     async fn batch(&mut self) -> Vec<String> {
@@ -40,15 +40,15 @@ impl Live {
             Entry::Line { stream, text } => format!("{}: {text}", stream.as_str()),
             Entry::Dropped(lines) => format!("{lines} dropped"),
         };
-        let mut told: Vec<_> = batch.entries.into_iter().map(line).collect();
-        told.extend(batch.progress.map(|progress| {
+        let mut lines: Vec<_> = batch.entries.into_iter().map(line).collect();
+        lines.extend(batch.progress.map(|progress| {
             let message = progress.message().unwrap_or_default().to_owned();
             format!("{} {message}", progress.fraction())
         }));
-        told
+        lines
     }
 
-    /// All that is told until the end, and the report.
+    /// Returns all lines until the end, and the report.
     async fn rest(mut self) -> (Vec<String>, Report) {
         let report = within(self.task).await.unwrap();
         let mut all = Vec::new();
@@ -73,7 +73,7 @@ progress(0.25)
 while True:
     pass";
     let mut live = Live::start(builtin("python").unwrap(), script(text));
-    assert_eq!(live.told(2).await, ["stdout: first", "0.25 "]);
+    assert_eq!(live.lines(2).await, ["stdout: first", "0.25 "]);
     live.task.abort();
 }
 
@@ -117,7 +117,7 @@ async fn what_rhai_prints_comes_while_it_runs() {
     assert_eq!(output(&report), "42");
     let endless = r#"print("on the way"); progress(0.5, "half"); loop {}"#;
     let mut live = Live::start(builtin("osis").unwrap(), script(endless));
-    assert_eq!(live.told(2).await, ["stdout: on the way", "0.5 half"]);
+    assert_eq!(live.lines(2).await, ["stdout: on the way", "0.5 half"]);
     live.task.abort();
 }
 
@@ -135,9 +135,9 @@ async fn a_handler_logs_and_tells_its_progress() {
         }
     });
     let mut live = Live::start(handler, script("null"));
-    assert_eq!(live.told(2).await, ["stdout: one", "stdout: two"]);
+    assert_eq!(live.lines(2).await, ["stdout: one", "stdout: two"]);
     go.send(()).await.unwrap();
-    assert_eq!(live.told(1).await, ["0.5 half"]);
+    assert_eq!(live.lines(1).await, ["0.5 half"]);
     let (_, report) = live.rest().await;
     assert_eq!(report.stdout, b"one\ntwo\n");
 }

@@ -272,14 +272,14 @@ async fn an_error_comes_back_whole() {
 ValueError: bad seed";
     // Newer versions underline the part of the line that failed.
     let underlines = |line: &&str| !line.trim().chars().all(|c| c == '^' || c == '~');
-    let told: Vec<_> = failure
+    let frames: Vec<_> = failure
         .traceback
         .as_deref()
         .unwrap()
         .lines()
         .filter(underlines)
         .collect();
-    assert_eq!(told.join("\n"), traceback);
+    assert_eq!(frames.join("\n"), traceback);
     assert_eq!(report.stderr, b"");
 }
 

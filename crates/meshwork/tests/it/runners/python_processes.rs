@@ -137,7 +137,7 @@ async fn a_script_that_is_stopped_goes_with_all_its_children() {
     watch.all_gone().await;
 }
 
-/// Runs on, since a signal may come just before a wait for it, and in the midst of a `print`. Takes its time to put things in order when it is told to stop.
+/// Continues after signals, which may come before a wait or during a `print`, and takes time to clean up.
 const TIDY: &str = "def tidy(*_):
     os.write(pipe.fileno(), b'tidying\\n')
     os.write(1, b'in order\\n')
@@ -181,7 +181,7 @@ async fn a_lost_job_is_killed_at_once_also_in_its_grace() {
     need_python!();
     for asked_before in [false, true] {
         let mut watch = Watch::new();
-        let text = "signal.signal(15, lambda *_: os.write(pipe.fileno(), b'told\\n'))
+        let text = "signal.signal(15, lambda *_: os.write(pipe.fileno(), b'got it\\n'))
 print('ready', file=pipe)
 while True:
     pass";
@@ -192,7 +192,7 @@ while True:
         assert_eq!(watch.line().await, "ready");
         if asked_before {
             stop.stop(StopReason::Requested);
-            assert_eq!(watch.line().await, "told");
+            assert_eq!(watch.line().await, "got it");
         }
         stop.stop(StopReason::Lost);
         within(task).await.unwrap();

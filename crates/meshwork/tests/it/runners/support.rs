@@ -1,4 +1,4 @@
-//! Jobs as a worker hands them over, and what the tests ask of the reports.
+//! Jobs in the form that a worker passes to runners, and checks of reports.
 
 use std::sync::Arc;
 use std::time::Duration;

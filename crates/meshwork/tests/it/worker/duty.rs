@@ -142,7 +142,7 @@ fn in_ms(ms: u64) -> NewJob {
     job
 }
 
-/// Each comes before those that are there already, so no look of before told of it.
+/// Each is the new first delayed job, so no earlier check knows of it.
 pub(crate) async fn delayed_jobs_come_when_they_are_due(client: Client) {
     let runner = Scripted::echo();
     let mut workers = Vec::new();

@@ -1,4 +1,4 @@
-//! The worker on a real Redis: what it takes, keeps, hands back and survives.
+//! The worker on a real Redis: claims, leases, releases, and recovery.
 
 mod children;
 mod control;
@@ -317,7 +317,7 @@ async fn retries_are_runs_after_the_first(client: Client) {
 
 async fn a_panic_is_a_failure_and_the_worker_goes_on(client: Client) {
     let runner = Scripted::new(|run| {
-        assert!(run.job.script != b"panic", "as asked for");
+        assert!(run.job.script != b"panic", "on request");
         Report::done("fine")
     });
     let worker = worker(&client, &runner).start().await.unwrap();

@@ -15,17 +15,17 @@ use tokio::sync::watch;
 use super::{PATIENCE, SHORT, worker};
 use crate::worker_support::{Scripted, osis, raw};
 
-/// Runs until it is told to end; what is `slow` heeds that only when a test lets it.
+/// Runs until it is cancelled. The run of `slow` ends only when the test allows it.
 struct Heeding {
     begun: watch::Sender<usize>,
-    told: watch::Sender<bool>,
+    signalled: watch::Sender<bool>,
     may_end: watch::Sender<bool>,
     ended: watch::Sender<bool>,
 }
 
 impl Heeding {
     async fn slowly(&self) {
-        self.told.send_replace(true);
+        self.signalled.send_replace(true);
         let _ = self.may_end.subscribe().wait_for(|may| *may).await;
         self.ended.send_replace(true);
     }
@@ -69,7 +69,7 @@ async fn is_renewed(client: &Client, id: &JobId) {
 pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
     let heeding = Arc::new(Heeding {
         begun: watch::Sender::new(0),
-        told: watch::Sender::new(false),
+        signalled: watch::Sender::new(false),
         may_end: watch::Sender::new(false),
         ended: watch::Sender::new(false),
     });
@@ -80,7 +80,7 @@ pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
     client.submit_all(&jobs).await.unwrap();
     waits(&heeding.begun, |begun| *begun == 2).await;
     let stopping = tokio::spawn(first.stop());
-    waits(&heeding.told, |told| *told).await;
+    waits(&heeding.signalled, |signalled| *signalled).await;
     let order = Arc::clone(&heeding);
     let runner = Scripted::new(move |_| match *order.ended.borrow() {
         true => Report::done("after"),

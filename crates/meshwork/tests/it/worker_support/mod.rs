@@ -119,11 +119,11 @@ impl Gate {
             .unwrap();
     }
 
-    /// Returns when a run was told to stop.
+    /// Waits until a run was cancelled.
     pub(crate) async fn wait_stopped(&self) {
         let mut stopped = self.stopped.subscribe();
-        let told = stopped.wait_for(|stopped| *stopped > 0);
-        tokio::time::timeout(PATIENCE, told)
+        let cancelled = stopped.wait_for(|stopped| *stopped > 0);
+        tokio::time::timeout(PATIENCE, cancelled)
             .await
             .expect("a run is stopped")
             .unwrap();

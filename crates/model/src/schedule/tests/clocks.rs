@@ -55,13 +55,13 @@ fn a_time_that_is_shown_twice_is_due_the_first_time() {
     );
     // Asked in the hour that comes again.
     let timing = timing("30 2 * * *", "Europe/Brussels");
-    for asked in [
+    for after in [
         "2026-10-25T00:30:00Z",
         "2026-10-25T01:10:00Z",
         "2026-10-25T01:30:00Z",
     ] {
-        let next = timing.next(ms(asked)).unwrap();
-        assert_eq!(iso(next), "2026-10-26T01:30:00.000Z", "{asked}");
+        let next = timing.next(ms(after)).unwrap();
+        assert_eq!(iso(next), "2026-10-26T01:30:00.000Z", "{after}");
     }
 }
 

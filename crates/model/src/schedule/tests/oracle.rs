@@ -134,8 +134,8 @@ proptest! {
         let slots: Vec<_> = timing.upcoming(after).take_while(|slot| *slot <= until as u64).collect();
         prop_assert_eq!(&slots, &expected, "{} in {}", named.text(), zone);
         // From wherever one asks, the next one is the same.
-        let asked = after + (seconds as u64) * 1000 + 1000 * 60 * 30;
-        prop_assert_eq!(timing.next(asked), timing.upcoming(after).find(|slot| *slot > asked));
+        let query = after + (seconds as u64) * 1000 + 1000 * 60 * 30;
+        prop_assert_eq!(timing.next(query), timing.upcoming(after).find(|slot| *slot > query));
         // And so are the last ones.
         let last = expected.len().saturating_sub(7);
         prop_assert_eq!(timing.latest(after, until as u64, 7), &expected[last..]);

@@ -143,7 +143,7 @@ pub(super) enum End {
 
 /// A requested job.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ExpectedJob {
     pub(super) id: String,
     pub(super) kind: Kind,
     /// The jobs that it depends on.
@@ -154,7 +154,7 @@ pub(super) struct Asked {
     pub(super) line: Value,
 }
 
-impl Asked {
+impl ExpectedJob {
     /// Returns a job of this kind without other properties.
     #[cfg(test)]
     pub(super) fn plain(id: &str, kind: Kind) -> Self {
@@ -201,20 +201,20 @@ pub(super) struct Draw<'a> {
 impl Draw<'_> {
     /// Returns the job with this number. It may depend on known jobs, and on those in `beside`, which the same call
     /// submits before it.
-    pub(super) fn job(&mut self, number: usize, beside: &[Asked]) -> Asked {
+    pub(super) fn job(&mut self, number: usize, beside: &[ExpectedJob]) -> ExpectedJob {
         let kind = ORDER[number % ORDER.len()];
         let id = format!("job-{number:05}");
         let (after, continues) = self.prerequisites(beside);
         let fails = |id: &String| {
-            let near = beside.iter().find(|asked| asked.id == *id);
+            let near = beside.iter().find(|other| other.id == *id);
             near.map_or_else(
                 || self.known.get(id).copied().unwrap_or(false),
-                |asked| matches!(asked.end(), End::Failed(_)),
+                |other| matches!(other.end(), End::Failed(_)),
             )
         };
         let barred = !continues && after.iter().any(fails);
         let line = self.line(kind, &id, &after, continues);
-        Asked {
+        ExpectedJob {
             id,
             kind,
             after,
@@ -224,7 +224,7 @@ impl Draw<'_> {
     }
 
     /// Returns prerequisites, and whether the job is barred because one of them fails.
-    fn prerequisites(&mut self, beside: &[Asked]) -> (Vec<String>, bool) {
+    fn prerequisites(&mut self, beside: &[ExpectedJob]) -> (Vec<String>, bool) {
         let random = &mut self.random;
         if !random.random_ratio(1, 4) {
             return (Vec::new(), false);
@@ -232,8 +232,8 @@ impl Draw<'_> {
         // A job with a unique name may be refused for another job, and then does not exist.
         let near = beside
             .iter()
-            .filter(|asked| asked.line.get("unique").is_none());
-        let near = near.map(|asked| &asked.id);
+            .filter(|other| other.line.get("unique").is_none());
+        let near = near.map(|other| &other.id);
         let all: Vec<&String> = self.latest.iter().rev().take(BEFORE).chain(near).collect();
         let mut after: Vec<String> = Vec::new();
         for _ in 0..BEFORE.min(all.len()) {
@@ -285,7 +285,7 @@ mod tests {
 
     use super::*;
 
-    fn drawn(seed: u64) -> Vec<Asked> {
+    fn drawn(seed: u64) -> Vec<ExpectedJob> {
         let mut draw = Draw {
             random: StdRng::seed_from_u64(seed),
             tally: Path::new("/tally"),
@@ -306,10 +306,10 @@ mod tests {
         assert_eq!(lines(7), lines(7));
         assert_ne!(lines(7), lines(8));
         let jobs = drawn(7);
-        for wish in ["depends_on", "in", "priority", "key", "unique"] {
+        for option in ["depends_on", "in", "priority", "key", "unique"] {
             assert!(
-                jobs.iter().any(|job| job.line.get(wish).is_some()),
-                "{wish}"
+                jobs.iter().any(|job| job.line.get(option).is_some()),
+                "{option}"
             );
         }
         assert!(jobs.iter().all(|job| Kind::of(&job.id) == Some(job.kind)));
@@ -328,7 +328,7 @@ mod tests {
             assert!(job.after.iter().any(fails), "{job:?}");
             assert_eq!(job.runs(), (0, 0));
         }
-        assert_eq!(Asked::plain("a", Kind::Flaky).runs(), (1, 2));
-        assert_eq!(Asked::plain("a", Kind::PythonFails).runs(), (3, 3));
+        assert_eq!(ExpectedJob::plain("a", Kind::Flaky).runs(), (1, 2));
+        assert_eq!(ExpectedJob::plain("a", Kind::PythonFails).runs(), (3, 3));
     }
 }

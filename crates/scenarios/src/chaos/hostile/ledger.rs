@@ -6,7 +6,7 @@ use std::time::Duration;
 use meshwork_model::job::Job;
 use meshwork_model::state::Status;
 
-use super::jobs::{Asked, End};
+use super::jobs::{End, ExpectedJob};
 use super::starts::Expired;
 use super::submit::{Answer, Submitted};
 use crate::chaos::fleet::ledger::{Start, Trouble, explains};
@@ -74,11 +74,11 @@ pub(super) fn judge(
         judged.starts(job, starts, faults, expired);
         judged.order(job, starts, &of_job);
     }
-    let asked = |id: &str| submitted.jobs.iter().any(|job| job.id == id);
-    let strange = of_job.keys().filter(|id| !asked(id));
+    let is_submitted = |id: &str| submitted.jobs.iter().any(|job| job.id == id);
+    let strange = of_job.keys().filter(|id| !is_submitted(id));
     judged
         .half
-        .extend(strange.map(|id| format!("{id} ran, and nobody asked for it")));
+        .extend(strange.map(|id| format!("{id} ran, and was not submitted")));
     let silent = submitted.unanswered.iter();
     judged
         .half
@@ -87,7 +87,7 @@ pub(super) fn judge(
 }
 
 /// Returns the reason why a job lacks its correct end.
-fn fault(job: &Asked, record: Option<&Job>, starts: usize) -> Option<String> {
+fn fault(job: &ExpectedJob, record: Option<&Job>, starts: usize) -> Option<String> {
     let id = &job.id;
     let Some(record) = record else {
         return Some(format!("{id} is not there; it was started {starts} times"));
@@ -116,7 +116,13 @@ fn fault(job: &Asked, record: Option<&Job>, starts: usize) -> Option<String> {
 
 impl Judged {
     /// Judges each start beyond the first: a fault, an expired lease or a retry must explain it.
-    fn starts(&mut self, job: &Asked, starts: &[&Start], faults: &[Trouble], expired: &[Expired]) {
+    fn starts(
+        &mut self,
+        job: &ExpectedJob,
+        starts: &[&Start],
+        faults: &[Trouble],
+        expired: &[Expired],
+    ) {
         let ended = |first: &Start, then: &Start| {
             let of_job = expired.iter().filter(|lease| lease.job == job.id);
             let mut between = of_job.filter(|it| it.at >= first.at && it.at <= then.at + LATE);
@@ -150,7 +156,12 @@ impl Judged {
     }
 
     /// Judges the order: a job begins after its prerequisites.
-    fn order(&mut self, job: &Asked, starts: &[&Start], of_job: &BTreeMap<&str, Vec<&Start>>) {
+    fn order(
+        &mut self,
+        job: &ExpectedJob,
+        starts: &[&Start],
+        of_job: &BTreeMap<&str, Vec<&Start>>,
+    ) {
         let Some(first) = starts.first() else {
             return;
         };
@@ -200,7 +211,7 @@ mod tests {
         let mut submitted = Submitted::default();
         let mut records = HashMap::new();
         for (id, kind) in kinds {
-            let job = Asked::plain(id, *kind);
+            let job = ExpectedJob::plain(id, *kind);
             let mut record = Job::default();
             match job.end() {
                 End::Finished(result) => {
@@ -327,7 +338,7 @@ mod tests {
         records.get_mut("a").unwrap().status = "dispatched".to_owned();
         assert_eq!(judge(&submitted, &records, &[], &[]).half.len(), 1);
         let strange = judge(&Submitted::default(), &HashMap::new(), &starts, &[]);
-        assert_eq!(strange.half, ["a ran, and nobody asked for it"]);
+        assert_eq!(strange.half, ["a ran, and was not submitted"]);
         submitted.jobs.clear();
         submitted.unanswered.push("a".to_owned());
         assert_eq!(judge(&submitted, &HashMap::new(), &[], &[]).half.len(), 1);

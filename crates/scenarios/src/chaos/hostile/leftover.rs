@@ -43,11 +43,11 @@ pub(super) struct Held {
 
 impl Held {
     pub(super) async fn read(broker: &Broker) -> Result<Self, ChaosError> {
-        let told = |error: redis::RedisError| failed(&error);
+        let error_of = |error: redis::RedisError| failed(&error);
         let (keys, conn) = (broker.keys(), broker.conn());
         let names = snapshot::keys(conn, keys.namespace().as_str())
             .await
-            .map_err(told)?;
+            .map_err(error_of)?;
         let mut held = Self::default();
         let mut pipe = redis::pipe();
         for name in &names {
@@ -61,8 +61,10 @@ impl Held {
         for (_, of) in named {
             pipe.cmd("ZRANGE").arg(of).arg(0).arg(-1).arg("WITHSCORES");
         }
-        let mut told_of: Vec<redis::Value> =
-            pipe.query_async(&mut conn.clone()).await.map_err(told)?;
+        let mut told_of: Vec<redis::Value> = pipe
+            .query_async(&mut conn.clone())
+            .await
+            .map_err(error_of)?;
         let mut of = told_of.split_off(names.len());
         for listeners in of.split_off(2) {
             let entries: Vec<(String, f64)> =

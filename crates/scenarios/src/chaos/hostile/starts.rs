@@ -172,8 +172,11 @@ mod tests {
 
     #[test]
     fn only_the_beginning_of_a_run_is_a_start() {
-        let told = run(LINE).unwrap();
-        assert_eq!(told, ("a2".to_owned(), 4711, Duration::from_millis(7250)));
+        let started = run(LINE).unwrap();
+        assert_eq!(
+            started,
+            ("a2".to_owned(), 4711, Duration::from_millis(7250))
+        );
         assert_eq!(run(&LINE.replace("dequeued", "enqueued")), None);
         assert_eq!(
             run(&LINE.replace("meshwork::span", "meshwork::failure")),

@@ -100,14 +100,14 @@ impl Store {
                 said.map(drop).map_err(io::Error::other)
             }
             Self::Embedded { data, .. } => {
-                let asked = async {
+                let reply = async {
                     let mut stream = meshwork_embedded::attach(data).await?;
                     stream
                         .write_all((words.join(" ") + "\r\n").as_bytes())
                         .await?;
                     stream.read_u8().await
                 };
-                match tokio::time::timeout(ANSWER, asked).await? {
+                match tokio::time::timeout(ANSWER, reply).await? {
                     Ok(b'-') => Err(io::Error::other(format!("{} is refused", words.join(" ")))),
                     other => other.map(drop),
                 }

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::failed;
-use super::jobs::{Asked, Draw, End};
+use super::jobs::{Draw, End, ExpectedJob};
 use crate::chaos::ChaosError;
 use crate::chaos::callers::{Callers, Files};
 use crate::chaos::fleet::troop::Quarters;
@@ -47,7 +47,7 @@ pub(super) enum Answer {
 /// Requested jobs, and the answers to them.
 #[derive(Debug, Default)]
 pub(super) struct Submitted {
-    pub(super) jobs: Vec<Asked>,
+    pub(super) jobs: Vec<ExpectedJob>,
     pub(super) answers: HashMap<String, Answer>,
     /// Jobs of successful calls that printed no answer for them.
     pub(super) unanswered: Vec<String>,
@@ -164,7 +164,7 @@ async fn submit(
 async fn send(
     shared: &Shared,
     file: &Path,
-    jobs: &[Asked],
+    jobs: &[ExpectedJob],
     unanswered: &mut Vec<String>,
 ) -> Result<HashMap<String, Answer>, ChaosError> {
     let lines: String = jobs.iter().map(|job| format!("{}\n", job.line)).collect();
@@ -202,7 +202,7 @@ async fn send(
 }
 
 /// Returns the arguments of `job submit` for one job, whose script comes from stdin.
-fn single(jobs: &[Asked]) -> Option<Vec<String>> {
+fn single(jobs: &[ExpectedJob]) -> Option<Vec<String>> {
     let [job] = jobs else {
         return None;
     };
@@ -229,7 +229,7 @@ fn single(jobs: &[Asked]) -> Option<Vec<String>> {
 }
 
 /// Parses the output of a process, whose last line may be cut off by a kill.
-fn heard(text: &str, jobs: &[Asked]) -> Result<Vec<(String, Answer)>, ChaosError> {
+fn heard(text: &str, jobs: &[ExpectedJob]) -> Result<Vec<(String, Answer)>, ChaosError> {
     let mut heard = Vec::new();
     for line in text
         .split_inclusive('\n')
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn what_a_killed_process_said_last_is_left_out() {
-        let jobs = [Asked::plain("a", Kind::Rhai)];
+        let jobs = [ExpectedJob::plain("a", Kind::Rhai)];
         let said = "{\"line\":1,\"id\":\"a\",\"result\":\"stored\"}\n{\"line\":2,\"id\":\"b\",\"re";
         assert_eq!(
             heard(said, &jobs).unwrap(),
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_lone_job_is_asked_for_with_options() {
-        let mut job = Asked::plain("a", Kind::Rhai);
+        let mut job = ExpectedJob::plain("a", Kind::Rhai);
         job.line = serde_json::json!({
             "id": "a", "script": "1", "retries": 2, "env": {"A": "b"}, "depends_on": ["c", "d"], "in": "5ms",
         });

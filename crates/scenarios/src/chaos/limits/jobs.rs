@@ -76,12 +76,12 @@ impl Sort {
 
 /// Stored jobs: the sort of each, and its key or its unique name.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct Submitted {
     jobs: BTreeMap<JobId, (Sort, String)>,
     next: Vec<NewJob>,
 }
 
-impl Asked {
+impl Submitted {
     pub(super) fn len(&self) -> usize {
         self.jobs.len()
     }
@@ -105,7 +105,7 @@ impl Asked {
         Some((*sort, name))
     }
 
-    /// Notes a job for [`Asked::enqueue`]. The sort defines the meaning of `name`.
+    /// Notes a job for [`Submitted::enqueue`]. The sort defines the meaning of `name`.
     pub(super) fn add(
         &mut self,
         sort: Sort,
@@ -132,19 +132,22 @@ impl Asked {
     /// Stores the noted jobs. Jobs that are refused because their name is taken are dropped.
     pub(super) async fn enqueue(&mut self, broker: &Broker) -> Result<(), ChaosError> {
         let next = std::mem::take(&mut self.next);
-        let told = broker.enqueue(&next).await;
-        for (job, told) in next.into_iter().zip(told.map_err(|error| failed(&error))?) {
+        let outcomes = broker.enqueue(&next).await;
+        for (job, outcomes) in next
+            .into_iter()
+            .zip(outcomes.map_err(|error| failed(&error))?)
+        {
             let sort = Sort::ALL.into_iter().find(|sort| {
                 let name = sort.name();
                 job.route.script_type.as_str() == name
             });
             let name = job.key.or(job.unique.map(|unique| unique.name));
-            match (told, sort) {
+            match (outcomes, sort) {
                 (Enqueued::Stored, Some(sort)) => {
                     self.jobs.insert(job.id, (sort, name.unwrap_or_default()));
                 }
                 (Enqueued::Kept(_), Some(Sort::Names)) => {}
-                (told, _) => return Err(failed(&format!("{} is {told:?}", job.id))),
+                (outcomes, _) => return Err(failed(&format!("{} is {outcomes:?}", job.id))),
             }
         }
         Ok(())
@@ -180,9 +183,9 @@ pub(super) async fn submit(
     broker: Broker,
     enough: Arc<AtomicBool>,
     seed: u64,
-) -> Result<Asked, ChaosError> {
+) -> Result<Submitted, ChaosError> {
     let mut random = StdRng::seed_from_u64(seed);
-    let (mut asked, mut known) = (Asked::default(), KnownQueues::default());
+    let (mut submitted, mut known) = (Submitted::default(), KnownQueues::default());
     let (mut looks, mut number) = (interval(LOOK), 0);
     while !enough.load(Ordering::SeqCst) {
         looks.tick().await;
@@ -199,19 +202,22 @@ pub(super) async fn submit(
                 number += 1;
                 let name = format!("key-{}", random.random_range(0..KEYS));
                 let ms = random.random_range(WORK_MS);
-                asked.add(sort, format!("{}-{number}", sort.name()), Some(&name), ms)?;
+                submitted.add(sort, format!("{}-{number}", sort.name()), Some(&name), ms)?;
             }
         }
-        asked.enqueue(&broker).await?;
+        submitted.enqueue(&broker).await?;
     }
-    Ok(asked)
+    Ok(submitted)
 }
 
 /// Waits until all jobs have ended. Returns those that failed.
-pub(super) async fn all_done(broker: &Broker, asked: &Asked) -> Result<Vec<String>, ChaosError> {
+pub(super) async fn all_done(
+    broker: &Broker,
+    submitted: &Submitted,
+) -> Result<Vec<String>, ChaosError> {
     let until = Instant::now() + END;
     let mut looks = interval(LOOK);
-    let mut left: Vec<JobId> = asked.ids().cloned().collect();
+    let mut left: Vec<JobId> = submitted.ids().cloned().collect();
     let mut lost = Vec::new();
     while !left.is_empty() && Instant::now() < until {
         looks.tick().await;
@@ -236,7 +242,7 @@ pub(super) async fn all_done(broker: &Broker, asked: &Asked) -> Result<Vec<Strin
 pub(super) async fn names_taken(
     broker: &Broker,
 ) -> Result<impl Iterator<Item = String>, ChaosError> {
-    let mut last = Asked::default();
+    let mut last = Submitted::default();
     let names: Vec<_> = (0..KEYS).map(|key| format!("key-{key}")).collect();
     for name in &names {
         last.add(Sort::Names, format!("last-{name}"), Some(name), 0)?;

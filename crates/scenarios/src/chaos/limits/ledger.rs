@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::jobs::{Asked, BURST, KEY_PER_WINDOW, KEY_SLOTS, PER_SECOND, SLOTS, Sort};
+use super::jobs::{BURST, KEY_PER_WINDOW, KEY_SLOTS, PER_SECOND, SLOTS, Sort, Submitted};
 use crate::chaos::ChaosError;
 
 /// Greatest delay from the claim of a job to its record, on a busy machine.
@@ -68,14 +68,14 @@ pub(super) fn runs(tally: &str) -> Result<Vec<Run>, ChaosError> {
 type Held<'a> = (&'a Run, Duration);
 
 /// Judges the runs of the requested jobs.
-pub(super) fn judge(runs: &[Run], kills: &Kills, asked: &Asked) -> Judged {
+pub(super) fn judge(runs: &[Run], kills: &Kills, submitted: &Submitted) -> Judged {
     let mut judged = Judged {
         starts: runs.len(),
         ..Judged::default()
     };
     let mut groups: BTreeMap<(&str, &str), (Sort, Vec<Held<'_>>)> = BTreeMap::new();
     for run in runs {
-        let Some((sort, name)) = asked.of(&run.job) else {
+        let Some((sort, name)) = submitted.of(&run.job) else {
             judged.over.push(format!("{} ran, and is no job", run.job));
             continue;
         };
@@ -181,20 +181,20 @@ mod tests {
     use super::*;
 
     /// Returns jobs of each sort: `s…`, `r…` and `n…`, all with the key or name `k`.
-    fn asked(runs: &[Run]) -> Asked {
+    fn submitted(runs: &[Run]) -> Submitted {
         let sort = |job: &str| match job.as_bytes()[0] {
             b's' => Sort::Slots,
             b'r' => Sort::Rates,
             _ => Sort::Names,
         };
         let of = |run: &Run| (run.job.clone(), sort(&run.job), "k".to_owned());
-        Asked::of_all(runs.iter().map(of))
+        Submitted::of_all(runs.iter().map(of))
     }
 
     fn judged(tally: &str, kills: &[(u32, u64)]) -> Judged {
         let runs = runs(&tally.replace(';', "\n")).unwrap();
         let kill = |(worker, ms): &(u32, u64)| (*worker, Duration::from_millis(*ms));
-        judge(&runs, &kills.iter().map(kill).collect(), &asked(&runs))
+        judge(&runs, &kills.iter().map(kill).collect(), &submitted(&runs))
     }
 
     /// Returns the lines `start` and `end` at times in milliseconds.

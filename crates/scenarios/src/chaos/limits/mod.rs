@@ -22,7 +22,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::ChaosError;
-use jobs::{Asked, KEY_SLOTS, SLOTS, Sort};
+use jobs::{KEY_SLOTS, SLOTS, Sort, Submitted};
 use meshwork_test_servers::servers::{RealServer, Tool};
 use troop::Troop;
 
@@ -163,13 +163,13 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     }
     troop.peace(PEACE).await?;
     enough.store(true, Ordering::SeqCst);
-    let asked = submitting.await.map_err(|error| failed(&error))??;
-    let lost = jobs::all_done(&broker, &asked).await?;
+    let submitted = submitting.await.map_err(|error| failed(&error))??;
+    let lost = jobs::all_done(&broker, &submitted).await?;
     let kills = troop.end().await?;
     let said = fs::read_to_string(&tally).map_err(ChaosError::io("the tally"))?;
-    let judged = ledger::judge(&ledger::runs(&said)?, &kills, &asked);
+    let judged = ledger::judge(&ledger::runs(&said)?, &kills, &submitted);
     Ok(Report {
-        jobs: asked.len(),
+        jobs: submitted.len(),
         starts: judged.starts,
         killed: judged.killed,
         most: judged.most,
@@ -208,13 +208,13 @@ async fn take(
     key: Option<&str>,
     jobs: usize,
 ) -> Result<usize, ChaosError> {
-    let told = |error: meshwork_broker::Error| failed(&error);
-    let mut asked = Asked::default();
+    let error_of = |error: meshwork_broker::Error| failed(&error);
+    let mut submitted = Submitted::default();
     for number in 0..jobs {
         let id = format!("last-{}-{number}", what.replace(' ', "-"));
-        asked.add(Sort::Slots, id, key, 0)?;
+        submitted.add(Sort::Slots, id, key, 0)?;
     }
-    asked.enqueue(broker).await?;
+    submitted.enqueue(broker).await?;
     let token = format!("judge {what}");
     let claim = Claim {
         queues: &[Sort::Slots.queue(broker)?],
@@ -226,14 +226,14 @@ async fn take(
         worker: "judge",
         token: &token,
     };
-    let taken = broker.claim(claim).await.map_err(told)?.jobs;
+    let taken = broker.claim(claim).await.map_err(error_of)?.jobs;
     for job in &taken {
-        broker.finish(job, b"", b"", b"").await.map_err(told)?;
+        broker.finish(job, b"", b"", b"").await.map_err(error_of)?;
     }
     // Jobs without a slot must not disturb the next check.
-    for id in asked.ids() {
-        if let Some(job) = broker.inspect(id).await.map_err(told)? {
-            broker.cancel(&job, "over", true).await.map_err(told)?;
+    for id in submitted.ids() {
+        if let Some(job) = broker.inspect(id).await.map_err(error_of)? {
+            broker.cancel(&job, "over", true).await.map_err(error_of)?;
         }
     }
     Ok(taken.len())

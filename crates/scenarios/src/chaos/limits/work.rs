@@ -59,7 +59,7 @@ impl Runner for WriteDown {
 /// An argument is missing or wrong, or the server cannot be reached.
 pub async fn be_worker(arguments: &[String]) -> Result<(), String> {
     let [url, tally] = arguments else {
-        return Err("a worker is told a URL and a file".to_owned());
+        return Err("a worker needs a URL and a file".to_owned());
     };
     let file = OpenOptions::new().append(true).create(true).open(tally);
     let tally = file.map_err(|error| format!("{tally}: {error}"))?;

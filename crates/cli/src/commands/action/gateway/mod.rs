@@ -47,7 +47,7 @@ const PROFILE: Profile = Profile {
 
 /// Answer HTTP requests by actions, until SIGINT or SIGTERM
 ///
-/// POST /actions/SERVICE/TYPE with a JSON object calls SERVICE.TYPE, and responds with the data of the answer. Further
+/// POST /actions/SERVICE/TYPE with a JSON object calls SERVICE.TYPE, and responds with the data of the reply. Further
 /// parts of the path are further parts of the type. GET /healthz and /readyz report the health of the gateway.
 /// docs/actions.md lists the headers and the status codes.
 #[derive(Debug, clap::Args)]

@@ -1,5 +1,5 @@
-//! The batch monitor seals batches whose client is gone, counts members that ended without a report, goes on with
-//! cancellations, and forgets old batches.
+//! Batch monitor: seals abandoned batches, counts jobs that ended without a report, continues cancellations, and
+//! deletes old batches.
 
 use futures_util::future::BoxFuture;
 use meshwork_broker::{Broker, Error, Retention};

@@ -1,4 +1,4 @@
-//! Cron: decides the slots of schedules that are due. Each slot is decided once, however many workers do so.
+//! Cron: decides the due slots of schedules. Each slot is decided once, by any worker.
 
 use futures_util::future::BoxFuture;
 use meshwork_broker::{Broker, Error};

@@ -1,5 +1,5 @@
-//! The dependency resolver tells jobs that wait for others how those ended, where the script that ended a prerequisite had
-//! no room for all of them.
+//! Dependency resolver: notifies dependents of ended prerequisites that the ending script could not notify within its
+//! limit.
 
 use futures_util::future::BoxFuture;
 use meshwork_broker::{Broker, Error};

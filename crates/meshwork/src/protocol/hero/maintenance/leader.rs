@@ -1,20 +1,20 @@
-//! Leader election for the second: the worker that polls `control` first after the last leader's time is over leads. It
-//! cannot be down: where nobody polls, nobody works.
+//! Leader election: the worker that polls `control` first after the last leader's time leads. So there is always a
+//! leader while a worker runs.
 
 use std::time::Duration;
 
-/// Between two polls; so long, at most, a second goes on without a leader.
+/// Interval of polls, which is also the longest time without a leader.
 pub(in crate::protocol::hero) const POLL_EVERY: Duration = Duration::from_secs(1);
-/// For how long a leader leads: a little less, so that a worker that is alone leads all the time.
+/// Time for which a worker leads. It is shorter than a poll interval, so that a single worker always leads.
 pub(in crate::protocol::hero) const LEADS_FOR: Duration = Duration::from_millis(900);
 
-/// The answer of a poll.
+/// The answer of a poll about leadership.
 #[derive(Debug, Clone, Default)]
 pub(in crate::protocol::hero) struct Leadership {
     /// True if this worker is the leader.
     pub(in crate::protocol::hero) leads: bool,
-    /// Time until the next delayed job or schedule is due. None: there is none.
+    /// Time until the next delayed job or schedule is due; `None` without one.
     pub(in crate::protocol::hero) due: Option<Duration>,
-    /// The leader's tasks that have something to do now.
+    /// Tasks of the leader that have work now.
     pub(in crate::protocol::hero) tasks: Vec<String>,
 }

@@ -1,6 +1,6 @@
-//! Maintenance: tasks of the leader, and promotion of delayed jobs. Each task is a file; a [`TaskList`] runs them. The
-//! [`leader`] of a second runs all tasks. Delayed jobs and schedules are on time although a worker dies: a worker that
-//! gets the wakeup of the earliest job promotes it, the leader does too, and each other worker checks a little later.
+//! Maintenance: tasks of the leader, and promotion of delayed jobs. Each task is a file; a [`TaskList`] runs them.
+//! Delayed jobs and schedules are on time even if a worker dies: one worker gets the wakeup for the earliest job and
+//! promotes it, the leader does so too, and each other worker checks a little later. See also [`leader`].
 
 mod batch_monitor;
 mod cron;
@@ -22,20 +22,20 @@ pub(super) use leader::{LEADS_FOR, Leadership, POLL_EVERY};
 pub(super) use promoter::{NextDue, wait_for_wakeups};
 use task::{Ran, TaskList};
 
-/// Most time of one poll's tasks: renewals and cancel requests get the rest of the second.
+/// Longest time of the tasks of one poll, so that renewals and cancel requests are not delayed.
 const TIME_SLICE: Duration = Duration::from_millis(500);
-/// Timeout of one task, and the pause after one that failed.
+/// Longest time of one task, and the pause after a failed one.
 const TASK_TIMEOUT: Duration = POLL_EVERY;
-/// Extra time of a leader past its next poll: by then another one leads for sure.
+/// Extra time of a leader after its next poll is due. After it, another worker leads certainly.
 const SLACK: Duration = Duration::from_millis(300);
-/// After a job or slot is due, workers that do not lead look for it, each some time in this range of milliseconds: so soon
-/// that a job is on time although the leader is dead, and not all at once.
+/// Delay in milliseconds after which workers other than the leader look for a due job or slot. It is short, so that a
+/// job is on time without the leader, and random, so that not all look at once.
 const BACKUP_JITTER: std::ops::Range<u64> = 20..60;
 
 /// Runs the tasks until the connection breaks.
 ///
 /// # Errors
-/// If the connection breaks.
+/// The connection breaks.
 pub(super) async fn maintain(
     broker: &Broker,
     retention: Retention,
@@ -76,7 +76,7 @@ pub(super) async fn maintain(
     }
 }
 
-/// All tasks, in their order.
+/// Returns all tasks, in order.
 fn tasks(broker: &Broker, retention: Retention) -> TaskList {
     let mut tasks = TaskList::new(TASK_TIMEOUT);
     tasks.add(Ran::ByAll, cron::Cron::new(broker));
@@ -122,7 +122,7 @@ impl Maintenance<'_> {
             .min()
     }
 
-    /// Runs all tasks that are due; those that have more to do again, while there is time.
+    /// Runs all due tasks. Repeats those that have more work while there is time.
     async fn lead(&mut self, leadership: &Leadership) -> Result<(), Error> {
         let began = Instant::now();
         self.keep_on();
@@ -136,7 +136,7 @@ impl Maintenance<'_> {
         Ok(())
     }
 
-    /// Runs what is due: slots of schedules, and jobs whose delay is over.
+    /// Fires due schedules and promotes due jobs.
     async fn promote(&mut self) -> Result<(), Error> {
         self.backup = None;
         self.tasks.expect_tasks_of_all(Instant::now());
@@ -150,12 +150,12 @@ impl Maintenance<'_> {
         Ok(())
     }
 
-    /// It promotes what becomes due until another worker leads for sure.
+    /// Continues to promote until another worker certainly leads.
     fn keep_on(&mut self) {
         self.until = self.until.max(Instant::now() + POLL_EVERY + SLACK);
     }
 
-    /// Another worker leads: looks later for what that one should have promoted.
+    /// Schedules a backup promotion, since another worker leads.
     fn stand_by(&mut self, leadership: &Leadership) {
         let due = leadership.due.filter(|due| *due <= POLL_EVERY + SLACK);
         self.backup = due.map(|due| {

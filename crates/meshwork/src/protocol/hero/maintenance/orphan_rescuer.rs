@@ -1,5 +1,5 @@
-//! The orphan rescuer finds what nobody comes back to: jobs and ids of dead processes of this host, jobs under watch whose
-//! worker is gone, ids in the prefetch lists of workers that are gone, and jobs of other clients on no list.
+//! Orphan rescuer: finds jobs and ids of dead processes on this host, watched jobs whose worker is gone, prefetch lists
+//! of workers that are gone, and foreign jobs on no list.
 
 use std::time::Duration;
 
@@ -9,11 +9,12 @@ use meshwork_broker::{Broker, Error};
 use super::task::{Outcome, Task};
 use crate::protocol::hero::registry::reclaim_dead;
 
-/// Between two walks for orphaned prefetch lists, and between two looks whether the next walk for foreign orphans is due, which
-/// it is once a minute: an idle worker makes few calls. A migration that begins waits for its first walk as long, at most.
+/// Pause between two scans for orphaned prefetch lists, and between two checks whether the next scan for foreign
+/// orphans is due (once a minute). It is long, so that an idle worker makes few calls. A new migration waits as long
+/// for its first scan.
 const BETWEEN_WALKS: Duration = Duration::from_secs(10);
 
-/// Takes back what dead workers of this host held.
+/// Releases jobs and ids of dead workers of this host.
 pub(super) struct DeadProcesses(Broker);
 
 impl DeadProcesses {
@@ -35,7 +36,7 @@ impl Task for DeadProcesses {
     }
 }
 
-/// Looks at the jobs under watch that are due.
+/// Checks watched jobs that are due.
 pub(super) struct Watchdog(Broker);
 
 impl Watchdog {
@@ -60,7 +61,7 @@ impl Task for Watchdog {
     }
 }
 
-/// Walks through all keys for prefetch lists whose worker is not registered, a page at a time.
+/// Scans all keys, page by page, for prefetch lists whose worker is not registered.
 pub(super) struct OrphanedPrefetch {
     broker: Broker,
     /// Position of the scan.
@@ -97,7 +98,7 @@ impl Task for OrphanedPrefetch {
     }
 }
 
-/// Goes on with the walk through all keys for orphaned jobs, which all workers share.
+/// Continues the scan of all keys for orphaned jobs, which all workers share.
 pub(super) struct ForeignScan(Broker);
 
 impl ForeignScan {

@@ -1,5 +1,5 @@
-//! The promoter puts jobs whose delay is over into their queues, and learns when the next one is due: from each run, from
-//! a job that failed here ([`NextDue`]), and from the wakeup that whoever stores the first of all delayed jobs leaves.
+//! Promoter: moves due delayed jobs to their queues. It gets the time of the next job from each run, from a job that
+//! failed here ([`NextDue`]), and from the wakeup of a new first delayed job.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use super::leader::POLL_EVERY;
 use super::task::{Outcome, Task};
 use crate::worker::dedicated_thread::Never;
 
-/// The clock of the server counts in milliseconds: a job is due when this one is over.
+/// Resolution of the server's clock: a job is due when its millisecond is over.
 pub(super) const TICK: Duration = Duration::from_millis(1);
-/// A job that is due later than this is seen by whoever leads then.
+/// Jobs that are due later than this are promoted by the leader.
 const NEAR: Duration = Duration::from_secs(2);
-/// Longest single wait for a wakeup, then repeated.
+/// Longest single wait for a wakeup.
 const WAIT: Duration = Duration::from_secs(20);
 
 pub(super) struct Promoter(Broker);
@@ -36,7 +36,8 @@ impl Task for Promoter {
         Box::pin(async move {
             let promoted = self.0.promote().await?;
             let worked = promoted.due > 0;
-            // What is due now and is no job is the slot of a schedule, which [`super::cron`] decides.
+            // If nothing was promoted although something is due, it is the slot of a schedule, which [`super::cron`]
+            // fires.
             let pause = |next: Duration| match worked || !next.is_zero() {
                 true => next + TICK,
                 false => POLL_EVERY,
@@ -47,7 +48,7 @@ impl Task for Promoter {
     }
 }
 
-/// Time of the next retry of jobs that failed here: this worker promotes them, whoever leads.
+/// Time of the next retry of jobs that failed here; this worker promotes them.
 #[derive(Debug)]
 pub(in crate::protocol::hero) struct NextDue(watch::Sender<Option<Instant>>);
 
@@ -56,7 +57,7 @@ impl NextDue {
         Self(watch::Sender::new(None))
     }
 
-    /// A job is due after `delay`.
+    /// Records that a job is due after `delay`.
     pub(in crate::protocol::hero) fn note(&self, delay: Duration) {
         if delay > NEAR {
             return;
@@ -71,15 +72,15 @@ impl NextDue {
         });
     }
 
-    /// Tells of what is noted; what was noted before it was called too.
+    /// Returns a receiver of changes, which also reports earlier ones.
     pub(super) fn subscribe(&self) -> watch::Receiver<Option<Instant>> {
         let mut noted = self.0.subscribe();
-        // What failed before this connection was made.
+        // Jobs may have failed before this connection was made.
         noted.mark_changed();
         noted
     }
 
-    /// The first of the times noted since it was taken last.
+    /// Returns the earliest time since the last call.
     pub(super) fn take(&self) -> Option<Instant> {
         let mut taken = None;
         self.0.send_if_modified(|first| {
@@ -90,7 +91,7 @@ impl NextDue {
     }
 }
 
-/// Waits for wakeups, on a connection of its own that is made again when it breaks.
+/// Waits for wakeups, on a connection of its own that reconnects.
 pub(in crate::protocol::hero) async fn wait_for_wakeups(broker: &Broker, wakeup: &Notify) -> Never {
     let mut backoff = Backoff::new();
     loop {

@@ -1,4 +1,4 @@
-//! The pruner forgets ended jobs beyond their retention.
+//! Pruner: deletes ended jobs after their retention.
 
 use futures_util::future::BoxFuture;
 use meshwork_broker::{Broker, Error, Retention};

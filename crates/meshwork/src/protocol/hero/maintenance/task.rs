@@ -1,4 +1,4 @@
-//! Tasks, and the list that runs those that are due.
+//! Tasks of maintenance, and the list that runs due ones.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use tokio::time::Instant;
 
 use crate::worker::dedicated_thread::in_turn;
 
-/// A task of maintenance. Its state may be lost: another worker continues.
+/// A task of maintenance. Its state may be lost with the worker; another worker continues.
 pub(crate) trait Task: Send {
-    /// For logs.
+    /// Returns the name for logs.
     fn name(&self) -> &'static str;
 
-    /// Runs a bounded part, and returns the time of the next one.
+    /// Runs a bounded part. Returns the time of the next one.
     ///
     /// # Errors
-    /// If the server does not take a call; it is due again after a pause.
+    /// A call to the server fails; the task is due again after a pause.
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>>;
 }
 
-/// Interval of a leader's task that no poll requests. A poll requests it within a second of work for it, so that an
-/// idle worker makes few calls.
+/// Interval of a leader's task without requests. A poll requests a task within a second of work for it, so this can be
+/// long, and an idle worker makes few calls.
 const UNREQUESTED: Duration = Duration::from_secs(10);
 
 /// Outcome of one run.
@@ -29,12 +29,12 @@ const UNREQUESTED: Duration = Duration::from_secs(10);
 pub(crate) struct Outcome {
     /// True if there was work.
     pub(crate) worked: bool,
-    /// Time until the next run; zero: at once. None: the task runs on request, the leader's with its next poll.
+    /// Time until the next run; zero: at once. `None`: the task runs on request, the leader's tasks at its next poll.
     pub(crate) next: Option<Duration>,
 }
 
 impl Outcome {
-    /// Runs again at once, or on the next request.
+    /// Returns an outcome that runs again at once, or on the next request.
     pub(crate) fn more(more: bool) -> Self {
         let next = if more { Duration::ZERO } else { UNREQUESTED };
         Self {
@@ -47,9 +47,9 @@ impl Outcome {
 /// Which workers run a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// The leader, when it polls.
+    /// The leader, after a poll.
     ByLeader,
-    /// Every worker that knows of something to do.
+    /// Each worker that knows of work.
     ByAll,
 }
 
@@ -59,10 +59,10 @@ struct Entry {
     due: Option<Instant>,
 }
 
-/// The tasks of one worker, and when each is due.
+/// Tasks of one worker, each with its due time.
 pub(crate) struct TaskList {
     entries: Vec<Entry>,
-    /// The time that a task may take, and the pause after one that failed.
+    /// Longest time of a task, and the pause after a failed one.
     timeout: Duration,
 }
 
@@ -72,26 +72,26 @@ impl TaskList {
         Self { entries, timeout }
     }
 
-    /// Appends a task; it runs on request.
+    /// Adds a task, which runs on request.
     pub(crate) fn add(&mut self, by: Ran, task: impl Task + 'static) {
         let task = Box::new(task);
         let due = None;
         self.entries.push(Entry { by, task, due });
     }
 
-    /// Time of the next task that every worker runs.
+    /// Returns the time of the next task that every worker runs.
     pub(crate) fn next_of_all(&self) -> Option<Instant> {
         let of_all = self.entries.iter().filter(|entry| entry.by == Ran::ByAll);
         of_all.filter_map(|entry| entry.due).min()
     }
 
-    /// True if a task is due now.
+    /// Returns true if a task is due now.
     pub(crate) fn is_due(&self) -> bool {
         let now = Instant::now();
         self.entries.iter().any(|entry| entry.is_due(now))
     }
 
-    /// The tasks of all workers are due at `at`, or before.
+    /// Makes the tasks of all workers due at `at`, or earlier.
     pub(crate) fn expect_tasks_of_all(&mut self, at: Instant) {
         for entry in &mut self.entries {
             if entry.by == Ran::ByAll {
@@ -111,11 +111,10 @@ impl TaskList {
         }
     }
 
-    /// Runs each task once that is due, the leader's only by the leader. Returns whether one that all workers run had
-    /// anything to do.
+    /// Runs each due task once; the leader's tasks only by the leader. Returns true if a task of all workers had work.
     ///
     /// # Errors
-    /// If the connection is lost.
+    /// The connection is lost.
     pub(crate) async fn run_due(&mut self, outages: &Outages, by: Ran) -> Result<bool, Error> {
         let mut worked = false;
         for entry in &mut self.entries {
@@ -124,7 +123,7 @@ impl TaskList {
             }
             let name = entry.task.name();
             let ran = in_turn(outages, name, self.timeout, entry.task.run_once()).await?;
-            // The leader asks for its tasks with the next poll.
+            // The leader requests its tasks with the next poll.
             let ran = ran.unwrap_or(Outcome {
                 worked: false,
                 next: (entry.by == Ran::ByAll).then_some(self.timeout),
@@ -149,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts its runs, and tells when it is due next.
+    /// Counts its runs, and returns a fixed time of the next one.
     struct Counted(Arc<AtomicUsize>, Option<Duration>);
 
     impl Task for Counted {
@@ -167,7 +166,7 @@ mod tests {
         }
     }
 
-    /// Number of runs of a task that five polls of the leader request.
+    /// Returns the number of runs of a task when the leader polls five times.
     async fn runs(by: Ran, asks: Ran, next: Option<Duration>, polled: &[String]) -> usize {
         let runs = Arc::new(AtomicUsize::new(0));
         let mut tasks = TaskList::new(Duration::from_secs(1));

@@ -1,5 +1,5 @@
-//! Dead workers: those of this host whose process is known to be gone. What they held goes back at once, without
-//! waiting for their leases. Workers of other hosts, of other pid namespaces, and stopped ones are left alone.
+//! Dead workers: workers of this host whose process has certainly ended. Their jobs return at once, before their leases
+//! expire. Workers of other hosts or pid namespaces, and suspended ones, are not affected.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,25 @@ use super::process::Process;
 use super::said::{WorkerInfo, mark};
 use crate::{Client, Error};
 
-/// The most registrations looked at, those first that end first: a fleet that connects again at once costs the
-/// server little. Who is not found now comes to stand there within a heartbeat, and its leases end in any case.
+/// Greatest number of registrations to check, the earliest expiry first, which bounds the cost when many workers
+/// reconnect. Others are found later, and leases expire in any case.
 const MOST: usize = 100;
-/// The most calls that take back what was found; a worker's keeper goes on with the rest.
+/// Greatest number of calls that release jobs. The heartbeat of a worker continues with the rest.
 const MOST_RECLAIMS: usize = 10;
 
 impl Client {
-    /// Takes back what dead workers of this host held: jobs that they ran, and ids that came to them. Returns the
-    /// number of those workers. A worker is dead if the process that registered it is gone, which the kernel tells by
-    /// pid and start; of other hosts and pid namespaces nothing is known, and their leases end by themselves.
+    /// Releases jobs and prefetched ids of dead workers of this host, and returns the number of these workers. A worker
+    /// is dead if the process that registered it has ended, which the kernel shows by pid and start time. Leases of
+    /// workers on other hosts or in other pid namespaces must expire.
     ///
     /// # Errors
-    /// If the server does not take a call; repeat it then.
+    /// A call to the server fails; repeat it then.
     pub async fn reclaim_dead(&self) -> Result<usize, Error> {
         Ok(reclaim_dead(self.broker()).await?)
     }
 }
 
-/// The same over a worker's own connection.
+/// Releases jobs of dead workers, over the connection of a worker.
 pub(in crate::protocol::hero) async fn reclaim_dead(
     broker: &Broker,
 ) -> Result<usize, meshwork_broker::Error> {
@@ -49,7 +49,7 @@ pub(in crate::protocol::hero) async fn reclaim_dead(
             break;
         }
     }
-    // Last: who is killed before leaves them to be found.
+    // Last, so that an interrupted call can be repeated.
     for (name, worker) in &dead {
         let key = format!("{}{name}", broker.keys().presence_prefix());
         let presence = Presence {

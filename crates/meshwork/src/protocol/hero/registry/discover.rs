@@ -1,4 +1,4 @@
-//! Discovery: which workers are there, and which of them has the most room.
+//! Discovery of live workers, and of the least busy one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use super::said::WorkerInfo;
 use crate::{Client, Error, JobRequest};
 
 impl Client {
-    /// The live workers, ours and those of others, by type, group and instance. A worker of several types is
-    /// there once per type. It goes through all keys in pages.
+    /// Returns the live workers of all systems, by type, group and instance. A worker of several types is included once
+    /// per type. Reads all keys in pages.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn workers(&self) -> Result<Vec<WorkerInfo>, Error> {
         let mut workers = BTreeMap::new();
         let mut from = 0;
@@ -31,13 +31,13 @@ impl Client {
         Ok(workers.into_iter().map(read).collect())
     }
 
-    /// Requests that a worker becomes quiet or stops, and waits up to `wait` until it has obeyed, which takes a third of its
-    /// lease at most. `worker` is its name with the incarnation ([`WorkerInfo::worker`]); another process never obeys. A
-    /// worker that stops is not gone yet: it may wait for its jobs as long as its shutdown timeout allows.
+    /// Makes a worker quiet or stops it. Waits up to `wait` until it has obeyed, usually within a third of its lease.
+    /// `worker` is its name with the incarnation ([`WorkerInfo::worker`]), so another process never obeys. A stopping
+    /// worker may still wait for its jobs until its shutdown timeout.
     ///
     /// # Errors
-    /// [`Error::NotObeyed`] if it does not obey in time, as when it is gone; the request is withdrawn then. If the server does
-    /// not take a call.
+    /// [`Error::NotObeyed`] if it does not obey in time, for example because it has ended; the request is withdrawn
+    /// then. Or a call to the server fails.
     pub async fn request_worker(
         &self,
         worker: &str,
@@ -55,11 +55,11 @@ impl Client {
         }
     }
 
-    /// Of the named workers of a group that have a free slot by what they last said, the one whose slots are
-    /// used least; of several such, one by chance.
+    /// Returns the named worker of a group with the smallest share of used slots, by the last heartbeats, if it has a
+    /// free slot. One of several such workers is chosen at random.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn least_busy(
         &self,
         script_type: &ScriptType,
@@ -77,11 +77,11 @@ impl Client {
         Ok(least.map(|(_, _, worker)| worker))
     }
 
-    /// The request, for the least busy worker of its group, with a fallback to the group should that worker
-    /// go away. Where all are busy, or none has a name, it goes to the group: whoever is free first takes it.
+    /// Sends a request to the least busy worker of its group, with a fallback to the group if that worker ends. If all
+    /// are busy, or none has a name, the request goes to the group.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn to_least_busy(
         &self,
         request: JobRequest,

@@ -1,6 +1,5 @@
-//! Presence: a worker says that it is there, and has its name for itself. [`said`] is what it says,
-//! [`process`] whether another one is gone, [`dead`] takes back what such a one held, [`discover`] how clients find
-//! workers.
+//! Registration of a worker, which reserves its name. [`said`] is the record, [`process`] detects processes that have
+//! ended, [`dead`] releases the jobs of such workers, and [`discover`] finds workers for clients.
 
 mod dead;
 mod discover;
@@ -27,21 +26,21 @@ use process::Process;
 use said::Said;
 pub use said::WorkerInfo;
 
-/// Between two refreshes: two may fail before the name is free.
+/// Interval of refreshes: two may fail before the name is free.
 const REFRESH: Duration = PRESENT_FOR.checked_div(3).expect("3 is not 0");
-/// Between two looks whether much has changed.
+/// Interval of checks whether the load has changed much.
 const LOOK: Duration = Duration::from_secs(1);
-/// A change of this part of all slots is said at once.
+/// A change of the load by this share of all slots is written at once.
 const MUCH: f64 = 0.5;
-/// Timeout of a call: longer than the retries of an overloaded server, so that its error is reported.
+/// Longest time of a call: longer than the retries of an overloaded server, so that its error is reported.
 const CALL: Duration = Duration::from_secs(4);
-/// Longest time for which the first registration is repeated while the server is away.
+/// Longest time for which the first registration is repeated while the server is unreachable.
 const REPEAT_FOR: Duration = Duration::from_secs(10);
 
-/// A worker's names, and what does not change of what it says.
+/// Names of a worker, and the constant fields of its record.
 #[derive(Debug)]
 pub(super) struct Present {
-    /// One per type: as others see it, and the key.
+    /// Name for messages and key, one per type.
     names: Vec<(String, String)>,
     types: Vec<String>,
     named: bool,
@@ -49,18 +48,18 @@ pub(super) struct Present {
     incarnation: String,
     mark: String,
     slots: usize,
-    /// In milliseconds since 1970, by the server's clock.
+    /// Time of the start, in milliseconds since 1970, by the server's clock.
     started: u64,
     /// True if the worker claims no more jobs.
     quiet: AtomicBool,
 }
 
 impl Present {
-    /// The presence of a worker that has not registered yet.
+    /// Creates the registration of a worker, which is not written yet.
     pub(super) fn new(keys: &Hero, listens: &[Listen], incarnation: &str, slots: usize) -> Self {
         let process = Process::own();
         let named = listens.iter().any(|listen| listen.instance.is_some());
-        // An incarnation ends with what is unlike any other.
+        // An incarnation ends with a unique part.
         let random = incarnation.rsplit('.').next().unwrap_or(incarnation);
         let made_up = format!("{}-{random}", process.pid);
         let made_up: Instance = made_up.parse().expect("hexadecimal digits and a dash");
@@ -86,10 +85,10 @@ impl Present {
         }
     }
 
-    /// Takes the names. Those of processes of this host that are gone are taken over.
+    /// Reserves the names. Names of ended processes of this host are taken over.
     ///
     /// # Errors
-    /// If a live worker has one of them: none is kept then. If the server is away for long.
+    /// A live worker has one of the names; none is reserved then. Or the server is unreachable for [`REPEAT_FOR`].
     pub(super) async fn register(&mut self, broker: &Broker) -> Result<(), Error> {
         let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
         loop {
@@ -127,7 +126,7 @@ impl Present {
                 return Err(taken(name, &info));
             }
             if let Some(worker) = info.dead(&self.process) {
-                // Its jobs are found by what stands here, so before it is written over.
+                // Before the record is overwritten, since it identifies the jobs.
                 let dead = BTreeSet::from([worker.to_owned()]);
                 within("orphan", CALL, broker.orphan(&dead)).await?;
             }
@@ -139,7 +138,7 @@ impl Present {
         Ok(())
     }
 
-    /// Says it again and again, until the connection breaks.
+    /// Refreshes the registration until the connection breaks.
     pub(super) async fn keep(
         &self,
         broker: &Broker,
@@ -167,7 +166,7 @@ impl Present {
         }
     }
 
-    /// Says it under all names. Gives whether another worker has one of them, which is warned of unless it is known.
+    /// Writes the record under all names. Returns true if another worker has one of them, and warns of it once.
     async fn say_all(
         &self,
         broker: &Broker,
@@ -188,7 +187,7 @@ impl Present {
         Ok(lost)
     }
 
-    /// The worker takes no more jobs: others see it within a second.
+    /// Marks the worker as quiet, which others see within a second.
     pub(super) fn set_quiet(&self) {
         self.quiet.store(true, Ordering::Relaxed);
     }
@@ -197,7 +196,7 @@ impl Present {
         change > 0 && change as f64 >= self.slots as f64 * MUCH
     }
 
-    /// Gives the names back. Where the server does not hear it, they end by themselves.
+    /// Releases the names. Without an answer of the server, they expire.
     pub(super) async fn depart(&self, broker: &Broker) {
         for (name, key) in &self.names {
             let presence = self.presence(key, "", None);

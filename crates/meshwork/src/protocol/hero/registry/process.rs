@@ -1,4 +1,4 @@
-//! Processes of this host: which one this is, and whether another one is gone.
+//! Processes of this host: their identity, and whether they have ended.
 
 use rustix::process::{Pid, test_kill_process};
 
@@ -7,14 +7,14 @@ use rustix::process::{Pid, test_kill_process};
 pub(super) struct Process {
     pub(super) pid: u32,
     pub(super) hostname: String,
-    /// Start time, in the kernel's ticks: pids are reused, pid and start time together are not.
+    /// Start time in the kernel's ticks. Pids are reused, but not with the same start time.
     pub(super) started: Option<u64>,
-    /// Namespace of the pid: the boot of a kernel and its pid namespace. Hosts may share a name.
+    /// Scope of the pid: the boot of the kernel, and the pid namespace. Several hosts may have the same name.
     pub(super) counted_in: Option<String>,
 }
 
 impl Process {
-    /// This one.
+    /// Returns the identity of this process.
     pub(super) fn own() -> Self {
         let pid = std::process::id();
         Self {
@@ -28,7 +28,7 @@ impl Process {
         }
     }
 
-    /// True if it ran in this process's pid namespace and has ended. False if unknown.
+    /// Returns true if the process ran in the pid namespace of this one and has ended; false if unknown.
     pub(super) fn is_gone(&self, own: &Self) -> bool {
         let same_host = match (&self.counted_in, &own.counted_in) {
             (Some(there), Some(here)) => there == here,
@@ -44,13 +44,13 @@ impl Process {
         match (self.started, State::of(self.pid)) {
             (Some(then), State::Runs { started }) => then != started,
             (Some(_), State::Ended) => true,
-            // What another user runs may be hidden (`hidepid`).
+            // Processes of other users may be hidden (`hidepid`).
             (None, _) | (_, State::Unknown) => false,
         }
     }
 
-    /// The same with the kernel's word that both ran in one boot and one namespace of pids: what a dead process
-    /// held may be taken then. Hosts that are only called alike prove nothing.
+    /// As [`Self::is_gone`], but the kernel must show that both processes have the same boot and pid namespace. Only
+    /// then may the jobs of the process be released: two hosts may have the same name.
     pub(super) fn is_dead(&self, own: &Self) -> bool {
         self.counted_in.is_some() && self.counted_in == own.counted_in && self.is_gone(own)
     }
@@ -58,11 +58,11 @@ impl Process {
 
 /// State of a pid.
 enum State {
-    /// Started at so many clock ticks since the boot. A process that is stopped runs.
+    /// Start time in clock ticks since the boot. A suspended process counts as running.
     Runs {
         started: u64,
     },
-    /// It has ended, and its parent has not reaped it yet.
+    /// It has ended, and its parent has not reaped it.
     Ended,
     Unknown,
 }
@@ -70,7 +70,7 @@ enum State {
 impl State {
     fn of(pid: u32) -> Self {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // The name, in parentheses, may hold anything; after it come the state and numbers.
+        // The name in parentheses may contain anything. The state and numbers follow.
         let Some((_, rest)) = stat.rsplit_once(')') else {
             return Self::Unknown;
         };
@@ -83,7 +83,7 @@ impl State {
     }
 }
 
-/// Start time of a running process, in clock ticks since the boot, if known.
+/// Returns the start time of a running process, in clock ticks since the boot, if known.
 fn started(pid: u32) -> Option<u64> {
     match State::of(pid) {
         State::Runs { started } => Some(started),
@@ -95,7 +95,7 @@ fn counted_in() -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
     let counted_in = format!("{} {}", boot.trim(), namespace.display());
-    // Start times use the reader's time namespace, which may be shifted.
+    // Start times depend on the reader's time namespace.
     match std::fs::read_link("/proc/self/ns/time") {
         Ok(time) => Some(format!("{counted_in} {}", time.display())),
         Err(_) => Some(counted_in),
@@ -150,7 +150,7 @@ mod tests {
             ..own.clone()
         };
         assert!(!other.is_dead(&own));
-        // Not waited for yet, it is dead all the same.
+        // It has ended, although it is not reaped.
         child.kill().unwrap();
         while !matches!(State::of(child.id()), State::Ended) {
             std::thread::yield_now();
@@ -173,7 +173,7 @@ mod tests {
             ..gone.clone()
         };
         assert!(of_another_make.is_gone(&own));
-        // A host of that name is enough to take a name over, but not to take jobs.
+        // A host name suffices to take over a name, but not to release jobs.
         assert!(!of_another_make.is_dead(&own));
         assert_eq!(gone.is_dead(&own), own.counted_in.is_some());
         // Hosts with the same name differ by kernel.

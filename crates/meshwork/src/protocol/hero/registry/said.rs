@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use super::process::Process;
 
-/// The record as native workers write it.
+/// The record that workers of Meshwork write.
 #[derive(Debug, Serialize)]
 pub(super) struct Said<'a> {
     pub(super) pid: u32,
     pub(super) hostname: &'a str,
     pub(super) started_at: &'a str,
     pub(super) version: &'a str,
-    /// The types that it runs.
+    /// Script types that it runs.
     pub(super) capabilities: &'a [String],
     pub(super) last_heartbeat: &'a str,
-    // Ours.
+    // Fields of Meshwork.
     pub(super) incarnation: &'a str,
     pub(super) in_flight: usize,
     pub(super) slots: usize,
-    /// True if it claims no more jobs.
+    /// True if the worker claims no more jobs.
     pub(super) quiet: bool,
     /// True if jobs can be pinned to it by name.
     pub(super) named: bool,
@@ -26,7 +26,7 @@ pub(super) struct Said<'a> {
     pub(super) pid_counted_in: Option<&'a str>,
 }
 
-/// The part of each value that no other process writes.
+/// Returns the part of a record that no other process writes.
 pub(super) fn mark(incarnation: &str) -> String {
     format!("\"incarnation\":\"{incarnation}\"")
 }
@@ -35,21 +35,21 @@ pub(super) fn mark(incarnation: &str) -> String {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct WorkerInfo {
-    /// Its script type.
+    /// Script type.
     pub script_type: String,
-    /// The group it belongs to.
+    /// Group.
     pub group: String,
-    /// Its name in the group; one made up if it has none.
+    /// Name within the group; generated if the worker has none.
     pub instance: String,
-    /// True if jobs can be pinned to it by that name.
+    /// True if jobs can be pinned to the worker by that name.
     pub named: bool,
-    /// Its process.
+    /// Pid of its process.
     pub pid: Option<u32>,
-    /// The host it runs on.
+    /// Name of its host.
     pub hostname: Option<String>,
     /// ISO 8601, as written.
     pub started_at: Option<String>,
-    /// The release it is of.
+    /// Release of Meshwork.
     pub version: Option<String>,
     /// Its capabilities.
     pub capabilities: Vec<String>,
@@ -57,11 +57,11 @@ pub struct WorkerInfo {
     pub last_heartbeat: Option<String>,
     /// Its name with the incarnation, as in the records of its jobs.
     pub worker: Option<String>,
-    /// Jobs in flight at its last heartbeat.
+    /// Number of jobs in flight at its last heartbeat.
     pub in_flight: Option<usize>,
     /// Its concurrency.
     pub slots: Option<usize>,
-    /// True if it claims no more jobs, and finishes the running ones.
+    /// True if the worker claims no more jobs, and completes running ones.
     pub quiet: bool,
     #[serde(skip)]
     pid_started: Option<u64>,
@@ -69,7 +69,7 @@ pub struct WorkerInfo {
     pid_counted_in: Option<String>,
 }
 
-/// A value as others may write it: what does not fit is left out.
+/// Reads a record of any writer. Fields of an unexpected type are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
 struct Fields(serde_json::Map<String, serde_json::Value>);
@@ -97,7 +97,7 @@ impl Fields {
 }
 
 impl WorkerInfo {
-    /// Reads what stands under a presence key (`type:group:instance`).
+    /// Reads a registration by its key (`type:group:instance`) and record.
     pub(crate) fn read(key: &str, value: &str) -> Self {
         let fields: Fields = serde_json::from_str(value).unwrap_or_default();
         let mut parts = key.splitn(3, ':').map(str::to_owned);
@@ -122,7 +122,7 @@ impl WorkerInfo {
         }
     }
 
-    /// The process that wrote it, if it says which.
+    /// Returns the process that wrote the record, if it is named.
     pub(super) fn process(&self) -> Option<Process> {
         Some(Process {
             pid: self.pid?,
@@ -132,13 +132,13 @@ impl WorkerInfo {
         })
     }
 
-    /// The worker, if its process ran where `own` runs and is dead.
+    /// Returns the worker if its process has ended and ran in the scope of `own`.
     pub(super) fn dead(&self, own: &Process) -> Option<&str> {
         let is_dead = self.process()?.is_dead(own);
         self.worker.as_deref().filter(|_| is_dead)
     }
 
-    /// Its used share of slots, if known.
+    /// Returns the used share of its slots, if known.
     pub(super) fn load(&self) -> Option<f64> {
         let (in_flight, slots) = (self.in_flight?, self.slots?);
         (slots > 0).then(|| in_flight as f64 / slots as f64)

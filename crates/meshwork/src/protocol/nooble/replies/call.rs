@@ -1,4 +1,4 @@
-//! A call under way, and what is to be ended of it, however it ends: answered, not in time, or dropped by its caller.
+//! A call in flight, and its cleanup: after a reply, at its timeout, and when its caller drops it.
 
 use std::collections::hash_map::Entry;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use tokio::task::JoinHandle;
 
 use super::{CallAnswer, END, Error, MAX_CALLS, Replies, Waits, give_up};
 
-/// One call that waits. When this is dropped its id is free again, and an answer that comes later has an end.
+/// A waiting call. When it is dropped, its id is free again, and a late reply gets an expiry.
 pub(in crate::protocol::nooble) struct Call<'a> {
     replies: &'a Replies,
     broker: &'a Nooble,
     id: &'a str,
     list: String,
     comes: Comes,
-    /// Its answer may still come.
+    /// True while its reply may still arrive.
     open: bool,
 }
 
-/// Source of a call's answer.
+/// Source of a call's reply.
 enum Comes {
-    /// From who reads the lists of many calls.
+    /// The reader of shared lists.
     Shared(oneshot::Receiver<CallAnswer>),
-    /// On a list of its own.
+    /// A private list.
     Own,
 }
 
 impl Replies {
-    /// Begins to wait for the answer to the call of this id on a list, which is of that call alone if it is `own`.
+    /// Begins a call with this id on a list, which is private if `own` is true.
     pub(in crate::protocol::nooble) fn begin<'a>(
         &'a self,
         broker: &'a Nooble,
@@ -69,7 +69,7 @@ impl Replies {
 }
 
 impl Call<'_> {
-    /// The answer; None if none comes in time.
+    /// Waits for the reply. Returns `None` if none arrives in time.
     pub(in crate::protocol::nooble) async fn answer(
         mut self,
         wait: Duration,
@@ -101,18 +101,18 @@ impl Call<'_> {
                 }
                 None => {
                     if let Some(given_up) = self.give_up() {
-                        // It goes on whether or not it is waited for.
+                        // The task continues without this wait.
                         let _ = given_up.await;
                     }
                 }
             }
         };
-        // What a server that stands still leaves of it is for who drops this.
+        // If the server does not answer, the cleanup is left to the drop.
         let _ = tokio::time::timeout(END, ends).await;
         Ok(came)
     }
 
-    /// Gives up its own list. None if there is no runtime any more.
+    /// Gives up its private list. Returns `None` without a runtime.
     fn give_up(&mut self) -> Option<JoinHandle<()>> {
         self.open = false;
         let runtime = Handle::try_current().ok()?;
@@ -126,7 +126,7 @@ impl Drop for Call<'_> {
     fn drop(&mut self) {
         match self.comes {
             Comes::Own if self.open => drop(self.give_up()),
-            // Before its entry is gone: who closes the client finds the one or the other.
+            // Before its entry is removed, so that closing the client finds one of both.
             Comes::Shared(_) if self.open => self.replies.miss(std::mem::take(&mut self.list)),
             _ => {}
         }

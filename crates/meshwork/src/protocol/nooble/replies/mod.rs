@@ -1,9 +1,8 @@
-//! Answers to calls. All calls of a type share one list of the client ([`reader`] reads them) and differ by
-//! correlation id; other calls have private lists ([`own`]). A call of either kind is a [`call::Call`], which cleans
-//! up at its end.
+//! Replies to calls. All calls of a type share one list of the client, which [`reader`] reads, and differ by
+//! correlation id. Other calls have private lists ([`own`]). Each call is a [`call::Call`], which cleans up at its end.
 //!
-//! A list is named as that of one call by Nooble4's clients, with this process's id in place of the call's:
-//! indistinguishable from theirs.
+//! The name of a shared list has the same form as that of one call of Nooble4's clients, with the id of the process in
+//! place of the call's.
 
 mod call;
 mod own;
@@ -26,32 +25,33 @@ use super::request::{fresh, new_id};
 use super::{ANSWER_WAITS, Error};
 pub(super) use reader::Reader;
 
-/// Most calls in flight of one client: further calls get an error.
+/// Greatest number of calls of one client in flight. Further calls fail.
 const MAX_CALLS: usize = 100_000;
-/// Most connections for calls with private lists; further calls wait for one of these.
+/// Greatest number of connections for private lists. Further calls wait for one.
 const MAX_PARKED: usize = 8;
-/// The most lists of one client: each wait names them all. Calls of further types are answered to the first.
+/// Greatest number of shared lists of one client, since each blocking read names all of them. Calls of further types
+/// use the first one.
 const MAX_LISTS: usize = 64;
-/// Timeout of the release of lists: one command each.
+/// Longest time for the release of lists, with one command each.
 const END: Duration = Duration::from_secs(2);
-/// Number of unblocking messages for a list: each wait of a reader that stops takes one.
+/// Number of unblocking messages for a list: each pipelined read of a stopping reader takes one.
 const GIVE_UP_AGAIN: usize = reader::AHEAD + 2;
 
-/// The answer of a call, or the reason why it is unreadable.
+/// Reply of a call, or the reason why it is invalid.
 pub(super) type CallAnswer = Result<Response, String>;
 
 /// Waiting calls of a client.
 pub(super) struct Replies {
-    /// The parts of this client in its lists' names: its service and a unique id.
+    /// Part of this client in the names of its lists: its service and a unique id.
     service: Arc<str>,
     process: String,
-    /// The shared lists.
+    /// Shared lists.
     lists: watch::Sender<Vec<String>>,
-    /// The calls under way, by their correlation ids.
+    /// Calls in flight, by correlation id.
     calls: Mutex<HashMap<String, Waits>>,
     /// Notified when a call was sent.
     called: Notify,
-    /// Lists on which an unwanted answer may still come.
+    /// Lists on which an unwanted reply may still arrive.
     missed: Mutex<HashSet<String>>,
     /// Cancelled when no call may begin or continue.
     closed: CancellationToken,
@@ -64,9 +64,9 @@ pub(super) struct Replies {
 
 /// State of a waiting call.
 enum Waits {
-    /// Through a channel; none once the answer was sent.
+    /// Waits for the reader; `None` once the reply was passed on.
     Shared(Option<oneshot::Sender<CallAnswer>>),
-    /// On this list of its own.
+    /// Waits on this private list.
     Own(String),
 }
 
@@ -90,7 +90,7 @@ impl Replies {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The shared list for answers of an action type.
+    /// Returns the shared list for replies of an action type.
     pub(super) fn list(&self, names: &QueueManager, action_type: &str) -> String {
         let mut list = names.response(&self.service, action_type, &self.process, None);
         self.lists.send_if_modified(|lists| {
@@ -107,7 +107,7 @@ impl Replies {
         list
     }
 
-    /// Notes that a call was sent: the time to remove unwanted answers.
+    /// Records that a call was sent: the time to remove unwanted replies.
     pub(super) fn called(&self) {
         self.called.notify_one();
     }
@@ -118,7 +118,7 @@ impl Replies {
         }
     }
 
-    /// Delivers an answer to its waiting call; late answers are dropped.
+    /// Passes a reply to its waiting call. Late replies are dropped.
     fn take(&self, message: &[u8], broker: &Nooble) {
         let dialect = broker.names().dialect();
         let (id, answer) = match reading(|| Response::read(message, dialect, fresh)) {
@@ -128,19 +128,19 @@ impl Replies {
                 None => return tracing::warn!(why, "dropped an answer that is none"),
             },
         };
-        // The correlation id stays reserved until the caller has the answer.
+        // The correlation id stays reserved until the caller has the reply.
         let sender = match self.calls().get_mut(&id) {
             Some(Waits::Shared(sender)) => sender.take(),
             _ => None,
         };
         match sender {
-            // A caller that has given up drops the receiver.
+            // A caller that stopped waiting drops the receiver.
             Some(sender) => drop(sender.send(answer)),
             None => tracing::info!(correlation_id = id, "dropped an answer that comes too late"),
         }
     }
 
-    /// Ends the calls under way, and lets none begin.
+    /// Ends the calls in flight, and refuses new ones.
     pub(super) fn close(&self, broker: &Nooble) {
         self.closed.cancel();
         let mut some_told = false;
@@ -162,7 +162,7 @@ impl Replies {
         }
     }
 
-    /// Returns when no list of a single call is left to be given up, or the server took too long for it.
+    /// Waits until all private lists are released, at most for [`END`].
     pub(super) async fn ended(&self) {
         self.endings.close();
         if tokio::time::timeout(END, self.endings.wait())
@@ -173,7 +173,7 @@ impl Replies {
         }
     }
 
-    /// An answer did not come to a call that waited on this list of many.
+    /// Records that no reply arrived for a call on this shared list.
     fn miss(&self, list: String) {
         self.missed().insert(list);
     }
@@ -183,7 +183,7 @@ impl Replies {
     }
 }
 
-/// Which call an answer is to that cannot be read, if it says so much.
+/// Returns the correlation id of a reply that cannot be decoded, if it is readable.
 fn correlation(message: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Known {
@@ -193,12 +193,12 @@ fn correlation(message: &[u8]) -> Option<String> {
     uuid(&known.correlation_id)
 }
 
-/// Nobody reads a list any more on which an answer may still come.
+/// Releases a list on which a late reply may arrive, and which nobody reads any more.
 async fn give_up(broker: &Nooble, list: &str) {
     for _ in 0..GIVE_UP_AGAIN {
         match broker.give_up_replies(list, ANSWER_WAITS).await {
             Ok(true) => return,
-            // A wait that was under way may have ended by it.
+            // The unblocking message may have ended a read.
             Ok(false) => {}
             Err(error) => tracing::debug!(%error, "a late answer may stay"),
         }

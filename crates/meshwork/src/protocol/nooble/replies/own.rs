@@ -1,5 +1,5 @@
-//! Private lists of single calls, as Nooble4's clients use them. A bounded number of connections wait on them in
-//! rotation; calls without a connection poll.
+//! Private lists of single calls, as Nooble4's clients use them. A bounded number of connections reads them in turns;
+//! calls without a connection poll.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -12,34 +12,35 @@ use tokio::time::Instant;
 
 use super::{CallAnswer, Error, Replies, correlation, fresh, reading};
 
-/// Longest wait of one call on a connection while other calls need one.
+/// Longest read of one call on a connection while other calls need one.
 const TURN: Duration = Duration::from_secs(1);
 
-/// First pause of a call that finds no connection or no memory; doubles up to [`TURN`].
+/// First pause of a call without a connection or memory on the server. It doubles, up to [`TURN`].
 const SOON: Duration = Duration::from_millis(16);
 
-/// Extra time for a stalled server after a call's timeout.
+/// Extra time after a call's timeout, for a stalled server.
 const LATE: Duration = Duration::from_secs(2);
 
-/// A connection reserved by one wait.
+/// A connection that one call has reserved.
 struct Space<'a> {
     blocking: BlockingConn,
     _permit: SemaphorePermit<'a>,
 }
 
-/// The next pause after this one.
+/// Returns the next pause.
 fn longer(pause: Duration) -> Duration {
     (pause * 2).clamp(SOON, TURN)
 }
 
-/// Remaining time of a wait, at least 1 ms: 0 would wait for ever.
+/// Returns the remaining time of a wait, at least 1 ms, since 0 would wait for ever.
 fn left(until: Instant) -> Duration {
     let left = until.saturating_duration_since(Instant::now());
     left.max(Duration::from_millis(1))
 }
 
 impl Replies {
-    /// A connection to wait on until then. None if none is free after `pause`, or is made in time.
+    /// Returns a connection until the given time. Returns `None` if none is free after `pause`, or it cannot be made in
+    /// time.
     async fn space(
         &self,
         broker: &Nooble,
@@ -68,14 +69,14 @@ impl Replies {
         }))
     }
 
-    /// A wait is over, and its connection sound.
+    /// Returns a working connection to the pool.
     fn vacate(&self, space: Space<'_>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push(space.blocking);
     }
 
-    /// The oldest message on a list, where it stays: what comes within one turn, or, if no connection is free after
-    /// `pause`, or the server has no memory for waits, what is there then.
+    /// Returns the oldest message of a list, and leaves it there. Waits up to one turn on a connection. If none is free
+    /// after `pause`, or the server has no memory for blocking reads, it only reads the list.
     async fn look(
         &self,
         broker: &Nooble,
@@ -90,7 +91,7 @@ impl Replies {
         };
         let parked = Some((&space.blocking, left(turn)));
         match broker.peek(list, parked).await {
-            // It might move a message, for all that the server knows. Reading is never refused.
+            // The server refuses the command, since it could move a message. Reads are never refused.
             Err(error) if error.is_out_of_memory() => {
                 self.vacate(space);
                 *pause = longer(*pause);
@@ -105,8 +106,8 @@ impl Replies {
         }
     }
 
-    /// Waits for what `reads` takes for the answer on a list of one call, and leaves it there; what is none is taken away.
-    /// None if none is there when the time is over.
+    /// Waits for a message of a private list that `reads` accepts, and leaves it there. Removes other messages. Returns
+    /// `None` at the timeout.
     async fn first<T>(
         &self,
         broker: &Nooble,
@@ -132,7 +133,7 @@ impl Replies {
         }
     }
 
-    /// Waits for the answer on a list of one call, and leaves it there. None if none came in time.
+    /// Waits for a reply on a private list, and leaves it there. Returns `None` if none arrives in time.
     pub(in crate::protocol::nooble) async fn peek(
         &self,
         broker: &Nooble,
@@ -144,13 +145,13 @@ impl Replies {
         let found = self
             .first(broker, list, Instant::now() + wait, read)
             .await?;
-        // What can be read is text.
+        // Readable messages are text.
         let text = |message: Vec<u8>| String::from_utf8_lossy(&message).into_owned();
         Ok(found.map(|(message, response)| (text(message), response)))
     }
 
-    /// Waits for the answer on a list of the call with this correlation id, and leaves it there. None if none came in
-    /// time: a server that is away may be back before.
+    /// Waits for the reply with this correlation id on a private list, and leaves it there. Returns `None` if none
+    /// arrives in time. The server may be unreachable meanwhile.
     pub(super) async fn of_one(
         &self,
         broker: &Nooble,

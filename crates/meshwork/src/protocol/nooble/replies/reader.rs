@@ -1,4 +1,4 @@
-//! The one that reads the lists of many calls, over one connection: an answer goes to who waits for it.
+//! Reader of shared lists, over one connection. It passes each reply to its waiting call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use tokio_util::task::TaskTracker;
 use super::{END, Replies, give_up};
 use crate::worker::waits::Waits;
 
-/// Longest single wait for answers: a dropped client stops reading within it.
+/// Longest single blocking read; a dropped client stops reading within it.
 const SLICE: Duration = Duration::from_secs(2);
-/// Pipelined waits: the next one is already queued when an answer comes.
+/// Number of pipelined reads, so that the next one is already queued when a reply arrives.
 pub(super) const AHEAD: usize = 4;
-/// Number of ended waits after which as many new ones are sent.
+/// Number of ended reads after which as many new ones are sent.
 const OVER: usize = 2;
 
-/// Reader of the shared lists, until dropped or ended.
+/// Reader of the shared lists, until it is ended or dropped.
 pub(in crate::protocol::nooble) struct Reader {
     stop: CancellationToken,
     task: TaskTracker,
@@ -27,7 +27,7 @@ pub(in crate::protocol::nooble) struct Reader {
 }
 
 impl Reader {
-    /// Starts to read.
+    /// Starts the reader.
     pub(in crate::protocol::nooble) fn start(broker: Nooble, replies: Arc<Replies>) -> Self {
         let (stop, task) = (CancellationToken::new(), TaskTracker::new());
         let stopped = stop.clone();
@@ -45,7 +45,7 @@ impl Reader {
         }
     }
 
-    /// Stops it, and returns when its lists are forgotten, or the server took too long for it.
+    /// Stops the reader. Returns when its lists are released, at most after [`END`].
     pub(in crate::protocol::nooble) async fn end(&self) {
         self.stop.cancel();
         if tokio::time::timeout(END, self.task.wait()).await.is_err() {
@@ -54,7 +54,7 @@ impl Reader {
     }
 }
 
-/// Nobody reads the lists any more.
+/// Releases the shared lists, which nobody reads any more.
 async fn forget(broker: &Nooble, replies: &Replies) {
     let missed = std::mem::take(&mut *replies.missed());
     let mut lists = replies.lists.borrow().clone();
@@ -76,7 +76,7 @@ async fn keep_reading(broker: &Nooble, replies: &Replies) {
     loop {
         let lists = changes.borrow_and_update().clone();
         if lists.is_empty() {
-            // The sender is in `replies`, which is there.
+            // The sender belongs to `replies`, which is alive.
             let _ = changes.changed().await;
             continue;
         }
@@ -106,7 +106,7 @@ async fn keep_reading(broker: &Nooble, replies: &Replies) {
     }
 }
 
-/// Waits on the same lists.
+/// Pipelined reads of the same lists.
 struct Reading<'a> {
     broker: &'a Nooble,
     replies: &'a Replies,
@@ -117,7 +117,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn send(&mut self) {
         while self.waits.len() < AHEAD {
-            // None of them goes first for ever.
+            // Rotated, so that each list is first in turn.
             self.lists.rotate_left(1);
             let lists = self.lists.clone();
             let before = SLICE * self.waits.len() as u32;
@@ -127,7 +127,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Hands out what comes until there is another list.
+    /// Passes on replies until there is another list.
     async fn until(
         mut self,
         changes: &mut watch::Receiver<Vec<String>>,
@@ -144,11 +144,11 @@ impl Reading<'_> {
                         self.send();
                     }
                 }
-                // Who was answered went first, and calls again now or has time.
+                // Callers with a reply have their turn first, and may call again now.
                 () = self.replies.called.notified() => if self.waits.len() + OVER <= AHEAD {
                     self.send();
                 },
-                // The sender lives as long as the wait.
+                // The sender lives as long as the read.
                 _ = changes.changed() => {
                     let hand_out = |came| self.replies.hand_out(came, self.broker);
                     let end = async |conn| self.broker.unblock(&conn).await;

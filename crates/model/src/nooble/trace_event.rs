@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One completed run of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traced<'a> {
+pub struct TraceEvent<'a> {
     /// Task of the action; in the lists dialect, which has no tasks, its trace.
     pub task: Cow<'a, str>,
     /// Id of the action.
@@ -33,7 +33,7 @@ pub struct Traced<'a> {
     /// Duration of the run, in milliseconds.
     pub took_ms: u64,
     /// Outcome of the run.
-    pub how: Ended,
+    pub how: ActionOutcome,
     /// Reason of a failure (empty for none).
     pub error: Cow<'a, str>,
 }
@@ -41,14 +41,14 @@ pub struct Traced<'a> {
 /// Outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ended {
+pub enum ActionOutcome {
     /// The run succeeded.
     Done,
     /// The run failed.
     Failed,
 }
 
-impl Ended {
+impl ActionOutcome {
     /// Returns the word for the outcome.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -59,7 +59,7 @@ impl Ended {
     }
 }
 
-impl Traced<'_> {
+impl TraceEvent<'_> {
     /// Returns the entry as JSON.
     #[must_use]
     pub fn write(&self) -> String {
@@ -68,7 +68,7 @@ impl Traced<'_> {
     }
 }
 
-impl Traced<'static> {
+impl TraceEvent<'static> {
     /// Reads an entry of the trace; `None` if it is not valid.
     #[must_use]
     pub fn read(entry: &[u8]) -> Option<Self> {
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let told = Traced {
+        let event = TraceEvent {
             task: "t".into(),
             action: "a".into(),
             action_type: "demo.run".into(),
@@ -95,11 +95,11 @@ mod tests {
             asked: "2026-01-01T00:00:00.000001Z".into(),
             began: "2026-01-01T00:00:00.000002Z".into(),
             took_ms: 12,
-            how: Ended::Failed,
+            how: ActionOutcome::Failed,
             error: "it\nfailed \"so\"".into(),
         };
-        let written = told.write();
-        assert_eq!(Traced::read(written.as_bytes()), Some(told));
+        let written = event.write();
+        assert_eq!(TraceEvent::read(written.as_bytes()), Some(event));
         let value: serde_json::Value = serde_json::from_str(&written).unwrap();
         assert_eq!(
             (&value["type"], &value["how"], &value["took_ms"]),
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn what_is_no_entry_is_none() {
         for bad in ["", "{}", "\u{fffd}", "[1]"] {
-            assert_eq!(Traced::read(bad.as_bytes()), None, "{bad}");
+            assert_eq!(TraceEvent::read(bad.as_bytes()), None, "{bad}");
         }
-        assert_eq!(Traced::read(b"\xff"), None);
+        assert_eq!(TraceEvent::read(b"\xff"), None);
     }
 }

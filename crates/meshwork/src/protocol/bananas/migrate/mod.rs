@@ -1,9 +1,9 @@
-//! Import of jobs from Bananas and export back, while clients, workers and schedulers of both are at work. `forth` and
-//! `back` are the two directions, `report` is their result. Scripts keep each job in exactly one list. No state
-//! survives between two calls, so that an interrupted move can be repeated.
+//! Import of jobs from Bananas, and export back, while clients, workers and schedulers of both run. Each job is in
+//! exactly one list at each moment. No state survives between two calls, so an interrupted import or export can be
+//! repeated.
 
-mod back;
-mod forth;
+mod export;
+mod import;
 mod report;
 
 use std::collections::HashMap;
@@ -15,15 +15,15 @@ use meshwork_broker::bananas::Bananas;
 use meshwork_model::bananas::{Peer, Runs};
 use meshwork_model::name::{RoutingKey, ScriptType};
 
-pub use report::{Left, MOST_TOLD, Moved};
+pub use report::{MAX_SKIPPED, MigrationReport, SkippedJob};
 
 use super::JOB_TIMEOUT;
 use crate::protocol::handlers::{HandlerError, read_script};
 use crate::{Client as OurClient, Error};
 
-/// Mover of jobs between the protocols.
+/// Imports and exports jobs of Bananas.
 #[derive(Debug, Clone)]
-pub struct Mover {
+pub struct Migrator {
     bananas: Bananas,
     broker: Broker,
     peer: Peer,
@@ -35,8 +35,8 @@ pub struct Mover {
     dry_run: bool,
 }
 
-impl Mover {
-    /// Between what `theirs` and `ours` name, on one server: all routes, all jobs.
+impl Migrator {
+    /// Creates an importer and exporter between two clients of one server, for all routes and jobs.
     #[must_use]
     pub fn new(theirs: &super::Client, ours: &OurClient) -> Self {
         Self {
@@ -52,11 +52,11 @@ impl Mover {
         }
     }
 
-    /// Jobs of this name become jobs of a script that ends in `.py` or `.rhai`. (Those of a name for which a worker of
-    /// ours is there become jobs of that type.)
+    /// Imports jobs of this name as jobs of a script that ends in `.py` or `.rhai`. (Jobs of a name that a worker of
+    /// Meshwork handles become jobs of that type.)
     ///
     /// # Errors
-    /// If the file is none that anything runs, or cannot be read.
+    /// No runtime runs such files, or the file cannot be read.
     pub fn script(mut self, name: &str, path: &Path) -> Result<Self, HandlerError> {
         let (script_type, text) = read_script(name, path)?;
         let script_type = ScriptType::foreign(script_type.to_owned());
@@ -65,50 +65,51 @@ impl Mover {
         Ok(self)
     }
 
-    /// Jobs of this name become jobs of a handler in Rust, though no worker with it is there now.
+    /// Imports jobs of this name as jobs of a handler in Rust, even if no worker has the handler now.
     #[must_use]
     pub fn function(mut self, name: &str) -> Self {
         self.handlers.insert(name.to_owned(), Runs::Function);
         self
     }
 
-    /// Only those of these routes.
+    /// Selects the jobs of these routes. Default: all.
     #[must_use]
     pub fn routes(mut self, routes: Vec<RoutingKey>) -> Self {
         self.routes = routes;
         self
     }
 
-    /// At most so many.
+    /// Sets the greatest number of moved jobs. Default: no limit.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Timeout of an imported job's run, in whole seconds rounded up: Bananas leaves it to the worker. Default: 5 min.
+    /// Sets the timeout of imported jobs, in whole seconds, rounded up, since Bananas leaves it to the worker. Default:
+    /// 5 min.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Also those whose time has come or comes in ten seconds. A scheduler of Bananas reads such a job, and pushes it a
-    /// moment later whatever has become of it: it would run twice. So only while none is there.
+    /// Includes jobs that are due now or within ten seconds. Default: false. A scheduler of Bananas may have read such
+    /// a job and push it later, so the job would run twice. Use this only without a scheduler of Bananas.
     #[must_use]
     pub fn overdue(mut self, overdue: bool) -> Self {
         self.overdue = overdue;
         self
     }
 
-    /// Changes nothing, and tells what would be moved as far as that can be seen.
+    /// Changes nothing, and reports the jobs that would move, as far as they are known. Default: false.
     #[must_use]
     pub fn dry_run(mut self, dry_run: bool) -> Self {
         self.dry_run = dry_run;
         self
     }
 
-    /// True if jobs of a route are included.
+    /// Returns true if jobs of a route are selected.
     fn wants(&self, route: &RoutingKey) -> bool {
         self.routes.is_empty() || self.routes.contains(route)
     }
@@ -118,11 +119,11 @@ impl Mover {
         self.timeout.as_secs().saturating_add(more)
     }
 
-    /// Counts the jobs to check before an import.
+    /// Returns the number of jobs to check before an import.
     ///
     /// # Errors
-    /// If the server does not take a call.
-    pub async fn count_forth(&self) -> Result<usize, Error> {
+    /// A call to the server fails.
+    pub async fn count_import(&self) -> Result<usize, Error> {
         let mut count = 0;
         for place in self.places().await? {
             count += self.bananas.peek(&place, 0, 1).await?.0;
@@ -130,11 +131,11 @@ impl Mover {
         Ok(count)
     }
 
-    /// Counts the jobs to check before an export.
+    /// Returns the number of jobs to check before an export.
     ///
     /// # Errors
-    /// If the server does not take the call.
-    pub async fn count_back(&self) -> Result<usize, Error> {
+    /// The call to the server fails.
+    pub async fn count_export(&self) -> Result<usize, Error> {
         Ok(self.broker.count_taken_over().await?)
     }
 }

@@ -7,7 +7,7 @@
 -- ARGV[2]  the reply
 -- ARGV[3]  for how long the steps are kept in ms
 -- ARGV[4]  most bytes
--- Returns [1]  'kept'; 'full' if there is no room; 'gone' if the step is deleted: the list stays in both cases
+-- Returns [1]  'stored'; 'full' if there is no room; 'gone' if the step is deleted: the list stays in both cases
 --         [2]  the stored reply ('' if none was stored)
 local has = redis.call('HMGET', KEYS[1], 'message ' .. ARGV[1], 'answer ' .. ARGV[1], 'bytes')
 if not has[1] then return {'gone', ''} end
@@ -18,4 +18,4 @@ if not has[2] then
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
 end
 redis.call('DEL', KEYS[2])
-return {'kept', has[2] or ARGV[2]}
+return {'stored', has[2] or ARGV[2]}

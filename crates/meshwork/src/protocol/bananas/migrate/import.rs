@@ -7,49 +7,52 @@ use meshwork_broker::bananas::{From, MAX_OVER, Standing, TakenOver};
 use meshwork_model::bananas::{Passage, Place, Runs};
 use meshwork_model::name::ScriptType;
 
-use super::Mover;
-use super::report::{Moved, Stayed};
+use super::Migrator;
+use super::report::{MigrationReport, SkippedJobs};
 use crate::Error;
 
-/// Most scans of a list while jobs move: earlier jobs may leave meanwhile.
+/// Greatest number of scans of a list, since its jobs may move meanwhile.
 const MOST_LOOKS: usize = 10;
-/// Most remaining jobs of a list. Each job is searched from the list's end.
+/// Greatest number of skipped jobs in a list, since each job is searched from the list's end.
 const DEEPEST: usize = 100_000;
-/// Steps through a list in one call: some milliseconds of the server's time.
+/// Greatest number of steps through a list in one call: some milliseconds of the server's time.
 const MOST_STEPS: usize = 1_000_000;
-/// Jobs by which others may have moved a job in its list since it was read.
+/// Number of positions by which a job may have moved in its list since it was read.
 const SLACK: usize = 1_000;
-/// Most bytes of one call, except for a single larger job.
+/// Greatest number of bytes in one call, except for a single larger job.
 const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
 
-/// Cache: true for job names that a worker handles.
+/// Cache: true for names of jobs that a worker handles.
 type Known = HashMap<String, bool>;
 
 /// Decision about a job.
-enum Fate {
+enum Decision {
     Goes(Box<Passage>),
-    /// It is of a route that is not included.
-    NotAsked,
+    /// The job's route is not selected.
+    NotSelected,
     Stays(String),
 }
 
-impl Mover {
-    /// Imports Bananas' waiting jobs, delayed jobs and dead letters. Calls `progress` after each step. Jobs submitted
-    /// meanwhile may remain for the next import.
+impl Migrator {
+    /// Imports waiting jobs, delayed jobs and dead letters of Bananas. Calls `progress` after each step. Jobs that are
+    /// submitted meanwhile may remain for the next import.
     ///
     /// # Errors
-    /// If the server does not take a call. What was moved until then has moved.
-    pub async fn take_over(&self, mut progress: impl FnMut(&Moved)) -> Result<Moved, Error> {
-        let (mut moved, mut known) = (Moved::default(), Known::new());
+    /// A call to the server fails. Jobs that have moved before stay moved.
+    pub async fn import(
+        &self,
+        mut progress: impl FnMut(&MigrationReport),
+    ) -> Result<MigrationReport, Error> {
+        let (mut moved, mut known) = (MigrationReport::default(), Known::new());
         for place in self.places().await? {
             for look in 1..=MOST_LOOKS {
                 let before = moved.count();
-                let stayed = self
+                let skipped = self
                     .look_through(&place, &mut moved, &mut known, &mut progress)
                     .await?;
                 let over = moved.count() == before || moved.count() >= self.limit;
                 if over || self.dry_run || look == MOST_LOOKS {
-                    moved.leave(stayed);
+                    moved.skip(skipped);
                     break;
                 }
             }
@@ -57,7 +60,7 @@ impl Mover {
         Ok(moved)
     }
 
-    /// The places to look in: two makes of clients push jobs of all routes to lists without one.
+    /// Returns the lists to read. Two variants of client push jobs of all routes to lists without a route.
     pub(super) async fn places(&self) -> Result<Vec<Place>, Error> {
         let keys = self.bananas.keys();
         let lists = self.bananas.depths().await?.lists.into_iter();
@@ -66,67 +69,72 @@ impl Mover {
         Ok(lists.chain([Place::Later, Place::Dead]).collect())
     }
 
-    /// Looks once at all that stands in a place. Gives what stayed.
+    /// Reads all jobs of a list once and imports them. Returns the skipped jobs.
     async fn look_through(
         &self,
         place: &Place,
-        moved: &mut Moved,
+        moved: &mut MigrationReport,
         known: &mut Known,
-        progress: &mut impl FnMut(&Moved),
-    ) -> Result<Stayed, Error> {
-        let (mut stayed, mut behind, mut looked, mut all) = (Stayed::default(), 0, 0, None);
-        while all.is_none_or(|all| looked < all) && moved.count() < self.limit {
+        progress: &mut impl FnMut(&MigrationReport),
+    ) -> Result<SkippedJobs, Error> {
+        let (mut skipped, mut behind, mut checked, mut all) = (SkippedJobs::default(), 0, 0, None);
+        while all.is_none_or(|all| checked < all) && moved.count() < self.limit {
             let most = (MOST_STEPS / (behind + SLACK)).clamp(1, MAX_OVER);
             let most = most.min(self.limit - moved.count());
             let (length, jobs) = self.bananas.peek(place, behind, most).await?;
-            // What comes while this goes on is for the next time.
+            // Jobs that are pushed meanwhile remain for the next import.
             all = all.or(Some(length));
             if jobs.is_empty() {
                 break;
             }
-            looked += jobs.len();
-            moved.looked += jobs.len();
+            checked += jobs.len();
+            moved.checked += jobs.len();
             let depth = behind + jobs.len() + SLACK;
             let mut going = Vec::new();
             for job in &jobs {
-                match self.fate(place, job, known).await? {
-                    Fate::Goes(passage) => going.push(*passage),
-                    Fate::NotAsked => behind += 1,
-                    Fate::Stays(why) => {
-                        stayed.add(&job.id, &place.key(self.bananas.keys()), why);
+                match self.decide_import(place, job, known).await? {
+                    Decision::Goes(passage) => going.push(*passage),
+                    Decision::NotSelected => behind += 1,
+                    Decision::Stays(why) => {
+                        skipped.add(&job.id, &place.key(self.bananas.keys()), why);
                         behind += 1;
                     }
                 }
             }
-            behind += self.go(place, depth, &going, moved, &mut stayed).await?;
+            behind += self.go(place, depth, &going, moved, &mut skipped).await?;
             progress(moved);
             if behind >= DEEPEST && matches!(place, Place::List(_)) {
-                let why = format!("{behind} jobs that stay stand before it and those behind it");
-                stayed.add(b"", &place.key(self.bananas.keys()), why);
+                let why = format!("{behind} skipped jobs are before this one; later jobs stay too");
+                skipped.add(b"", &place.key(self.bananas.keys()), why);
                 break;
             }
         }
-        Ok(stayed)
+        Ok(skipped)
     }
 
-    async fn fate(&self, place: &Place, job: &Standing, known: &mut Known) -> Result<Fate, Error> {
+    async fn decide_import(
+        &self,
+        place: &Place,
+        job: &Standing,
+        known: &mut Known,
+    ) -> Result<Decision, Error> {
         let keys = self.bananas.keys();
         let meshwork_broker::bananas::Found::Job(record) = &job.found else {
-            return Ok(Fate::Stays(job.found.fault().unwrap_or_default()));
+            return Ok(Decision::Stays(job.found.fault().unwrap_or_default()));
         };
         if !self.wants(&place.way(keys, record).0) {
-            return Ok(Fate::NotAsked);
+            return Ok(Decision::NotSelected);
         }
         if job.is_done() {
-            let why = "it is done already; a worker of ours for Bananas takes it off";
-            return Ok(Fate::Stays(why.to_owned()));
+            let why = "it is done already; a worker of Meshwork for Bananas removes it";
+            return Ok(Decision::Stays(why.to_owned()));
         }
         let name = record.name();
         let runs = match self.handlers.get(name) {
             Some(runs) => runs,
             None if self.is_run(name, known).await? => &Runs::Function,
             None => {
-                return Ok(Fate::Stays(format!(
+                return Ok(Decision::Stays(format!(
                     "nobody here runs jobs of the name {name:?}"
                 )));
             }
@@ -134,8 +142,8 @@ impl Mover {
         let id = String::from_utf8_lossy(&job.id);
         let passage = record.passage(keys, &id, (place, &job.time), runs, self.seconds());
         Ok(match passage {
-            Ok(passage) => Fate::Goes(Box::new(passage)),
-            Err(why) => Fate::Stays(why.to_string()),
+            Ok(passage) => Decision::Goes(Box::new(passage)),
+            Err(why) => Decision::Stays(why.to_string()),
         })
     }
 
@@ -151,17 +159,17 @@ impl Mover {
         Ok(is)
     }
 
-    /// Takes these over. Gives how many stay.
+    /// Imports these jobs. Returns the number of skipped jobs.
     async fn go(
         &self,
         place: &Place,
         depth: usize,
         going: &[Passage],
-        moved: &mut Moved,
-        stayed: &mut Stayed,
+        moved: &mut MigrationReport,
+        skipped: &mut SkippedJobs,
     ) -> Result<usize, Error> {
         if self.dry_run {
-            going.iter().for_each(|_| moved.went(place));
+            going.iter().for_each(|_| moved.count_moved(place));
             return Ok(going.len());
         }
         let from = From {
@@ -170,13 +178,13 @@ impl Mover {
             depth,
             overdue: self.overdue,
         };
-        let mut stay = 0;
+        let mut remaining = 0;
         for jobs in calls(going) {
             let imported = self.broker.take_over(from, jobs).await?;
             for (job, imported) in jobs.iter().zip(imported) {
                 let why = match imported {
                     TakenOver::Taken => {
-                        moved.went(place);
+                        moved.count_moved(place);
                         continue;
                     }
                     TakenOver::Twice => {
@@ -186,42 +194,41 @@ impl Mover {
                     TakenOver::Gone => continue,
                     stays => reason(stays),
                 };
-                stayed.add(job.job.id.as_str().as_bytes(), &job.origin.place, why);
-                stay += 1;
+                skipped.add(job.job.id.as_str().as_bytes(), &job.origin.place, why);
+                remaining += 1;
             }
         }
-        Ok(stay)
+        Ok(remaining)
     }
 }
 
-/// Why a job stays.
+/// Returns the reason why a job was skipped.
 fn reason(imported: TakenOver) -> String {
     let refused = match imported {
-        TakenOver::Runs => return "a worker has it in hand".to_owned(),
+        TakenOver::Runs => return "a worker runs it".to_owned(),
         TakenOver::Due => {
-            return "its time has come or is about to: its scheduler moves it to a list first"
-                .to_owned();
+            return "it is due: the scheduler of Bananas moves it to a list first".to_owned();
         }
-        TakenOver::Odd(why) => return format!("a key here is of another kind: {why}"),
+        TakenOver::Odd(why) => return format!("a key of Meshwork has another type: {why}"),
         TakenOver::Refused(refused) => refused,
         _ => return "its record is changing".to_owned(),
     };
     match refused {
-        Enqueued::Exists => "there is another job of its id here".to_owned(),
-        Enqueued::Full => "its queue here holds as many as it may".to_owned(),
-        Enqueued::Draining => "its queue here is being drained".to_owned(),
-        Enqueued::Large(bytes) => format!("its queue here takes no {bytes} bytes"),
-        other => format!("it was refused here: {other:?}"),
+        Enqueued::Exists => "Meshwork has another job with this id".to_owned(),
+        Enqueued::Full => "its queue in Meshwork is full".to_owned(),
+        Enqueued::Draining => "its queue in Meshwork drains".to_owned(),
+        Enqueued::Large(bytes) => format!("its queue in Meshwork refuses {bytes} bytes"),
+        other => format!("Meshwork refused it: {other:?}"),
     }
 }
 
-/// The jobs of one call each.
+/// Splits the jobs into calls.
 fn calls(going: &[Passage]) -> impl Iterator<Item = &[Passage]> {
     let mut rest = going;
     std::iter::from_fn(move || {
         let mut bytes = 0;
         let fits = rest.iter().take_while(|passage| {
-            // The record, and its payload once more, perhaps with a script.
+            // Size of the record, and of its payload as input, perhaps with a script.
             let input = passage.job.input.as_ref().map_or(0, Vec::len);
             bytes += passage.record.len() + passage.job.script.len() + input;
             bytes <= MAX_CALL_BYTES
