@@ -9,7 +9,7 @@ pub(crate) struct Exit(u8);
 impl Exit {
     /// Success.
     pub(crate) const DONE: Self = Self(0);
-    /// A job failed, is in no state for the request, or its queue is full; or `doctor` found a problem.
+    /// A job failed, its state or its queue does not allow the request, or `doctor` found a problem.
     pub(crate) const FAILED: Self = Self(1);
     /// Bad usage or bad input; nothing was done. clap uses the same code.
     pub(crate) const USAGE: Self = Self(2);
@@ -50,12 +50,12 @@ impl From<Exit> for ExitCode {
 pub(crate) const HELP: &str = "\
 Exit codes:
   0    success
-  1    a job failed, is in no state for the request, or its queue refuses it; doctor found a problem
+  1    a job failed, its state or its queue does not allow the request, or doctor found a problem
   2    bad usage or bad input; nothing was written
   3    no connection, or the server is unsuitable or refuses a call
   4    the job did not end within the wait
   5    the job, schedule or batch does not exist
-  6    the system failed: no thread, no room for the output, or the address is in use
+  6    a system error: no thread, no space for the output, or the address is in use
   130  interrupted by SIGINT (128 and the number of the signal; 143 for SIGTERM)
   141  the reader of the output is gone
 

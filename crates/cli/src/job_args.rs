@@ -36,8 +36,8 @@ pub(crate) struct JobArgs {
     /// Longest time of one attempt, in whole seconds, up to 7 days [default: 1800]
     #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
-    /// Longest time until a worker begins it: 500ms, 10m, 2h, up to ten years; then it ends in error. Counts from
-    /// --at or --delay if it has one; a run after a failure has no such limit [default: none]
+    /// Longest time until a worker begins the job: 500ms, 10m, 2h, up to ten years. After it, the job ends in error.
+    /// Counts from --at or --delay, if given. Retries have no such limit [default: none]
     #[arg(long, value_name = "TIME", value_parser = value::span, allow_hyphen_values = true)]
     pub(crate) start_timeout: Option<Duration>,
     /// Retries after the first attempt

@@ -16,7 +16,7 @@ const MAX_NOTE: usize = 200;
 
 /// Show the events of jobs: time, job, change and actor; the oldest first
 ///
-/// The store keeps about the last 100,000 events.
+/// The store keeps about 30,000 entries, the newest. Equal changes of up to 32 jobs share an entry.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Events {
     /// Print new events as they happen, until Ctrl-C

@@ -27,8 +27,8 @@ use crate::value;
 
 /// Answer actions (Nooble4) by scripts, until SIGINT or SIGTERM
 ///
-/// The input of a script is the action's data as JSON, and its result is the answer's data, an object. The first signal
-/// shuts the service down; SIGTSTP makes it quiet: it takes no more actions, and finishes the running ones.
+/// The input of a script is the action's data as JSON, and its result is the data of the reply, an object. The first signal
+/// shuts the service down; SIGTSTP makes it quiet: it takes no more actions, and completes running ones.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct ServiceCommand {
@@ -41,7 +41,7 @@ pub(crate) struct ServiceCommand {
 /// Requests to running services.
 #[derive(Debug, clap::Subcommand)]
 enum Other {
-    /// Make a service quiet: it takes no more actions and finishes those that run, until it is stopped
+    /// Make a service quiet: it takes no more actions and completes running ones, until it is stopped
     Quiet(Request),
     /// Stop a service gracefully, as SIGTERM to its process
     Stop(Request),
@@ -89,7 +89,7 @@ struct Listen {
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = value::span)]
     timeout: Duration,
     /// Attempts of an action without a waiting caller; after the last one it is a dead letter (`meshwork dead
-    /// --protocol nooble`). A call with a waiting caller gets one attempt, and its failure as the answer
+    /// --protocol nooble`). A call with a waiting caller gets one attempt, and its failure as the reply
     #[arg(long = "max-attempts", alias = "runs", value_name = "N", default_value_t = 3, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,

@@ -16,7 +16,7 @@ use crate::out::note;
 use crate::scope::ActorArgs;
 use crate::value;
 
-/// Serve the messages of a node's contexts, until Ctrl-C or SIGTERM
+/// Deliver the messages between a node's contexts, until Ctrl-C or SIGTERM
 ///
 /// Takes outgoing messages, checks signatures and permissions, delivers them, enqueues the jobs of job messages,
 /// returns their results, and ends expired messages. Several supervisors may serve one node, and a killed one loses

@@ -32,11 +32,11 @@ use crate::interrupt::{Interrupt, Quiet};
 use crate::out::note;
 use crate::value;
 
-/// Take jobs off the queues and run them, until SIGINT or SIGTERM
+/// Claim jobs from the queues and run them, until SIGINT or SIGTERM
 ///
-/// The first signal shuts the worker down: it takes no more jobs, waits for running jobs for --shutdown-timeout, and
+/// The first signal shuts the worker down: it claims no more jobs, waits for running jobs for --shutdown-timeout, and
 /// releases the rest. The second signal ends the process at once; its jobs are reclaimed after --lease. SIGTSTP makes
-/// it quiet: it takes no more jobs, and finishes the running ones.
+/// it quiet: it claims no more jobs, and completes running ones.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct WorkerCommand {
@@ -50,7 +50,7 @@ pub(crate) struct WorkerCommand {
 #[derive(Debug, clap::Subcommand)]
 enum Other {
     List(list::List),
-    /// Make a worker quiet: it takes no more jobs and finishes those that run, until it is stopped
+    /// Make a worker quiet: it claims no more jobs and completes running ones, until it is stopped
     ///
     /// SIGTSTP to its process does the same.
     Quiet(RequestArgs),
@@ -78,7 +78,7 @@ impl WorkerCommand {
 /// Options of workers of all protocols.
 #[derive(Debug, clap::Args)]
 struct Common {
-    /// Routes of the jobs to take: in this order, as gpu,default; or by weight, as gpu=3,default=1. The route of a job
+    /// Routes of the jobs to claim: in this order, as gpu,default; or by weight, as gpu=3,default=1. The route of a job
     /// is its group; default is the route of jobs without a group [env: WORKER_ROUTING_KEYS]
     #[arg(long, value_name = "KEY[=WEIGHT],…")]
     routes: Option<Routes>,
@@ -86,7 +86,7 @@ struct Common {
     #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     concurrency: Option<u16>,
-    /// Lease duration: other workers take the jobs of a killed worker after this time
+    /// Lease duration: other workers reclaim the jobs of a killed worker after this time
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::lease,
           allow_hyphen_values = true)]
     lease: Duration,

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::identity::{IdentityArgs, made, unlocked};
 use crate::passphrase::NewPassphrase;
 
-/// Make an actor with a new key, and print his number
+/// Create an actor with a new key, and print its number
 ///
 /// The secret key goes into the key file (mode 0600). Everybody who can read the file can act as that actor.
 ///
@@ -23,7 +23,7 @@ use crate::passphrase::NewPassphrase;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Create {
-    /// His number, the next free one otherwise
+    /// Number of the actor [default: the next free one]
     #[arg(long, value_name = "N")]
     id: Option<ActorId>,
     #[command(flatten)]
@@ -61,17 +61,17 @@ async fn node(context: &Context) -> Result<Node, CommandError> {
     Ok(Node::of(context.client().await?.broker()))
 }
 
-/// Trust the public key of somebody else, and print his number on this node
+/// Register the public key of another actor, and print its number on this node
 ///
 ///   meshwork actor trust 3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c
 ///   meshwork actor trust bob.key
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Trust {
-    /// The public key in 64 hexadecimal digits, or a key file
+    /// Public key in 64 hexadecimal digits, or a key file
     #[arg(value_name = "KEY")]
     key: String,
-    /// His number, the next free one otherwise
+    /// Number of the actor [default: the next free one]
     #[arg(long, value_name = "N")]
     id: Option<ActorId>,
 }
@@ -95,9 +95,10 @@ impl Trust {
     }
 }
 
-/// Give an actor a new key; the old one counts for 7 days more
+/// Replace the key of an actor; the old one is valid for 7 more days
 ///
-/// The new key goes into the key file, encrypted with the same passphrase if the old one is. The old one stays beside it, in a file that ends with .old.
+/// The new key goes into the key file, encrypted with the same passphrase as the old one, if any. The old key stays
+/// beside it, in a file that ends with .old.
 ///
 ///   meshwork actor rotate
 #[derive(Debug, clap::Args)]
@@ -134,13 +135,13 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Take all trust from an actor's keys, at once and for good
+/// Revoke all keys of an actor, at once and permanently
 ///
 ///   meshwork actor revoke 12
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Revoke {
-    /// His number
+    /// Number of the actor
     #[arg(value_name = "ACTOR")]
     id: ActorId,
 }

@@ -12,10 +12,10 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::OutError;
 
-/// Make and trust actors, who own contexts, send messages and run jobs
+/// Create and trust actors, which own contexts, send messages and run jobs
 ///
-/// An actor is his public key; each node gives him a number. Everybody who can write to database 0 of the store owns
-/// the node, and can add actors to it.
+/// An actor is a public key, with a number on each node. Everybody who can write to database 0 of the store owns the
+/// node, and can add actors to it.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ActorCommand {
     Create(change::Create),

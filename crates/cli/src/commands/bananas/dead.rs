@@ -28,7 +28,7 @@ pub(crate) struct Dead {
 
 #[derive(Debug, clap::Subcommand)]
 enum DeadCommand {
-    /// List them, the latest first
+    /// List dead letters, newest first
     List(List),
     /// Print the record of one as it is stored
     Show(One),

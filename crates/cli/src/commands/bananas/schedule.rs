@@ -63,7 +63,12 @@ pub(crate) struct Add {
     #[arg(long, value_name = "TEXT", default_value = "")]
     description: String,
     /// Greatest number of attempts of each job
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(
+        long = "max-attempts",
+        alias = "max-retries",
+        value_name = "N",
+        default_value_t = 3
+    )]
     max_retries: u32,
     /// Replace a schedule of that name
     #[arg(long)]

@@ -36,7 +36,12 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "TEXT", default_value = "")]
     description: String,
     /// Greatest number of attempts
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(
+        long = "max-attempts",
+        alias = "max-retries",
+        value_name = "N",
+        default_value_t = 3
+    )]
     max_retries: u32,
     /// Run at this time: in UTC (2026-01-31T12:00:00Z) or from now on (+10m)
     #[arg(long, value_name = "WHEN", value_parser = value::when)]

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Cancel a batch: its jobs are cancelled, and its scripts never run
+/// Cancel a batch: its jobs are cancelled, and its callbacks never run
 ///
 /// Waiting jobs end in error; running ones are cancelled by their workers. A script that was queued before, as the one
 /// on the first failure, still runs. If this command is interrupted, workers complete the cancellation.

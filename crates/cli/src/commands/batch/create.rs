@@ -14,13 +14,13 @@ use crate::exit::Exit;
 use crate::script::Script;
 use crate::value;
 
-/// Open a batch and print its id
+/// Create a batch and print its id
 ///
-/// Add jobs with `batch add`, then seal the batch with `batch seal`; only a sealed batch can end. Its scripts are
+/// Add jobs with `batch add`, then seal the batch with `batch seal`; only a sealed batch can end. Its callbacks are
 /// stored as jobs that wait for that. Their input is a JSON summary of the batch.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Create {
-    /// Script to run once when all jobs have ended, well or not
+    /// Script to run once when all jobs have ended, in success or error
     #[arg(long, value_name = "FILE")]
     on_done: Option<PathBuf>,
     /// Script to run once when all jobs have finished
@@ -29,10 +29,10 @@ pub(crate) struct Create {
     /// Script to run once when the first job has ended in error
     #[arg(long, value_name = "FILE")]
     on_failure: Option<PathBuf>,
-    /// Type of these scripts [default: by extension]
+    /// Type of the callbacks' scripts [default: by extension]
     #[arg(long = "type", value_name = "TYPE")]
     script_type: Option<ScriptType>,
-    /// Parent batch of these scripts: it ends after they have ended
+    /// Outer batch of the callbacks: it ends after they have ended
     #[arg(long, value_name = "BATCH")]
     within: Option<BatchId>,
     /// Name for people

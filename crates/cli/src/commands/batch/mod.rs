@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Jobs that belong together, with scripts that run when all of them have ended
+/// Jobs that are counted together, with callbacks that run when all have ended
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum BatchCommand {
     Create(create::Create),

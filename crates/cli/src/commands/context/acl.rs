@@ -35,11 +35,11 @@ impl From<UserArg> for AclUser {
     }
 }
 
-/// Make a user of the server who may do in the context what the role permits, and nothing outside
+/// Create a user of the server with the rights of a role in a context, and no other rights
 ///
-/// Needs Valkey 9.1 or newer, or Redis 7.0 or newer with a context in the layout `prefix`. The password is printed once; the
-/// server is given its SHA-256. A user that is there already gets another password and the rules of this release.
-/// docs/permissions.md says what such a user may do, and what no server can express.
+/// Needs Valkey 9.1 or newer, or Redis 7.0 or newer with a context in the layout `prefix`. The password is printed
+/// once; the server stores its SHA-256. An existing user gets a new password and the rules of this release.
+/// docs/permissions.md lists the rights.
 ///
 ///   meshwork context acl 7 executor
 ///   meshwork context acl 7 executor --delete
@@ -50,7 +50,7 @@ pub(crate) struct Acl {
     context: ContextId,
     /// The user
     user: UserArg,
-    /// Delete the user instead, which ends its connections and what they wait for
+    /// Delete the user instead, which closes its connections
     #[arg(long)]
     delete: bool,
     #[command(flatten)]

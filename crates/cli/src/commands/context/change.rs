@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::identity::IdentityArgs;
 use crate::out::note;
 
-/// Make a context, of which you are the admin, and print its number
+/// Create a context, with you as its admin, and print its number
 ///
 ///   meshwork context create
 ///   meshwork context create --id 7
@@ -20,10 +20,11 @@ use crate::out::note;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Create {
-    /// Its number from 1, the next free one otherwise
+    /// Number of the context, at least 1 [default: the next free one]
     #[arg(long, value_name = "N")]
     id: Option<ContextId>,
-    /// `db`: in the database of its number; `prefix`: in database 0, after {ctx:N}: [default: db where there is one]
+    /// db: in the database with its number; prefix: in database 0, each key with the prefix {ctx:N}: [default: db if
+    /// the server has this database]
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<ContextLayout>,
     #[command(flatten)]
@@ -101,8 +102,7 @@ impl Grant {
 
 /// Take a role from an actor
 ///
-/// Users of the server are not actors: --acl deletes the context's user of that role too, which ends its connections and
-/// what they wait for.
+/// Users of the server are not actors: --acl deletes the context's user of that role too, which closes its connections.
 ///
 ///   meshwork context revoke 7 reader 12
 ///   meshwork context revoke 7 executor 12 --acl

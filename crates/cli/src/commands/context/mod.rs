@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Make contexts, and grant roles in them
+/// Create contexts, and grant roles in them
 ///
 /// A context is a tenant: a database of its own, or a prefix of its own in database 0. docs/contexts.md begins with a
 /// tour.

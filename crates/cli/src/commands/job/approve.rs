@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Open a gate of a context for good: jobs that wait for the gate may run
+/// Open a gate of a context permanently: jobs that wait for the gate may run
 ///
 /// A gate is a word in `prerequisites` of a job that is not a key. Requires --context.
 ///

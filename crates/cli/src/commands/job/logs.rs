@@ -9,7 +9,7 @@ use crate::log_file::LogDirs;
 use crate::logs::{self, Which};
 use crate::{follow, value};
 
-/// Print the output of a job's last run: the last 64 KiB of stdout and of stderr
+/// Print the output of a job's last attempt: the last 64 KiB of stdout and of stderr
 ///
 /// With --follow, prints all stored lines and then new ones until the job has ended: stdout on stdout, the rest on
 /// stderr. The exit code is the outcome of the job.

@@ -46,7 +46,7 @@ pub(crate) struct Register {
     /// Number of the runner [default: the next free one]
     #[arg(long, value_name = "N")]
     id: Option<RunnerId>,
-    /// Take the messages of the topic, and no jobs off the queues of the context
+    /// Receive the messages of the topic, and claim no jobs from the queues of the context
     #[arg(long)]
     remote: bool,
     /// Topic to listen to [default: runnerN]

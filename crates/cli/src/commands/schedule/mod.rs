@@ -14,7 +14,7 @@ use crate::exit::Exit;
 
 /// Run jobs repeatedly: by cron expressions, or at an interval
 ///
-/// Every running worker, of any type, runs the slots of all schedules; each slot runs once, with any number of workers.
+/// Any worker, of any type, can fire schedules. Each slot runs once, with any number of workers.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ScheduleCommand {
     Add(Box<add::Add>),

@@ -37,11 +37,11 @@ enum ForeignJobs {
     Skip,
 }
 
-/// Take jobs of Bananas off its queues and run them by handlers, until SIGINT or SIGTERM
+/// Claim jobs of Bananas from its queues and run them with handlers, until SIGINT or SIGTERM
 ///
-/// The first signal shuts the worker down: it takes no more jobs, waits for running jobs for --shutdown-timeout, and
+/// The first signal shuts the worker down: it claims no more jobs, waits for running jobs for --shutdown-timeout, and
 /// releases the rest. The second signal ends the process at once; its jobs are reclaimed after --lease. SIGTSTP makes
-/// it quiet: it takes no more jobs, and finishes the running ones.
+/// it quiet: it claims no more jobs, and completes running ones.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct BananasWorker {
@@ -56,7 +56,7 @@ pub(crate) struct BananasWorker {
 /// Requests to running workers.
 #[derive(Debug, clap::Subcommand)]
 enum Other {
-    /// Make a worker quiet: it takes no more jobs and finishes those that run, until it is stopped
+    /// Make a worker quiet: it claims no more jobs and completes running ones, until it is stopped
     Quiet(Request),
     /// Stop a worker gracefully, as SIGTERM to its process
     Stop(Request),
