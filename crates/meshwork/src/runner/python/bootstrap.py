@@ -70,12 +70,12 @@ def _meshwork():
         # The lines of the script, wherever it has changed to by now; and no frames of this file.
         lines = source.decode("utf-8", "replace").splitlines(True)
         linecache.cache["script.py"] = (len(source), None, lines, "script.py")
-        reply = traceback.TracebackException(type(error), error, error.__traceback__.tb_next)
+        shown = traceback.TracebackException(type(error), error, error.__traceback__.tb_next)
         if isinstance(error, SyntaxError):
             message = "%s: %s" % (type(error).__name__, error)
         else:
-            message = "".join(reply.format_exception_only()).strip()
-        fail(kind, message, "".join(reply.format()))
+            message = "".join(shown.format_exception_only()).strip()
+        fail(kind, message, "".join(shown.format()))
 
     class Permanent(Exception):
         """No other run would help: the job ends in error, as a dead letter."""
