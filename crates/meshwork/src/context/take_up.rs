@@ -433,22 +433,18 @@ impl ContextHandle {
             .store()
             .hashes(self.database(), &view.materialised)
             .await?;
-        let sent_job = view.message.job.iter().zip(found);
-        let result = |(sent_job, fields): (&ContextJob, meshwork_broker::context::RecordFields)| {
+        let sent = view.message.job.iter().zip(found);
+        let result = |(sent, fields): (&ContextJob, meshwork_broker::context::RecordFields)| {
             let gone = fields.is_empty();
-            let ran = ContextJob::from_fields(self.id(), sent_job.key(), fields);
+            let ran = ContextJob::from_fields(self.id(), sent.key(), fields);
             let (status, result, error) = match ran {
                 Ok(ran) if !gone => (ran.status, ran.result, ran.error),
                 Ok(_) => (
                     Status::Error,
-                    sent_job.result.clone(),
+                    sent.result.clone(),
                     Some("the job was deleted".to_owned()),
                 ),
-                Err(error) => (
-                    Status::Error,
-                    sent_job.result.clone(),
-                    Some(error.to_string()),
-                ),
+                Err(error) => (Status::Error, sent.result.clone(), Some(error.to_string())),
             };
             // The script is known where it came from.
             ContextJob {
@@ -457,23 +453,23 @@ impl ContextHandle {
                 status,
                 result,
                 error,
-                ..sent_job.clone()
+                ..sent.clone()
             }
         };
-        Ok(sent_job.map(result).collect())
+        Ok(sent.map(result).collect())
     }
 
     /// Adds to a commit the message that brings a result to the sender.
     async fn with_answer(
         &self,
         commit: Commit,
-        sent_job: &Message,
+        sent: &Message,
         jobs: Vec<ContextJob>,
         status: MessageStatus,
         origin: &Origin,
         node: NodeId,
     ) -> Result<Commit, ContextError> {
-        let caller = sent_job.caller_id;
+        let caller = sent.caller_id;
         let (counter, prefix) = (
             self.keys().next_id(Counter::Message),
             self.keys().message_prefix(caller),
