@@ -1,4 +1,4 @@
---- @include ending, stale
+--- @include ending, stale, count_foreign
 -- Puts suspected orphans under watch: open jobs that no list may hold, or whose worker may be gone. watch.lua pushes
 -- them again if that is so.
 -- KEYS[1..]  per job: its hash, the queue that it belongs to
@@ -35,7 +35,10 @@ for k = 1, #KEYS, 2 do
     -- False for a job that a worker without its type returned to a legacy list.
     local known = string.sub(has.mw_queue or '', 1, #WORK) == WORK
     local looked_after = script_type ~= '' and (has.mw_reply or phase or rescue)
-    if looked_after and not known then redis.call('HSET', key, 'mw_queue', KEYS[k + 1]) end
+    if looked_after and not known then
+      count_foreign(has, KEYS[k + 1])
+      redis.call('HSET', key, 'mw_queue', KEYS[k + 1])
+    end
     if not watched then
       redis.call('ZADD', WATCH, int(now + (phase and after or age)), id)
       adopted = adopted + 1
@@ -47,4 +50,4 @@ for k = 1, #KEYS, 2 do
   end
   a = a + 2
 end
-return adopted
+return respond(adopted)

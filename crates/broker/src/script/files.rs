@@ -97,6 +97,7 @@ files![
     "lib/context/reply.lua",
     "lib/context/write_error.lua",
     "lib/context/write_record.lua",
+    "lib/count_foreign.lua",
     "lib/dependencies.lua",
     "lib/drop_job.lua",
     "lib/dual_write.lua",

@@ -11,6 +11,7 @@ use redis::RedisResult;
 use super::actors::Actor;
 use super::count_stale;
 use super::inspect::{failed, glob_literal, texts};
+use super::server_stats::ServerStats;
 use super::{Fields, MAX_ITEMS, text};
 use crate::{Broker, Error};
 
@@ -49,8 +50,10 @@ pub struct QueueStats {
     pub oldest_ms: Option<u64>,
     /// Number of workers that wait on it.
     pub listeners: u64,
-    /// Number of jobs stored for it.
+    /// Number of jobs stored for it, by all clients.
     pub created: u64,
+    /// Number of those that foreign clients stored. Each counts when a script first takes charge of it.
+    pub created_foreign: u64,
     /// Number of started runs.
     pub started: u64,
     /// Number of jobs that finished.
@@ -108,6 +111,8 @@ pub struct Stats {
     pub workers: Vec<Actor>,
     /// True if queues may be missing: the search continues with the next call, or there are too many.
     pub partial: bool,
+    /// Metrics of the server itself.
+    pub server: ServerStats,
 }
 
 /// Stored data of one queue.
@@ -136,6 +141,7 @@ impl Broker {
             now_ms,
             partial: too_many || !known.whole,
             workers: self.live_actors(now_ms, "").await?,
+            server: self.server_stats().await?,
             ..Stats::default()
         };
         self.totals(&mut stats).await?;
@@ -147,7 +153,7 @@ impl Broker {
                 let queue = &figures.queue;
                 figures.listeners = listeners.get(queue).copied().unwrap_or(0);
                 figures.set_aside = aside.get(queue).copied().unwrap_or(0);
-                if figures.is_there() {
+                if figures.is_used() || figures.listeners > 0 {
                     stats.queues.push(figures);
                 } else {
                     known.queues.remove(queue);
@@ -317,7 +323,11 @@ impl QueueStats {
             };
             let name = text(name);
             match name.as_str() {
-                "created" => figures.created = number,
+                "created" => figures.created = figures.created.saturating_add(number),
+                "created:foreign" => {
+                    figures.created = figures.created.saturating_add(number);
+                    figures.created_foreign = number;
+                }
                 "started" => figures.started = number,
                 "finished" => figures.finished = number,
                 "failed" => figures.failed = number,
@@ -356,12 +366,15 @@ impl QueueStats {
         self.finished + self.failed + self.retried
     }
 
-    /// Returns whether there is anything besides the name.
-    fn is_there(&self) -> bool {
-        let nothing = Self {
+    /// Returns whether the queue was ever used: it has counters or jobs. Workers that listen to it are not enough,
+    /// because every worker listens to several queues.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        let unused = Self {
             queue: self.queue.clone(),
+            listeners: self.listeners,
             ..Self::default()
         };
-        *self != nothing
+        *self != unused
     }
 }

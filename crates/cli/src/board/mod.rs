@@ -132,13 +132,14 @@ impl Board {
         (ms > 0).then_some(ms as f64 / 1000.0)
     }
 
-    /// Returns the rows of all queues, except priority lists that were never used.
+    /// Returns the rows of all queues. Of queues that were never used, those of a priority are left out, and the queue of
+    /// the group `default`, whose workers listen to the queue of their type too.
     fn lines(&self) -> Vec<Line<'_>> {
         let before = self.before.iter().flat_map(|stats| &stats.queues);
         let before: HashMap<_, _> = before.map(|stats| (stats.queue.as_str(), stats)).collect();
         let used = |stats: &&QueueStats| {
-            let idle = stats.waiting + stats.created + stats.started == 0;
-            !(idle && stats.queue.contains(":prio:"))
+            let beside = stats.queue.contains(":prio:") || stats.queue.ends_with(":group:default");
+            stats.is_used() || !beside
         };
         let queues = self.now.queues.iter().filter(used);
         queues

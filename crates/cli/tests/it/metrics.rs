@@ -64,7 +64,7 @@ on_all_data! {
         assert!(head.contains("content-type: application/openmetrics-text; version=1.0.0"), "{head}");
         assert!(page.ends_with("# EOF\n"), "{page}");
         let ran = "meshwork_run_seconds_count{type=\"osis\",outcome=\"finished\"} 1\n";
-        let counted = "meshwork_jobs_finished_total{type=\"osis\",group=\"\",inst=\"\",priority=\"normal\"} 1\n";
+        let counted = "meshwork_jobs_finished_total{type=\"osis\",group=\"default\",inst=\"\",priority=\"normal\"} 1\n";
         for sample in [ran, counted, "meshwork_store_up 1\n", "meshwork_worker_ready 1\n"] {
             assert!(page.contains(sample), "{sample}: {page}");
         }
@@ -125,7 +125,7 @@ on_all_data! {
         ground.file("a.rhai", "1");
         ground.run(&["run", "a.rhai"]).ok();
         let page = ground.run(&["metrics"]).ok().stdout;
-        let created = "meshwork_jobs_created_total{type=\"osis\",group=\"\",inst=\"\",priority=\"normal\"} 1\n";
+        let created = "meshwork_jobs_created_total{type=\"osis\",group=\"default\",inst=\"\",priority=\"normal\",origin=\"meshwork\"} 1\n";
         assert!(page.contains(created) && page.ends_with("# EOF\n"), "{page}");
         assert!(!page.contains("meshwork_worker_"), "{page}");
         let samples = ground.run(&["metrics", "--json"]).ok().jsons();

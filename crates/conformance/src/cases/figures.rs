@@ -7,7 +7,9 @@ use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
 use meshwork_model::schedule::policy::Overlap;
 
-use super::options::exchange;
+use super::old_side::{migrate, write};
+use super::options::{exchange, set};
+use super::rescue::{AGE, foreign, rescuing, walk_and_look};
 use super::schedule::{SLOT, every, read};
 use super::waits::{after, put_after};
 use super::world::{Got, START, WORKER};
@@ -25,6 +27,12 @@ cases![
     slots_by_what_became_of_them,
     a_clock_set_back_takes_nothing_off,
     a_key_like_figures_ends_no_call,
+    a_foreign_job_counts_at_its_first_claim,
+    a_foreign_job_that_does_not_run_counts_once,
+    a_foreign_job_that_waits_counts_once,
+    a_foreign_job_of_a_migrating_type_counts_once,
+    a_foreign_job_counts_when_it_is_watched_for_rescue,
+    a_native_job_is_no_foreign_one,
 ];
 
 /// The field that is no counter: the time of the last claim.
@@ -321,4 +329,121 @@ async fn a_key_like_figures_ends_no_call(world: &World) -> Outcome {
         return Err(Failure::new("the key was written to"));
     }
     Ok(())
+}
+
+/// Neither a release, a lost worker nor a retry by hand counts it again.
+async fn a_foreign_job_counts_at_its_first_claim(world: &World) -> Outcome {
+    world.put_foreign("j1", &[]).await?;
+    figures(world, "").await?;
+    let run = world.take_one().await?;
+    figures(world, "created:foreign 1, started 1").await?;
+    world.broker.release(&run).await?;
+    world.take_one().await?;
+    world.lose_all().await?;
+    let run = world.take_one().await?;
+    world.finish(&run, "42").await?;
+    world.broker.retry(&world.read("j1").await?).await?;
+    world.take_one().await?;
+    figures(
+        world,
+        "created:foreign 1, finished 1, lost 1, released 1, requeued 1, run_ms 0, started 4",
+    )
+    .await
+}
+
+/// Its record cannot be read, or it can never run.
+async fn a_foreign_job_that_does_not_run_counts_once(world: &World) -> Outcome {
+    world.put_foreign("j1", &[("status", "paused")]).await?;
+    check!(world.take(5).await?.is_empty());
+    let counted = "created:foreign 1, dead 1, error:unreadable 1, failed 1";
+    figures(world, counted).await?;
+    begin(world).await?;
+    let itself = [("prerequisites", r#"["j2"]"#)];
+    world.put_foreign("j2", &itself).await?;
+    check!(world.take(5).await?.is_empty());
+    let counted = "created:foreign 1, error:prerequisite 1, failed 1";
+    figures(world, counted).await?;
+    world.broker.retry(&world.read("j2").await?).await?;
+    check!(world.take(5).await?.is_empty());
+    let counted = "created:foreign 1, error:prerequisite 2, failed 2, requeued 1";
+    figures(world, counted).await?;
+    begin(world).await?;
+    let odd = [("prerequisites", "{]")];
+    world.put_foreign("j3", &odd).await?;
+    check!(world.take(5).await?.is_empty());
+    let counted = "created:foreign 1, dead 1, error:unreadable 1, failed 1";
+    figures(world, counted).await
+}
+
+/// It waits for another job, or for a foreign worker that may run it.
+async fn a_foreign_job_that_waits_counts_once(world: &World) -> Outcome {
+    world.put(&["first"]).await?;
+    world
+        .put_foreign("j1", &[("prerequisites", r#"["first"]"#)])
+        .await?;
+    let first = world.take_one().await?;
+    check!(world.take(5).await?.is_empty());
+    figures(world, "created 1, created:foreign 1, started 1").await?;
+    world.finish(&first, "42").await?;
+    world.take_one().await?;
+    figures(
+        world,
+        "created 1, created:foreign 1, finished 1, run_ms 0, started 2",
+    )
+    .await?;
+    begin(world).await?;
+    world.put_foreign("j2", &[("status", "started")]).await?;
+    check!(world.take(5).await?.is_empty());
+    figures(world, "created:foreign 1").await?;
+    write(world, "j2", &["status", "dispatched"]).await?;
+    world.push("j2").await?;
+    world.take_one().await?;
+    figures(world, "created:foreign 1, started 1").await
+}
+
+/// The claim waits for the second push of its client.
+async fn a_foreign_job_of_a_migrating_type_counts_once(world: &World) -> Outcome {
+    migrate(world, "canonical").await?;
+    world.put_foreign("j1", &[("script_type", "OSIS")]).await?;
+    check!(world.take(5).await?.is_empty());
+    figures(world, "created:foreign 1").await?;
+    world.pass(1_000);
+    world.broker.promote().await?;
+    world.take_one().await?;
+    figures(world, "created:foreign 1, started 1").await
+}
+
+/// Its client was killed before the push. A job that is only listed as stale does not count: it may be that of other
+/// workers.
+async fn a_foreign_job_counts_when_it_is_watched_for_rescue(world: &World) -> Outcome {
+    foreign(world, "away", &[]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    for _ in 0..20 {
+        walk_and_look(world, AGE).await?;
+    }
+    figures(world, "").await?;
+    let broker = rescuing(world, 5);
+    let (mut pushed, mut rounds) = (Vec::new(), 0);
+    while pushed.is_empty() && rounds < 30 {
+        while broker.sweep().await?.next != 0 {}
+        pushed.extend(broker.watch().await?.pushed);
+        world.pass(5_000);
+        rounds += 1;
+    }
+    same!(pushed, ["away"]);
+    figures(world, "created:foreign 1").await?;
+    world.take_one().await?;
+    figures(world, "created:foreign 1, started 1").await
+}
+
+/// Settings send its claim on the slow path; another job is watched for rescue.
+async fn a_native_job_is_no_foreign_one(world: &World) -> Outcome {
+    set(world, "concurrency=5").await?;
+    world.started("a").await?;
+    figures(world, "created 1, started 1").await?;
+    world.put(&["b"]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    while rescuing(world, 5).sweep().await?.next != 0 {}
+    check!(super::old_side::looked_at(world, "b").await?.is_some());
+    figures(world, "created 2, started 1").await
 }

@@ -20,6 +20,8 @@ cases![
     a_queue_that_is_gone_is_told_no_more,
     the_search_for_queues_goes_on,
     odd_keys_are_passed_over,
+    jobs_of_foreign_clients_count_too,
+    the_metrics_of_the_server,
     looking_changes_nothing,
 ];
 
@@ -159,6 +161,7 @@ async fn who_is_there_and_who_listens(world: &World) -> Outcome {
     world.broker.present(presence).await?;
     let stats = look(world).await?;
     same!(of(&stats, &world.queue())?.listeners, 2);
+    check!(!of(&stats, &world.queue())?.is_used());
     same!(stats.workers.len(), 1);
     same!(stats.workers[0].0, "osis:default:w1");
     world.pass(super::world::ALIVE_MS);
@@ -218,6 +221,30 @@ async fn odd_keys_are_passed_over(world: &World) -> Outcome {
     let odd = of(&stats, &odd)?;
     same!((odd.created, odd.failed, odd.started), (0, 0, 7));
     check!(odd.errors.is_empty());
+    Ok(())
+}
+
+/// Both kinds are in the sum.
+async fn jobs_of_foreign_clients_count_too(world: &World) -> Outcome {
+    world.put(&["a", "b"]).await?;
+    world.put_foreign("c", &[]).await?;
+    same!(world.take(3).await?.len(), 3);
+    let stats = look(world).await?;
+    let figures = of(&stats, &world.queue())?;
+    same!((figures.created, figures.created_foreign), (3, 1));
+    check!(figures.is_used());
+    Ok(())
+}
+
+/// Scripts of all clients count.
+async fn the_metrics_of_the_server(world: &World) -> Outcome {
+    let before = look(world).await?.server;
+    same!(before.evicted_keys, Some(0));
+    same!(before.memory_limit, None);
+    world.started("a").await?;
+    let after = look(world).await?.server;
+    check!(after.scripts > before.scripts);
+    check!(after.script_micros >= before.script_micros);
     Ok(())
 }
 

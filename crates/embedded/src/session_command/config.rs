@@ -82,6 +82,7 @@ fn set(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
 
 fn resetstat(call: &mut Call<'_>, _: &[Bytes]) -> Outcome {
     call.world.commands_done = 0;
+    call.world.scripts_done.clear();
     Ok(Reply::ok())
 }
 

@@ -22,13 +22,14 @@ pub(super) const SPECS: &[Command] = &[Command::new(
 
 type Section = fn(&mut Call<'_>) -> String;
 
-const SECTIONS: [(&str, Section); 8] = [
+const SECTIONS: [(&str, Section); 9] = [
     ("Server", server),
     ("Clients", clients),
     ("Memory", memory),
     ("Persistence", persistence),
     ("Stats", stats),
     ("Replication", replication),
+    ("Commandstats", commandstats),
     ("Cluster", cluster),
     ("Keyspace", keyspace),
 ];
@@ -38,13 +39,16 @@ fn info(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
         .iter()
         .map(|arg| arg.to_ascii_lowercase())
         .collect();
-    let all = wanted.is_empty()
-        || wanted
-            .iter()
-            .any(|word| matches!(&word[..], b"default" | b"all" | b"everything"));
+    let asks_for = |words: &[&str]| {
+        let is = |word: &Vec<u8>| words.iter().any(|known| known.as_bytes() == word);
+        wanted.iter().any(is)
+    };
+    let every = asks_for(&["all", "everything"]);
+    let usual = every || wanted.is_empty() || asks_for(&["default"]);
     let mut text = String::new();
     for (name, section) in SECTIONS {
-        if all || wanted.contains(&name.to_ascii_lowercase().into_bytes()) {
+        let known = if name == "Commandstats" { every } else { usual };
+        if known || asks_for(&[&name.to_ascii_lowercase()]) {
             let separator = if text.is_empty() { "" } else { "\r\n" };
             let _ = write!(text, "{separator}# {name}\r\n{}", section(call));
         }
@@ -104,6 +108,19 @@ fn stats(call: &mut Call<'_>) -> String {
         count(crate::world::Scope::Channel),
         count(crate::world::Scope::Pattern),
     )
+}
+
+/// Only commands that run scripts: nobody needs the others.
+fn commandstats(call: &mut Call<'_>) -> String {
+    let mut text = String::new();
+    for (name, (calls, micros)) in &call.world.scripts_done {
+        let each = *micros as f64 / (*calls).max(1) as f64;
+        let _ = write!(
+            text,
+            "cmdstat_{name}:calls={calls},usec={micros},usec_per_call={each:.2}\r\n"
+        );
+    }
+    text
 }
 
 fn replication(_: &mut Call<'_>) -> String {

@@ -31,19 +31,19 @@ pub(super) const SPECS: &[Command] = &[
 ];
 
 fn eval(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
-    run(call, args, Body::Text(&args[1]), false)
+    run(call, args, ("eval", Body::Text(&args[1])), false)
 }
 
 fn eval_ro(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
-    run(call, args, Body::Text(&args[1]), true)
+    run(call, args, ("eval_ro", Body::Text(&args[1])), true)
 }
 
 fn evalsha(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
-    run(call, args, by_sha(&args[1])?, false)
+    run(call, args, ("evalsha", by_sha(&args[1])?), false)
 }
 
 fn evalsha_ro(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
-    run(call, args, by_sha(&args[1])?, true)
+    run(call, args, ("evalsha_ro", by_sha(&args[1])?), true)
 }
 
 fn by_sha(arg: &[u8]) -> Result<Body<'_>, Stop> {
@@ -54,7 +54,12 @@ fn no_script() -> Stop {
     Stop::Error("NOSCRIPT No matching script. Please use EVAL.".to_owned())
 }
 
-fn run(call: &mut Call<'_>, args: &[Bytes], body: Body<'_>, read_only: bool) -> Outcome {
+fn run(
+    call: &mut Call<'_>,
+    args: &[Bytes],
+    (name, body): (&'static str, Body<'_>),
+    read_only: bool,
+) -> Outcome {
     let keys = int(&args[2])?;
     let rest = &args[3..];
     let keys = match usize::try_from(keys) {
@@ -72,7 +77,12 @@ fn run(call: &mut Call<'_>, args: &[Bytes], body: Body<'_>, read_only: bool) -> 
             Body::Text(text) => scripts.load(text)?,
             Body::Sha(sha) => scripts.find(&sha).ok_or_else(no_script)?,
         };
-        run_script(scripts, &script, call, (keys, argv), read_only)
+        let begun = call.world.clock.now_us();
+        let outcome = run_script(scripts, &script, call, (keys, argv), read_only);
+        let took = call.world.clock.now_us().saturating_sub(begun);
+        let (calls, micros) = call.world.scripts_done.entry(name).or_default();
+        (*calls, *micros) = (*calls + 1, micros.saturating_add(took));
+        outcome
     })
 }
 

@@ -1,5 +1,6 @@
 //! The state under the lock, and a call on it: data, clients, waits, watches, subscriptions, and the log.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -41,6 +42,8 @@ pub(crate) struct World {
     refusals: Option<Refusals>,
     pub(crate) started_ms: u64,
     pub(crate) commands_done: u64,
+    /// Number of scripts that ran and their total duration in microseconds, by the command that ran them.
+    pub(crate) scripts_done: BTreeMap<&'static str, (u64, u64)>,
 }
 
 impl World {
@@ -60,6 +63,7 @@ impl World {
             trouble: None,
             refusals: None,
             commands_done: 0,
+            scripts_done: BTreeMap::new(),
         }
     }
 

@@ -115,7 +115,20 @@ async fn redis_cli() {
             .contains("errors: 0, replies: 2")
     );
     assert!(said(&["CLIENT", "LIST"], "").await.contains("redis.sock:0"));
-    assert!(said(&["INFO"], "").await.contains("aof_enabled:1"));
+    let info = said(&["INFO"], "").await;
+    assert!(
+        info.contains("aof_enabled:1") && !info.contains("cmdstat_"),
+        "{info}"
+    );
+    let stats = said(&["INFO", "commandstats"], "").await;
+    assert!(stats.contains("cmdstat_eval:calls=1,usec="), "{stats}");
+    assert!(
+        said(&["INFO", "all"], "")
+            .await
+            .contains("cmdstat_eval:calls=1")
+    );
+    assert_eq!(said(&["CONFIG", "RESETSTAT"], "").await, "OK\n");
+    assert!(!said(&["INFO", "all"], "").await.contains("cmdstat_"));
 }
 
 #[tokio::test]

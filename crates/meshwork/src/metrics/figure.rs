@@ -1,7 +1,5 @@
 //! Definition of a metric and the source of its values. [`super::table`] lists all metrics.
 
-use std::collections::BTreeMap;
-
 use meshwork_broker::bananas::{self, PlaceStats};
 use meshwork_broker::{QueueStats, Stats};
 
@@ -70,8 +68,10 @@ pub(super) enum Source {
     /// A queue's figures, at the server's time in milliseconds; how two lists of one place become one.
     Queue(fn(&QueueStats, u64) -> Option<f64>, Merge),
     /// Counters of a queue by the last label.
-    Words(fn(&QueueStats) -> &BTreeMap<String, u64>),
+    Words(fn(&QueueStats) -> Vec<(&str, u64)>),
     Store(fn(&Stats) -> Option<f64>),
+    /// Percentiles of the server's scripts, in seconds.
+    ScriptLatency,
     Pool(fn(&WorkerInfo) -> f64),
     Reading(fn(&Reading) -> f64),
     Worker(fn(&Monitor) -> Option<f64>),
@@ -93,6 +93,8 @@ pub(super) enum Merge {
     Sum,
     Most,
     Least,
+    /// The least of the lists with waiting jobs, else the most.
+    LeastOfWaiting,
 }
 
 /// A metric, whose name tells its unit.

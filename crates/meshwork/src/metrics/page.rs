@@ -64,6 +64,7 @@ impl Page {
             Source::Queue(of, merge) => Some(self.queues(stats?, *of, *merge)),
             Source::Words(of) => Some(self.words(stats?, *of, label)),
             Source::Store(of) => alone(of(stats?)),
+            Source::ScriptLatency => Some(script_latency(stats?, label)),
             Source::Pool(of) => Some(pools(stats?, *of)),
             Source::Reading(of) => alone(Some(of(&self.store))),
             Source::Worker(of) => alone(of(self.monitor.as_ref()?)),
@@ -80,32 +81,35 @@ impl Page {
         }
     }
 
-    /// A sample per place. Old lists are no places: `migrate status` tells of them.
+    /// The place of a list that was ever used. Old lists are no places: `migrate status` tells of them.
+    fn place(&self, queue: &QueueStats) -> Option<QueueParts> {
+        let parts = self.keys.queue_parts(&queue.queue);
+        parts
+            .filter(|_| queue.is_used())
+            .map(QueueParts::by_routing_key)
+    }
+
+    /// A sample per place.
     fn queues(
         &self,
         stats: &Arc<Stats>,
         of: fn(&QueueStats, u64) -> Option<f64>,
         merge: Merge,
     ) -> Vec<Sample> {
-        let mut places: BTreeMap<QueueParts, f64> = BTreeMap::new();
+        let mut places: BTreeMap<QueueParts, (bool, f64)> = BTreeMap::new();
         for queue in &stats.queues {
-            let place = self.keys.queue_parts(&queue.queue);
-            let Some((place, value)) = place.zip(of(queue, stats.now_ms)) else {
+            let Some((place, value)) = self.place(queue).zip(of(queue, stats.now_ms)) else {
                 continue;
             };
-            let merged = |so_far: f64| match merge {
-                Merge::Sum => so_far + value,
-                Merge::Most => so_far.max(value),
-                Merge::Least => so_far.min(value),
-            };
+            let value = (queue.waiting + queue.set_aside > 0, value);
             let entry = places.entry(place);
             entry
-                .and_modify(|so_far| *so_far = merged(*so_far))
+                .and_modify(|so_far| *so_far = merge.of(*so_far, value))
                 .or_insert(value);
         }
         places
             .iter()
-            .map(|(place, value)| (labels(place), *value))
+            .map(|(place, (_, value))| (labels(place), *value))
             .collect()
     }
 
@@ -113,16 +117,16 @@ impl Page {
     fn words(
         &self,
         stats: &Stats,
-        of: fn(&QueueStats) -> &BTreeMap<String, u64>,
+        of: fn(&QueueStats) -> Vec<(&str, u64)>,
         label: &'static str,
     ) -> Vec<Sample> {
         let mut words: BTreeMap<(QueueParts, &str), f64> = BTreeMap::new();
         for queue in &stats.queues {
-            let Some(place) = self.keys.queue_parts(&queue.queue) else {
+            let Some(place) = self.place(queue) else {
                 continue;
             };
             for (word, count) in of(queue) {
-                *words.entry((place.clone(), word)).or_default() += *count as f64;
+                *words.entry((place.clone(), word)).or_default() += count as f64;
             }
         }
         let sample = |((place, word), count): (&(QueueParts, &str), &f64)| {
@@ -160,6 +164,31 @@ fn labels(place: &QueueParts) -> Labels {
         ("inst", text(&place.instance)),
         ("priority", place.priority.to_string()),
     ]
+}
+
+impl Merge {
+    /// Merges the values of two lists of one place, each with whether jobs wait in the list.
+    fn of(self, one: (bool, f64), other: (bool, f64)) -> (bool, f64) {
+        let ((waits, a), (also, b)) = (one, other);
+        let value = match self {
+            Self::Sum => a + b,
+            Self::Most => a.max(b),
+            Self::Least => a.min(b),
+            Self::LeastOfWaiting => match (waits, also) {
+                (true, false) => a,
+                (false, true) => b,
+                (true, true) => a.min(b),
+                (false, false) => a.max(b),
+            },
+        };
+        (waits || also, value)
+    }
+}
+
+/// A sample per percentile of the server's scripts.
+fn script_latency(stats: &Stats, label: &'static str) -> Vec<Sample> {
+    let sample = |(percent, micros): &(String, f64)| (vec![(label, percent.clone())], micros / 1e6);
+    stats.server.script_percentiles.iter().map(sample).collect()
 }
 
 /// A sample per priority of a route of Bananas.

@@ -1,6 +1,8 @@
 //! All metrics that there are, in one table. Names follow the conventions of OpenMetrics: a unit at the end,
 //! `_total` for what only grows. docs/metrics.md shows the same table; a test compares the two.
 
+use std::collections::BTreeMap;
+
 use meshwork_broker::{QueueStats, Stats};
 
 use super::bananas;
@@ -8,10 +10,11 @@ use super::figure::{Figure, Kind, Merge, Source, figure};
 use super::process::Process;
 use crate::{Monitor, WorkerInfo};
 
-/// Labels of queues. A queue of all groups has an empty `group`, one of a whole group an empty `inst` (not `instance`,
-/// which Prometheus gives to what it scrapes).
+/// Labels of queues. `group` is the routing key, so the group `default` has the jobs without a group too. A queue of a
+/// whole group has an empty `inst` (not `instance`, which Prometheus gives to what it scrapes).
 const QUEUE: &[&str] = &["type", "group", "inst", "priority"];
 const ERROR: &[&str] = &["type", "group", "inst", "priority", "kind"];
+const ORIGIN: &[&str] = &["type", "group", "inst", "priority", "origin"];
 const SLOT: &[&str] = &["type", "group", "inst", "priority", "outcome"];
 const POOL: &[&str] = &["type", "group"];
 
@@ -65,12 +68,26 @@ const fn of_process(
     figure(name, kind, &[], help, Source::Process(of))
 }
 
+/// Jobs by the kind of client: both kinds, so that the first job of one is a change.
+fn origins(queue: &QueueStats) -> Vec<(&str, u64)> {
+    let foreign = queue.created_foreign;
+    let own = queue.created.saturating_sub(foreign);
+    vec![("meshwork", own), ("foreign", foreign)]
+}
+
+fn words<'a>(counts: &'a BTreeMap<String, u64>) -> Vec<(&'a str, u64)> {
+    let pair = |(word, count): (&'a String, &u64)| (word.as_str(), *count);
+    counts.iter().map(pair).collect()
+}
+
 /// Metrics of the store, the same in every process; then those of this worker and process.
 const OURS: &[Figure] = &[
-    count(
+    figure(
         "meshwork_jobs_created",
-        "Jobs stored for a queue",
-        |q, _| Some(q.created as f64),
+        Kind::Counter,
+        ORIGIN,
+        "Jobs stored for a queue, by the kind of client",
+        Source::Words(origins),
     ),
     count("meshwork_jobs_started", "Attempts started", |q, _| {
         Some(q.started as f64)
@@ -90,7 +107,7 @@ const OURS: &[Figure] = &[
         Kind::Counter,
         ERROR,
         "Jobs that ended in error, by the kind of error",
-        Source::Words(|q| &q.errors),
+        Source::Words(|q| words(&q.errors)),
     ),
     count(
         "meshwork_jobs_retried",
@@ -130,7 +147,7 @@ const OURS: &[Figure] = &[
         Kind::Counter,
         SLOT,
         "Decided slots of schedules, by outcome",
-        Source::Words(|q| &q.slots),
+        Source::Words(|q| words(&q.slots)),
     ),
     count(
         "meshwork_schedule_lateness_seconds",
@@ -165,7 +182,7 @@ const OURS: &[Figure] = &[
         "meshwork_queue_listeners",
         "Workers that listen to a queue",
         |q, _| Some(q.listeners as f64),
-        Merge::Most,
+        Merge::LeastOfWaiting,
     ),
     of_pool(
         "meshwork_workers",
@@ -241,6 +258,44 @@ const OURS: &[Figure] = &[
         &[],
         "Duration of the last read of the store's metrics",
         Source::Reading(|reading| reading.took.as_secs_f64()),
+    ),
+    of_store(
+        "meshwork_store_memory_bytes",
+        "Memory in use by the server; missing on the embedded engine, which is a part of a process",
+        |s| Some(s.server.memory? as f64),
+    ),
+    of_store(
+        "meshwork_store_memory_limit_bytes",
+        "Limit of the server's memory; missing if it has none",
+        |s| Some(s.server.memory_limit? as f64),
+    ),
+    figure(
+        "meshwork_store_evicted_keys",
+        Kind::Counter,
+        &[],
+        "Keys that the server has evicted because its memory was full; each may have been a job",
+        Source::Store(|s| Some(s.server.evicted_keys? as f64)),
+    ),
+    figure(
+        "meshwork_store_scripts",
+        Kind::Counter,
+        &[],
+        "Scripts that the server has run, of all its clients",
+        Source::Store(|s| Some(s.server.scripts? as f64)),
+    ),
+    figure(
+        "meshwork_store_script_seconds",
+        Kind::Counter,
+        &[],
+        "Total duration of these scripts",
+        Source::Store(|s| Some(s.server.script_micros? as f64 / 1e6)),
+    ),
+    figure(
+        "meshwork_store_script_latency_seconds",
+        Kind::Gauge,
+        &["percentile"],
+        "Duration of a script since the start of the server, by percentile; missing on the embedded engine",
+        Source::ScriptLatency,
     ),
     figure(
         "meshwork_claim_latency_seconds",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engines::embedded;
-use crate::worker_support::{Gate, Scripted, osis};
+use crate::worker_support::{Gate, Scripted, osis, raw};
 use futures_util::future::join_all;
 use meshwork::metrics::{FIGURES, Figure, Format, Kind, Metrics};
 use meshwork::model::keys::bananas::Bananas as BananasKeys;
@@ -46,7 +46,7 @@ async fn a_page_tells_what_a_worker_did() {
     let page = metrics.text(Format::OpenMetrics).await;
     assert!(page.ends_with("# EOF\n"), "{page}");
     let exported = samples(&page);
-    let place = "{type=\"osis\",group=\"\",inst=\"\",priority=\"normal\"}";
+    let place = "{type=\"osis\",group=\"default\",inst=\"\",priority=\"normal\"}";
     assert_eq!(
         exported[&format!("meshwork_claim_latency_seconds_count{place}")],
         1.0
@@ -101,6 +101,117 @@ async fn each_metric_is_described_as_its_kind_demands() {
         .filter(|line| line.starts_with("# TYPE "))
         .count();
     assert_eq!(described, FIGURES.len());
+    worker.stop().await;
+}
+
+/// A worker listens to the queues of its type, its group and itself, each with a list per priority.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_queues_that_were_used_have_series() {
+    let client = embedded();
+    let worker = worker(&client, &Scripted::echo());
+    let worker = worker.instance("one".parse().unwrap());
+    let worker = worker.start().await.unwrap();
+    worker.registered().await;
+    let look = async || {
+        samples(
+            &Metrics::new(&client)
+                .whole()
+                .text(Format::OpenMetrics)
+                .await,
+        )
+    };
+    let of_queues = |series: &BTreeMap<String, f64>| {
+        let labels = series.keys().filter_map(|name| name.split_once('{'));
+        let labels = labels.filter(|(_, labels)| labels.contains("inst="));
+        labels
+            .map(|(_, labels)| labels.split(",origin").next().unwrap().to_owned())
+            .map(|labels| labels.trim_end_matches('}').to_owned())
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let series = look().await;
+    assert!(of_queues(&series).is_empty(), "{series:#?}");
+    let pool = "{type=\"osis\",group=\"default\"}";
+    assert_eq!(series[&format!("meshwork_workers{pool}")], 1.0);
+    // Without a group, and for the group `default`: workers of that group run both.
+    client.run(JobRequest::new(osis(), "1")).await.unwrap();
+    let of_group = JobRequest::new(osis(), "1").group("default".parse().unwrap());
+    client.run(of_group).await.unwrap();
+    let series = look().await;
+    let place = "type=\"osis\",group=\"default\",inst=\"\",priority=\"normal\"";
+    assert_eq!(of_queues(&series), [place.to_owned()].into(), "{series:#?}");
+    assert_eq!(
+        series[&format!("meshwork_jobs_finished_total{{{place}}}")],
+        2.0
+    );
+    assert_eq!(series[&format!("meshwork_queue_listeners{{{place}}}")], 1.0);
+    worker.stop().await;
+}
+
+/// Jobs wait for the group `default`, which nobody runs, while workers of another group listen to the type.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_with_jobs_and_without_workers_is_seen() {
+    let client = embedded();
+    let worker = worker(&client, &Scripted::echo()).group("io".parse().unwrap());
+    let worker = worker.start().await.unwrap();
+    worker.registered().await;
+    client.run(JobRequest::new(osis(), "1")).await.unwrap();
+    let listeners = async || {
+        let page = Metrics::new(&client)
+            .whole()
+            .text(Format::OpenMetrics)
+            .await;
+        let place = "{type=\"osis\",group=\"default\",inst=\"\",priority=\"normal\"}";
+        samples(&page)[&format!("meshwork_queue_listeners{place}")]
+    };
+    assert_eq!(listeners().await, 1.0);
+    let of_group = JobRequest::new(osis(), "1").group("default".parse().unwrap());
+    client.submit(of_group).await.unwrap();
+    assert_eq!(listeners().await, 0.0);
+    worker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_of_plain_clients_count_as_foreign() {
+    let client = embedded();
+    let gate = Gate::new();
+    let worker = worker(&client, &Scripted::gated(&gate))
+        .start()
+        .await
+        .unwrap();
+    client.submit(JobRequest::new(osis(), "1")).await.unwrap();
+    gate.wait_for(1).await;
+    let created = async |origin: &str| {
+        let page = Metrics::new(&client)
+            .whole()
+            .text(Format::OpenMetrics)
+            .await;
+        let place = "type=\"osis\",group=\"default\",inst=\"\",priority=\"normal\"";
+        samples(&page)[&format!("meshwork_jobs_created_total{{{place},origin=\"{origin}\"}}")]
+    };
+    assert_eq!(
+        (created("meshwork").await, created("foreign").await),
+        (1.0, 0.0)
+    );
+    let queue = client.broker().keys().work_queue_type(&osis());
+    raw::<()>(
+        &client,
+        &[
+            "HSET",
+            "hero:job:theirs",
+            "status",
+            "dispatched",
+            "script",
+            "1",
+        ],
+    )
+    .await;
+    raw::<()>(&client, &["LPUSH", &queue, "theirs"]).await;
+    gate.wait_for(2).await;
+    assert_eq!(
+        (created("meshwork").await, created("foreign").await),
+        (1.0, 1.0)
+    );
+    gate.open();
     worker.stop().await;
 }
 
@@ -224,7 +335,7 @@ fn what_is_deployed_asks_for_metrics_that_there_are() {
         (
             "prometheus",
             include_str!("../../../../deploy/prometheus/alerts.yaml"),
-            7,
+            12,
         ),
     ];
     for (file, text, least) in files {

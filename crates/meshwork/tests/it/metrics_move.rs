@@ -149,6 +149,7 @@ async fn each_metric_moves() {
     jobs_of_bananas_do_not_run(&mut watcher, &mut seen).await;
     workers_go_away(&client, &mut watcher, &mut seen).await;
     the_search_goes_on(&client, &mut watcher, &mut seen).await;
+    memory_runs_out(&client, &mut watcher, &mut seen).await;
     let gone = worker(&client, &obedient()).await;
     watcher.monitor = Some(gone.monitor());
     watcher.look().await;
@@ -186,6 +187,10 @@ async fn nobody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTreeSe
         "meshwork_queue_jobs",
         "meshwork_queue_oldest_job_age_seconds",
         "meshwork_store_read_seconds",
+        "meshwork_store_memory_bytes",
+        "meshwork_store_scripts",
+        "meshwork_store_script_seconds",
+        "meshwork_store_script_latency_seconds",
         "process_cpu_seconds",
         "process_resident_memory_bytes",
         "process_virtual_memory_bytes",
@@ -467,6 +472,27 @@ async fn the_search_goes_on(
     .await;
     assert!(watcher.moved.contains("meshwork_store_partial"));
     seen.insert("meshwork_store_partial");
+}
+
+/// Meshwork refuses servers that evict keys, but the policy may change later.
+async fn memory_runs_out(
+    client: &Client,
+    watcher: &mut Watcher,
+    seen: &mut BTreeSet<&'static str>,
+) {
+    let set = async |name: &str, value: &str| {
+        raw::<()>(client, &["CONFIG", "SET", name, value]).await;
+    };
+    set("maxmemory", "1gb").await;
+    step(watcher, seen, &["meshwork_store_memory_limit_bytes"]).await;
+    set("maxmemory-policy", "allkeys-random").await;
+    let before = raw::<u64>(client, &["DBSIZE"]).await;
+    // Less than is in use: keys go until the rest fits.
+    set("maxmemory", "1").await;
+    step(watcher, seen, &["meshwork_store_evicted_keys"]).await;
+    set("maxmemory", "0").await;
+    set("maxmemory-policy", "noeviction").await;
+    assert!(raw::<u64>(client, &["DBSIZE"]).await < before);
 }
 
 fn id(text: &str) -> JobId {

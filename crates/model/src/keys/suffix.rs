@@ -61,6 +61,18 @@ pub struct QueueParts {
 }
 
 impl QueueParts {
+    /// Returns the parts with the routing key as the group: `default` for a queue without a group, which has the jobs
+    /// without a routing key, as the queue of the group `default` has. An empty name counts as none.
+    #[must_use]
+    pub fn by_routing_key(self) -> Self {
+        let given = |name: Option<String>| name.filter(|name| !name.is_empty());
+        Self {
+            group: Some(given(self.group).unwrap_or_else(|| Group::default().to_string())),
+            instance: given(self.instance),
+            ..self
+        }
+    }
+
     /// Parses a suffix; `None` if the text is not one.
     pub(super) fn of_suffix(suffix: &str) -> Option<Self> {
         let parts: Vec<_> = suffix.split(':').collect();

@@ -1,6 +1,5 @@
 --- @include publish_result, json
--- Ends of jobs that were imported from Bananas (take_over.lua), written to their result and record there. The import
--- noted where the fields are in the record.
+-- Ends of jobs that were imported from Bananas (take_over.lua), written there. The import noted the places of fields.
 
 -- Returns the record with new values; per place: its first and last byte, the field, the text before the value.
 local function spliced(record, places, values)

@@ -1,4 +1,4 @@
---- @include claim_fast, old_pushes, ending, start_limit
+--- @include claim_fast, old_pushes, ending, start_limit, count_foreign
 -- Checks of a claim: may a job be claimed off the list on which its id was found?
 
 -- Defers a job that is `started` without a lease: a worker without leases runs or has left it, and its id was pushed
@@ -12,6 +12,7 @@ local function defer_to_foreign(is, id, key, list, queue, legacy)
     return false
   end
   redis.call('HSETNX', key, 'mw_seen', int(ask.now) .. ' started ' .. (is.updated_at or ''))
+  count_foreign(is, queue)
   redis.call('HSETNX', key, 'mw_queue', queue)
   if legacy and not is.mw_reply then redis.call('HSET', key, 'mw_legacy', '1') end
   event(id, 'defer', '', 'another worker may run it')

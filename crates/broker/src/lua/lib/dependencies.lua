@@ -29,8 +29,7 @@ local function timeout_of(has)
   return 1000 * (s and s > 0 and s <= MAX_TIMEOUT and s or DEFAULT_TIMEOUT)
 end
 
--- Notes that a job waits for the ids in `open`, for `wait` ms at most if given, and its queue. Each id is removed from
--- `mw_waiting` when it has ended.
+-- Notes that a job waits for the ids in `open`, for `wait` ms at most if given. An id leaves `mw_waiting` when it has ended.
 local OUTLASTS = 3600000 -- ms by which a note outlasts the wait, for changed clocks and late checks
 local function await_prerequisites(id, key, queue, open, now, wait)
   local expires, name = now + (wait or INFINITE), '"' .. id .. '"'

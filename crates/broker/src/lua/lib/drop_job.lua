@@ -1,6 +1,5 @@
 --- @include base
--- Leaves the dependents of an ended job to settle.lua. A blank before the id: the job finished, which its record cannot
--- say if it is deleted by then.
+-- Leaves the dependents of an ended job to settle.lua. A blank before the id: it finished. Its record may be gone then.
 local function defer_dependents(id, finished) redis.pcall('LPUSH', SETTLE, (finished and ' ' or '') .. id) end
 
 -- Ends the watch of a job, which does not count as stale then (see stale.lua).

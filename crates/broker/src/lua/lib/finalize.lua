@@ -62,8 +62,7 @@ local function deliver(how, id, key, has, queue, now, later)
   fail_job(id, key, has, why, now, 'queue', '', later, 'queue')
 end
 
--- Notifies up to `most` dependents of an ended job. Returns their number. A job that does not wait for it any more is
--- skipped.
+-- Notifies up to `most` dependents of an ended job, if they still wait for it. Returns the number of visited ones.
 notify_dependents = function(id, finished, now, most)
   local children = redis.pcall('LPOP', NEXT .. id, most) or {}
   if children.err then return 0 end

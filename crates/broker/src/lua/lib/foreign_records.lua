@@ -29,7 +29,6 @@ end
 
 -- Makes a job that cannot be read a dead letter.
 local function reject_unreadable(id, key, is, queue, why, now, legacy)
-  is.mw_queue = is.mw_queue or queue
   if legacy then is.mw_legacy = '1' end
   redis.call('HSET', key, 'mw_queue', is.mw_queue, unpack(legacy and {'mw_legacy', '1'} or {}))
   fail_job(id, key, is, 'unreadable: ' .. why, now, 'unreadable', '', false, 'unreadable')
@@ -48,6 +47,7 @@ local function skip(id, key, is, from, queue, legacy)
   local why = unfit(id, is)
   if is.mw_waiting or given[id] or defer_to_foreign(is, id, key, from, queue, legacy) then return true end
   if not takeable(is, id, from) then return true end
+  count_foreign(is, queue)
   if why then reject_unreadable(id, key, is, queue, why, ask.now, legacy) end
   return why
 end
@@ -69,7 +69,7 @@ local function waits(id, key, is, queue, now, legacy)
   if open and #open == 0 then return false, #ids end
   redis.call('HDEL', key, 'mw_lock', 'mw_seen')
   unwatch(id)
-  redis.call('HSET', key, 'mw_attempt', 0)
+  redis.call('HSET', key, 'mw_attempt', 0, 'mw_queue', queue)
   if legacy then
     redis.call('HSET', key, 'mw_legacy', '1')
     is.mw_legacy = '1'

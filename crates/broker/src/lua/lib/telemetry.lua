@@ -1,12 +1,10 @@
 --- @include base
--- Telemetry: events and statistics. Their keys are written with `pcall`, so that a key of another kind does not end a
--- script half way.
+-- Events and statistics. Their keys are written with `pcall`: a key of another kind does not end a script half way.
 
 -- Pushes an id. Returns false if the key is no list.
 local function pushed(how, list, id) return type(redis.pcall(how, list, id)) == 'number' end
 
--- Notes an event: job, change, actor and note. Neighbours that differ in the job alone share a line, since a line costs
--- as much as a job.
+-- Notes an event: job, change, actor and note. Neighbours that differ in the job alone share a line, for its cost.
 local LONGEST_NOTE = 200 -- bytes: the record has the whole error
 local MOST_TOGETHER = 32 -- jobs in one line
 local lines, figures, kept = {}, {}, {}

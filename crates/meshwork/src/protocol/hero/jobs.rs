@@ -188,12 +188,13 @@ impl Protocol for HeroProtocol {
     /// The name of an old list replaces the type.
     fn place(&self, queue: &str) -> QueueParts {
         let parts = self.broker.keys().queue_parts(queue);
-        parts.unwrap_or_else(|| QueueParts {
+        let parts = parts.unwrap_or_else(|| QueueParts {
             script_type: queue.to_owned(),
             group: None,
             instance: None,
             priority: Priority::Normal,
-        })
+        });
+        parts.by_routing_key()
     }
 
     fn kind(&self, job: &Claimed) -> Option<String> {
