@@ -93,7 +93,7 @@ pub(crate) struct TargetArgs {
     /// Run only on the worker with this instance name; the job waits for that worker
     #[arg(long, value_name = "NAME")]
     instance: Option<Instance>,
-    /// If that worker is absent, run on another one of its group (group) or of its type (type) [default: wait]
+    /// If that worker is absent or has no free slot, run on another one of its group (group) or type (type) [default: wait]
     #[arg(long, value_name = "WHERE", value_parser = value::fallback, requires = "instance")]
     fallback: Option<Fallback>,
     /// Input for the script: INPUT in Rhai, stdin in others; JSON, the content of a file, or - for stdin. At most 16 MiB

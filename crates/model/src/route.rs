@@ -119,7 +119,7 @@ pub struct Listen {
     pub routes: Option<Routes>,
 }
 
-/// Destination of a job for one worker that is not alive.
+/// Destination of a job for one worker that is not alive or has no free slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
     /// The worker's group.

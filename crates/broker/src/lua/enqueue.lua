@@ -8,7 +8,7 @@
 --            caller, worker, context, script, timeout in s, retries, concurrent, 1 if a reply is wanted; the number of
 --            further strings, field, value, …
 -- Options:   worker: the worker that it is for; presence: key of that worker's registration, and fallback: queue if
---            that key is missing; after: a prerequisite, may be repeated; on_failure: the effect of its failure;
+--            it is away or has no free slot; after: a prerequisite, may be repeated; on_failure: the effect of its failure;
 --            wait: longest wait for prerequisites in ms; due: when it is to run in ms since 1970, or delay: in ms;
 --            start: longest time in ms until a worker begins it, from its due time if it has one;
 --            key: concurrency key; unique: unique name, policy: keep, refuse or replace, window: its time in ms;

@@ -117,6 +117,7 @@ files![
     "lib/flow_store.lua",
     "lib/foreign_prerequisites.lua",
     "lib/foreign_records.lua",
+    "lib/free_slots.lua",
     "lib/import_job.lua",
     "lib/json.lua",
     "lib/layout.lua",

@@ -19,6 +19,9 @@ cases![
     nobody_looks_after_it_while_it_runs,
     every_way_back_is_looked_after,
     a_job_that_waited_for_others_is_looked_after,
+    goes_to_the_others_if_the_worker_is_full,
+    stays_while_the_worker_has_a_free_slot,
+    leaves_a_worker_that_became_full,
 ];
 
 /// Returns a job for instance `7` of the group `io`.
@@ -37,7 +40,12 @@ fn presence(world: &World) -> Result<String, Failure> {
 }
 
 async fn arrive(world: &World) -> Outcome {
-    world.raw(&["SET", &presence(world)?, "{}"]).await
+    register(world, "{}").await
+}
+
+/// Writes the registration of the worker.
+async fn register(world: &World, value: &str) -> Outcome {
+    world.raw(&["SET", &presence(world)?, value]).await
 }
 
 fn queue(world: &World) -> String {
@@ -180,5 +188,94 @@ async fn a_job_that_waited_for_others_is_looked_after(world: &World) -> Outcome 
     same!(world.list(&queue(world)).await?, ["a"]);
     same!(watched(world, "a").await?, Some(START + 5_100));
     check!(world.field("a", "mw_fallback").await?.is_some());
+    Ok(())
+}
+
+/// Registrations of a worker without a free slot, and of one that claims no more jobs.
+const FULL: [&str; 5] = [
+    r#"{"in_flight":2,"slots":2,"quiet":false}"#,
+    r#"{"in_flight":11,"slots":10}"#,
+    r#"{ "slots" : 1 , "in_flight" : 1 }"#,
+    r#"{"in_flight":0,"slots":2,"quiet":true}"#,
+    r#"{"quiet": true}"#,
+];
+/// Registrations of a worker that may have a free slot. Foreign workers write no numbers of slots.
+const FREE: [&str; 7] = [
+    r#"{"in_flight":1,"slots":2,"quiet":false}"#,
+    r#"{"in_flight":9,"slots":10}"#,
+    r#"{"in_flight":3}"#,
+    r#"{"slots":3}"#,
+    r#"{"in_flight":0,"slots":0}"#,
+    r#"{"hostname":"\"in_flight\":9,\"slots\":1"}"#,
+    "x",
+];
+
+/// Nothing is noted, as for an absent worker.
+async fn goes_to_the_others_if_the_worker_is_full(world: &World) -> Outcome {
+    for (n, full) in FULL.iter().enumerate() {
+        register(world, full).await?;
+        let id = format!("j{n}");
+        let job = bound(world, &id, Some(Fallback::Group))?;
+        world.put_jobs(&[job]).await?;
+        same!((full, world.field(&id, "mw_fallback").await?), (full, None));
+        same!(watched(world, &id).await?, None);
+    }
+    let others = world.list(&world.queue_of("osis:group:io")).await?;
+    same!(others.len(), FULL.len());
+    // Without a fallback it waits.
+    world.put_jobs(&[bound(world, "k", None)?]).await?;
+    same!(world.list(&queue(world)).await?, ["k"]);
+    Ok(())
+}
+
+/// A registration of another kind says nothing about slots.
+async fn stays_while_the_worker_has_a_free_slot(world: &World) -> Outcome {
+    let mut ids = Vec::new();
+    for (n, free) in FREE.iter().enumerate() {
+        register(world, free).await?;
+        ids.push(format!("j{n}"));
+        let job = bound(world, &ids[n], Some(Fallback::Group))?;
+        world.put_jobs(&[job]).await?;
+        same!(
+            (free, world.list(&queue(world)).await?),
+            (free, ids.clone())
+        );
+    }
+    let key = presence(world)?;
+    world.raw::<()>(&["DEL", &key]).await?;
+    world.raw::<()>(&["HSET", &key, "slots", "1"]).await?;
+    world
+        .put_jobs(&[bound(world, "odd", Some(Fallback::Group))?])
+        .await?;
+    ids.push("odd".to_owned());
+    same!(world.list(&queue(world)).await?, ids);
+    // The checks find a worker that is there.
+    for _ in 0..3 {
+        world.pass(5_000);
+        same!(world.broker.watch().await?.pushed.len(), 0);
+    }
+    same!(world.list(&queue(world)).await?, ids);
+    Ok(())
+}
+
+/// The next check moves the job, once.
+async fn leaves_a_worker_that_became_full(world: &World) -> Outcome {
+    let others = world.queue_of("osis:group:io");
+    register(world, FREE[0]).await?;
+    world
+        .put_jobs(&[bound(world, "a", Some(Fallback::Group))?])
+        .await?;
+    world.pass(5_000);
+    same!(world.broker.watch().await?.pushed.len(), 0);
+    register(world, FULL[0]).await?;
+    world.pass(5_000);
+    same!(world.broker.watch().await?.pushed, ["a"]);
+    same!(world.list(&queue(world)).await?.len(), 0);
+    same!(world.list(&others).await?, ["a"]);
+    same!(world.field("a", "mw_fallback").await?, None);
+    register(world, FREE[0]).await?;
+    world.pass(5_000);
+    same!(world.broker.watch().await?.pushed.len(), 0);
+    same!(world.list(&others).await?, ["a"]);
     Ok(())
 }

@@ -88,8 +88,8 @@ impl JobRequest {
         self
     }
 
-    /// Sets the destination of a job for one worker while that worker is not registered, at submission or later.
-    /// Default: the job waits. Refused for a job without an instance.
+    /// Sets the destination of a job for one worker while that worker is not registered, claims no jobs, or has no free
+    /// slot by its last report, at submission or later. Default: the job waits. Refused for a job without an instance.
     #[must_use]
     pub fn fallback(mut self, fallback: Fallback) -> Self {
         self.job.fallback = Some(fallback);

@@ -1,4 +1,4 @@
---- @include enqueue_fast, queue_settings, dual_write, dependencies, unique, batch_join
+--- @include enqueue_fast, queue_settings, dual_write, dependencies, unique, batch_join, free_slots
 -- Enqueues jobs on the slow path: jobs with options, or of a namespace with settings.
 local limit_of = {}
 
@@ -67,7 +67,7 @@ local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
   local open, why, unknown = {}
   if o.after then open, why, unknown = unmet(o.after, o.on_failure) end
   if unknown then return 'unknown ' .. unknown end
-  local away = o.presence and redis.call('EXISTS', o.presence) == 0
+  local away = o.presence and not has_free_slot(o.presence)
   if away then queue = o.fallback end
   local no = (o.batch and batch_refuses(o, now)) or refused(queue, id, script_type, from) or queues_usable(o)
     or (o.unique and taken_by(id, o, now, who))

@@ -1,4 +1,4 @@
---- @include ending, dependencies, remove_from_lists, stale, old_place, canonical_lists
+--- @include ending, dependencies, remove_from_lists, stale, old_place, canonical_lists, free_slots
 -- Rescue of jobs that a worker without leases may have popped and lost.
 local again = {} -- the ids that were pushed again
 
@@ -46,10 +46,10 @@ local function started(id, key, has, after, now, losses)
     'lost')
 end
 
--- Moves a job for one worker to its fallback queue if that worker is away. Returns true if it did.
+-- Moves a job for one worker to its fallback queue if that worker is away or full. Returns true if it did.
 local function targeted(id, key, has, after, now)
   local presence, fallback = string.match(has.mw_fallback, '^(%S+) (%S+)$')
-  if presence and redis.call('EXISTS', presence) == 1 then return false end
+  if presence and has_free_slot(presence) then return false end
   redis.call('HDEL', key, 'mw_fallback')
   has.mw_fallback = nil
   if not presence then return false end
