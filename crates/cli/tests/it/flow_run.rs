@@ -179,3 +179,72 @@ fn a_flow_is_retried_from_the_job_that_failed() {
         );
     }
 }
+
+#[test]
+fn tags_find_the_jobs_of_a_flow() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    let flow = "
+flow: tagged
+tags: [nightly]
+jobs:
+  list:  {script: '[1, 2]', type: osis, tags: io}
+  each:  {script: 'if INPUT == \"2\" { throw 5 } 1', type: osis, needs: list, foreach: list.result, tags: [team:a, nightly], continue: true}
+  pause: {wait: {for: 1ms}, needs: each}
+";
+    ground.file("tagged.yaml", flow);
+    ground.run(&["flow", "run", "tagged.yaml"]).ok();
+    let args = ["job", "list", "--context", "1", "--json", "--tag"];
+    let names = |tag: &str| {
+        let jobs = ground.run(&[&args[..], &[tag]].concat()).ok().jsons();
+        jobs.len()
+    };
+    let counts = ["nightly", "io", "team:a", "none"].map(names);
+    // `each` is a job with two items.
+    assert_eq!(counts, [5, 1, 3, 0]);
+    let retried = ["flow", "retry", "1", "--from", "list", "--json"];
+    ground.run(&retried).ok();
+    let counts = ["nightly", "io", "team:a"].map(names);
+    assert_eq!(counts, [5, 1, 3]);
+}
+
+#[test]
+fn bad_tags_of_a_flow_are_refused_with_their_place() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    let many: Vec<_> = (0..9).map(|n| format!("t{n}")).collect();
+    let many = format!(
+        "flow: f\ntags: [{}]\njobs: {{a: {{script: '1', type: osis, tags: [x, y]}}}}\n",
+        many.join(", ")
+    );
+    for (text, says) in [
+        (
+            "flow: f\ntags: [a b]\njobs: {a: {script: '1', type: osis}}\n",
+            "bad.yaml:2:8: the flow: the tag \"a b\" is not possible: give 1 to 64",
+        ),
+        (
+            "flow: f\njobs: {a: {script: '1', type: osis, tags: ['']}}\n",
+            "job `a`: the tag \"\" is not possible",
+        ),
+        (
+            "flow: f\njobs: {a: {script: '1', type: osis, tags: [2024]}}\n",
+            "a tag is a text, not the number 2024: quote it",
+        ),
+        (
+            "flow: f\ntags: {a: b}\njobs: {a: {script: '1', type: osis}}\n",
+            "`tags` has to be a list",
+        ),
+        (
+            &many,
+            "job `a`: 11 tags are too many, with those of the flow: at most 10",
+        ),
+    ] {
+        ground.file("bad.yaml", text);
+        let check = ["flow", "check", "bad.yaml", "--offline"];
+        let said = ground.run(&check).exits(2);
+        let said = format!("{}{}", said.stdout, said.stderr);
+        assert!(said.contains(says), "{says}: {said}");
+    }
+}

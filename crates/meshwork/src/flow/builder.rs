@@ -219,6 +219,17 @@ impl Flow {
         self
     }
 
+    /// A tag of the last job; of all jobs of the flow, if there is no job yet.
+    #[must_use]
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        let tags = match self.plan.jobs.last_mut() {
+            Some(job) => &mut job.tags,
+            None => &mut self.plan.tags,
+        };
+        tags.insert(tag.into());
+        self
+    }
+
     /// An input of the last job, whose texts are templates. `with` in a file.
     #[must_use]
     pub fn with(self, name: impl Into<String>, value: impl Into<Value>) -> Self {
@@ -344,9 +355,10 @@ flow: nightly
 env: {REGION: eu}
 timeout: 2h
 fail_fast: false
+tags: [nightly]
 inputs: {limit: 3}
 jobs:
-  fetch: {script: "1", type: python, retries: 3, backoff: 5s}
+  fetch: {script: "1", type: python, retries: 3, backoff: 5s, tags: [io, team:a]}
   parse:
     script: "2"
     type: osis
@@ -367,11 +379,14 @@ outputs: {count: "{{fetch.result.count}}"}
             .env("REGION", "eu")
             .timeout(2 * hour)
             .keep_going()
+            .tag("nightly")
             .input("limit", 3)
             .output("count", "{{fetch.result.count}}")
             .job("fetch", Task::python("1"))
             .retries(3)
             .backoff(Duration::from_secs(5))
+            .tag("team:a")
+            .tag("io")
             .job("parse", Task::rhai("2"))
             .needs(["fetch"])
             .foreach("fetch.result.files")
@@ -431,6 +446,10 @@ outputs: {count: "{{fetch.result.count}}"}
                     .job("a", Task::rhai("1"))
                     .condition("b.failed == 0"),
                 "there is no `b` here",
+            ),
+            (
+                Flow::new("f").tag("a b").job("a", Task::rhai("1")),
+                "the tag \"a b\" is not possible",
             ),
             (
                 Flow::new("f").job("a", Task::rhai(" ")),

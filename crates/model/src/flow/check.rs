@@ -133,6 +133,9 @@ pub enum Problem {
     /// The name of a type, group or route.
     #[error("{0}")]
     Word(String),
+    /// More tags than a job may have, those of the flow included.
+    #[error("{0} tags are too many, with those of the flow: at most {most}", most = crate::job::limits::MAX_TAGS)]
+    TooManyTags(usize),
     /// A flow that the plan does not have.
     #[error("the plan has no nested flow `{0}`")]
     NoFlow(String),

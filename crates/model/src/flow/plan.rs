@@ -1,6 +1,6 @@
 //! The plan of a flow: pure data, made from a file or by the builder, and stored as JSON when the flow is submitted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,6 +26,9 @@ pub struct Plan {
     /// The first final failure skips all that has not started. Default: true.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub fail_fast: bool,
+    /// Tags of all its jobs.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<String>,
     /// The jobs, in the order of the file.
     pub jobs: Vec<Node>,
     /// Templates whose values are the flow's result, by name. Empty: the results of the jobs that nobody needs.
@@ -105,6 +108,9 @@ pub struct Node {
     /// Input of the job, by name; inputs of a nested flow.
     #[serde(default, rename = "with", skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, Input>,
+    /// Tags of the job, beside those of the flow.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<String>,
 }
 
 /// The work of a job.
@@ -196,6 +202,7 @@ impl Node {
             compensates: None,
             env: BTreeMap::new(),
             inputs: BTreeMap::new(),
+            tags: BTreeSet::new(),
         }
     }
 
@@ -222,6 +229,7 @@ impl Plan {
             inputs: BTreeMap::new(),
             timeout_ms: None,
             fail_fast: true,
+            tags: BTreeSet::new(),
             jobs: Vec::new(),
             outputs: BTreeMap::new(),
             scripts: BTreeMap::new(),
@@ -233,6 +241,12 @@ impl Plan {
     #[must_use]
     pub fn job(&self, name: &str) -> Option<&Node> {
         self.jobs.iter().find(|job| job.name.as_str() == name)
+    }
+
+    /// The tags of one of its jobs, with those of the flow.
+    pub fn tags_of<'a>(&'a self, job: &'a Node) -> BTreeSet<&'a str> {
+        let all = self.tags.iter().chain(&job.tags);
+        all.map(String::as_str).collect()
     }
 
     /// The number of its jobs, with those of nested flows.

@@ -1,6 +1,9 @@
 //! The flow of a file: its options, and those of each job.
 
+use std::collections::BTreeSet;
+
 use meshwork_model::flow::{Input, Node, NodeName, Plan, Work};
+use meshwork_model::job::Tag;
 
 use super::fields::{Faults, Fields};
 use super::tree::{Data, Key, Tree};
@@ -14,6 +17,7 @@ pub(super) const FLOW: &[&str] = &[
     "inputs",
     "timeout",
     "fail_fast",
+    "tags",
     "jobs",
     "outputs",
 ];
@@ -36,6 +40,7 @@ pub(super) const JOB: &[&str] = &[
     "compensates",
     "env",
     "with",
+    "tags",
     "group",
     "route",
     "priority",
@@ -60,6 +65,7 @@ pub(super) fn flow(tree: Tree, sources: &mut dyn Sources, faults: &mut Faults) -
         plan.inputs = inputs.map(|(key, tree)| (key.text, tree.json())).collect();
         plan.timeout_ms = fields.span("timeout");
         plan.fail_fast = fields.flag("fail_fast").unwrap_or(true);
+        plan.tags = tags(&mut fields);
         plan.outputs = fields.texts("outputs").into_iter().collect();
         names = fields.map("jobs");
         fields.finish();
@@ -110,9 +116,28 @@ fn job(
         at: Some(tree.at),
     };
     node.inputs = with.map(|(key, tree)| (key.text, input(tree))).collect();
+    node.tags = tags(&mut fields);
     fields.finish();
     node.work = work?;
     Some(node)
+}
+
+/// The tags of a flow or job.
+fn tags(fields: &mut Fields<'_>) -> BTreeSet<String> {
+    let mut tags = BTreeSet::new();
+    for tree in fields.list("tags") {
+        match &tree.data {
+            Data::Text(text) => match text.parse::<Tag>() {
+                Ok(_) => drop(tags.insert(text.clone())),
+                Err(error) => fields.add(tree.at, error.to_string()),
+            },
+            _ => {
+                let message = format!("a tag is a text, not {}: quote it", tree.shown());
+                fields.add(tree.at, message);
+            }
+        }
+    }
+    tags
 }
 
 /// The name of another job.

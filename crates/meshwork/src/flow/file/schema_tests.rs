@@ -111,6 +111,7 @@ fn matches(pattern: &str, text: &str) -> bool {
         "^[A-Za-z0-9_-]{1,64}$" => {
             (1..=64).contains(&text.len()) && text.chars().all(|c| word(c) || c == '-')
         }
+        "^[A-Za-z0-9._:/-]{1,64}$" => text.parse::<meshwork_model::job::Tag>().is_ok(),
         "^[a-z][a-z0-9_]{0,63}$" => {
             let lower = |c: char| word(c) && !c.is_ascii_uppercase();
             begins(|c| c.is_ascii_lowercase()) && text.len() <= 64 && text.chars().all(lower)
@@ -217,6 +218,19 @@ const CASES: &[(bool, &str, bool)] = &[
         r#"{"flow": "f", "jobs": {"A": {"run": "a.py"}}}"#,
         false,
     ),
+    (
+        false,
+        r#"{"flow": "f", "tags": ["a", "team:b"], "jobs": {"a": {"run": "a.py"}}}"#,
+        true,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "tags": ["a b"], "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (true, r#"{"run": "a.py", "tags": "nightly"}"#, true),
+    (true, r#"{"approve": "Go?", "tags": [""]}"#, false),
+    (true, r#"{"run": "a.py", "tags": [1]}"#, false),
     (true, r#"{"script": "1", "type": "osis"}"#, true),
     (true, r#"{"script": "1"}"#, false),
     (

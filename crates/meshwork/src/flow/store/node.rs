@@ -97,6 +97,11 @@ pub(super) fn stored(
         }
     }
     let mut new = NewJob::new(flows.unnumbered(caller), route, text(plan, node));
+    new.tags = plan
+        .tags_of(node)
+        .into_iter()
+        .filter_map(|tag| tag.parse().ok())
+        .collect();
     new.retries = node.retries;
     new.backoff_ms = node.backoff_ms;
     if let Some(ms) = node

@@ -1,11 +1,11 @@
 //! The options of a flow and of its jobs: which go together, and their ranges.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FaultKind, Faults, Problem};
 use crate::flow::limits;
 use crate::flow::plan::{Node, Plan, Run, Text, Wait, Work};
-use crate::job::limits as of_job;
+use crate::job::{Tag, limits as of_job};
 use crate::name::{Group, RoutingKey, ScriptType};
 use crate::route::Priority;
 
@@ -22,6 +22,7 @@ const RESERVED_ENV: [&str; 5] = [
 pub(super) fn flow(plan: &Plan, faults: &mut Faults) {
     let mut problems = Vec::new();
     env(&plan.env, &mut problems);
+    tags(&plan.tags, plan.tags.len(), &mut problems);
     if let Some(ms) = plan.timeout_ms {
         span(
             "timeout",
@@ -53,6 +54,9 @@ pub(super) fn job(plan: &Plan, job: &Node, faults: &mut Faults) {
     }
     for text in [&job.condition, &job.foreach].into_iter().flatten() {
         length(text, &mut problems);
+    }
+    if plan.tags.len() <= of_job::MAX_TAGS {
+        tags(&job.tags, plan.tags_of(job).len(), &mut problems);
     }
     together(job, &mut problems);
     times(job, &mut problems);
@@ -251,6 +255,14 @@ fn range(
             value,
             range,
         });
+    }
+}
+
+fn tags(tags: &BTreeSet<String>, count: usize, problems: &mut Vec<Problem>) {
+    let faults = tags.iter().filter_map(|tag| tag.parse::<Tag>().err());
+    problems.extend(faults.map(|error| Problem::Word(error.to_string())));
+    if count > of_job::MAX_TAGS {
+        problems.push(Problem::TooManyTags(count));
     }
 }
 
