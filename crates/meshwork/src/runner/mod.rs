@@ -1,5 +1,6 @@
 //! Runtimes that execute jobs, each with one file and one entry in `RUNTIMES`. Queues and leases are the worker's.
 
+mod action;
 mod check;
 mod handler;
 mod inputs;
@@ -27,6 +28,7 @@ use meshwork_model::trace::TraceContext;
 use tokio::time::Instant;
 
 use crate::Batch;
+pub(crate) use action::{ActionCallError, ActionCaller, ActionRequest, CallActions};
 pub use check::{Place, ScriptError, check};
 pub(crate) use handler::LOST_GRACE;
 pub use handler::{Call, Context, Handler, handler};
@@ -117,6 +119,8 @@ pub struct Run {
     pub batch: Option<Batch>,
     /// Submits child jobs; `None` for jobs of other systems.
     pub(crate) submitter: Option<Submitter>,
+    /// Calls actions of services; nothing for jobs of other systems.
+    pub(crate) caller: ActionCaller,
 }
 
 impl Run {
@@ -136,6 +140,7 @@ impl Run {
             inputs: Inputs::default(),
             batch: None,
             submitter: None,
+            caller: ActionCaller::default(),
         }
     }
 }

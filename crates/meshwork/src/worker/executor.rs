@@ -103,6 +103,7 @@ async fn run<P: Protocol>(
     run.trace = trace;
     run.announced = reserved;
     run.submitter = prepared.submitter;
+    run.caller = prepared.caller;
     run.batch = prepared.batch;
     run.inputs = prepared.inputs;
     let log = run.log.clone();

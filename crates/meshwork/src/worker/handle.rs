@@ -261,6 +261,7 @@ async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
     {
         tracing::error!(%error, "fetcher panicked");
     }
+    protocol.runs_ended().await;
     heartbeat.end().await;
     jobs_released
 }

@@ -22,7 +22,7 @@ use super::in_flight::InFlight;
 use super::task::Completion;
 use crate::Batch;
 use crate::failure::Reason;
-use crate::runner::{Inputs, Runner, Submitter};
+use crate::runner::{ActionCaller, Inputs, Runner, Submitter};
 use crate::span::Subject;
 
 /// Queues from which a worker takes jobs.
@@ -54,6 +54,8 @@ pub struct Prepared {
     pub(crate) inputs: Inputs,
     /// Submits child jobs of the run.
     pub(crate) submitter: Option<Submitter>,
+    /// Calls actions for the run.
+    pub(crate) caller: ActionCaller,
     /// The batch of the job.
     pub(crate) batch: Option<Batch>,
 }
@@ -69,6 +71,7 @@ impl Prepared {
             timeout,
             inputs: Inputs::default(),
             submitter: None,
+            caller: ActionCaller::default(),
             batch: None,
         }
     }
@@ -371,6 +374,10 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         _in_flight: &InFlight<Self::Job>,
     ) -> impl Future<Output = Result<Infallible, Error>> + Send {
         std::future::pending()
+    }
+    /// Ends what runs have shared, after the last one.
+    fn runs_ended(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
     }
     /// Frees the worker's name, as the last step of its shutdown.
     fn depart(&self) -> impl Future<Output = ()> + Send {

@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
+use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::name::{ActorId, Group, Instance, Namespace, ScriptType};
 use meshwork::model::retry::RetryBackoff;
 use meshwork::{Retention, Worker, runner};
 
+use crate::commands::action::part;
 use crate::error::CommandError;
 use crate::value;
 
@@ -63,6 +65,20 @@ pub(super) struct Hero {
     /// popping an id to writing `started`; use the same value for all workers
     #[arg(long, value_name = "AGE", value_parser = value::orphan_age, allow_hyphen_values = true)]
     rescue_orphans_after: Option<Duration>,
+    /// Prefix of the keys of Nooble4's services, whose actions scripts call with call_action
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "nooble4",
+        env = "NOOBLE4_PREFIX"
+    )]
+    action_prefix: Namespace,
+    /// Environment of these services
+    #[arg(long, value_name = "NAME", default_value = "dev", env = "ENVIRONMENT", value_parser = part)]
+    action_env: String,
+    /// Wire format of these services: streams or lists
+    #[arg(long, value_name = "NAME", default_value = "streams")]
+    action_dialect: Dialect,
     /// Folder in which jobs may write log files (--log-path); may be given several times
     #[arg(long, value_name = "FOLDER")]
     log_dir: Vec<PathBuf>,
@@ -102,6 +118,11 @@ impl Hero {
     /// Sets the options that were given.
     pub(super) fn set(&self, mut worker: Worker) -> Result<Worker, CommandError> {
         let (backoff, retention) = (RetryBackoff::default(), Retention::default());
+        worker = worker.actions(QueueManager::new(
+            self.action_prefix.clone(),
+            Some(&self.action_env),
+            self.action_dialect,
+        ));
         worker = worker
             .legacy_ids(self.legacy_ids.iter().cloned())
             .backoff(RetryBackoff {

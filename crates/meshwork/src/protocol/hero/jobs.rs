@@ -27,7 +27,7 @@ use super::registry::reclaim_dead;
 use super::state::HeroProtocol;
 use super::subscription::{Lists, Turn as ClaimOrder, base_of};
 use crate::Batch;
-use crate::runner::{self, Inputs, Runner, Submitter};
+use crate::runner::{self, ActionCaller, Inputs, Runner, Submitter};
 use crate::span;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
@@ -44,6 +44,14 @@ impl HeroProtocol {
         let prefix = self.broker.keys().work_prefix();
         let script_type = queue.strip_prefix(&prefix)?.split(':').next()?;
         self.runners.get(script_type)
+    }
+
+    /// Calls actions for a run.
+    fn caller(&self) -> ActionCaller {
+        match self.broker.keys().context() {
+            Some(_) => ActionCaller::InContext,
+            None => ActionCaller::new(&self.calls),
+        }
     }
 
     /// Stores results and claims jobs, in one script if there are both.
@@ -268,6 +276,7 @@ impl Protocol for HeroProtocol {
             timeout: Duration::from_secs(job.timeout),
             inputs,
             submitter: Submitter::new(&self.broker, claimed, trace.cloned()),
+            caller: self.caller(),
             batch,
         }))
     }
@@ -433,6 +442,10 @@ impl Protocol for HeroProtocol {
             failed = self.present.keep(broker, in_flight) => failed,
         };
         Err(error)
+    }
+
+    async fn runs_ended(&self) {
+        self.calls.close().await;
     }
 
     async fn depart(&self) {

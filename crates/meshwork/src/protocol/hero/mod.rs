@@ -15,13 +15,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use meshwork_broker::nooble::Nooble;
 use meshwork_broker::{Broker, Rescue, Retention};
+use meshwork_model::keys::nooble::QueueManager;
 use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
 use meshwork_model::route::routes::Routes;
 use tokio::sync::watch;
 
+use super::nooble::{self, JobCalls};
 use crate::flow::Stepper;
 use crate::runner::{self, Runner};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, WorkerHandle};
@@ -46,6 +49,7 @@ pub struct Worker {
     backoff: RetryBackoff,
     legacy_ids: Vec<ActorId>,
     retention: Retention,
+    actions: QueueManager,
 }
 
 impl Worker {
@@ -64,6 +68,7 @@ impl Worker {
             backoff: RetryBackoff::default(),
             legacy_ids: Vec::new(),
             retention: Retention::default(),
+            actions: nooble::usual_names(),
         }
     }
 
@@ -198,6 +203,14 @@ impl Worker {
         self
     }
 
+    /// Names of the services whose actions scripts call with `call_action`, and their wire format. They are on the
+    /// worker's own server. Default: those of [`nooble::Client::open`].
+    #[must_use]
+    pub fn actions(mut self, names: QueueManager) -> Self {
+        self.actions = names;
+        self
+    }
+
     /// Rescues orphans after this time, also those of foreign clients. An orphan is an open job on no list, or one that
     /// a worker without leases started and left. Default: orphans of Meshwork's clients after 30 s; foreign ones are
     /// only recorded as stale. Maximum: 1 h. The leader does this for all workers by its own setting, so use the same
@@ -263,7 +276,9 @@ impl Worker {
         // Workers of a context also continue its flows.
         let flows = Stepper::new(&self.broker).ok();
         let flows = flows.map(|stepper| stepper.start().into_guard());
+        let calls = JobCalls::new(Nooble::new(self.broker.conn().clone(), self.actions));
         let hero = HeroProtocol {
+            calls: Arc::new(calls),
             identity,
             places,
             present,

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::maintenance::NextDue;
 use super::registry::Present;
 use super::subscription::{Lists, Places};
-use crate::runner::Runner;
+use crate::runner::{CallActions, Runner};
 use crate::worker::Identity;
 
 /// The protocol of Hero, for one worker.
@@ -23,6 +23,8 @@ pub(super) struct HeroProtocol {
     pub(super) lists: watch::Sender<Arc<Lists>>,
     /// Runners, by script type.
     pub(super) runners: HashMap<String, Arc<dyn Runner>>,
+    /// Calls actions of services for all runs.
+    pub(super) calls: Arc<dyn CallActions>,
     pub(super) backoff: RetryBackoff,
     pub(super) retention: Retention,
     /// Time of the next retry of jobs that failed here.

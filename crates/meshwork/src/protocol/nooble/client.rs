@@ -32,6 +32,16 @@ struct Calls {
     reader: OnceLock<Reader>,
 }
 
+/// The prefix `nooble4`, the environment that `ENVIRONMENT` says (else `dev`), and the dialect of streams.
+pub(crate) fn usual_names() -> QueueManager {
+    let environment = std::env::var("ENVIRONMENT").ok();
+    QueueManager::new(
+        Namespace::nooble(),
+        environment.as_deref(),
+        Dialect::default(),
+    )
+}
+
 /// The request behind a callback. The store keeps it until the callback has come, so its handler gets the request, also
 /// after a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,13 +103,8 @@ impl Client {
     /// # Errors
     /// The URL is invalid, the server does not answer, or it is not suitable.
     pub async fn open(url: &str, service: &str) -> Result<Self, Error> {
-        let environment = std::env::var("ENVIRONMENT").ok();
-        let names = QueueManager::new(
-            Namespace::nooble(),
-            environment.as_deref(),
-            Dialect::default(),
-        );
-        Self::connect(&Target::parse(url, TlsFiles::default())?, names, service).await
+        let target = Target::parse(url, TlsFiles::default())?;
+        Self::connect(&target, usual_names(), service).await
     }
 
     /// Connects to `target` as the service of this name. `names` has the prefix, the environment and the dialect.

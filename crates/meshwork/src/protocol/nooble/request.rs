@@ -127,6 +127,12 @@ impl Request {
         self
     }
 
+    /// Sets the id of the message, a UUID, by which its service recognizes a repetition. Default: a new one.
+    pub(super) fn with_action_id(mut self, id: &str) -> Self {
+        self.action.action_id = one_form(id.to_owned());
+        self
+    }
+
     /// Sets the metadata.
     #[must_use]
     pub fn metadata(mut self, metadata: Data) -> Self {

@@ -155,7 +155,7 @@ def _meshwork():
         except (OSError, ValueError):
             pass
 
-    # Where submit() asks and is answered; how many calls there were, and whether one is under way.
+    # Where submit() and call_action() ask and are answered; how many calls there were, and whether one is under way.
     asks, answers = (os.path.join(os.path.dirname(pipe), name) for name in ("submit", "submitted"))
     asking, calls, busy = _thread.RLock(), [0], [False]
     # The longest line that the worker takes, less the call's number.
@@ -164,8 +164,7 @@ def _meshwork():
     def submit(script, *, type=None, input=None, priority=None, delay=None, retries=None, timeout=None, key=None,
                group=None, env=None):
         """Submits a child of this job and returns its id."""
-        if os.getpid() != leader:
-            raise RuntimeError("submit() is only there in the process of the job itself, not in one that it has forked")
+        in_leader("submit")
         if not isinstance(script, str):
             raise TypeError("submit() takes a script as text")
         import base64
@@ -180,24 +179,63 @@ def _meshwork():
             elif not isinstance(input, (bytes, bytearray, memoryview)):
                 input = json.dumps(input, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
             input = base64.b64encode(input).decode("ascii")
-        request = json.dumps(dict(script=script, input=input, options=options), ensure_ascii=False, allow_nan=False)
-        request = request[1:].encode("utf-8") + b"\n"
-        if len(request) > most_request:
-            raise ValueError("the request of submit() has %d bytes, the limit is %d" % (len(request), most_request))
-        with asking:
-            if busy[0]:
-                raise RuntimeError("submit() is under way in this thread: a handler of a signal cannot call it then")
-            busy[0] = True
-            try:
-                calls[0] += 1
-                reply = ask(b'\n{"call":%d,' % calls[0] + request, calls[0], json)
-            finally:
-                busy[0] = False
+        reply = request("submit", dict(script=script, input=input, options=options), json)
         if "id" not in reply:
             raise RuntimeError(reply.get("error", "submit() was not answered"))
         return reply["id"]
 
-    def ask(line, call, json):
+    class ActionError(RuntimeError):
+        """A service answered a call with an error, no answer came in time, or the call was refused."""
+
+        def __init__(self, message="", kind="", code=None, details=None):
+            super().__init__(message)
+            self.kind, self.code, self.details = kind, code, details
+
+    class ActionTimeout(ActionError, TimeoutError):
+        """No answer came in time."""
+
+    def call_action(type, data=None, *, timeout=None):
+        """Calls an action of a service and returns the data of its answer."""
+        in_leader("call_action")
+        if not isinstance(type, str):
+            raise TypeError("call_action() takes the type of an action as text")
+        data = {} if data is None else data
+        if not isinstance(data, dict):
+            raise TypeError("call_action() takes data as a dict, not as %s" % data.__class__.__name__)
+        if timeout is not None:
+            timeout = float(timeout.total_seconds() if hasattr(timeout, "total_seconds") else timeout)
+        import json
+
+        reply = request("call_action", dict(action=dict(type=type, data=data, timeout=timeout)), json)
+        if "data" in reply:
+            return reply["data"]
+        failed = reply.get("failed") or dict(kind="Refused")
+        error = ActionTimeout if failed["kind"] == "Timeout" else ActionError
+        message = reply.get("error", "call_action() was not answered")
+        raise error(message, failed["kind"], failed.get("code"), failed.get("details"))
+
+    def in_leader(name):
+        if os.getpid() != leader:
+            raise RuntimeError("%s() is only there in the process of the job itself, not in one that it has forked" % name)
+
+    def request(name, given, json):
+        line = json.dumps(given, ensure_ascii=False, allow_nan=False)[1:].encode("utf-8") + b"\n"
+        if len(line) > most_request:
+            raise ValueError("the request of %s() has %d bytes, the limit is %d" % (name, len(line), most_request))
+        with asking:
+            if busy[0]:
+                raise RuntimeError(
+                    "%s() cannot be called now: a call is under way in this thread, which a handler of a signal has "
+                    "interrupted" % name
+                )
+            busy[0] = True
+            try:
+                calls[0] += 1
+                return ask(name, b'\n{"call":%d,' % calls[0] + line, calls[0], json)
+            finally:
+                busy[0] = False
+
+    def ask(name, line, call, json):
         try:
             # It fails where nobody reads any more.
             ends = [os.open(asks, os.O_WRONLY | os.O_NONBLOCK)]
@@ -213,15 +251,19 @@ def _meshwork():
                 for end in ends:
                     os.close(end)
         except OSError as error:
-            raise RuntimeError("submit() is not there any more: the run has ended (%s)" % error) from None
+            raise RuntimeError("%s() is not there any more: the run has ended (%s)" % (name, error)) from None
 
     def answer_to(call, end, json):
-        read = b""
+        read = []
         while True:
             more = os.read(end, 65536)
             if not more:
                 raise OSError("its pipe is closed")
-            *lines, read = (read + more).split(b"\n")
+            read.append(more)
+            if b"\n" not in more:
+                continue
+            *lines, rest = b"".join(read).split(b"\n")
+            read = [rest]
             for line in lines:
                 # Calls that were broken off have left theirs, and scripts may write what they like.
                 try:
@@ -295,11 +337,14 @@ def _meshwork():
     main.__dict__.update(((name, os.environ[name]) for name in names), __file__="script.py", __builtins__=builtins)
     main.progress = progress
     main.submit = submit
+    main.call_action = call_action
+    main.ActionError = ActionError
     main.inputs = Inputs()
     for verdict in verdicts:
         verdict.__qualname__ = verdict.__name__
         setattr(main, verdict.__name__, verdict)
-    submit.__qualname__ = "submit"
+    for named in (submit, call_action, ActionError, ActionTimeout):
+        named.__qualname__ = named.__name__
     sys.modules["__main__"] = main
     with open("script.py", "rb") as file:
         source = file.read()

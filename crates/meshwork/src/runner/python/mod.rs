@@ -5,7 +5,7 @@
 //! Its result is the variable `result`: text and bytes unchanged, any other value as JSON; or else its stdout, as in
 //! Hero. `progress(fraction, message=None)` reports progress, from 0 to 1. `submit(script, *, type=None, input=None,
 //! priority=None, delay=None, retries=None, timeout=None, key=None, group=None, env=None)` submits a child and returns
-//! its id ([`requests`]). The exceptions `Permanent`, `Retry`, `Snooze` and `Discard` are verdicts. `inputs[name]` is
+//! its id, and `call_action(type, data, timeout=None)` returns the data of a service's reply ([`requests`]). The exceptions `Permanent`, `Retry`, `Snooze` and `Discard` are verdicts. `inputs[name]` is
 //! the result of a prerequisite.
 
 mod check;
@@ -75,7 +75,7 @@ async fn execute(
     let unready = |error| cannot("lay out the script and its input", &error);
     let (folder, input) = laid_out.await.map_err(unready)?;
     let reports = Reports::listen(folder.progress(), run.log.clone()).map_err(unready)?;
-    let requests = Requests::listen(folder.root(), run.submitter.clone()).map_err(unready)?;
+    let requests = Requests::listen(folder.root(), run).map_err(unready)?;
     let args = arguments(&folder).map_err(unready)?;
     let process = Process::start((interpreter, &args), run, &folder, input)?;
     let end = process.wait(run, dropped).await;

@@ -1,12 +1,13 @@
-//! `submit()` of a Python script, over two named pipes in the folder of the run: one for requests, a line of JSON per
-//! child, and one for answers. The other end is in `bootstrap.py`. A script that writes anything else harms only
-//! itself.
+//! `submit()` and `call_action()` of a Python script, over two named pipes in the folder of the run: one for requests, a
+//! line of JSON per child or call, and one for answers. The other end is in `bootstrap.py`. A script that writes
+//! anything else harms only itself.
 
 use std::io;
 use std::path::Path;
 
 use data_encoding::BASE64;
 use meshwork_model::job::NewChild;
+use meshwork_model::nooble::Data;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,6 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::super::Run;
+use super::super::action::{ActionCall, ActionCallError, RunCalls};
 use super::super::submit::{self, Submitter};
 
 /// Names of the pipes, also used in `bootstrap.py`.
@@ -45,11 +48,29 @@ pub(super) struct Requests {
 struct Request {
     /// Number of the call, since a script may have given up an earlier one.
     call: u64,
-    script: String,
+    /// A call of an action. Without it, the request is for a child.
+    action: Option<Action>,
+    script: Option<String>,
     /// Base64.
     input: Option<String>,
     #[serde(default)]
     options: Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Action {
+    #[serde(rename = "type")]
+    action_type: String,
+    data: Data,
+    timeout: Option<f64>,
+}
+
+/// The parts of an error of `call_action()` for programs.
+#[derive(Debug, Serialize)]
+struct Kind {
+    kind: String,
+    code: Option<String>,
+    details: Option<Data>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -59,12 +80,26 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Data>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<Kind>,
+}
+
+/// With what requests are carried out.
+struct Worker {
+    submitter: Option<Submitter>,
+    calls: RunCalls,
 }
 
 impl Requests {
     /// Creates the pipes in `folder`, and answers requests.
-    pub(super) fn listen(folder: &Path, submitter: Option<Submitter>) -> io::Result<Self> {
+    pub(super) fn listen(folder: &Path, run: &Run) -> io::Result<Self> {
+        let worker = Worker {
+            submitter: run.submitter.clone(),
+            calls: RunCalls::of(run),
+        };
         let [asks, answers] = [ASKS, ANSWERS].map(|name| folder.join(name));
         for path in [&asks, &answers] {
             mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
@@ -75,7 +110,7 @@ impl Requests {
             open().open_receiver(&answers)?,
             open().open_sender(&answers)?,
         );
-        let task = tokio::spawn(serve(receiver, sender, submitter));
+        let task = tokio::spawn(serve(receiver, sender, worker));
         Ok(Self {
             _ask: ask,
             _answer: answer,
@@ -85,7 +120,7 @@ impl Requests {
 }
 
 /// Answers each line before it reads the next one, so a script that reads no answers blocks only itself.
-async fn serve(mut asks: pipe::Receiver, mut answers: pipe::Sender, submitter: Option<Submitter>) {
+async fn serve(mut asks: pipe::Receiver, mut answers: pipe::Sender, worker: Worker) {
     let (mut chunk, mut line, mut length) = (vec![0; CHUNK], Vec::new(), 0_usize);
     while let Ok(read @ 1..) = asks.read(&mut chunk).await {
         let mut rest = &chunk[..read];
@@ -97,7 +132,7 @@ async fn serve(mut asks: pipe::Receiver, mut answers: pipe::Sender, submitter: O
             if std::mem::take(&mut length) == 0 {
                 continue;
             }
-            let answer = answer(request, submitter.as_ref()).await;
+            let answer = answer(request, &worker).await;
             if answers.write_all(&encode_answer(&answer)).await.is_err() {
                 return;
             }
@@ -119,58 +154,98 @@ fn encode_answer(answer: &Answer) -> Vec<u8> {
     line
 }
 
-async fn answer(line: Vec<u8>, submitter: Option<&Submitter>) -> Answer {
+async fn answer(line: Vec<u8>, worker: &Worker) -> Answer {
     // The largest request takes a tenth of a second.
     let read = tokio::task::spawn_blocking(move || read(&line)).await;
-    let (call, child) = match read {
-        Ok(Ok((call, child))) => (call, child),
+    let (call, order) = match read {
+        Ok(Ok((call, order))) => (call, order),
         Ok(Err((call, why))) => return refusal(call, &why),
         Err(_) => return Answer::default(),
     };
-    match child {
-        Ok(child) => match submit::submit(submitter, &child).await {
+    match order {
+        Order::Child(child) => match submit::submit(worker.submitter.as_ref(), &child).await {
             Ok(id) => Answer {
                 call,
                 id: Some(id.to_string()),
-                error: None,
+                ..Answer::default()
             },
             Err(error) => refusal(call, &error.to_string()),
         },
-        Err(why) => refusal(call, &why),
+        Order::Action(action) => match worker.calls.call(action).await {
+            Ok(data) => Answer {
+                call,
+                data: Some(data),
+                ..Answer::default()
+            },
+            Err(error) => failed(call, &error),
+        },
+        Order::None(why) => refusal(call, &why),
+    }
+}
+
+fn failed(call: u64, error: &ActionCallError) -> Answer {
+    let failed = Kind {
+        kind: error.kind().to_owned(),
+        code: error.code().map(ToOwned::to_owned),
+        details: error.details().cloned(),
+    };
+    Answer {
+        failed: Some(failed),
+        ..refusal(call, &error.to_string())
     }
 }
 
 fn refusal(call: u64, why: &str) -> Answer {
     Answer {
         call,
-        id: None,
         error: Some(why[..why.floor_char_boundary(MAX_WHY)].to_owned()),
+        ..Answer::default()
     }
 }
 
-/// A child, or the reason why the request is invalid.
-type Parsed = Result<NewChild, String>;
+/// A request that was read.
+#[derive(Debug)]
+enum Order {
+    Child(NewChild),
+    Action(ActionCall),
+    /// The reason why the request for a child is invalid.
+    None(String),
+}
 
-/// Parses a line. Returns the call's number with the child, or the error.
-fn read(line: &[u8]) -> Result<(u64, Parsed), (u64, String)> {
+/// Parses a line. Returns the call's number with the request, or the error.
+fn read(line: &[u8]) -> Result<(u64, Order), (u64, String)> {
     if line.len() > MAX_LINE {
         // The bootstrap checks the length before it writes.
         return Err((0, format!("a request takes at most {MAX_LINE} bytes")));
     }
-    let request: Request = serde_json::from_slice(line)
-        .map_err(|error| (0, format!("this is no request of submit(): {error}")))?;
+    let unreadable = |why: &dyn std::fmt::Display| {
+        let why = format!("this is no request of submit() or call_action(): {why}");
+        (0, why)
+    };
+    let request: Request = serde_json::from_slice(line).map_err(|error| unreadable(&error))?;
     let Request {
         call,
+        action,
         script,
         input,
         options,
     } = request;
+    if let Some(action) = action {
+        let action = ActionCall {
+            action_type: action.action_type,
+            data: action.data.text().to_owned(),
+            timeout: action.timeout,
+        };
+        return Ok((call, Order::Action(action)));
+    }
+    let script = script.ok_or_else(|| unreadable(&"it has no script"))?;
     let input = input
         .map(|input| BASE64.decode(input.as_bytes()))
         .transpose();
     let input = input.map_err(|error| (call, format!("the input is no base64: {error}")))?;
     let child = submit::child(script, input, options);
-    Ok((call, child.map_err(|error| error.to_string())))
+    let order = child.map_or_else(|error| Order::None(error.to_string()), Order::Child);
+    Ok((call, order))
 }
 
 #[cfg(test)]
@@ -189,8 +264,11 @@ mod tests {
         });
         let line = serde_json::to_vec(&request).unwrap();
         assert!(line.len() <= MAX_LINE, "{} of {MAX_LINE}", line.len());
-        let (_, child) = read(&line).unwrap();
-        assert_eq!(child.unwrap().input.unwrap().len(), MAX_INPUT);
+        let (_, order) = read(&line).unwrap();
+        let Order::Child(child) = order else {
+            panic!("no child: {order:?}")
+        };
+        assert_eq!(child.input.unwrap().len(), MAX_INPUT);
     }
 
     #[test]
@@ -200,6 +278,7 @@ mod tests {
             b"{}",
             b"\xff\0",
             b"[1]",
+            b"{\"call\":1}",
             b"{\"call\":-1,\"script\":\"\"}",
         ] {
             let (call, why) = read(line).unwrap_err();
@@ -207,8 +286,21 @@ mod tests {
         }
         let (call, why) = read(br#"{"call":7,"script":"1","input":"-"}"#).unwrap_err();
         assert!(call == 7 && why.contains("no base64"), "{why}");
-        let (call, child) = read(br#"{"call":7,"script":"1","options":{"x":1}}"#).unwrap();
-        assert!(call == 7 && child.unwrap_err().contains("no option `x`"));
+        let (call, order) = read(br#"{"call":7,"script":"1","options":{"x":1}}"#).unwrap();
+        assert!(call == 7 && matches!(order, Order::None(why) if why.contains("no option `x`")));
+        let (_, why) = read(br#"{"call":7,"action":{"type":"a.b"}}"#).unwrap_err();
+        assert!(why.contains("missing field `data`"), "{why}");
+    }
+
+    #[test]
+    fn the_data_of_a_call_keeps_its_numbers() {
+        let line = br#"{"call":7,"action":{"type":"a.b","data":{"n":12345678901234567890123},"timeout":null}}"#;
+        let (call, order) = read(line).unwrap();
+        let Order::Action(action) = order else {
+            panic!("no call: {order:?}")
+        };
+        assert_eq!((call, action.timeout), (7, None));
+        assert_eq!(action.data, r#"{"n":12345678901234567890123}"#);
     }
 
     #[test]

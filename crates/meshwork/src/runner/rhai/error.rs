@@ -6,6 +6,7 @@ use meshwork_model::outcome::{Failure, FailureKind};
 use rhai::{EvalAltResult, ParseError, Position};
 
 use super::super::JobError;
+use super::requests::CallFailure;
 
 /// Greatest length of a script's line in a traceback, in characters.
 const MAX_LINE: usize = 200;
@@ -31,7 +32,15 @@ pub(super) fn runtime(error: &EvalAltResult, source: &str) -> Failure {
         return verdict.into_failure();
     }
     frames.push((function, error.position()));
-    let mut failure = Failure::new(FailureKind::Script, error.to_string());
+    let message = match error {
+        EvalAltResult::ErrorRuntime(value, at) => {
+            let failed = value.clone().try_cast::<CallFailure>();
+            failed.map(|failed| format!("Runtime error: {} ({at})", failed.message()))
+        }
+        _ => None,
+    };
+    let message = message.unwrap_or_else(|| error.to_string());
+    let mut failure = Failure::new(FailureKind::Script, message);
     failure.traceback = traceback(source, &frames);
     failure
 }

@@ -5,7 +5,7 @@
 //! other bytes, `()` without input), `ENV` (a map of the job's `env_vars`), and `TRACEPARENT` and `TRACESTATE` (W3C;
 //! `()` without a trace). `print` writes to stdout, `debug` to stderr, and the last expression is the result.
 //! `progress(0.4)` and `progress(0.4, "text")` report progress. `submit(script)` and `submit(script, #{...})` submit a
-//! child and return its id ([`submit`]). `INPUTS[name]` is the result of a prerequisite ([`mod@inputs`]). `Permanent`,
+//! child and return its id. `call_action(type, #{...})` returns the data of a service's reply ([`requests`]). `INPUTS[name]` is the result of a prerequisite ([`mod@inputs`]). `Permanent`,
 //! `Retry`, `Snooze` and `Discard` are verdicts ([`verdict`]).
 //!
 //! Missing on purpose: `sleep` (it would block the thread), `import` (reads files), `eval` and `curry` (both nest
@@ -18,7 +18,7 @@ mod engine;
 mod error;
 mod inputs;
 mod memory;
-mod submit;
+mod requests;
 pub(crate) mod value;
 mod verdict;
 
@@ -41,7 +41,7 @@ use super::{Inputs, Run, Runner};
 pub(super) use check::check;
 use engine::Limits;
 use memory::Memory;
-use submit::Asker;
+use requests::Asker;
 
 /// Stack of a script's thread. Rhai walks values by recursion, and only their size bounds their nesting ([`Limits`]). A
 /// level takes up to 2.2 KiB, and 8.4 KiB in debug builds. Unused stack takes no memory. A unit test fills the stack.
@@ -66,13 +66,13 @@ struct Rhai {
 impl Runner for Rhai {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         Box::pin(async move {
+            let (asker, serving) = requests::serve(&run);
             let Run {
                 job,
                 deadline,
                 stop,
                 log,
                 trace,
-                submitter,
                 inputs,
                 ..
             } = run;
@@ -83,7 +83,6 @@ impl Runner for Rhai {
             let thread = thread::Builder::new()
                 .name("rhai".to_owned())
                 .stack_size(STACK);
-            let (asker, serving) = submit::serve(submitter);
             let spawned = thread.spawn(move || {
                 watched.watch_this_thread();
                 // The receiver may be gone.
@@ -205,7 +204,7 @@ fn script(
         move |text, _, _| stderr.line(text)
     });
     engine.register_global_module(engine::progress(sink).into());
-    engine.register_global_module(submit::functions(asker).into());
+    engine.register_global_module(requests::functions(asker).into());
     engine.register_global_module(verdict::functions().into());
     engine.register_global_module(inputs::module(inputs.clone()).into());
     engine.register_global_module(engine::constants(job, trace).into());

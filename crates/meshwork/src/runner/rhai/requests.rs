@@ -1,0 +1,225 @@
+//! `submit()` and `call_action()` of a Rhai script: the script's thread waits while a task calls the store.
+
+use meshwork_model::job::NewChild;
+use meshwork_model::name::JobId;
+use meshwork_model::nooble::Data;
+use rhai::{Dynamic, EvalAltResult, FuncRegistration, ImmutableString, Map, Module};
+use rhai::{NativeCallContext, Position};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::super::Run;
+use super::super::action::{ActionCall, ActionCallError, RunCalls};
+use super::super::submit::{self, SubmitError};
+use super::value;
+
+/// A request, with the way back for its answer.
+enum Request {
+    Child(NewChild, oneshot::Sender<Result<JobId, SubmitError>>),
+    Action(ActionCall, oneshot::Sender<Result<Data, ActionCallError>>),
+}
+
+/// Channel for requests. A call fails when the task has ended.
+#[derive(Debug, Clone)]
+pub(super) struct Asker(mpsc::Sender<Request>);
+
+/// An error of `call_action()`, as a script catches it.
+#[derive(Debug, Clone)]
+pub(super) struct CallFailure(ActionCallError);
+
+impl CallFailure {
+    pub(super) fn message(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// Starts the task that answers requests, and returns its channel. The task ends when the handle is dropped.
+pub(super) fn serve(run: &Run) -> (Asker, AbortOnDropHandle<()>) {
+    let (asker, mut requests) = mpsc::channel::<Request>(1);
+    let (submitter, calls) = (run.submitter.clone(), RunCalls::of(run));
+    let task = tokio::spawn(async move {
+        // A script that was cut does not wait for its answer any more.
+        while let Some(request) = requests.recv().await {
+            match request {
+                Request::Child(child, answer) => {
+                    let _ = answer.send(submit::submit(submitter.as_ref(), &child).await);
+                }
+                Request::Action(call, answer) => {
+                    let _ = answer.send(calls.call(call).await);
+                }
+            }
+        }
+    });
+    (Asker(asker), AbortOnDropHandle::new(task))
+}
+
+impl Asker {
+    fn ask<T>(
+        &self,
+        name: &str,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<T, String> {
+        let (send, answer) = oneshot::channel();
+        let over = || format!("{name}() is not there any more: the run has ended");
+        self.0.blocking_send(request(send)).map_err(|_| over())?;
+        answer.blocking_recv().map_err(|_| over())
+    }
+
+    fn submit(&self, script: &str, options: Map) -> Result<String, String> {
+        let child = child(script, options)?;
+        let answer = self.ask("submit", |send| Request::Child(child, send))?;
+        answer
+            .map(|id| id.to_string())
+            .map_err(|error| error.to_string())
+    }
+
+    fn call(
+        &self,
+        action_type: &str,
+        data: &Dynamic,
+        timeout: Option<f64>,
+    ) -> Result<Dynamic, Dynamic> {
+        let text = |why: String| Dynamic::from(ImmutableString::from(why));
+        let bytes = value::json_text(data).map_err(|error| {
+            text(format!(
+                "the data of call_action() is not possible: {error}"
+            ))
+        })?;
+        let call = ActionCall {
+            action_type: action_type.to_owned(),
+            data: String::from_utf8_lossy(&bytes).into_owned(),
+            timeout,
+        };
+        let answer = self.ask("call_action", |send| Request::Action(call, send));
+        let reply = answer
+            .map_err(text)?
+            .map_err(|error| Dynamic::from(CallFailure(error)))?;
+        in_script(&reply).ok_or_else(|| {
+            text(format!(
+                "the answer to {action_type} nests deeper than {} levels",
+                value::MAX_NESTED
+            ))
+        })
+    }
+}
+
+fn in_script(data: &Data) -> Option<Dynamic> {
+    let read: Value = data.read().ok()?;
+    value::dynamic(&read, 0)
+}
+
+fn child(script: &str, mut options: Map) -> Result<NewChild, String> {
+    let input = options.remove("input").filter(|input| !input.is_unit());
+    let input = input.map(value::output).transpose();
+    let input = input
+        .map_err(|error| format!("the option `input` of submit() is not possible: {error}"))?;
+    let bytes = value::output(Dynamic::from_map(options));
+    let bytes =
+        bytes.map_err(|error| format!("the options of submit() are not possible: {error}"))?;
+    let Ok(Value::Object(options)) = serde_json::from_slice(&bytes) else {
+        return Err("the options of submit() are no map".to_owned());
+    };
+    submit::child(script.to_owned(), input, options).map_err(|error| error.to_string())
+}
+
+type Called<T> = Result<T, Box<EvalAltResult>>;
+
+fn thrown(value: Dynamic, at: Position) -> Box<EvalAltResult> {
+    Box::new(EvalAltResult::ErrorRuntime(value, at))
+}
+
+/// Returns the module with both functions.
+pub(super) fn functions(asker: &Asker) -> Module {
+    let mut module = Module::new();
+    submit_functions(asker, &mut module);
+    call_functions(asker, &mut module);
+    failure_functions(&mut module);
+    module
+}
+
+fn submit_functions(asker: &Asker, module: &mut Module) {
+    let ask = |asker: &Asker,
+               context: &NativeCallContext<'_>,
+               script: &str,
+               options: Map|
+     -> Called<String> {
+        let failed = |why: String| thrown(why.into(), context.call_position());
+        asker.submit(script, options).map_err(failed)
+    };
+    let function = || FuncRegistration::new("submit").in_global_namespace();
+    let alone = asker.clone();
+    function().set_into_module(
+        module,
+        move |context: NativeCallContext<'_>, script: &str| {
+            ask(&alone, &context, script, Map::new())
+        },
+    );
+    let asker = asker.clone();
+    function().set_into_module(
+        module,
+        move |context: NativeCallContext<'_>, script: &str, options: Map| {
+            ask(&asker, &context, script, options)
+        },
+    );
+}
+
+fn call_functions(asker: &Asker, module: &mut Module) {
+    let function = || FuncRegistration::new("call_action").in_global_namespace();
+    let usual = asker.clone();
+    function().set_into_module(
+        module,
+        move |context: NativeCallContext<'_>,
+              action_type: &str,
+              data: Dynamic|
+              -> Called<Dynamic> {
+            let failed = |why| thrown(why, context.call_position());
+            usual.call(action_type, &data, None).map_err(failed)
+        },
+    );
+    let asker = asker.clone();
+    function().set_into_module(
+        module,
+        move |context: NativeCallContext<'_>,
+              action_type: &str,
+              data: Dynamic,
+              timeout: Dynamic|
+              -> Called<Dynamic> {
+            let failed = |why| thrown(why, context.call_position());
+            let whole = timeout.as_int().map(|seconds| seconds as f64);
+            let seconds = whole.or_else(|_| timeout.as_float()).map_err(|given| {
+                failed(
+                    format!("the timeout of call_action() is seconds, not of the type {given}")
+                        .into(),
+                )
+            })?;
+            asker
+                .call(action_type, &data, Some(seconds))
+                .map_err(failed)
+        },
+    );
+}
+
+/// The parts of a caught error.
+fn failure_functions(module: &mut Module) {
+    module.set_custom_type::<CallFailure>("ActionError");
+    let text = |value: Option<&str>| value.map_or(Dynamic::UNIT, |it| it.to_owned().into());
+    FuncRegistration::new_getter("kind").set_into_module(module, |failure: &mut CallFailure| {
+        failure.0.kind().to_owned()
+    });
+    FuncRegistration::new_getter("code")
+        .set_into_module(module, move |failure: &mut CallFailure| {
+            text(failure.0.code())
+        });
+    FuncRegistration::new_getter("message")
+        .set_into_module(module, |failure: &mut CallFailure| failure.message());
+    FuncRegistration::new_getter("details").set_into_module(module, |failure: &mut CallFailure| {
+        let details = failure.0.details().and_then(in_script);
+        details.unwrap_or(Dynamic::UNIT)
+    });
+    for name in ["to_string", "to_debug"] {
+        FuncRegistration::new(name)
+            .in_global_namespace()
+            .set_into_module(module, |failure: &mut CallFailure| failure.message());
+    }
+}
