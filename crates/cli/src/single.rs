@@ -109,7 +109,7 @@ fn wheel(job: &NewJob) -> ProgressBar {
 
 /// Cancels a job that nobody waits for, if the server is reachable.
 async fn stop(client: &Client, id: &JobId) {
-    let stopped = tokio::time::timeout(STOPPING, client.stop(id)).await;
+    let stopped = tokio::time::timeout(STOPPING, client.cancel(id)).await;
     match stopped {
         Ok(Ok(_) | Err(meshwork::Error::NoJob { .. })) => {}
         Ok(Err(error)) => note(format_args!("job {id} could not be cancelled: {error}")),

@@ -50,11 +50,11 @@ impl TimingArgs {
     pub(crate) fn add_to(&self, mut request: JobRequest) -> JobRequest {
         request = match self.at {
             Some(When::At(ms)) => request.run_at_ms(ms),
-            Some(When::In(delay)) => request.run_in(delay),
+            Some(When::In(delay)) => request.delay(delay),
             None => request,
         };
         if let Some(delay) = self.delay {
-            request = request.run_in(delay);
+            request = request.delay(delay);
         }
         if let Some(key) = &self.key {
             request = request.key(key);

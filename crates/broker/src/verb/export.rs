@@ -1,4 +1,4 @@
-//! export: reads all of a store, page by page.
+//! export: reads a whole store, page by page.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use super::Fields;
 use super::inspect::{SCAN_COUNT, glob_literal, texts};
 use crate::{Broker, Error};
 
-/// Bytes of records that are read in one call, unless a single one has more: they are in memory at once.
+/// Greatest number of bytes of records in one call, except for a single larger record: they are in memory at once.
 const READ_BYTES: u64 = 16 * 1024 * 1024;
-/// Batches, schedules and members of sets that one page asks for.
+/// Number of batches, schedules and members of sets in one page.
 const PAGE: usize = MAX_IDS;
 
 fn failed(source: redis::RedisError) -> Error {
@@ -28,7 +28,7 @@ fn bytes(fields: Fields) -> BTreeMap<String, Bytes> {
         .collect()
 }
 
-/// A list of ids in the order in which their jobs run.
+/// A list of ids, in the order in which their jobs run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdList {
     /// The queue.
@@ -44,20 +44,21 @@ impl Broker {
         self.keys.prefix()
     }
 
-    /// All settings of queues, as they are written.
+    /// Returns all settings of queues, as stored.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn export_settings(&self) -> Result<BTreeMap<String, Bytes>, Error> {
         let mut all = redis::cmd("HGETALL");
         all.arg(self.keys.config());
         Ok(bytes(self.ask("export", &all).await?))
     }
 
-    /// A page of the ids of all jobs, in no order; begin at 0, go on at the number until it is 0.
+    /// Returns a page of the ids of all jobs, in no order, and the cursor of the next page. Begin at 0, and continue
+    /// until the cursor is 0.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn export_ids(&self, from: u64) -> Result<(Vec<JobId>, u64), Error> {
         let mut scan = redis::cmd("SCAN");
         let pattern = format!("{}*", glob_literal(&self.keys.job_prefix()));
@@ -68,10 +69,11 @@ impl Broker {
         Ok((ids.collect(), next))
     }
 
-    /// The first of these jobs, as many as are read in one call: those that are there, and how many ids were looked at.
+    /// Returns the records of the first of these jobs, as many as one call reads, and the number of ids that were read.
+    /// Missing jobs are left out.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn export_jobs(&self, ids: &[JobId]) -> Result<(Vec<StoredJob>, usize), Error> {
         let ids = &ids[..self.readable(ids).await?];
         let mut pipe = redis::pipe();
@@ -141,7 +143,7 @@ impl Broker {
     /// something.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn export_lists(&self) -> Result<(Vec<IdList>, Vec<String>), Error> {
         let mut lists = Vec::new();
         let list = |queue: String, key, sorted| IdList { queue, key, sorted };
@@ -172,7 +174,7 @@ impl Broker {
         Ok((lists, old))
     }
 
-    /// All members of a small sorted set.
+    /// Returns all members of a small sorted set.
     async fn whole_set(&self, key: &str) -> Result<Vec<String>, Error> {
         let mut range = redis::cmd("ZRANGE");
         range.arg(key).arg(0).arg(-1);
@@ -180,10 +182,10 @@ impl Broker {
         Ok(texts(members).collect())
     }
 
-    /// A page of the ids in a list, the next to run first.
+    /// Returns a page of the ids in a list, the next to run first.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn export_list(&self, list: &IdList, page: usize) -> Result<Vec<String>, Error> {
         let (from, to) = (page * PAGE, (page + 1) * PAGE - 1);
         let ids: Vec<Vec<u8>> = if list.sorted {
@@ -191,7 +193,7 @@ impl Broker {
             range.arg(&list.key).arg(from).arg(to);
             self.ask("export", &range).await?
         } else {
-            // Workers take from the right.
+            // Workers pop from the right end.
             let mut range = redis::cmd("LRANGE");
             let back = |at: usize| -1 - i64::try_from(at).unwrap_or(i64::MAX - 1);
             range.arg(&list.key).arg(back(to)).arg(back(from));
@@ -202,10 +204,10 @@ impl Broker {
         Ok(texts(ids).collect())
     }
 
-    /// A page of the batches that have not ended, or of those that have.
+    /// Returns a page of the batches that have not ended, or of those that have.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn export_batches(
         &self,
         ended: bool,
@@ -252,10 +254,11 @@ impl Broker {
         Ok(found.into_iter().zip(answers).filter_map(record).collect())
     }
 
-    /// A page of the jobs of a batch that are still to end; begin at 0, go on at the number until it is 0.
+    /// Returns a page of the open jobs of a batch, and the cursor of the next page. Begin at 0, and continue until the
+    /// cursor is 0.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn export_members(
         &self,
         batch: &str,
@@ -270,10 +273,10 @@ impl Broker {
         Ok((ids, next))
     }
 
-    /// The first jobs of a batch.
+    /// Returns the first jobs of a batch.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn export_joined(&self, batch: &str) -> Result<Vec<String>, Error> {
         let mut range = redis::cmd("LRANGE");
         let key = self.keys.joined(&BatchId::foreign(batch.to_owned()));
@@ -282,10 +285,11 @@ impl Broker {
         Ok(texts(ids).collect())
     }
 
-    /// A page of all schedules, in no order; begin at 0, go on at the number until it is 0.
+    /// Returns a page of all schedules, in no order, and the cursor of the next page. Begin at 0, and continue until
+    /// the cursor is 0.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn export_schedules(&self, from: u64) -> Result<(Vec<StoredRecord>, u64), Error> {
         let mut scan = redis::cmd("ZSCAN");
         scan.arg(self.keys.schedules())

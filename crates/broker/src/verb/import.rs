@@ -1,4 +1,4 @@
-//! import: takes in what an export has written.
+//! import: stores the content of an export.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use crate::script::{Call, Verb};
 use crate::{Broker, Error};
 
 impl Broker {
-    /// Sets what is not set. Returns how many settings that were.
+    /// Stores a setting, unless it exists. Returns the number of stored settings.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn import_setting(&self, name: &str, value: &Bytes) -> Result<usize, Error> {
         let mut set = redis::cmd("HSETNX");
         set.arg(self.keys.config()).arg(name).arg(&value.0);
         self.ask("import", &set).await
     }
 
-    /// Takes in jobs whose ids are not there. Those that wait in a queue are queued by [`Broker::import_queue`]. Returns
-    /// how many were taken in. The call may be repeated.
+    /// Stores jobs whose ids do not exist. Those that wait in a queue are queued later, by [`Broker::import_queue`].
+    /// Returns the number of stored jobs. The call may be repeated.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the call to the server fails.
     pub async fn import_jobs(&self, jobs: &[StoredJob]) -> Result<usize, Error> {
         at_most("import", MAX_ITEMS, jobs.len())?;
         let mut call = self.import("jobs");
@@ -45,10 +45,10 @@ impl Broker {
         call.run(&self.conn).await
     }
 
-    /// Queues jobs that were taken in and are in no queue yet, in order. Returns how many.
+    /// Queues imported jobs that are in no queue, in order. Returns their number.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the call to the server fails.
     pub async fn import_queue(&self, queue: &str, ids: &[String]) -> Result<usize, Error> {
         at_most("import", MAX_ITEMS, ids.len())?;
         let mut call = self.import("queue").key(queue);
@@ -59,20 +59,20 @@ impl Broker {
         call.run(&self.conn).await
     }
 
-    /// Notes jobs of a batch that is not there yet: those that are still to end.
+    /// Stores the open jobs of a batch that does not exist yet.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the call to the server fails.
     pub async fn import_members(&self, batch: &str, ids: &[String]) -> Result<usize, Error> {
         let batch = BatchId::foreign(batch.to_owned());
         self.import_ids("members", &batch, self.keys.members(&batch), ids)
             .await
     }
 
-    /// The same of the first jobs that came.
+    /// Stores the first jobs of a batch that does not exist yet.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the call to the server fails.
     pub async fn import_joined(&self, batch: &str, ids: &[String]) -> Result<usize, Error> {
         let batch = BatchId::foreign(batch.to_owned());
         self.import_ids("joined", &batch, self.keys.joined(&batch), ids)
@@ -94,10 +94,10 @@ impl Broker {
         call.run(&self.conn).await
     }
 
-    /// Takes in a batch that is not there. Returns 1 if it was taken in.
+    /// Stores a batch, unless it exists. Returns the number of stored batches.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn import_batch(&self, batch: &StoredRecord) -> Result<usize, Error> {
         let key = self.keys.batch(&BatchId::foreign(batch.name.clone()));
         let (set, score) = match &batch.ended {
@@ -107,10 +107,10 @@ impl Broker {
         self.import_record(key, set, batch, score).await
     }
 
-    /// Takes in a schedule that is not there. Returns 1 if it was taken in.
+    /// Stores a schedule, unless it exists. Returns the number of stored schedules.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn import_schedule(&self, schedule: &StoredRecord) -> Result<usize, Error> {
         let key = format!("{}{}", self.keys.schedule_prefix(), schedule.name);
         let set = self.keys.schedules();

@@ -1,4 +1,4 @@
-//! inputs: the results of the jobs that a job has waited for.
+//! inputs: results of a job's prerequisites.
 
 use meshwork_model::job::limits::{MAX_BATCH_INPUTS, MAX_INPUTS, MAX_PREREQUISITES};
 use meshwork_model::job::{Job, field};
@@ -9,16 +9,16 @@ use redis::RedisResult;
 
 use crate::{Broker, Error};
 
-/// The result of a job that another one has waited for.
+/// The result of a prerequisite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// The job.
+    /// Id of the prerequisite.
     pub id: String,
-    /// Its status; none if its record is gone.
+    /// Its status; `None` if its record was deleted.
     pub status: Option<Status>,
-    /// The bytes of its result, about.
+    /// Approximate size of its result, in bytes.
     pub bytes: usize,
-    /// The result of a job that has finished; none where it was left out for its size.
+    /// Result of a finished job; `None` if it was left out for its size.
     pub output: Option<Vec<u8>>,
 }
 
@@ -28,11 +28,11 @@ fn failed(source: redis::RedisError) -> Error {
 }
 
 impl Broker {
-    /// The results of the jobs that `job` depends on, or of those of the batch whose callback it is: in order, the first
-    /// 1,000. Those that do not fit into 16 MiB with the ones before are left out.
+    /// Returns the results of the prerequisites of `job`, or of the jobs of the batch whose callback it is: in order,
+    /// the first 1,000. Results beyond 16 MiB in total are left out.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn inputs(&self, job: &Job) -> Result<Vec<Input>, Error> {
         let batch = job.callback.as_deref().and_then(|of| of.split_once(' '));
         let ids = match batch {
@@ -50,7 +50,7 @@ impl Broker {
         }
         let outputs = self.outputs(read.iter().map(|at| &ids[*at])).await?;
         for (at, output) in read.into_iter().zip(outputs) {
-            // It may be gone since, or a longer one.
+            // The record may have been deleted, or may have a longer result now.
             let output = output.filter(|output| output.len() <= inputs[at].bytes);
             let read = |value| stored::read_output(&self.keys, value).unwrap_or_default();
             inputs[at].output = output.map(read);
@@ -58,7 +58,7 @@ impl Broker {
         Ok(inputs)
     }
 
-    /// Those of its prerequisites that are jobs.
+    /// Returns the prerequisites that are jobs.
     fn waited_for(&self, job: &Job) -> Vec<JobId> {
         let is_job = |id: &&String| match self.keys.context() {
             Some(context) => context.parse_job(id.as_bytes()).is_ok(),
@@ -136,7 +136,7 @@ impl Broker {
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
-        // A job that has finished without a word has an empty result.
+        // A finished job without an output has an empty result.
         Ok(answers
             .into_iter()
             .map(|answer| Some(answer.ok()?.unwrap_or_default()))

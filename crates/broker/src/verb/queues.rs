@@ -28,7 +28,7 @@ pub struct QueueInfo {
     pub listeners: usize,
     /// Number of running jobs from it.
     pub running: usize,
-    /// Greatest number of ids in it; see [`Broker::limit_queue`].
+    /// Greatest number of ids in it; see [`Broker::set_max_length`].
     pub limit: Option<u64>,
     /// Number of its jobs in backlogs of concurrency keys.
     pub set_aside: usize,

@@ -99,7 +99,11 @@ impl Broker {
     ///
     /// # Errors
     /// The limit exceeds [`MAX_QUEUE_LIMIT`], or the server refuses the call.
-    pub async fn limit_queue(&self, queue: Option<&str>, limit: Option<u64>) -> Result<(), Error> {
+    pub async fn set_max_length(
+        &self,
+        queue: Option<&str>,
+        limit: Option<u64>,
+    ) -> Result<(), Error> {
         let mut cmd = match limit {
             Some(given) if given > MAX_QUEUE_LIMIT => return Err(Error::QueueLimit { given }),
             Some(_) => redis::cmd("HSET"),

@@ -274,13 +274,13 @@ async fn slots_by_what_became_of_them(world: &World) -> Outcome {
     world.at(SLOT + 20_000);
     same!(world.broker.tick().await?.stored, 0);
     world.raw::<()>(&["DEL", &config]).await?;
-    world.broker.limit_queue(None, Some(0)).await?;
+    world.broker.set_max_length(None, Some(0)).await?;
     world.at(SLOT + 30_000);
     same!(world.broker.tick().await?.troubles.len(), 1);
     let expected = "created 2, slots:ran 1, slots:refused 1, slots:skipped 1, slots_late_ms 7";
     figures(world, expected).await?;
     // The delayed slot comes late; the first one exists when it is decided again.
-    world.broker.limit_queue(None, None).await?;
+    world.broker.set_max_length(None, None).await?;
     world.at(SLOT + 35_000);
     same!(world.broker.tick().await?.stored, 1);
     let expected = "created 3, slots:ran 2, slots:refused 1, slots:skipped 1, slots_late_ms 5007";

@@ -134,7 +134,7 @@ async fn another_takes_its_place_without_a_gap(world: &World) -> Outcome {
 /// Its queue is full: the slot would be lost.
 async fn a_due_slot_that_cannot_be_decided_keeps_it(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
-    world.broker.limit_queue(None, Some(0)).await?;
+    world.broker.set_max_length(None, Some(0)).await?;
     world.at(SLOT);
     let other = every(world, "@hourly")?;
     let said = world.broker.put_schedule(&other, true).await;
@@ -296,7 +296,7 @@ async fn does_not_run_by_hand_beside_itself(world: &World) -> Outcome {
     let ran = world.broker.run_schedule(&there, &schedule, "a").await?;
     same!(ran, Some(Ran::Skipped));
     world.finish(&world.take_one().await?, "").await?;
-    world.broker.limit_queue(None, Some(0)).await?;
+    world.broker.set_max_length(None, Some(0)).await?;
     let ran = world.broker.run_schedule(&there, &schedule, "b").await?;
     same!(ran, Some(Ran::Refused("its queue is full".to_owned())));
     same!(read(world).await?.next, Some(SLOT + 10_000));

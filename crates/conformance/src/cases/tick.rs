@@ -208,7 +208,7 @@ async fn after_its_end_it_is_never_due(world: &World) -> Outcome {
 async fn a_full_queue_is_tried_again(world: &World) -> Outcome {
     put(world, &every(world, "@hourly")?).await?;
     put(world, &named(world, "t", "@hourly")?).await?;
-    world.broker.limit_queue(None, Some(1)).await?;
+    world.broker.set_max_length(None, Some(1)).await?;
     let hour = START.div_ceil(3_600_000) * 3_600_000;
     world.at(hour);
     let full = world.broker.tick().await?;
@@ -218,7 +218,7 @@ async fn a_full_queue_is_tried_again(world: &World) -> Outcome {
     );
     world.pass(4_999);
     same!(tick(world).await?, (0, 0, 0));
-    world.broker.limit_queue(None, None).await?;
+    world.broker.set_max_length(None, None).await?;
     world.pass(1);
     same!(tick(world).await?, (1, 1, 0));
     same!(
@@ -238,7 +238,7 @@ async fn what_is_undecided_holds_up_what_follows(world: &World) -> Outcome {
     put(world, &schedule).await?;
     world.at(SLOT);
     same!(tick(world).await?, (1, 1, 0));
-    world.broker.limit_queue(None, Some(1)).await?;
+    world.broker.set_max_length(None, Some(1)).await?;
     let (key, back) = (world.keys().schedule(&"s".parse()?), SLOT - 10_001);
     let text = back.to_string();
     world.raw::<()>(&["HSET", &key, "position", &text]).await?;
@@ -247,7 +247,7 @@ async fn what_is_undecided_holds_up_what_follows(world: &World) -> Outcome {
         .await?;
     same!(tick(world).await?, (1, 0, 0));
     same!(read(world).await?.position, Some(back));
-    world.broker.limit_queue(None, None).await?;
+    world.broker.set_max_length(None, None).await?;
     world.pass(5_000);
     same!(tick(world).await?, (1, 1, 0));
     same!(world.waiting().await?, [FIRST, "s.20231114T221320Z"]);

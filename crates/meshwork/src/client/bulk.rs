@@ -16,9 +16,9 @@ pub enum BulkCancel {
     /// Changes nothing; only reports the jobs.
     #[default]
     DryRun,
-    /// As [`Client::stop`] does.
+    /// As [`Client::cancel`] does.
     Cancel,
-    /// As [`Client::stop_by_force`] does.
+    /// As [`Client::force_cancel`] does.
     Force,
 }
 
@@ -30,7 +30,7 @@ fn is_cancellable(job: &Job) -> bool {
 impl Client {
     /// Cancels all open jobs that match `filter`, in pages of some hundred jobs. Reports each with its new state, which
     /// is `None` in a dry run. Returns their number. Jobs that are enqueued meanwhile may be included; bound the
-    /// filter's time to prevent that. Running jobs end later, as with [`Client::stop`].
+    /// filter's time to prevent that. Running jobs end later, as with [`Client::cancel`].
     ///
     /// # Errors
     /// A call to the server fails. Some jobs may be cancelled then; repeat the call.
@@ -50,7 +50,7 @@ impl Client {
             } else {
                 let force = how == BulkCancel::Force;
                 let mut stops = futures_util::stream::iter(&page.jobs)
-                    .map(async |job| (job, self.stop_found(job, force).await))
+                    .map(async |job| (job, self.cancel_found(job, force).await))
                     .buffer_unordered(AT_ONCE);
                 while let Some((job, stopped)) = stops.next().await {
                     report(job, Some(stopped?));

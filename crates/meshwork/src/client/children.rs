@@ -6,7 +6,7 @@ use meshwork_model::job::{ChildDigest, Job, NewJob, child_id};
 use meshwork_model::name::JobId;
 use tokio::time::Instant;
 
-use super::stop::STOPPED;
+use super::cancel::STOPPED;
 use super::{Client, REPEAT_FOR, worth_repeating};
 use crate::Error;
 
@@ -63,15 +63,15 @@ impl Client {
     }
 
     /// Cancels all descendants of a job: its children, their children, and so on. Reports the outcome for each that had
-    /// not ended, and returns their number. The job itself stays as it is; cancel it first ([`Client::stop`]), so that
+    /// not ended, and returns their number. The job itself stays as it is; cancel it first ([`Client::cancel`]), so that
     /// it submits no more. Each child is cancelled before its own children are read. Running jobs end later, as with
-    /// [`Client::stop`]; with `force` at once, as with [`Client::stop_by_force`].
+    /// [`Client::cancel`]; with `force` at once, as with [`Client::force_cancel`].
     ///
     /// An interrupted call can be repeated. Descendants of a deleted job are not found.
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails. Some jobs may be cancelled then.
-    pub async fn stop_children(
+    pub async fn cancel_children(
         &self,
         id: &JobId,
         force: bool,

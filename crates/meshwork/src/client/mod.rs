@@ -2,6 +2,7 @@
 
 mod batch;
 mod bulk;
+mod cancel;
 mod children;
 mod dead;
 mod events;
@@ -14,7 +15,6 @@ mod purge;
 mod queue;
 mod request;
 mod schedule;
-mod stop;
 mod submit;
 mod wait;
 

@@ -46,8 +46,12 @@ impl Client {
     ///
     /// # Errors
     /// The limit is over [`meshwork_broker::MAX_QUEUE_LIMIT`], or the call to the server fails.
-    pub async fn limit_queue(&self, queue: Option<&str>, limit: Option<u64>) -> Result<(), Error> {
-        Ok(self.broker.limit_queue(queue, limit).await?)
+    pub async fn set_max_length(
+        &self,
+        queue: Option<&str>,
+        limit: Option<u64>,
+    ) -> Result<(), Error> {
+        Ok(self.broker.set_max_length(queue, limit).await?)
     }
 
     /// Changes single settings of a queue, for all its priorities together; others stay as they are. When this returns,
@@ -55,7 +59,7 @@ impl Client {
     ///
     /// # Errors
     /// A setting is invalid; nothing is changed then. Or a call to the server fails; repeat it then.
-    pub async fn set_queue(
+    pub async fn update_queue(
         &self,
         queue: &str,
         settings: &[QueueSetting],
@@ -81,7 +85,8 @@ impl Client {
     /// # Errors
     /// A call to the server fails; repeat it then.
     pub async fn pause(&self, queue: &str) -> Result<(), Error> {
-        self.set_queue(queue, &[QueueSetting::Paused(true)]).await?;
+        self.update_queue(queue, &[QueueSetting::Paused(true)])
+            .await?;
         Ok(())
     }
 
@@ -91,7 +96,7 @@ impl Client {
     /// A call to the server fails; repeat it then.
     pub async fn resume(&self, queue: &str) -> Result<(), Error> {
         let open = [QueueSetting::Paused(false), QueueSetting::Draining(false)];
-        self.set_queue(queue, &open).await?;
+        self.update_queue(queue, &open).await?;
         Ok(())
     }
 
@@ -100,8 +105,8 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails; repeat it then.
-    pub async fn close_queue(&self, queue: &str) -> Result<(), Error> {
-        self.set_queue(queue, &[QueueSetting::Draining(true)])
+    pub async fn start_drain(&self, queue: &str) -> Result<(), Error> {
+        self.update_queue(queue, &[QueueSetting::Draining(true)])
             .await?;
         Ok(())
     }
@@ -127,7 +132,7 @@ impl Client {
         patience: Duration,
         mut progress: impl FnMut(&QueueDepth),
     ) -> Result<QueueDepth, Error> {
-        self.close_queue(queue).await?;
+        self.start_drain(queue).await?;
         let until = Instant::now() + patience;
         loop {
             let began = Instant::now();

@@ -153,13 +153,13 @@ impl JobRequest {
 
     /// Delays the job by this time from its submission, by the server's clock. Maximum: ten years.
     #[must_use]
-    pub fn run_in(mut self, delay: Duration) -> Self {
+    pub fn delay(mut self, delay: Duration) -> Self {
         self.job.when = Some(When::In(millis(delay)));
         self
     }
 
     /// Sets the time within which a worker has to begin the job, in whole milliseconds, rounded up: 1 ms to ten years.
-    /// Default: no limit. It counts from [`run_at`](Self::run_at) or [`run_in`](Self::run_in), else from the
+    /// Default: no limit. It counts from [`run_at`](Self::run_at) or [`delay`](Self::delay), else from the
     /// submission, and includes waits for other jobs. A job that has begun once has no such limit any more, also if it
     /// runs again.
     ///
@@ -172,7 +172,7 @@ impl JobRequest {
     }
 
     /// Sets the concurrency key, for example a tenant, up to 256 bytes. In a fair queue keys take turns. A queue can
-    /// limit the running jobs and the starts of each key ([`Client::set_queue`](crate::Client::set_queue)).
+    /// limit the running jobs and the starts of each key ([`Client::update_queue`](crate::Client::update_queue)).
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.job.key = Some(key.into());
@@ -204,7 +204,7 @@ impl JobRequest {
     #[must_use]
     pub fn debounce(mut self, name: impl Into<String>, pause: Duration) -> Self {
         self.job.unique = Some(Unique::debounce(name));
-        self.run_in(pause)
+        self.delay(pause)
     }
 
     /// Throttles the job: of all jobs of this name that are submitted within `window`, only the first is stored.

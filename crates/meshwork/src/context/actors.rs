@@ -87,7 +87,7 @@ impl Node {
     /// An actor by his number.
     ///
     /// # Errors
-    /// [`ContextError::NoActor`], and if the server does not take a call.
+    /// [`ContextError::NoActor`], or a call to the server fails.
     pub async fn actor(&self, id: ActorId) -> Result<Actor, ContextError> {
         let fields = self.store.hash(Database::Node, &NodeKeys.actor(id)).await?;
         if fields.is_empty() {
@@ -99,7 +99,7 @@ impl Node {
     /// All actors whose records can be read, by number.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn actors(&self) -> Result<Vec<Actor>, ContextError> {
         let (mut cursor, mut ids) = (0, Vec::<ActorId>::new());
         loop {
@@ -186,7 +186,7 @@ impl Node {
     ///
     /// # Errors
     /// [`ContextError::NoActor`], [`ContextError::KeyTaken`], [`ContextError::RevokedKey`] if he has none that counts, and
-    /// if the server does not take a call.
+    /// if a call to the server fails.
     pub async fn rotate(&self, id: ActorId, key: PublicKey) -> Result<Actor, ContextError> {
         match self.number_of(&key).await? {
             // A command that was killed says it again.
@@ -208,7 +208,7 @@ impl Node {
     /// Takes all trust from an actor's keys, at once and for good.
     ///
     /// # Errors
-    /// [`ContextError::NoActor`], and if the server does not take a call.
+    /// [`ContextError::NoActor`], or a call to the server fails.
     pub async fn revoke(&self, id: ActorId) -> Result<Actor, ContextError> {
         let now = self.now().await?;
         self.change_actor(id, "revoke", |actor| {

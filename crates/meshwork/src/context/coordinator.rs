@@ -69,7 +69,7 @@ impl Coordinator {
     /// One over the transport inside the node.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn new(node: &Node) -> Result<Self, ContextError> {
         let transport = LocalTransport::new(node).await?;
         Self::over(node, transport).await
@@ -78,7 +78,7 @@ impl Coordinator {
     /// One over another transport.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn over(node: &Node, transport: impl Transport) -> Result<Self, ContextError> {
         Ok(Self {
             id: node.identity().await?,
@@ -110,7 +110,7 @@ impl Coordinator {
     /// Steps in all contexts of the node until there is nothing to do.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn settle(&self) -> Result<(), ContextError> {
         loop {
             let mut done = 0;

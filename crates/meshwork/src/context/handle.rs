@@ -89,7 +89,7 @@ impl ContextHandle {
     /// Its record, for an actor who may read it.
     ///
     /// # Errors
-    /// [`ContextError::Denied`], and if the server does not take a call.
+    /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn show(&self, me: &Identity) -> Result<Context, ContextError> {
         self.allow(me.id(), Object::Context, Operation::Read).await
     }
@@ -97,7 +97,7 @@ impl ContextHandle {
     /// The one place where permissions are checked. A refusal stands in the audit trail.
     ///
     /// # Errors
-    /// [`ContextError::Denied`] says who, what and where; and if the server does not take a call.
+    /// [`ContextError::Denied`] says who, what and where; or a call to the server fails.
     pub async fn allow(
         &self,
         who: ActorId,
@@ -244,7 +244,7 @@ impl ContextHandle {
     /// Sets how messages without an envelope are treated.
     ///
     /// # Errors
-    /// [`ContextError::Denied`], and if the server does not take a call.
+    /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn set_unsigned(
         &self,
         me: &Identity,
@@ -272,7 +272,7 @@ impl ContextHandle {
     /// Entries of the audit trail: the latest `most`, or those behind an id, the oldest first.
     ///
     /// # Errors
-    /// [`ContextError::Denied`], and if the server does not take a call.
+    /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn audit(
         &self,
         me: &Identity,
@@ -315,7 +315,7 @@ impl ContextHandle {
     /// Deletes a user of the server, which ends his connections and what they wait for. Returns the user's name.
     ///
     /// # Errors
-    /// [`ContextError::Denied`], and if the server does not take a call.
+    /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn delete_acl_user(
         &self,
         me: &Identity,

@@ -12,7 +12,7 @@ impl ContextHandle {
     /// [`Operation::Pop`] of [`Object::Queue`].
     ///
     /// # Errors
-    /// [`ContextError::Denied`], and if the server does not take a call.
+    /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn client(
         &self,
         me: &Identity,
@@ -29,7 +29,7 @@ impl ContextHandle {
     /// Adds to the audit trail what `me` has done with a job or a queue.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn noted(&self, me: &Identity, what: &str, object: &str) -> Result<(), ContextError> {
         let who = me.to_string();
         self.note(Change {

@@ -118,7 +118,7 @@ impl ContextHandle {
     /// A message of this context.
     ///
     /// # Errors
-    /// [`ContextError::Denied`], [`ContextError::NoMessage`], and if the server does not take a call.
+    /// [`ContextError::Denied`], [`ContextError::NoMessage`], or a call to the server fails.
     pub async fn message(
         &self,
         me: &Identity,
@@ -135,7 +135,7 @@ impl ContextHandle {
     /// All messages whose records can be read, the latest first.
     ///
     /// # Errors
-    /// [`ContextError::Denied`], and if the server does not take a call.
+    /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn messages(&self, me: &Identity) -> Result<Vec<MessageView>, ContextError> {
         self.allow(me.id(), Object::Chat, Operation::Read).await?;
         let mut found = Vec::new();
@@ -153,7 +153,7 @@ impl ContextHandle {
     /// `transport` notifies their senders.
     ///
     /// # Errors
-    /// [`ContextError::Denied`], and if the server does not take a call.
+    /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn read_inbox(
         &self,
         me: &Identity,

@@ -54,7 +54,7 @@ impl Node {
     /// The name of the node among others; random, created by the first call.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn identity(&self) -> Result<NodeId, ContextError> {
         let key = NodeKeys.identity();
         let made = NodeId(rand::random()).to_string();
@@ -77,7 +77,7 @@ impl Node {
     /// All contexts of the registry, by number.
     ///
     /// # Errors
-    /// [`ContextError::Registry`] if it has a word that is no layout, and if the server does not take a call.
+    /// [`ContextError::Registry`] if it has a word that is no layout, or a call to the server fails.
     pub async fn contexts(&self) -> Result<Vec<ContextHandle>, ContextError> {
         let fields = self.store.hash(Database::Node, NodeKeys.contexts()).await?;
         let mut contexts = Vec::with_capacity(fields.len());
@@ -124,7 +124,7 @@ impl Node {
     ///
     /// # Errors
     /// [`ContextError::ContextExists`], [`ContextError::DatabaseInUse`] and [`ContextError::NoDatabase`] with the `id`
-    /// or the requested layout, and if the server does not take a call.
+    /// or the requested layout, or a call to the server fails.
     pub async fn create_context(
         &self,
         me: &Identity,
@@ -227,7 +227,7 @@ impl Node {
     /// Entries of the node's audit trail: changes of actors. The latest `most`, or those behind an id, the oldest first.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn audit(
         &self,
         after: Option<&str>,

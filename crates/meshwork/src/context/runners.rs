@@ -32,7 +32,7 @@ impl ContextHandle {
     ///
     /// # Errors
     /// [`ContextError::Denied`], [`ContextError::RunnerExists`], [`ContextError::Record`] if a field is over its limit, and
-    /// if the server does not take a call.
+    /// if a call to the server fails.
     pub async fn register_runner(
         &self,
         me: &Identity,
@@ -94,7 +94,7 @@ impl ContextHandle {
     /// A runner by its number.
     ///
     /// # Errors
-    /// [`ContextError::NoRunner`], [`ContextError::Denied`], [`ContextError::Record`], and if the server does not take a call.
+    /// [`ContextError::NoRunner`], [`ContextError::Denied`], [`ContextError::Record`], or a call to the server fails.
     pub async fn runner(&self, me: &Identity, id: RunnerId) -> Result<Runner, ContextError> {
         self.allow(me.id(), Object::Runner, Operation::Read).await?;
         let key = self.keys().runner(id);
@@ -111,7 +111,7 @@ impl ContextHandle {
     /// All runners whose records can be read, by number.
     ///
     /// # Errors
-    /// [`ContextError::Denied`], and if the server does not take a call.
+    /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn runners(&self, me: &Identity) -> Result<Vec<Runner>, ContextError> {
         self.allow(me.id(), Object::Runner, Operation::Read).await?;
         let prefix = self.keys().runner_prefix();

@@ -91,7 +91,7 @@ impl ContextHandle {
     ///
     /// # Errors
     /// [`ContextError::InvalidMessage`], [`ContextError::NoContext`], [`ContextError::Denied`] by either context,
-    /// [`ContextError::Record`] if a field is over its limit, and if the server does not take a call.
+    /// [`ContextError::Record`] if a field is over its limit, or a call to the server fails.
     pub async fn send(&self, me: &Identity, new: &NewMessage) -> Result<Message, ContextError> {
         let object = new.check()?;
         let target = self.node().context(new.to).await?;

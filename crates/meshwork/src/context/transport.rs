@@ -60,7 +60,7 @@ impl LocalTransport {
     /// The transport between the contexts of `node`.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn new(node: &Node) -> Result<Self, ContextError> {
         let id = node.identity().await?;
         let node = node.clone();

@@ -75,7 +75,7 @@ async fn dies(client: &Client, id: &str, message: &str) {
 
 async fn a_refused_job_says_what_is_in_the_way(client: Client) {
     client
-        .limit_queue(Some(&osis(&client)), Some(1))
+        .set_max_length(Some(&osis(&client)), Some(1))
         .await
         .unwrap();
     client.submit(request("j1")).await.unwrap();
@@ -89,7 +89,7 @@ async fn a_refused_job_says_what_is_in_the_way(client: Client) {
         .await
         .unwrap();
     client
-        .limit_queue(Some(&osis(&client)), None)
+        .set_max_length(Some(&osis(&client)), None)
         .await
         .unwrap();
     let lost = request("j4")
@@ -101,7 +101,7 @@ async fn a_refused_job_says_what_is_in_the_way(client: Client) {
         "{error}"
     );
     let error = client
-        .limit_queue(None, Some(u64::MAX))
+        .set_max_length(None, Some(u64::MAX))
         .await
         .unwrap_err()
         .to_string();
@@ -129,7 +129,7 @@ async fn what_several_jobs_are_refused_for(client: Client) {
     assert_eq!(waits.status(), Some(Status::WaitingForPrerequisites));
     let prerequisites = client.prerequisites(&waits).await.unwrap();
     assert_eq!(prerequisites, [(named("j1"), Some(Status::Dispatched))]);
-    client.limit_queue(None, Some(1)).await.unwrap();
+    client.set_max_length(None, Some(1)).await.unwrap();
     let more = [job(request("j1")), job(request("j3"))];
     let error = client.submit_all(&more).await.unwrap_err();
     assert!(
@@ -141,14 +141,14 @@ async fn what_several_jobs_are_refused_for(client: Client) {
 async fn a_stop_returns_when_the_job_has_ended(client: Client) {
     client.submit(request("waits")).await.unwrap();
     let stopped = client
-        .stop_and_wait(&named("waits"), PATIENCE)
+        .cancel_and_wait(&named("waits"), PATIENCE)
         .await
         .unwrap();
     assert_eq!(stopped, Cancelled::Cancelled);
     client.submit(request("runs")).await.unwrap();
     let runs = claim(&client, "t1").await;
     let late = client
-        .stop_and_wait(&named("runs"), MOMENT)
+        .cancel_and_wait(&named("runs"), MOMENT)
         .await
         .unwrap_err();
     let text = late.to_string();
@@ -159,21 +159,21 @@ async fn a_stop_returns_when_the_job_has_ended(client: Client) {
     );
     let id = named("runs");
     let (cancelled, ended) = tokio::join!(
-        client.stop_and_wait(&id, PATIENCE),
+        client.cancel_and_wait(&id, PATIENCE),
         client.broker().finish(&runs, b"1", b"", b""),
     );
     ended.unwrap();
     assert_eq!(cancelled.unwrap(), Cancelled::Ended, "it was faster");
     let again = client
-        .stop_and_wait(&named("runs"), PATIENCE)
+        .cancel_and_wait(&named("runs"), PATIENCE)
         .await
         .unwrap();
     assert_eq!(again, Cancelled::Ended);
     client.submit(request("forced")).await.unwrap();
     claim(&client, "t2").await;
-    let forced = client.stop_by_force(&named("forced")).await.unwrap();
+    let forced = client.force_cancel(&named("forced")).await.unwrap();
     assert_eq!(forced, Cancelled::Cancelled);
-    let missing = client.stop_and_wait(&named("nobody"), PATIENCE).await;
+    let missing = client.cancel_and_wait(&named("nobody"), PATIENCE).await;
     assert!(matches!(missing, Err(Error::NoJob { .. })));
 }
 
@@ -303,8 +303,8 @@ async fn events_tell_who_did_what(client: Client) {
     let mut follower = client.follow_events(filter, all.last);
     let next = follower.next();
     let act = async {
-        client.stop(&named("j2")).await.unwrap();
-        client.stop(&named("j1")).await.unwrap();
+        client.cancel(&named("j2")).await.unwrap();
+        client.cancel(&named("j1")).await.unwrap();
     };
     let (next, ()) = tokio::join!(next, act);
     let next = next.unwrap();

@@ -184,7 +184,7 @@ async fn one_of_a_group_can_be_stopped_and_the_others_go_on() {
     let waiting = submit(&client, 2..3).await;
     for job in [&jobs[0], &waiting[0]] {
         // One runs; the other waits for a worker, or there for a second one.
-        let stopped = client.stop(&job.id).await.unwrap();
+        let stopped = client.cancel(&job.id).await.unwrap();
         assert!(matches!(
             stopped,
             Cancelled::Stopping | Cancelled::Cancelled

@@ -81,7 +81,10 @@ async fn waits(client: &Client, id: &str) -> Vec<Waits> {
 }
 
 async fn set(client: &Client, setting: Set) {
-    client.set_queue(&osis(client), &[setting]).await.unwrap();
+    client
+        .update_queue(&osis(client), &[setting])
+        .await
+        .unwrap();
 }
 
 async fn one_setting_leaves_the_others(client: Client) {
@@ -93,12 +96,12 @@ async fn one_setting_leaves_the_others(client: Client) {
         Set::Fair(true),
         Set::Weight("a b".to_owned(), Some(3)),
     ];
-    client.set_queue(&queue, &many).await.unwrap();
+    client.update_queue(&queue, &many).await.unwrap();
     // By the list of any priority: what is set is the queue's.
     let high = Hero::work_queue_priority(&queue, Priority::High);
     let pause = [Set::Paused(true), Set::Concurrency(Some(6))];
-    client.set_queue(&high, &pause).await.unwrap();
-    client.limit_queue(Some(&queue), Some(9)).await.unwrap();
+    client.update_queue(&high, &pause).await.unwrap();
+    client.set_max_length(Some(&queue), Some(9)).await.unwrap();
     let settings = client.settings().await.unwrap();
     let is = settings.of(&high).unwrap();
     assert!(is.paused && is.fair && !is.draining, "{is:?}");
@@ -112,7 +115,7 @@ async fn one_setting_leaves_the_others(client: Client) {
         Set::Weight("a\n".to_owned(), Some(1)),
     ] {
         let both = [Set::Fair(false), bad];
-        client.set_queue(&queue, &both).await.unwrap_err();
+        client.update_queue(&queue, &both).await.unwrap_err();
     }
     assert_eq!(client.settings().await.unwrap(), settings);
     let none = [
@@ -121,7 +124,7 @@ async fn one_setting_leaves_the_others(client: Client) {
         Set::Fair(false),
         Set::Weight("a b".to_owned(), None),
     ];
-    client.set_queue(&queue, &none).await.unwrap();
+    client.update_queue(&queue, &none).await.unwrap();
     client.resume(&queue).await.unwrap();
     assert!(client.settings().await.unwrap().queues.is_empty());
 }
@@ -158,9 +161,9 @@ async fn a_limit_counts_what_runs_already(client: Client) {
         Set::Concurrency(Some(1199)),
         Set::KeyConcurrency(Some(1300)),
     ];
-    let done = client.set_queue(&queue, &limits).await.unwrap();
+    let done = client.update_queue(&queue, &limits).await.unwrap();
     assert_eq!(done.seated, 1200);
-    let again = client.set_queue(&queue, &[]).await.unwrap();
+    let again = client.update_queue(&queue, &[]).await.unwrap();
     assert_eq!(again.seated, 0);
     assert_eq!(ids(&client, 9).await, [""; 0]);
     finish(&client, &running[0]).await;
@@ -187,7 +190,7 @@ async fn what_is_set_aside_is_free_without_the_limit(client: Client) {
         Set::KeyConcurrency(Some(1)),
         Set::KeyRate(Some("window 100/1d".parse().unwrap())),
     ];
-    client.set_queue(&queue, &limits).await.unwrap();
+    client.update_queue(&queue, &limits).await.unwrap();
     for id in ["j1", "j2", "j3"] {
         client.submit(request(id).key("k")).await.unwrap();
     }
@@ -197,7 +200,7 @@ async fn what_is_set_aside_is_free_without_the_limit(client: Client) {
     let listed = client.queues().await.unwrap();
     assert_eq!((listed[0].waiting, listed[0].set_aside), (0, 2));
     let none = [Set::KeyConcurrency(None), Set::KeyRate(None)];
-    let done = client.set_queue(&queue, &none).await.unwrap();
+    let done = client.update_queue(&queue, &none).await.unwrap();
     assert_eq!(done.freed, 1);
     broker.promote().await.unwrap();
     assert_eq!(ids(&client, 9).await, ["j2", "j3"]);
@@ -219,7 +222,7 @@ async fn a_rate_says_when_the_next_may_start(client: Client) {
 async fn a_drained_queue_takes_nothing_until_it_is_resumed(client: Client) {
     let queue = osis(&client);
     client.submit(request("j1")).await.unwrap();
-    client.submit(request("later").run_in(HOUR)).await.unwrap();
+    client.submit(request("later").delay(HOUR)).await.unwrap();
     let mut seen = Vec::new();
     let none = client.drain(&queue, Duration::ZERO, |depth| seen.push(*depth));
     let Error::NotDrained { depth, .. } = none.await.unwrap_err() else {
@@ -248,7 +251,7 @@ async fn each_job_of_many_has_its_answer(client: Client) {
         let request = request(id).unique("one", Until::Done, policy);
         request.build().unwrap()
     };
-    client.limit_queue(Some(&queue), Some(2)).await.unwrap();
+    client.set_max_length(Some(&queue), Some(2)).await.unwrap();
     set(&client, Set::Payload(Some(1000))).await;
     let jobs = [
         unique("j1", OnDuplicate::Keep),
@@ -290,7 +293,7 @@ async fn each_job_of_many_has_its_answer(client: Client) {
         assert!(text.contains(word), "{text}");
     }
     // A full queue refuses before it asks for names.
-    client.limit_queue(Some(&queue), None).await.unwrap();
+    client.set_max_length(Some(&queue), None).await.unwrap();
     // A unique name applies to one type. The submitter of a duplicate gets the id of the first job.
     let kept = request("j8").unique("one", Until::Done, OnDuplicate::Keep);
     assert_eq!(client.submit(kept).await.unwrap(), named("j1"));
@@ -325,7 +328,7 @@ async fn a_later_job_takes_the_place_of_the_one_before(client: Client) {
 }
 
 async fn a_delayed_job_runs_when_somebody_says_so(client: Client) {
-    client.submit(request("j1").run_in(HOUR)).await.unwrap();
+    client.submit(request("j1").delay(HOUR)).await.unwrap();
     client.submit(request("j2").run_at_ms(1)).await.unwrap();
     assert_eq!(ids(&client, 9).await, ["j2"]);
     let job = client.status(&named("j1")).await.unwrap();
@@ -351,7 +354,7 @@ async fn many_jobs_are_stopped_by_what_they_are(client: Client) {
             let request = request(&format!("j{n}")).key(if n % 2 == 0 { "even" } else { "odd" });
             request.priority(Priority::Low).build().unwrap()
         })
-        .chain([job("runs"), request("later").run_in(HOUR).build().unwrap()])
+        .chain([job("runs"), request("later").delay(HOUR).build().unwrap()])
         .collect();
     client.submit_all(&jobs).await.unwrap();
     assert_eq!(ids(&client, 9).await, ["runs"]);

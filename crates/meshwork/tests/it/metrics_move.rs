@@ -260,7 +260,7 @@ async fn somebody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTree
     step(watcher, seen, &names).await;
     gate.wait_for(3).await;
     // It runs here, and somebody takes it away.
-    client.stop_by_force(&id("held")).await.unwrap();
+    client.force_cancel(&id("held")).await.unwrap();
     let names = ["meshwork_jobs_stopped", "meshwork_worker_leases_lost"];
     step(watcher, seen, &names).await;
     gate.open();

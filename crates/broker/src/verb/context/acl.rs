@@ -9,7 +9,7 @@ impl ContextStore {
     /// The server and its version, as far as rules for its users depend on them.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn acl_server(&self) -> Result<AclServer, Error> {
         let mut info = redis::cmd("INFO");
         let info = info.arg("server").query_async(&mut self.conn.clone()).await;

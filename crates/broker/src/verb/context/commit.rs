@@ -133,7 +133,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// [`Error::TooMany`] beyond [`MAX_STEPS`]; [`Error::WrongKind`] if a key holds another kind of value than a step
-    /// needs, and nothing is changed then; and if the server does not take the call.
+    /// needs, and nothing is changed then; or the call to the server fails.
     pub async fn commit(&self, database: Database, commit: &Commit) -> Result<Committed, Error> {
         at_most("commit", MAX_STEPS, commit.steps.len())?;
         let mut call = self.scripts.call(Verb::ContextCommit);

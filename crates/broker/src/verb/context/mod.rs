@@ -86,7 +86,7 @@ impl ContextStore {
     /// Draws the next number of a kind of objects, whose keys begin with `prefix`; nothing when all are taken.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn draw(
         &self,
         database: Database,
@@ -109,7 +109,7 @@ impl ContextStore {
     /// next page; the first is at 0, and 0 comes after the last. A key may come twice.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn scan(
         &self,
         database: Database,

@@ -71,7 +71,7 @@ impl ContextStore {
     /// The fields of hashes; none of one that is not there.
     ///
     /// # Errors
-    /// [`Error::TooMany`] beyond 1,000, [`Error::WrongKind`] if one is no hash, and if the server does not take the call.
+    /// [`Error::TooMany`] beyond 1,000, [`Error::WrongKind`] if one is no hash, or the call to the server fails.
     pub async fn hashes<K: AsRef<str>>(
         &self,
         database: Database,
@@ -114,7 +114,7 @@ impl ContextStore {
     /// Elements of a list, or members of a sorted set.
     ///
     /// # Errors
-    /// [`Error::WrongKind`] if it is another kind of value, and if the server does not take the call.
+    /// [`Error::WrongKind`] if it is another kind of value, or the call to the server fails.
     pub async fn elements(
         &self,
         database: Database,
@@ -137,7 +137,7 @@ impl ContextStore {
     /// Entries of a stream.
     ///
     /// # Errors
-    /// [`Error::WrongKind`] if it is no stream, and if the server does not take the call.
+    /// [`Error::WrongKind`] if it is no stream, or the call to the server fails.
     pub async fn entries(
         &self,
         database: Database,

@@ -52,7 +52,7 @@ impl Flows {
     /// Draws the number of a new flow; nothing when all are taken.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn draw(&self) -> Result<Option<FlowId>, Error> {
         use meshwork_model::keys::context::Counter;
         let counter = self.keys.next_id(Counter::Flow);

@@ -29,7 +29,7 @@ impl Flows {
     /// The record of a flow; empty if there is none.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn record(&self, id: FlowId) -> Result<FlowFields, Error> {
         self.hash(&self.keys.flow(id)).await
     }
@@ -37,7 +37,7 @@ impl Flows {
     /// The plan of a flow as JSON.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn plan(&self, id: FlowId) -> Result<Option<String>, Error> {
         let mut cmd = redis::cmd("GET");
         cmd.arg(self.part(id, "plan"));
@@ -47,7 +47,7 @@ impl Flows {
     /// States of the jobs, by their places.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn nodes(&self, id: FlowId) -> Result<Nodes, Error> {
         self.hash(&self.part(id, "nodes")).await
     }
@@ -55,7 +55,7 @@ impl Flows {
     /// The numbers of the jobs, by name.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn names(&self, id: FlowId) -> Result<Nodes, Error> {
         self.hash(&self.part(id, "names")).await
     }
@@ -63,7 +63,7 @@ impl Flows {
     /// Some fields of each job, [`MAX_MOVES`] jobs at most.
     ///
     /// # Errors
-    /// If there are more, or the server does not take the call.
+    /// There are more, or the call to the server fails.
     pub async fn job_fields(
         &self,
         jobs: &[JobKey],
@@ -87,7 +87,7 @@ impl Flows {
     /// Flows from the one that was submitted last on, `most` at most.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn list(&self, from: usize, most: usize) -> Result<Vec<FlowId>, Error> {
         let mut cmd = redis::cmd("ZRANGE");
         cmd.arg(self.keys.flows()).arg(from);
@@ -99,7 +99,7 @@ impl Flows {
     /// Forgets a flow whose jobs are gone.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn forget(&self, id: FlowId) -> Result<(), Error> {
         let mut pipe = redis::pipe();
         for set in [self.keys.flows_due(), self.keys.flows()] {
@@ -117,7 +117,7 @@ impl Flows {
     /// Deletes a job of a flow that has ended, or that expands a `foreach` anew.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn delete_job(&self, job: &Job) -> Result<Deleted, Error> {
         self.broker.delete_any(job).await
     }

@@ -215,7 +215,7 @@ impl Flows {
     /// Takes the flow that has waited longest for a look.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn claim(&self, token: &str, lease: Duration) -> Result<FlowClaim, Error> {
         let call = self.broker.scripts.call(Verb::FlowClaim);
         let call = call.arg(self.broker.clock.argument());
@@ -236,7 +236,7 @@ impl Flows {
     /// Does what a step has decided, all of it in one call.
     ///
     /// # Errors
-    /// If there are more than [`MAX_MOVES`], or the server does not take the call.
+    /// There are more than [`MAX_MOVES`], or the call to the server fails.
     pub async fn commit(&self, lease: &FlowLease, moves: &Moves) -> Result<StepDone, Error> {
         at_most("flow_commit", MAX_MOVES, moves.len())?;
         let mut call = self.broker.scripts.call(Verb::FlowCommit);
@@ -267,7 +267,7 @@ impl Flows {
     /// Asks a flow to stop; `keep`: nothing is compensated.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn stop(&self, id: FlowId, keep: bool) -> Result<Stopped, Error> {
         let call = self.broker.scripts.call(Verb::FlowStop);
         let call = call
@@ -285,7 +285,7 @@ impl Flows {
     /// Starts a flow that has ended anew; `from` says at which jobs, as the next step reads it.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn retry(&self, id: FlowId, from: &str) -> Result<Retried, Error> {
         let mut call = self.broker.scripts.call(Verb::FlowRetry);
         call.push_key(self.keys.flow(id));
@@ -305,7 +305,7 @@ impl Flows {
     /// Answers the question of an approval.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn answer(
         &self,
         id: FlowId,

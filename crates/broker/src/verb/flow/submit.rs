@@ -71,7 +71,7 @@ impl Flows {
     /// Stores the record and the plan of a flow without jobs.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn open(
         &self,
         new: NewFlow<'_>,
@@ -111,7 +111,7 @@ impl Flows {
     /// Begins a flow whose jobs are stored.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The call to the server fails.
     pub async fn seal(
         &self,
         new: NewFlow<'_>,

@@ -32,7 +32,7 @@ pub(crate) struct Call {
     wait: Duration,
     /// Request the reply on a private list of this call, as Nooble4's own clients do
     #[arg(long = "private-reply", alias = "own-list")]
-    own_list: bool,
+    private_list: bool,
 }
 
 /// A reply, as JSON.
@@ -52,8 +52,8 @@ impl Call {
         let mut request = self
             .action_args
             .request(&self.action_type, self.side.dialect)?;
-        if self.own_list {
-            request = request.own_list();
+        if self.private_list {
+            request = request.private_list();
         }
         let interrupt = Interrupt::listen()?;
         let client = interrupt

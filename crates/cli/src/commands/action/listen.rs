@@ -54,7 +54,7 @@ pub(crate) struct Listen {
     call: Option<String>,
     /// Accept callbacks that no recorded request expects too, such as those of Nooble4's clients
     #[arg(long = "accept-unsolicited", alias = "unasked", requires = "callbacks")]
-    unasked: bool,
+    accept_unsolicited: bool,
     /// End after this number of notifications and callbacks [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -185,8 +185,8 @@ impl Listen {
         let mut service = Service::listener(client)
             .concurrency(1)
             .shutdown_timeout(GRACE);
-        if self.unasked {
-            service = service.unasked();
+        if self.accept_unsolicited {
+            service = service.accept_unsolicited();
         }
         for event in &self.callbacks {
             let to = to.clone();

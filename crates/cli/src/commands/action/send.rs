@@ -30,7 +30,7 @@ pub(crate) struct Send {
     remember: Value,
     /// Let the callback come to a private list, as with Nooble4's clients
     #[arg(long = "private-reply", alias = "own-list", requires = "callback")]
-    own_list: bool,
+    private_list: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,8 +51,8 @@ impl Send {
         let mut request = self
             .action_args
             .request(&self.action_type, self.side.dialect)?;
-        if self.own_list {
-            request = request.own_list();
+        if self.private_list {
+            request = request.private_list();
         }
         let client = self.side.client(&self.action_args.origin, context).await?;
         let action_id = request.action_id().to_owned();

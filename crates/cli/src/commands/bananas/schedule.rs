@@ -96,7 +96,7 @@ impl Add {
         let name = self.schedule;
         let cron = Cron { name, timing, job };
         let client = self.side.client(context).await?;
-        let replaced = client.keep_schedule(&cron, self.replace).await;
+        let replaced = client.put_schedule(&cron, self.replace).await;
         let replaced = replaced.map_err(of_bananas)?;
         let name = cron.name.as_str();
         if context.out.is_json() {
@@ -200,7 +200,7 @@ impl Remove {
         let client = self.side.client(context).await?;
         let mut exit = Exit::DONE;
         for name in &self.schedules {
-            let result = match client.forget_schedule(name).await {
+            let result = match client.delete_schedule(name).await {
                 Ok(()) => "removed",
                 Err(error @ meshwork::Error::NoSchedule { .. }) => {
                     note(format_args!("error: {error}"));

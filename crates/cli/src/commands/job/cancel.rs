@@ -69,7 +69,7 @@ impl Cancel {
             if matches!(stopped, Ok(Cancelled::Stopping)) && !self.no_wait {
                 let left = until.saturating_duration_since(Instant::now());
                 stopped = client
-                    .stopped(&id, left)
+                    .wait_cancelled(&id, left)
                     .await
                     .map_err(|error| self.late(error));
             }
@@ -102,7 +102,7 @@ impl Cancel {
                 failed = failed.take().or(said.err());
             }
         };
-        match client.stop_children(id, self.force, report).await {
+        match client.cancel_children(id, self.force, report).await {
             // A deleted job has no known children.
             Ok(_) | Err(MeshworkError::NoJob { .. }) => failed.map_or(Ok(running), Err),
             Err(error) => Err(error.into()),
@@ -119,7 +119,7 @@ impl Cancel {
         };
         let stop = async |client: &Client, job: &Job| {
             Ok(Change::Done(word(
-                client.stop_found(job, self.force).await?,
+                client.cancel_found(job, self.force).await?,
             )))
         };
         Box::pin(self.chosen.many(context, verb, stop)).await
@@ -127,9 +127,9 @@ impl Cancel {
 
     async fn stop(&self, client: &Client, id: &JobId) -> Result<Cancelled, MeshworkError> {
         if self.force {
-            client.stop_by_force(id).await
+            client.force_cancel(id).await
         } else {
-            client.stop(id).await
+            client.cancel(id).await
         }
     }
 

@@ -159,10 +159,10 @@ async fn change(
     };
     let client = context.client().await?;
     if let (Some(list), false) = (&list, settings.is_empty()) {
-        client.set_queue(list, settings).await?;
+        client.update_queue(list, settings).await?;
     }
     if let Some(length) = length {
-        client.limit_queue(list.as_deref(), length).await?;
+        client.set_max_length(list.as_deref(), length).await?;
     }
     let set = client.settings().await?;
     print(context, &line(&set, list.as_deref()))

@@ -103,7 +103,7 @@ impl Drain {
         let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
         let depth = if self.no_wait {
-            client.close_queue(&list).await?;
+            client.start_drain(&list).await?;
             client.depth(&list).await?
         } else {
             if client

@@ -33,7 +33,7 @@ impl Weight {
         let weight = Some(self.weight).filter(|weight| *weight > 1);
         let client = context.client().await?;
         let change = [QueueSetting::Weight(self.key, weight)];
-        client.set_queue(list, &change).await?;
+        client.update_queue(list, &change).await?;
         let set = client.settings().await?;
         let limit = set.limits.queues.get(list).copied();
         print(context, &Line::new(list, limit, set.of(list)))

@@ -207,7 +207,7 @@ impl Bananas {
             .lease(common.lease)
             .shutdown_timeout(common.shutdown_timeout)
             .peer(self.side.peer)
-            .adopt_strays(self.rescue_orphans_after)
+            .rescue_orphans_after(self.rescue_orphans_after)
             .scheduler(!self.no_scheduler)
             .foreign(match self.foreign_jobs {
                 ForeignJobs::Run => Foreign::Run,

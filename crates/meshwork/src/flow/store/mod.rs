@@ -66,7 +66,7 @@ impl FlowClient {
     /// Reads the status of a flow.
     ///
     /// # Errors
-    /// If there is no such flow, and if the server does not take a call.
+    /// The flow does not exist, or a call to the server fails.
     pub async fn status(&self, id: FlowId) -> Result<FlowView, FlowError> {
         status::read(&self.flows, id).await
     }
@@ -74,7 +74,7 @@ impl FlowClient {
     /// Waits for the end of a flow, and tells each state that differs from the one before.
     ///
     /// # Errors
-    /// If there is no such flow, and if the server does not take a call.
+    /// The flow does not exist, or a call to the server fails.
     pub async fn wait(
         &self,
         id: FlowId,
@@ -99,7 +99,7 @@ impl FlowClient {
     /// The plan of a flow.
     ///
     /// # Errors
-    /// If there is no such flow, and if the server does not take the call.
+    /// The flow does not exist, or the call to the server fails.
     pub async fn plan(&self, id: FlowId) -> Result<Plan, FlowError> {
         view::plan(&self.flows, id).await
     }
@@ -107,7 +107,7 @@ impl FlowClient {
     /// Asks a flow to stop; without `compensate` nothing is undone. True if it stops, false if it had ended.
     ///
     /// # Errors
-    /// If there is no such flow, and if the server does not take the call.
+    /// The flow does not exist, or the call to the server fails.
     pub async fn cancel(&self, id: FlowId, compensate: bool) -> Result<bool, FlowError> {
         match self.flows.stop(id, !compensate).await? {
             Stopped::Stopping => Ok(true),
@@ -162,7 +162,7 @@ impl FlowClient {
     /// Flows from the one that was submitted last on, each with its record's fields.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// A call to the server fails.
     pub async fn list(
         &self,
     ) -> Result<Vec<(FlowId, meshwork_broker::flow::FlowFields)>, FlowError> {
@@ -179,7 +179,7 @@ impl FlowClient {
     /// Forgets a flow that has ended, with its jobs.
     ///
     /// # Errors
-    /// If there is no such flow, or it has not ended; and if the server does not take a call.
+    /// If there is no such flow, or it has not ended; or a call to the server fails.
     pub async fn delete(&self, id: FlowId) -> Result<(), FlowError> {
         let record = self.flows.record(id).await?;
         let status = record.get("status").ok_or(FlowError::NoFlow(id))?;

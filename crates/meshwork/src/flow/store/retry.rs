@@ -19,7 +19,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// If there is no such flow or job, the flow has not ended, a job was undone by its compensation and would not run
-    /// again, or retention has dropped one; and if the server does not take a call. Nothing has changed then.
+    /// again, or retention has dropped one; or a call to the server fails. Nothing has changed then.
     pub async fn retry(&self, id: FlowId, from: &[From]) -> Result<(), FlowError> {
         let refused = |why| match why {
             RetryError::NotEnded => FlowError::NotEnded(id),

@@ -317,7 +317,7 @@ impl Client {
     /// # Errors
     /// Its job is invalid, it is never due, its name exists and `replace` is false, there are too many schedules, or
     /// the call to the server fails.
-    pub async fn keep_schedule(&self, cron: &Cron, replace: bool) -> Result<bool, Error> {
+    pub async fn put_schedule(&self, cron: &Cron, replace: bool) -> Result<bool, Error> {
         let name = || cron.name.clone();
         match self.broker.keep_cron(cron, replace).await? {
             Kept::Added => Ok(false),
@@ -334,7 +334,7 @@ impl Client {
     ///
     /// # Errors
     /// The schedule does not exist, or the call to the server fails.
-    pub async fn forget_schedule(&self, name: &ScheduleName) -> Result<(), Error> {
+    pub async fn delete_schedule(&self, name: &ScheduleName) -> Result<(), Error> {
         match self.broker.forget_cron(name).await? {
             true => Ok(()),
             false => Err(Error::NoSchedule { name: name.clone() }),

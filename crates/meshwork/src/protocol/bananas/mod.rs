@@ -154,7 +154,7 @@ impl Worker {
     /// Requeues jobs that foreign workers have held longer than `age`. Default: off, since workers of Bananas do not
     /// show that they are alive: a job that runs longer than this on such a worker runs twice.
     #[must_use]
-    pub fn adopt_strays(self, age: Option<Duration>) -> Self {
+    pub fn rescue_orphans_after(self, age: Option<Duration>) -> Self {
         Self {
             strays: age,
             ..self

@@ -219,24 +219,24 @@ impl Client {
         let Request {
             mut action,
             context,
-            own_list,
+            private_list,
         } = request;
         let wait = wait.min(LONGEST);
         let id = action.correlation_id.get_or_insert_with(new_id).clone();
         let (names, replies) = (self.names(), &self.calls.replies);
-        let list = match own_list {
+        let list = match private_list {
             true => names.response(&self.service, &action.action_type, &id, None),
             false => replies.list(names, &action.action_type),
         };
         action.callback_queue_name = Some(list.clone());
         self.sign(&mut action)?;
-        let call = replies.begin(&self.broker, (&id, list), own_list)?;
-        if !own_list {
+        let call = replies.begin(&self.broker, (&id, list), private_list)?;
+        if !private_list {
             let reader = || Reader::start(self.broker.clone(), Arc::clone(replies));
             self.calls.reader.get_or_init(reader);
         }
         self.put_signed(&action, context.as_deref(), None).await?;
-        if !own_list {
+        if !private_list {
             replies.called();
         }
         // The rest of the action is dropped before the wait.
@@ -284,10 +284,10 @@ impl Client {
         let Request {
             mut action,
             context,
-            own_list,
+            private_list,
         } = request;
         let id = action.correlation_id.get_or_insert_with(new_id).clone();
-        let (list, request) = self.expects(&action, event, remembers, &id, own_list)?;
+        let (list, request) = self.expects(&action, event, remembers, &id, private_list)?;
         let record = request.written()?;
         action.callback_queue_name = Some(list);
         action.callback_action_type = Some(event.to_owned());
@@ -308,7 +308,7 @@ impl Client {
         event: &str,
         remembers: &(impl Serialize + ?Sized),
         id: &str,
-        own_list: bool,
+        private_list: bool,
     ) -> Result<(String, CallbackRequest), Error> {
         let request = CallbackRequest {
             action_id: action.action_id.clone(),
@@ -318,7 +318,7 @@ impl Client {
             before: None,
         };
         let names = self.names();
-        let one = own_list.then_some(id);
+        let one = private_list.then_some(id);
         let context = one.filter(|_| names.dialect() == Dialect::Lists);
         let list = names.callback(&self.service, event, one, context);
         Ok((list, request))

@@ -57,7 +57,7 @@ impl NoobleProtocol {
         let key = names.pending_callback(self.client.service(), &action.action_type, id);
         let found = self.refused(message, self.broker.pending_callback(&key).await);
         let found = found.map_err(Step::Again)?;
-        if found.is_none() && !self.unasked {
+        if found.is_none() && !self.accept_unsolicited {
             tracing::info!(key, "callback dropped: no pending request, or repeated");
             let finished = self
                 .broker

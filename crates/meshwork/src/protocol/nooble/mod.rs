@@ -70,10 +70,10 @@ pub struct Service {
     callbacks: Vec<(Arc<Source>, Handlers)>,
     config: Config,
     runs: u32,
-    call_runs: u32,
+    max_call_attempts: u32,
     pauses: (Duration, Duration),
     adopt: Option<Duration>,
-    unasked: bool,
+    accept_unsolicited: bool,
 }
 
 impl Service {
@@ -95,10 +95,10 @@ impl Service {
             callbacks: Vec::new(),
             config: Config::default(),
             runs: RUNS,
-            call_runs: 1,
+            max_call_attempts: 1,
             pauses: PAUSES,
             adopt: None,
-            unasked: false,
+            accept_unsolicited: false,
         }
     }
 
@@ -137,7 +137,7 @@ impl Service {
         self.listen(event, None, handlers)
     }
 
-    /// Handles the callback of one call with a private list ([`Request::own_list`]), as Nooble4's clients do.
+    /// Handles the callback of one call with a private list ([`Request::private_list`]), as Nooble4's clients do.
     #[must_use]
     pub fn on_callback_of<H, Signature>(self, event: &str, call: &str, handler: H) -> Self
     where
@@ -161,9 +161,9 @@ impl Service {
     /// Accepts callbacks without a record of their request, for example those that Nooble4's clients requested in the
     /// name of this service. Repeated callbacks are handled again. Default: dropped.
     #[must_use]
-    pub fn unasked(self) -> Self {
+    pub fn accept_unsolicited(self) -> Self {
         Self {
-            unasked: true,
+            accept_unsolicited: true,
             ..self
         }
     }
@@ -207,9 +207,9 @@ impl Service {
     /// Sets the number of attempts of a call with a waiting caller. Default: 1, since the caller gets the error and may
     /// call again.
     #[must_use]
-    pub fn call_runs(self, runs: u32) -> Self {
+    pub fn max_call_attempts(self, runs: u32) -> Self {
         Self {
-            call_runs: runs,
+            max_call_attempts: runs,
             ..self
         }
     }
@@ -267,10 +267,10 @@ impl Service {
             names: watch::Sender::new(Arc::new(names)),
             timeout: self.config.timeout,
             runs: self.runs,
-            call_runs: self.call_runs,
+            max_call_attempts: self.max_call_attempts,
             pauses: self.pauses,
             adopt: self.adopt,
-            unasked: self.unasked,
+            accept_unsolicited: self.accept_unsolicited,
             over: Arc::new(Ends::default()),
             no_job: Arc::new(Job::from_fields("", Vec::new())),
             leaves: AtomicBool::new(false),

@@ -79,7 +79,11 @@ impl NoobleProtocol {
         };
         let error = self.error_of(message, failed);
         let is_call = answer::is_call(action);
-        let runs = if is_call { self.call_runs } else { self.runs };
+        let runs = if is_call {
+            self.max_call_attempts
+        } else {
+            self.runs
+        };
         let buries = message.received.lost >= MAX_LOST;
         let reason = error.reason();
         let text = reason.whole(MAX_ERROR);

@@ -64,7 +64,7 @@ impl Ids {
 pub struct Request {
     pub(super) action: Action,
     pub(super) context: Option<String>,
-    pub(super) own_list: bool,
+    pub(super) private_list: bool,
 }
 
 impl Request {
@@ -103,7 +103,7 @@ impl Request {
                 extra: Vec::new(),
             },
             context: None,
-            own_list: false,
+            private_list: false,
         }
     }
 
@@ -193,8 +193,8 @@ impl Request {
 
     /// Requests the reply on a private list, as Nooble4's clients do. Default: a list that all calls share.
     #[must_use]
-    pub fn own_list(mut self) -> Self {
-        self.own_list = true;
+    pub fn private_list(mut self) -> Self {
+        self.private_list = true;
         self
     }
 

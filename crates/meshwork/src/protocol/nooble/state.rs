@@ -23,11 +23,11 @@ pub(super) struct NoobleProtocol {
     pub(super) names: watch::Sender<Arc<Vec<String>>>,
     pub(super) timeout: Duration,
     pub(super) runs: u32,
-    pub(super) call_runs: u32,
+    pub(super) max_call_attempts: u32,
     /// Pause after the first failure, and the longest one.
     pub(super) pauses: (Duration, Duration),
     pub(super) adopt: Option<Duration>,
-    pub(super) unasked: bool,
+    pub(super) accept_unsolicited: bool,
     /// Ended runs whose cleanup is pending.
     pub(super) over: Arc<Ends>,
     /// Job for functions, which need none.

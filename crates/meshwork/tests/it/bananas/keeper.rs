@@ -35,7 +35,7 @@ async fn a_schedule_that_is_not_answered_ends_no_renewal() {
         timing: Timing::new("* * * * * *".parse().unwrap()),
         job: NewJob::new(JobId::foreign(String::new()), "note", "1"),
     };
-    ground.client.keep_schedule(&cron, false).await.unwrap();
+    ground.client.put_schedule(&cron, false).await.unwrap();
     let (moody, worker) = over(&ground, Some(("hushed", Mood::Silent)));
     let worker = worker.lease(LEASE).start().await.unwrap();
     tokio::time::timeout(BOUND, moody.met(3)).await.unwrap();

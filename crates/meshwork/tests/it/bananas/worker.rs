@@ -324,14 +324,14 @@ async fn a_schedule_asks_for_jobs() {
         timing: Timing::new("* * * * * *".parse().unwrap()),
         job,
     };
-    ground.client.keep_schedule(&cron, false).await.unwrap();
+    ground.client.put_schedule(&cron, false).await.unwrap();
     let mut ids = Vec::new();
     for _ in 0..3 {
         let (word, id) = starts.recv().await.unwrap();
         assert_eq!(word, "tick");
         ids.push(id);
     }
-    ground.client.forget_schedule(&cron.name).await.unwrap();
+    ground.client.delete_schedule(&cron.name).await.unwrap();
     let state: HashMap<String, String> = ground.say(&["HGETALL", "bananas:schedules:often"]).await;
     let runs: usize = state["run_count"].parse().unwrap();
     eventually("all of its jobs end", BOUND, async || {

@@ -196,7 +196,7 @@ async fn a_client_submits_retries_cancels_and_reads_logs() {
             (number(3), 2)
         );
         let delayed = client
-            .run(new("later").run_in(Duration::from_millis(50)))
+            .run(new("later").delay(Duration::from_millis(50)))
             .await;
         assert_eq!(delayed.unwrap().output.as_deref(), Some(&b"later"[..]));
         let logged = client.run(new("log")).await.unwrap();
@@ -206,12 +206,12 @@ async fn a_client_submits_retries_cancels_and_reads_logs() {
             "{lines:?}"
         );
         // One that waits is cancelled, one after it fails with it.
-        let first = client.submit(new("1").run_in(PATIENCE)).await.unwrap();
+        let first = client.submit(new("1").delay(PATIENCE)).await.unwrap();
         let after = client
             .submit(new("2").depends_on(first.clone()))
             .await
             .unwrap();
-        client.stop(&first).await.unwrap();
+        client.cancel(&first).await.unwrap();
         let failed = client.result(&after, PATIENCE).await;
         assert!(matches!(failed, Err(Error::Failed { .. })), "{failed:?}");
         let taken = client.submit(new("x").id(number(1))).await;

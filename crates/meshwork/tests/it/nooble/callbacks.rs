@@ -209,10 +209,10 @@ async fn a_callback_may_ask_for_a_callback() {
 async fn a_callback_that_nobody_takes_ends() {
     for ground in Ground::both().await {
         let service = ground.started().await;
-        for own_list in [false, true] {
+        for private_list in [false, true] {
             let mut asks = request("demo.echo", json!({}));
-            if own_list {
-                asks = asks.own_list();
+            if private_list {
+                asks = asks.private_list();
             }
             ground
                 .tester
@@ -242,7 +242,7 @@ async fn the_callback_of_one_call_comes_to_a_list_of_its_own() {
     for ground in Ground::both().await {
         let service = ground.started().await;
         let ask = async |n: u32| {
-            let asks = request("demo.echo", json!({ "n": n })).own_list();
+            let asks = request("demo.echo", json!({ "n": n })).private_list();
             let sent = ground.tester.send_with_callback(asks, "tester.done", &n);
             sent.await.unwrap()
         };
@@ -315,7 +315,7 @@ async fn each_call_has_a_handler_of_its_own() {
         let mut listens = Service::listener(&ground.tester).lease(LEASE);
         let all = Heard::default();
         for n in [1, 2] {
-            let asks = request("demo.echo", json!({ "n": n })).own_list();
+            let asks = request("demo.echo", json!({ "n": n })).private_list();
             let call = ground.tester.send_with_callback(asks, "tester.done", &n);
             let heard = Arc::clone(&all);
             let done = move |outcome: Result<Value, ErrorDetail>, _: ActionContext| {
@@ -349,7 +349,7 @@ async fn callbacks_that_others_asked_for_are_taken_if_it_is_said() {
             .pending_callback("tester", "tester.done", &id);
         ground.say::<u8>(&["DEL", &pending]).await;
         let all = Heard::default();
-        let listens = listener(&ground.tester, &all).unasked();
+        let listens = listener(&ground.tester, &all).accept_unsolicited();
         let listens = listens.start().await.unwrap();
         let expected = (Ok(json!({ "echo": { "n": 1 } })), Value::Null);
         assert_eq!(heard(&all, 1).await, [expected]);

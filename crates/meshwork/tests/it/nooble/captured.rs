@@ -131,7 +131,7 @@ async fn ask(client: &Client, scenario: &str, sent: &Action) {
             // Nooble4's client was configured to put the call's id into the list's name, which the lists dialect does
             // not do.
             if !list.contains(":callbacks:tester_") {
-                request = request.own_list();
+                request = request.private_list();
             }
             client
                 .send_with_callback(request, event, &())

@@ -86,13 +86,13 @@ async fn calls_of_many_types_are_answered() {
             service = service.handle(&name(n), echo);
         }
         let service = service.start().await.unwrap();
-        for own_list in [false, true] {
+        for private_list in [false, true] {
             let client = Client::new(ground.broker.clone(), "tester");
             let call = |n: usize| {
                 let client = &client;
                 let mut asks = request(&name(n), json!({ "n": n }));
-                if own_list {
-                    asks = asks.own_list();
+                if private_list {
+                    asks = asks.private_list();
                 }
                 async move {
                     let answer: Value = client.ask(asks, BOUND).await.unwrap();
@@ -126,10 +126,10 @@ async fn an_answer_that_comes_too_late_is_dropped() {
             .await
             .unwrap();
         let soon = Duration::from_millis(20);
-        for own_list in [false, true] {
+        for private_list in [false, true] {
             let mut asks = request("demo.late", json!({ "n": 1 }));
-            if own_list {
-                asks = asks.own_list();
+            if private_list {
+                asks = asks.private_list();
             }
             let refused = ground.tester.call(asks, soon).await.unwrap_err();
             assert!(matches!(refused, Error::NoAnswer { .. }), "{refused}");
@@ -149,11 +149,11 @@ async fn an_answer_that_comes_too_late_is_dropped() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_comes_when_nobody_reads_any_more_ends() {
     for ground in Ground::both().await {
-        for own_list in [false, true] {
+        for private_list in [false, true] {
             let client = Client::new(ground.broker.clone(), "tester");
             let mut asks = request("demo.none", json!({}));
-            if own_list {
-                asks = asks.own_list();
+            if private_list {
+                asks = asks.private_list();
             }
             let soon = Duration::from_millis(20);
             client.call(asks, soon).await.unwrap_err();
@@ -224,10 +224,10 @@ fn data_is_an_object() {
 async fn received_call(
     ground: &Ground,
     mut asks: Request,
-    own_list: bool,
+    private_list: bool,
 ) -> (JoinHandle<Result<Response, Error>>, Value) {
-    if own_list {
-        asks = asks.own_list();
+    if private_list {
+        asks = asks.private_list();
     }
     let client = ground.tester.clone();
     let call = tokio::spawn(async move { client.call(asks, BOUND).await });
@@ -243,9 +243,9 @@ async fn received_call(
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_cannot_be_read_ends_its_call() {
     for ground in Ground::both().await {
-        for own_list in [false, true] {
+        for private_list in [false, true] {
             let (call, action) =
-                received_call(&ground, request("demo.none", json!({})), own_list).await;
+                received_call(&ground, request("demo.none", json!({})), private_list).await;
             let list = action["callback_queue_name"].as_str().unwrap();
             let bad = json!({ "correlation_id": action["correlation_id"], "timestamp": -1e300 });
             ground.say::<()>(&["LPUSH", list, &bad.to_string()]).await;
@@ -265,9 +265,9 @@ async fn an_answer_that_cannot_be_read_ends_its_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_answer_does_not_end_a_call() {
     for ground in Ground::both().await {
-        for own_list in [false, true] {
+        for private_list in [false, true] {
             let asks = request("demo.echo", json!({ "n": 1 }));
-            let (call, action) = received_call(&ground, asks, own_list).await;
+            let (call, action) = received_call(&ground, asks, private_list).await;
             let list = action["callback_queue_name"].as_str().unwrap();
             ground.say::<()>(&["LPUSH", list, "no answer"]).await;
             eventually("it is read", BOUND, async || {
@@ -289,9 +289,13 @@ async fn a_correlation_id_may_be_written_in_any_form() {
     const ID: &str = "ABCDEF00123440008000000000000";
     for ground in Ground::both().await {
         let service = ground.started().await;
-        for (own_list, last) in [(false, "0aa"), (true, "0AB")] {
+        for (private_list, last) in [(false, "0aa"), (true, "0AB")] {
             let asks = request("demo.echo", json!({})).correlation_id(&format!("{ID}{last}"));
-            let asks = if own_list { asks.own_list() } else { asks };
+            let asks = if private_list {
+                asks.private_list()
+            } else {
+                asks
+            };
             let answer = ground.tester.call(asks, BOUND / 4).await.unwrap();
             let id = format!(
                 "abcdef00-1234-4000-8000-0000000000{}",

@@ -25,8 +25,12 @@ fn called(client: &Client, asks: Request) -> Called {
     tokio::spawn(async move { client.call(asks, BOUND).await })
 }
 
-fn of_kind(asks: Request, own_list: bool) -> Request {
-    if own_list { asks.own_list() } else { asks }
+fn of_kind(asks: Request, private_list: bool) -> Request {
+    if private_list {
+        asks.private_list()
+    } else {
+        asks
+    }
 }
 
 /// Returns when so many messages stand in the queue of a service that is not there; gives the last one.
@@ -40,9 +44,12 @@ async fn stand(ground: &Ground, service: &str, many: usize) -> Value {
 }
 
 /// A call that nobody answers, and the list that its answer would come to.
-async fn hangs(ground: &Ground, client: &Client, own_list: bool) -> (Called, String) {
+async fn hangs(ground: &Ground, client: &Client, private_list: bool) -> (Called, String) {
     ground.say::<()>(&["DEL", &ground.queue()]).await;
-    let call = called(client, of_kind(request("demo.echo", json!({})), own_list));
+    let call = called(
+        client,
+        of_kind(request("demo.echo", json!({})), private_list),
+    );
     let action = stand(ground, "demo", 1).await;
     let list = action["callback_queue_name"].as_str().unwrap();
     (call, list.to_owned())
@@ -59,13 +66,13 @@ async fn what_comes_late_ends(ground: &Ground, list: &str) {
 async fn an_answer_is_found_while_others_wait_on_all_connections() {
     for ground in Ground::both().await {
         let service = ground.started().await;
-        let nobody = || request("nobody.there", json!({})).own_list();
+        let nobody = || request("nobody.there", json!({})).private_list();
         let crowd: Vec<_> = (0..CROWD)
             .map(|_| called(&ground.tester, nobody()))
             .collect();
         stand(&ground, "nobody", CROWD).await;
         let asks = |n: usize| {
-            let asks = request("demo.echo", json!({ "n": n })).own_list();
+            let asks = request("demo.echo", json!({ "n": n })).private_list();
             ground.tester.call(asks, BOUND / 4)
         };
         for answer in join_all((0..CROWD).map(asks)).await {
@@ -100,7 +107,7 @@ async fn a_call_ends_while_the_server_stands_still() {
         let names = QueueManager::new(Namespace::nooble(), None, dialect);
         let broker = Nooble::connect(&target, names).await.unwrap();
         let client = Client::new(broker.clone(), "tester");
-        let asks = request("demo.echo", json!({})).own_list();
+        let asks = request("demo.echo", json!({})).private_list();
         let call = tokio::spawn(async move { client.call(asks, BOUND / 60).await });
         let queue = broker.names().actions("demo", None);
         eventually("the action arrives", BOUND, async || {
@@ -122,9 +129,9 @@ async fn two_calls_of_one_id() {
     for ground in Ground::both().await {
         for (first, second) in [(false, false), (true, true), (false, true), (true, false)] {
             ground.say::<()>(&["DEL", &ground.queue()]).await;
-            let asks = |own_list| {
+            let asks = |private_list| {
                 let asks = request("demo.echo", json!({})).correlation_id(ID);
-                of_kind(asks, own_list)
+                of_kind(asks, private_list)
             };
             let call = called(&ground.tester, asks(first));
             stand(&ground, "demo", 1).await;
@@ -174,9 +181,9 @@ async fn an_id_is_free_when_its_caller_has_the_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_comes_after_a_call_was_dropped_ends() {
     for ground in Ground::both().await {
-        for own_list in [false, true] {
+        for private_list in [false, true] {
             let client = Client::new(ground.broker.clone(), "tester");
-            let (call, list) = hangs(&ground, &client, own_list).await;
+            let (call, list) = hangs(&ground, &client, private_list).await;
             call.abort();
             assert!(call.await.unwrap_err().is_cancelled());
             client.close().await;
@@ -203,10 +210,10 @@ async fn a_list_of_a_call_that_was_dropped_is_given_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_comes_after_its_client_was_closed_ends() {
     for ground in Ground::both().await {
-        for own_list in [false, true] {
+        for private_list in [false, true] {
             let client = Client::new(ground.broker.clone(), "tester");
             ground.say::<()>(&["DEL", &ground.queue()]).await;
-            let asks = || of_kind(request("demo.echo", json!({})), own_list);
+            let asks = || of_kind(request("demo.echo", json!({})), private_list);
             // It is not polled while the client is closed.
             let mut call = Box::pin(client.call(asks(), BOUND));
             let action = tokio::select! {

@@ -106,7 +106,7 @@ async fn given(call: JoinHandle<Result<Value, Error>>) -> Value {
 async fn an_answer_on_a_list_of_its_own_is_found() {
     for full in Full::both().await {
         let client = full.client();
-        let asks = request("demo.none", json!({})).own_list();
+        let asks = request("demo.none", json!({})).private_list();
         let call = tokio::spawn(async move { client.ask(asks, BOUND * 10).await });
         let request = full.received().await;
         full.answers_when_full(&request).await;

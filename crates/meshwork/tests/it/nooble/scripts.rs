@@ -142,7 +142,7 @@ async fn no_time_is_too_long_or_too_short() {
         let answers = async {
             for asks in [
                 request("demo.none", json!({})),
-                request("demo.none", json!({})).own_list(),
+                request("demo.none", json!({})).private_list(),
             ] {
                 let answer = ground.tester.ask::<Value>(asks, Duration::MAX).await;
                 assert_eq!(answer.unwrap(), json!({}));

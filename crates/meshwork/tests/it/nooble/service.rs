@@ -23,7 +23,7 @@ async fn a_call_is_answered() {
             .await
             .unwrap();
         assert_eq!(answer["echo"], data);
-        let own = request("demo.echo", data.clone()).own_list();
+        let own = request("demo.echo", data.clone()).private_list();
         let answer: Value = ground.tester.ask(own, BOUND).await.unwrap();
         assert_eq!(answer["echo"], data);
         ground.goes_on(service).await;

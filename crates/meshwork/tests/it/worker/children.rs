@@ -71,7 +71,7 @@ pub(crate) async fn a_run_that_lost_its_job_gets_no_child(client: Client) {
         .await;
     };
     begun(1).await;
-    client.stop_by_force(&id).await.unwrap();
+    client.force_cancel(&id).await.unwrap();
     eventually("it is run again", PATIENCE, async || {
         client.retry(&id).await.ok()
     })

@@ -285,7 +285,7 @@ async fn a_running_job_can_be_stopped(client: Client) {
         .await
         .unwrap();
     gate.wait_for(1).await;
-    assert_eq!(client.stop(&id).await.unwrap(), Cancelled::Stopping);
+    assert_eq!(client.cancel(&id).await.unwrap(), Cancelled::Stopping);
     gate.wait_stopped().await;
     eventually("the slot is free again", PATIENCE, async || {
         (worker.running() == 0).then_some(())

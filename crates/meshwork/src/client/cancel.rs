@@ -20,7 +20,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails.
-    pub async fn stop(&self, id: &JobId) -> Result<Cancelled, Error> {
+    pub async fn cancel(&self, id: &JobId) -> Result<Cancelled, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.cancel_anywhere(&job, STOPPED, false).await?)
     }
@@ -30,26 +30,30 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails.
-    pub async fn stop_by_force(&self, id: &JobId) -> Result<Cancelled, Error> {
+    pub async fn force_cancel(&self, id: &JobId) -> Result<Cancelled, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.cancel(&job, STOPPED, true).await?)
     }
 
-    /// Cancels a job that a filter found: as [`Client::stop`], or with `force` as [`Client::stop_by_force`].
+    /// Cancels a job that a filter found: as [`Client::cancel`], or with `force` as [`Client::force_cancel`].
     ///
     /// # Errors
     /// A call to the server fails.
-    pub async fn stop_found(&self, job: &Job, force: bool) -> Result<Cancelled, Error> {
+    pub async fn cancel_found(&self, job: &Job, force: bool) -> Result<Cancelled, Error> {
         Ok(self.broker.cancel(job, STOPPED, force).await?)
     }
 
     /// Cancels a job and waits until it has ended. Returns [`Cancelled::Ended`] if the job ended by itself.
     ///
     /// # Errors
-    /// As [`Client::stop`]; and [`Error::NotStopped`] if the job has not ended after `patience`.
-    pub async fn stop_and_wait(&self, id: &JobId, patience: Duration) -> Result<Cancelled, Error> {
-        match self.stop(id).await? {
-            Cancelled::Stopping => self.stopped(id, patience).await,
+    /// As [`Client::cancel`]; and [`Error::NotStopped`] if the job has not ended after `patience`.
+    pub async fn cancel_and_wait(
+        &self,
+        id: &JobId,
+        patience: Duration,
+    ) -> Result<Cancelled, Error> {
+        match self.cancel(id).await? {
+            Cancelled::Stopping => self.wait_cancelled(id, patience).await,
             other => Ok(other),
         }
     }
@@ -59,7 +63,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotStopped`] if the job has not ended after `patience`; the job does not exist; or a call to the server
     /// fails.
-    pub async fn stopped(&self, id: &JobId, patience: Duration) -> Result<Cancelled, Error> {
+    pub async fn wait_cancelled(&self, id: &JobId, patience: Duration) -> Result<Cancelled, Error> {
         match self.wait(id, patience).await {
             Ok(job) if job.status() == Some(Status::Finished) => Ok(Cancelled::Ended),
             Ok(_) => Ok(Cancelled::Cancelled),
