@@ -2,18 +2,18 @@
 
 use std::time::UNIX_EPOCH;
 
-/// The time now, as `2026-11-20T16:23:37.123Z`.
+/// Returns the current time, as `2026-11-20T16:23:37.123Z`.
 pub(crate) fn now_iso() -> String {
     iso(host_ms())
 }
 
-/// The time of this host, in milliseconds since 1970, for calls without a server.
+/// Returns the time of this host, in milliseconds since 1970, for calls without a server.
 #[must_use]
 pub fn host_ms() -> u64 {
     host_micros() / 1000
 }
 
-/// The same in microseconds.
+/// Returns the time of this host, in microseconds since 1970.
 #[allow(
     clippy::disallowed_methods,
     reason = "the one place that asks the host what time it is"
@@ -25,7 +25,7 @@ pub(crate) fn host_micros() -> u64 {
     })
 }
 
-/// Milliseconds since 1970 in ISO 8601.
+/// Formats milliseconds since 1970 in ISO 8601.
 fn iso(ms: u64) -> String {
     let (days, of_day) = (ms / 86_400_000, ms % 86_400_000);
     let (year, month, day) = date(days);
@@ -34,8 +34,8 @@ fn iso(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
 }
 
-/// The date so many days after the first of January 1970, in years that begin in March: then the day that
-/// leap years add is the last.
+/// Returns the date so many days after 1 January 1970, in years that begin in March, so that a leap day is the last
+/// day.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

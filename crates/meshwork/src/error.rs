@@ -19,35 +19,35 @@ use crate::worker::{InvalidSetting, LogDirError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no connection.
+    /// The connection failed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The URL is wrong.
+    /// The URL is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// A name is wrong.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The job cannot be meant.
+    /// The job is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The script is not accepted.
+    /// The script is refused.
     #[error("job {id}: {source}")]
     Script {
-        /// The job.
+        /// Id of the job.
         id: JobId,
         /// The fault.
         source: ScriptError,
     },
-    /// The server did not take a call.
+    /// A call to the server failed.
     #[error(transparent)]
     Broker(meshwork_broker::Error),
-    /// A payload or a result is not of the expected type.
+    /// A payload or result does not fit the expected type.
     #[error("the {what} of job {id} does not fit its type: {source}")]
     Payload {
-        /// Payload or result.
+        /// `payload` or `result`.
         what: &'static str,
-        /// The job.
+        /// Id of the job.
         id: JobId,
         /// The position of the mismatch.
         source: serde_json::Error,
@@ -58,131 +58,131 @@ pub enum Error {
          longer if its lease is long", .waited.as_secs_f64()
     )]
     NotObeyed {
-        /// The worker, with its incarnation.
+        /// Name of the worker, with its incarnation.
         worker: String,
         /// The request.
         request: WorkerRequest,
-        /// The longest wait.
+        /// Time of the wait.
         waited: Duration,
     },
-    /// There is a job of that id already.
+    /// The id exists.
     #[error("there is a job {id} already: take another id, or look at that one")]
     Exists {
-        /// The job.
+        /// Id of the job.
         id: JobId,
     },
-    /// All numbers of a caller's jobs are taken in this context; nothing was written.
+    /// All numbers of the caller's jobs are used in this context; nothing was written.
     #[error("no number is left for another job of actor {caller}: delete some that have ended")]
     NoJobNumber {
         /// The caller.
         caller: ActorId,
     },
-    /// The call is for clients of a context.
+    /// The call needs a client of a context.
     #[error("this client is of no context: make one with `ContextHandle::client`")]
     NoContext,
-    /// Another job has its unique name; nothing was written.
+    /// Another job has the unique name; nothing was written.
     #[error(
         "job {id} is refused: job {other} has its unique name and has not ended; wait for that one, or let \
          this one replace it"
     )]
     NotUnique {
-        /// The job.
+        /// Id of the refused job.
         id: JobId,
-        /// The one that has the name.
+        /// Id of the job that has the name.
         other: JobId,
     },
-    /// A queue takes no more jobs; nothing was written.
+    /// The queue drains; nothing was written.
     #[error(
         "job {id} is refused: {queue} is being drained; submit it elsewhere, or resume the queue"
     )]
     Draining {
-        /// The job.
+        /// Id of the job.
         id: JobId,
-        /// The queue.
+        /// Name of the queue.
         queue: String,
     },
-    /// A queue does not take so large a job; nothing was written.
+    /// The job is larger than its queue allows; nothing was written.
     #[error(
         "job {id} is refused: it takes {bytes} bytes, more than {queue} allows for one job; pass what is \
          large by reference, or raise the limit"
     )]
     TooLarge {
-        /// The job.
+        /// Id of the job.
         id: JobId,
-        /// The queue.
+        /// Name of the queue.
         queue: String,
-        /// The limit, in bytes.
+        /// Size of the job, in bytes.
         bytes: u64,
     },
-    /// A queue holds as many as it may; nothing was written.
+    /// The queue is full; nothing was written.
     #[error(
         "job {id} is refused: {queue} holds {} jobs already, which is its limit; submit it again when \
          workers have taken some, or raise the limit",
         limit.map_or_else(|| "as many".to_owned(), |limit| limit.to_string())
     )]
     QueueFull {
-        /// The job.
+        /// Id of the job.
         id: JobId,
-        /// The queue.
+        /// Name of the queue.
         queue: String,
-        /// The maximum length; none if it has changed meanwhile.
+        /// Its maximum length; `None` if it has changed meanwhile.
         limit: Option<u64>,
     },
-    /// A job cannot wait for one that is not there; nothing was written.
+    /// A prerequisite does not exist; nothing was written.
     #[error(
         "job {id} is refused: it depends on job {prerequisite}, which does not exist; submit that one first"
     )]
     NoPrerequisite {
-        /// The job.
+        /// Id of the job.
         id: JobId,
-        /// The unknown prerequisite.
+        /// Id of the missing prerequisite.
         prerequisite: JobId,
     },
-    /// The batch cannot be meant.
+    /// The batch is invalid.
     #[error(transparent)]
     InvalidBatch(#[from] InvalidBatch),
-    /// There is no such batch.
+    /// The batch does not exist.
     #[error("there is no batch {id}: open it first; one that ended long ago is forgotten")]
     NoBatch {
-        /// The batch.
+        /// Id of the batch.
         id: BatchId,
     },
-    /// A batch takes no more jobs; nothing was written.
+    /// The batch accepts no more jobs; nothing was written.
     #[error("batch {id} does not take it: {why}; open another batch")]
     BatchClosed {
-        /// The batch.
+        /// Id of the batch.
         id: BatchId,
-        /// Why not.
+        /// Reason.
         why: &'static str,
     },
-    /// The batch has not ended in the time that the caller would wait.
+    /// The batch has not ended within the caller's wait.
     #[error(
         "batch {id} has not ended after {waited:?}; it goes on, wait for it again or cancel it"
     )]
     BatchNotEnded {
-        /// The batch.
+        /// Id of the batch.
         id: BatchId,
-        /// The time waited.
+        /// Time of the wait.
         waited: Duration,
     },
-    /// A queue still has jobs.
+    /// The queue was not empty within the caller's wait.
     #[error(
         "{queue} is not empty after {waited:?}: {} wait, {} are set aside, {} run, {} are to run again; it \
          takes no new ones, wait again, or resume it",
         depth.waiting, depth.set_aside, depth.running, depth.retrying
     )]
     NotDrained {
-        /// The queue.
+        /// Name of the queue.
         queue: String,
-        /// The time waited.
+        /// Time of the wait.
         waited: Duration,
-        /// The unfinished jobs.
+        /// Unfinished jobs.
         depth: meshwork_broker::QueueDepth,
     },
     /// The job is no dead letter.
     #[error("job {id} is no dead letter: it has not failed for good")]
     NotDead {
-        /// The job.
+        /// Id of the job.
         id: JobId,
     },
     /// The worker has not ended a cancelled job within the caller's wait.
@@ -194,91 +194,91 @@ pub enum Error {
         )
     )]
     NotStopped {
-        /// The job.
+        /// Id of the job.
         id: JobId,
-        /// The time waited.
+        /// Time of the wait.
         waited: Duration,
-        /// The worker that ran it last.
+        /// The worker that ran the job last.
         worker: Option<String>,
     },
-    /// There is no such job.
+    /// The job does not exist.
     #[error("there is no job {id}")]
     NoJob {
-        /// The job.
+        /// Id of the job.
         id: JobId,
     },
     /// The job ended in error.
     #[error("job {id} failed: {message}")]
     Failed {
-        /// The job.
+        /// Id of the job.
         id: JobId,
-        /// Its `error`.
+        /// Error of the job.
         message: String,
-        /// The traceback, if the language has one.
+        /// Traceback, if the language has one.
         traceback: Option<String>,
     },
-    /// The job has not ended in the time that the caller would wait.
+    /// The job has not ended within the caller's wait.
     #[error("job {id} has not ended{}; it goes on, wait for it again", after(*waited))]
     NotEnded {
-        /// The job.
+        /// Id of the job.
         id: JobId,
-        /// The time waited.
+        /// Time of the wait.
         waited: Duration,
     },
     /// The recurrence of a schedule is invalid.
     #[error(transparent)]
     Rhythm(#[from] RhythmError),
-    /// A time zone is wrong.
+    /// The time zone is unknown.
     #[error(transparent)]
     Zone(#[from] ZoneError),
-    /// There is a schedule of that name already; nothing was written.
+    /// The name of the schedule exists; nothing was written.
     #[error("there is a schedule {name} already: take another name, or replace that one")]
     ScheduleExists {
-        /// The schedule.
+        /// Name of the schedule.
         name: ScheduleName,
     },
-    /// There is no such schedule.
+    /// The schedule does not exist.
     #[error("there is no schedule {name}")]
     NoSchedule {
-        /// The schedule.
+        /// Name of the schedule.
         name: ScheduleName,
     },
-    /// A later release wrote the schedule, or somebody else.
+    /// The schedule cannot be read: a later release or another program wrote it.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// The schedule does not run beside itself; nothing was written.
+    /// The last job of the schedule has not ended, and its policy is to skip; nothing was written.
     #[error(
         "schedule {name} is not run: its job {last} has not ended, and it is not to run beside it"
     )]
     Overlaps {
-        /// The schedule.
+        /// Name of the schedule.
         name: ScheduleName,
-        /// The job.
+        /// Id of that job.
         last: JobId,
     },
-    /// The job of the schedule is not accepted; nothing was written.
+    /// The job of the schedule is refused; nothing was written.
     #[error("schedule {name} is not run: {why}")]
     ScheduleRefused {
-        /// The schedule.
+        /// Name of the schedule.
         name: ScheduleName,
-        /// Why not.
+        /// Reason.
         why: String,
     },
-    /// A worker that nothing can be sent to.
+    /// The worker has no handler.
     #[error("the worker has no runner: name a script type or add a handler")]
     NothingToRun,
-    /// A setting of a worker is out of its limits; nothing was started.
+    /// A setting of a worker is outside of its limits; nothing was started.
     #[error(transparent)]
     Setting(#[from] InvalidSetting),
-    /// A script type that nothing here runs.
+    /// No runtime has this script type.
     #[error("`{script_type}` is no script type that this program runs; it runs {known}")]
     UnknownType {
-        /// The type.
+        /// Script type.
         script_type: String,
-        /// The known ones.
+        /// Known script types.
         known: String,
     },
-    /// A folder cannot hold log files.
+    /// A folder for log files is refused.
     #[error(transparent)]
     LogDir(#[from] LogDirError),
     /// Another live worker has the name.
@@ -289,14 +289,14 @@ pub enum Error {
     NameTaken {
         /// Type, instance and group.
         name: String,
-        /// The other's process.
+        /// Pid of the other worker.
         pid: String,
         /// Its host.
         hostname: String,
-        /// The time of its start.
+        /// Time of its start.
         since: String,
     },
-    /// The system did not give a worker what it needs.
+    /// The system refused a resource for the worker.
     #[error("cannot start the worker: {0}")]
     Start(#[from] std::io::Error),
 }
@@ -311,7 +311,7 @@ impl From<meshwork_broker::Error> for Error {
     }
 }
 
-/// The time waited, as text; empty if none.
+/// Returns the time of the wait as text; empty for none.
 fn after(waited: Duration) -> String {
     match waited.is_zero() {
         true => " yet".to_owned(),

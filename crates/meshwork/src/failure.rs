@@ -1,25 +1,25 @@
-//! Failure: the reason of a failed run, as it is kept beside the job and logged. The workers of all protocols use it.
+//! Failure: the reason of a failed run, as it is stored and logged, for the workers of all protocols.
 
 use meshwork_model::outcome::{Failure, FailureKind};
 
-/// The most of a traceback, and of stderr, that is kept as the details of an error, in bytes. Their ends say why; more
-/// belongs into a log of the script's own.
+/// Greatest length of the end of a traceback, and of stderr, in the details of an error, in bytes. More belongs into a
+/// log.
 const MAX_PART: usize = 4 * 1024;
-/// The longest error in a line of the log, in bytes: people read it, and collectors cut long lines.
+/// Greatest length of an error in a log line, in bytes: people read it, and collectors cut long lines.
 const MAX_LOGGED: usize = 4 * 1024;
 
-/// The reason of a failed run.
+/// Reason of a failed run.
 #[derive(Debug, Clone)]
 pub(crate) struct Reason {
     pub(crate) kind: FailureKind,
-    /// The error, for the job's caller.
+    /// Error, for the job's caller.
     pub(crate) message: String,
-    /// The ends of traceback and stderr, for whoever operates the worker; empty if there is neither.
+    /// Ends of traceback and stderr, for operators; empty without both.
     pub(crate) detail: String,
 }
 
 impl Reason {
-    /// Of a run that failed, with the end of what it wrote to stderr.
+    /// Returns the reason of a failure, with the end of the run's stderr.
     pub(crate) fn of(failure: &Failure, stderr: &[u8]) -> Self {
         let mut parts = Vec::new();
         if let Some(traceback) = &failure.traceback {
@@ -37,7 +37,7 @@ impl Reason {
         }
     }
 
-    /// Error and details as one text of at most `most` bytes, for where there is one place for both.
+    /// Returns error and details as one text of at most `most` bytes.
     pub(crate) fn whole(&self, most: usize) -> String {
         let error = match self.message.as_str() {
             "" => "no reason given",
@@ -51,8 +51,7 @@ impl Reason {
         start(&whole, most).to_owned()
     }
 
-    /// Logs the failed run, in one line. The span around it tells which job and which attempt it was. A cancelled run
-    /// has not failed.
+    /// Logs the failed run in one line. The current span names job and attempt. A cancelled run has not failed.
     pub(crate) fn log(&self, runs_again: bool) {
         let (kind, error) = (self.kind.as_str(), start(&self.message, MAX_LOGGED));
         let detail = Some(self.detail.as_str()).filter(|detail| !detail.is_empty());

@@ -1,6 +1,5 @@
-//! Subject: the facts about a job that stand with all that is logged about it, the same for every protocol. While the job
-//! runs they are a span, so that each line within has them; with the feature `opentelemetry` it is a span of the job's
-//! trace as well.
+//! Subject: the fields of all log lines about a job, the same for every protocol. While the job runs they are a span,
+//! so that each line within has them. With the feature `opentelemetry` the span is also part of the job's trace.
 
 use meshwork_broker::Claimed;
 use meshwork_model::outcome::Report;
@@ -8,24 +7,24 @@ use meshwork_model::route::Priority;
 use meshwork_model::trace::TraceContext;
 use tracing::Span;
 
-/// A job, task or action in the log. What its protocol does not have is left out.
+/// A job or action in the log. Fields that its protocol does not have are left out.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Subject<'a> {
     pub(crate) job: &'a str,
-    /// Its script type, its name or its action type: what a worker finds the runner by.
+    /// Script type, job name or action type, by which a worker finds the runner.
     pub(crate) kind: &'a str,
-    /// The list or the stream.
+    /// List or stream.
     pub(crate) queue: &'a str,
-    /// The routing key.
+    /// Routing key.
     pub(crate) route: Option<&'a str>,
     pub(crate) priority: Option<&'a str>,
-    /// The task that an action belongs to.
+    /// Task of an action.
     pub(crate) task: Option<&'a str>,
 }
 
 impl Subject<'_> {
-    /// The span of a run, and the trace that what it calls belongs to. The span has the level of an error, so that
-    /// whatever is logged within it has these facts. The attempt is for the worker to tell.
+    /// Returns the span of a run, and the trace context of its calls. The span has the level of an error, so that all
+    /// lines within it have the fields. The worker adds the attempt.
     pub(crate) fn run(
         &self,
         worker: &str,
@@ -48,7 +47,7 @@ impl Subject<'_> {
         (span, trace)
     }
 
-    /// Logs that it was put into its queue.
+    /// Logs that the job was enqueued.
     pub(crate) fn enqueued(&self) {
         tracing::info!(
             job = self.job,
@@ -62,7 +61,7 @@ impl Subject<'_> {
     }
 }
 
-/// The span of a run of a native job, and the trace context of its calls.
+/// Returns the span of a run of Hero's protocol, and the trace context of its calls.
 pub(crate) fn of_run(claimed: &Claimed, worker: &str) -> (Span, Option<TraceContext>) {
     let job = &claimed.job;
     let (trace, fault) = job.trace();
@@ -81,17 +80,17 @@ pub(crate) fn of_run(claimed: &Claimed, worker: &str) -> (Span, Option<TraceCont
     (span, trace)
 }
 
-/// Logs that the job of the current span was taken from its queue.
+/// Logs that the job of the current span was claimed.
 pub(crate) fn dequeued() {
     tracing::info!("job dequeued");
 }
 
-/// Says which attempt the run of the current span is, where that is known only at its end.
+/// Adds the attempt to the current span, if it is known only at the end of the run.
 pub(crate) fn attempt(attempt: u32) {
     Span::current().record("attempt", attempt);
 }
 
-/// The run of the current span has ended. Without a report it was lost.
+/// Records the end of the current span's run. Without a report it was lost.
 pub(crate) fn ended(report: Option<&Report>) {
     #[cfg(feature = "opentelemetry")]
     remote::ended(report);
@@ -99,7 +98,7 @@ pub(crate) fn ended(report: Option<&Report>) {
     let _ = report;
 }
 
-/// The trace of the current span, for jobs that are submitted within it.
+/// Returns the trace of the current span, for jobs that are submitted within it.
 pub(crate) fn current() -> Option<TraceContext> {
     #[cfg(feature = "opentelemetry")]
     return remote::context(&Span::current());
@@ -121,12 +120,12 @@ mod remote {
     use tracing::Span;
     use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-    /// Makes `span` a child of `trace`. What it calls is a part of `span` then, or of `trace` still where
-    /// nobody records spans.
+    /// Makes `span` a child of `trace`. Returns the trace context of its calls: that of `span`, or of `trace` if no
+    /// spans are recorded.
     pub(super) fn child(span: &Span, trace: Option<TraceContext>) -> Option<TraceContext> {
         if let Some(parent) = trace.as_ref().and_then(remote) {
             let context = Context::new().with_remote_span_context(parent);
-            // It fails only where nobody records spans.
+            // Fails only if no spans are recorded.
             let _ = span.set_parent(context);
         }
         context(span).or(trace)
@@ -142,7 +141,7 @@ mod remote {
         ))
     }
 
-    /// The context of a span that is recorded.
+    /// Returns the context of a span that is recorded.
     pub(super) fn context(span: &Span) -> Option<TraceContext> {
         let context = span.context();
         let found = context.span();
@@ -155,7 +154,7 @@ mod remote {
         Some(trace.with_state(&found.trace_state().header()))
     }
 
-    /// Records the outcome of the run. Of an error only the kind is recorded, since its text may be confidential.
+    /// Records the outcome of the run. Of an error it records the kind only, since the text may be confidential.
     pub(super) fn ended(report: Option<&Report>) {
         let status = match report.map(|report| &report.result) {
             Some(Ok(_)) => Status::Ok,

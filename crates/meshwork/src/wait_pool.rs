@@ -1,13 +1,13 @@
-//! Pool of blocking connections of one client, bounded, each reused for the next wait.
+//! Bounded pool of blocking connections of one client.
 
 use std::sync::Mutex;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Most blocking connections of one client; further callers poll.
+/// Greatest number of blocking connections of one client. Further callers poll.
 const MAX_WAITING: usize = 16;
 
-/// The pool.
+/// Pool of connections.
 #[derive(Debug)]
 pub(crate) struct WaitPool<T> {
     permits: Semaphore,
@@ -23,16 +23,16 @@ impl<T> Default for WaitPool<T> {
     }
 }
 
-/// A pooled connection and the permit for it. Dropping returns the connection to the pool, unless it was taken out.
+/// A connection with its permit. Dropping it returns the connection to the pool, unless it was taken out.
 pub(crate) struct PooledConnection<'a, T> {
     pool: &'a WaitPool<T>,
-    /// None while a wait uses it: a connection whose wait broke or was dropped is not reused.
+    /// `None` during a read. A connection whose read broke or was dropped is not reused.
     pub(crate) connection: Option<T>,
     _permit: SemaphorePermit<'a>,
 }
 
 impl<T> WaitPool<T> {
-    /// A free or new connection. None if the pool is exhausted or the connection fails.
+    /// Returns a free or new connection. Returns `None` if all are in use, or the connection fails.
     pub(crate) async fn enter<E>(
         &self,
         make: impl AsyncFnOnce() -> Result<T, E>,

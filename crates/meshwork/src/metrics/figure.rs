@@ -7,21 +7,21 @@ use super::process::Process;
 use super::shared::Reading;
 use crate::{Monitor, WorkerInfo};
 
-/// The type of a metric.
+/// Type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It only grows; its samples end in `_total`.
+    /// A value that only grows; its samples end in `_total`.
     Counter,
-    /// It goes up and down.
+    /// A value that goes up and down.
     Gauge,
     /// Distribution of values: samples end in `_bucket`, `_count` and `_sum`.
     Histogram,
-    /// Always 1; what it says is in its labels. Its sample ends in `_info`.
+    /// Always 1; the labels have the information. Its sample ends in `_info`.
     Info,
 }
 
 impl Kind {
-    /// The word for it.
+    /// Returns the name of the type.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -36,21 +36,21 @@ impl Kind {
 /// A metric.
 #[derive(Debug, Clone, Copy)]
 pub struct Figure {
-    /// Its name, with the unit, without what its kind adds.
+    /// Name, with the unit, without the suffix of its type.
     pub name: &'static str,
-    /// The type.
+    /// Type.
     pub kind: Kind,
-    /// `seconds` or `bytes`, where it has a unit.
+    /// Unit: `seconds` or `bytes`, if any.
     pub unit: Option<&'static str>,
-    /// The label names.
+    /// Names of the labels.
     pub labels: &'static [&'static str],
-    /// The help text, one sentence.
+    /// Help text of one sentence.
     pub help: &'static str,
     pub(super) source: Source,
 }
 
 impl Figure {
-    /// The name of its samples; of a histogram, what they begin with.
+    /// Returns the name of its samples; for a histogram, their prefix.
     #[must_use]
     pub fn sample(&self) -> String {
         let suffix = match self.kind {
@@ -93,7 +93,7 @@ pub(super) enum Merge {
     Sum,
     Most,
     Least,
-    /// The least of the lists with waiting jobs, else the most.
+    /// The smallest value of lists with waiting jobs, else the greatest value.
     LeastOfWaiting,
 }
 
@@ -116,7 +116,7 @@ pub(super) const fn figure(
     }
 }
 
-/// The unit that a name ends in.
+/// Returns the unit at the end of a name.
 const fn unit_of(name: &[u8]) -> Option<&'static str> {
     if ends_with(name, b"_seconds") {
         return Some("seconds");

@@ -1,4 +1,4 @@
-//! The two text formats, and which of them a scraper wants.
+//! The two text formats of metrics, and the choice between them.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
@@ -11,18 +11,18 @@ pub enum Format {
     /// OpenMetrics 1.0, with units and an end mark.
     #[default]
     OpenMetrics,
-    /// Prometheus' older text format, 0.0.4.
+    /// Prometheus' text format 0.0.4.
     Prometheus,
 }
 
 impl Format {
-    /// The format for a header `Accept`: OpenMetrics if named, else the Prometheus text format.
+    /// Returns the format for an `Accept` header: OpenMetrics if it is named, else Prometheus.
     #[must_use]
     pub fn accepted(header: Option<&str>) -> Self {
         let wants = |part: &str| {
             let mut words = part.split(';').map(str::trim);
             let named = words.next() == Some("application/openmetrics-text");
-            // `q=0` is how HTTP says: not this one.
+            // `q=0` means that the type is refused.
             named && words.all(|word| !is_refused(word))
         };
         match header {
@@ -31,7 +31,7 @@ impl Format {
         }
     }
 
-    /// The header `Content-Type`.
+    /// Returns the value of the `Content-Type` header.
     #[must_use]
     pub const fn content_type(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ fn is_refused(word: &str) -> bool {
     quality.is_some_and(|quality| quality.parse() == Ok(0.0_f64))
 }
 
-/// OpenMetrics as the older format: no units, no end mark, and a counter is called like its samples.
+/// Converts OpenMetrics to the older format: without units and end mark, and with the samples' names for counters.
 fn older(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {

@@ -1,6 +1,5 @@
-//! Metrics: what a worker counts of its own, the figures of all queues from the store, and both as text that
-//! Prometheus and its kin read (OpenMetrics). What there is, [`FIGURES`] says; how it is served is the
-//! program's: it calls [`Metrics::text`].
+//! Metrics of this process and of the store, as text for Prometheus (OpenMetrics). [`FIGURES`] lists all metrics. A
+//! program serves [`Metrics::text`] over HTTP.
 
 mod bananas;
 mod figure;
@@ -30,7 +29,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Those of a process without a worker.
+    /// Creates the metrics of a process without a worker.
     #[must_use]
     pub fn new(client: &Client) -> Self {
         Self {
@@ -40,8 +39,8 @@ impl Metrics {
         }
     }
 
-    /// Includes metrics of Bananas jobs, for routes that native workers have served or native clients have submitted
-    /// to.
+    /// Adds metrics of Bananas jobs, for routes that workers of Meshwork have served, or to which its clients have
+    /// submitted.
     #[must_use]
     pub fn bananas(self, client: &BananasClient) -> Self {
         let (ours, theirs) = (self.shared.broker().clone(), client.broker().clone());
@@ -51,7 +50,7 @@ impl Metrics {
         }
     }
 
-    /// With those of a worker in this process.
+    /// Adds the metrics of a worker in this process.
     #[must_use]
     pub fn worker(self, monitor: Monitor) -> Self {
         Self {
@@ -60,7 +59,7 @@ impl Metrics {
         }
     }
 
-    /// Scans for queues completely before each reading, however long it takes: for single readings. Without this, the
+    /// Completes the scan for queues before each reading, however long it takes: for single readings. Without this, the
     /// scan continues with each reading, and `meshwork_store_partial` is 1 until it is complete.
     #[must_use]
     pub fn whole(self) -> Self {
@@ -70,13 +69,13 @@ impl Metrics {
         }
     }
 
-    /// The figures of the store.
+    /// Returns the metrics of the store.
     #[must_use]
     pub fn shared(&self) -> &Shared {
         &self.shared
     }
 
-    /// All of it. Where the store does not answer, its figures are missing, and `meshwork_store_up` is 0.
+    /// Returns all metrics. If the store does not answer, its metrics are missing, and `meshwork_store_up` is 0.
     pub async fn text(&self, format: Format) -> String {
         let page = Page {
             keys: self.shared.keys().clone(),

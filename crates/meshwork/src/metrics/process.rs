@@ -1,19 +1,19 @@
-//! Figures of this process from Linux' `/proc`; elsewhere none.
+//! Metrics of this process from Linux' `/proc`.
 
 use std::fs;
 
-/// Figures of a process; none where the system has no value.
+/// Values of a process; `None` if the system has no value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Process {
-    /// Time on a processor, in seconds.
+    /// Processor time, in seconds.
     pub(crate) cpu_seconds: Option<f64>,
-    /// Memory that is in use, in bytes.
+    /// Memory in use, in bytes.
     pub(crate) resident: Option<u64>,
     /// Address space, in bytes.
     pub(crate) virtual_size: Option<u64>,
-    /// Files and connections that are open.
+    /// Number of open files and connections.
     pub(crate) open_files: Option<u64>,
-    /// The most of them.
+    /// Limit of open files and connections.
     pub(crate) most_files: Option<u64>,
     /// Time of the start, in seconds since 1970.
     pub(crate) started: Option<f64>,
@@ -22,7 +22,7 @@ pub(crate) struct Process {
 /// Reads `/proc`.
 pub(crate) fn read() -> Process {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name, in parentheses, may hold anything; the state follows.
+    // The name in parentheses may contain anything. The state follows.
     let words = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let words: Vec<_> = words.split_ascii_whitespace().collect();
     let number = |at: usize| words.get(at)?.parse::<u64>().ok();
@@ -40,7 +40,7 @@ pub(crate) fn read() -> Process {
     }
 }
 
-/// The limit that holds now.
+/// Returns the current limit of open files.
 fn most_files() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits
@@ -49,7 +49,7 @@ fn most_files() -> Option<u64> {
     line.split_ascii_whitespace().nth(3)?.parse().ok()
 }
 
-/// Time of the system's boot, in seconds since 1970.
+/// Returns the time of the system's boot, in seconds since 1970.
 fn boot() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let line = stat.lines().find_map(|line| line.strip_prefix("btime "))?;

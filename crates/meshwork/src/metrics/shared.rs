@@ -1,4 +1,4 @@
-//! Cached figures of the store, read at most once in [`FRESH`].
+//! Cached metrics of the store, read at most once in [`FRESH`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use meshwork_model::keys::hero::Hero;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// For how long figures are as good as new: scrapers ask every 15 seconds or so, and several of them cost no
-/// more than one.
+/// Time for which a reading is reused, so that several scrapers cost no more than one. Scrapers usually read every 15
+/// s.
 pub const FRESH: Duration = Duration::from_secs(1);
-/// Timeout of a reading. Scrapers give up after 10 s.
+/// Longest time of a reading. Scrapers give up after 10 s.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Timeout of a complete scan for queues among millions of keys.
+/// Longest time of a complete scan for queues among millions of keys.
 const LONG: Duration = Duration::from_secs(300);
 
-/// Reads the figures of the store.
+/// Reader of the store's metrics.
 #[derive(Debug)]
 pub struct Shared {
     broker: Broker,
@@ -36,9 +36,9 @@ struct Last {
 /// A reading, and its duration.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
-    /// None if the store did not answer.
+    /// `None` if the store did not answer.
     pub(crate) stats: Option<Arc<Stats>>,
-    /// None too if nobody asks for them.
+    /// `None` if the store did not answer, or metrics of Bananas are not included.
     pub(crate) bananas: Option<Arc<bananas::Stats>>,
     pub(crate) took: Duration,
 }
@@ -60,7 +60,7 @@ impl Shared {
         self.broker.keys()
     }
 
-    /// The figures, none older than [`FRESH`] but for the time that reading takes.
+    /// Returns the metrics, at most [`FRESH`] old when the reading begins.
     pub(crate) async fn read(&self, whole: bool) -> Reading {
         let mut last = self.last.lock().await;
         if let Some((at, reading)) = &last.read
@@ -86,18 +86,18 @@ impl Shared {
         reading
     }
 
-    /// True if the store answered the last reading; repeats a reading older than [`FRESH`].
+    /// Returns true if the store answered the last reading. Repeats a reading older than [`FRESH`].
     pub async fn is_up(&self) -> bool {
         self.read(false).await.stats.is_some()
     }
 
-    /// Number of readings.
+    /// Returns the number of readings.
     pub async fn reads(&self) -> u64 {
         self.last.lock().await.reads
     }
 }
 
-/// The reading, or none after a timeout or an error.
+/// Returns the reading; `None` after a timeout or an error.
 async fn within<T>(
     outages: &Outages,
     patience: Duration,

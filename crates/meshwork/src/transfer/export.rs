@@ -1,4 +1,4 @@
-//! Export: all that lies in a store, as lines.
+//! Export: writes a store as lines.
 
 use std::io::Write;
 
@@ -10,13 +10,13 @@ use super::{TransferError, Transferred};
 use crate::Client;
 
 impl Client {
-    /// Writes all jobs, batches, schedules and settings of queues as lines of JSON, which [`Client::import`] reads. Secrets of
-    /// jobs' environments are among them. It changes nothing, and takes a few dozen megabytes of memory however much there is.
+    /// Writes all jobs, batches, schedules and settings of queues as lines of JSON, which [`Client::import`] reads. The
+    /// lines contain the secrets of jobs' environments. Changes nothing, and needs a few dozen megabytes of memory.
     /// Changes during the export may be missing: stop workers and clients first.
     ///
     /// # Errors
-    /// If a job runs, or stands in a list of an old client, or was taken over from Bananas; if a line cannot be written, or
-    /// the store does not take a call.
+    /// A job runs, is in a list of an old client, or was imported from Bananas; a line cannot be written; or a call to
+    /// the store fails.
     pub async fn export(
         &self,
         out: &mut (impl Write + Send),
@@ -161,7 +161,7 @@ impl<W: Write + Send> Lines<'_, W> {
     }
 }
 
-/// Returns an error if a job depends on more of its store than an export has.
+/// Returns an error if a job depends on data that an export does not have.
 fn may_leave(job: &StoredJob) -> Result<(), TransferError> {
     let id = || job.id.clone();
     if job
@@ -185,7 +185,7 @@ fn may_leave(job: &StoredJob) -> Result<(), TransferError> {
             "an import into this store was broken off: repeat it first",
         ),
     ] {
-        // What has ended is bound to nothing.
+        // An ended job depends on no other data.
         if job.fields.contains_key(name) && job.ended.is_none() && job.dead.is_none() {
             return Err(TransferError::Bound { id: id(), why });
         }

@@ -1,4 +1,4 @@
-//! Import: lines of an export, checked as a whole, then taken in.
+//! Import: checks the lines of an export, then stores their content.
 
 use std::io::{BufRead, Read, Seek};
 
@@ -8,16 +8,17 @@ use meshwork_model::export::{BadItem, Item, StoredJob, VERSION};
 use super::{MAX_LINE, TransferError, Transferred};
 use crate::Client;
 
-/// Bytes of jobs in one call, unless a single one has more: a larger call would hold up everybody else.
+/// Greatest number of bytes of jobs in one call, except for a single larger job. A larger call would block other
+/// clients.
 const CALL_BYTES: usize = 4 * 1024 * 1024;
 
 impl Client {
-    /// Takes in what [`Client::export`] has written: all lines are checked first. What is there already is left as it is, so
-    /// that an import that was broken off can be repeated. Workers of this store may run meanwhile.
+    /// Stores the content of an export by [`Client::export`], after a check of all lines. Existing items stay as they
+    /// are, so an interrupted import can be repeated. Workers of this store may run meanwhile.
     ///
     /// # Errors
-    /// If the file is no export, was cut off or is of another version or namespace, or a line is bad: nothing was imported
-    /// then. If the store does not take a call: what was taken in until then stays.
+    /// The file is no export, is incomplete, has another version or namespace, or has an invalid line; nothing was
+    /// imported then. Or a call to the store fails; items that were stored before stay.
     pub async fn import<R: BufRead + Seek + Send>(
         &self,
         file: &mut R,
@@ -41,11 +42,11 @@ impl Client {
     }
 }
 
-/// The lines of a file, of which the first and the last are checked.
+/// Lines of a file, whose first and last line are checked.
 struct Lines<'a, R> {
     file: &'a mut R,
     prefix: String,
-    /// Lines before this one.
+    /// Number of lines before this one.
     line: u64,
     ended: bool,
 }
@@ -60,7 +61,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         }
     }
 
-    /// The next item, and the bytes of its line; none after the last.
+    /// Returns the next item, and the size of its line; `None` after the last one.
     fn next(&mut self) -> Result<Option<(Item, usize)>, TransferError> {
         let mut text = Vec::new();
         let size = self
@@ -84,7 +85,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         let item = match Item::read(&text) {
             Ok(item) => item,
             Err(_) if self.line == 0 => return Err(TransferError::NoExport),
-            // The last line of a file that was cut off.
+            // The last line of an incomplete file.
             Err(BadItem::Unreadable(_)) if text.last() != Some(&b'\n') => {
                 return Err(TransferError::Truncated { lines: self.line });
             }
@@ -129,7 +130,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
     }
 }
 
-/// Sends items, jobs together.
+/// Stores items, with several jobs per call.
 struct Sender<'a> {
     client: &'a Client,
     jobs: Vec<StoredJob>,

@@ -5,28 +5,28 @@ mod import;
 
 use meshwork_model::export::{BadItem, VERSION};
 
-/// The most bytes of a line: the largest record with each byte escaped, and the rest.
+/// Greatest length of a line, in bytes: the largest record with each byte escaped, and the rest.
 const MAX_LINE: u64 = 320 * 1024 * 1024;
 
 /// Counts of an export or an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Transferred {
-    /// Jobs, of whatever status.
+    /// Number of jobs.
     pub jobs: u64,
-    /// Jobs that were there already, and were left as they are.
+    /// Number of jobs that existed and stay as they are.
     pub jobs_left: u64,
-    /// Batches.
+    /// Number of batches.
     pub batches: u64,
-    /// Batches that were there already.
+    /// Number of batches that existed.
     pub batches_left: u64,
-    /// Schedules.
+    /// Number of schedules.
     pub schedules: u64,
-    /// Schedules that were there already.
+    /// Number of schedules that existed.
     pub schedules_left: u64,
-    /// Settings of queues.
+    /// Number of settings of queues.
     pub settings: u64,
-    /// Settings that were there already.
+    /// Number of settings that existed.
     pub settings_left: u64,
 }
 
@@ -34,37 +34,37 @@ pub struct Transferred {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
-    /// Jobs run.
+    /// Jobs are running.
     #[error(
         "{count} jobs are running, and one that runs cannot be exported: stop the workers, or wait for the jobs with --wait"
     )]
     Running {
-        /// The number of jobs.
+        /// Number of running jobs.
         count: usize,
     },
-    /// A job has been started meanwhile, or by a foreign worker.
+    /// A job was started meanwhile, or by a foreign worker.
     #[error("job {id} is running, and one that runs cannot be exported: stop the workers first")]
     Started {
-        /// The job.
+        /// Id of the job.
         id: String,
     },
-    /// Lists of old clients hold jobs.
+    /// Lists of old clients contain jobs.
     #[error(
         "the old list {list} holds jobs: let a worker run them, or finish the migration (`meshwork migrate status`)"
     )]
     OldList {
-        /// The list.
+        /// Name of the list.
         list: String,
     },
-    /// A job of a type that migrates, or that was taken over from another system.
+    /// A job of a type that migrates, or that was imported from another system.
     #[error("job {id} cannot be exported: {why}")]
     Bound {
-        /// The job.
+        /// Id of the job.
         id: String,
-        /// The reason.
+        /// Reason.
         why: &'static str,
     },
-    /// A job with a record that no import takes.
+    /// A job whose record cannot be imported.
     #[error("the store cannot be exported: {0}")]
     Record(BadItem),
     /// A line that is none.
