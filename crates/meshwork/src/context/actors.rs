@@ -1,4 +1,4 @@
-//! Actors of a node. An actor is his public key; a node gives him a number.
+//! Actors of a node. An actor is a public key, with a number on each node.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use meshwork_model::keys::context::{ActorId, NodeKeys};
 use super::audit::Change;
 use super::{ContextError, Node, PAGE, TRIES};
 
-/// Author of changes to actors: anybody who may write to the node's database.
+/// Author of changes of actors: anybody who can write to the node's database.
 const OWNER: &str = "owner";
 
-/// An actor who has shown his secret key.
+/// An actor with its secret key.
 #[derive(Debug, Clone)]
 pub struct Identity {
     id: ActorId,
@@ -21,13 +21,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// His number on this node.
+    /// Number on this node.
     #[must_use]
     pub const fn id(&self) -> ActorId {
         self.id
     }
 
-    /// The key that he signs with.
+    /// Key of its signatures.
     #[must_use]
     pub const fn key(&self) -> &SecretKey {
         &self.key
@@ -41,16 +41,16 @@ impl fmt::Display for Identity {
 }
 
 impl Node {
-    /// The actor whose key this is.
+    /// Returns the actor with this key.
     ///
     /// # Errors
-    /// [`ContextError::UnknownKey`] if it is trusted for nobody, [`ContextError::RevokedKey`] if it counts no more, and if
-    /// the server does not take a call.
+    /// [`ContextError::UnknownKey`] if no actor has the key, [`ContextError::RevokedKey`] if it is revoked, or a call
+    /// to the server fails.
     pub async fn identify(&self, key: SecretKey) -> Result<Identity, ContextError> {
         let public = key.public();
         let actor = match self.number_of(&public).await? {
             Some(id) => Some(self.actor(id).await?),
-            // A plain client wrote the record, and nothing into our index.
+            // A plain client wrote the record without an entry in the index.
             None => {
                 let all = self.actors().await?;
                 all.into_iter().find(|actor| actor.pubkey == public)
@@ -68,7 +68,7 @@ impl Node {
         Ok(Identity { id: actor.id, key })
     }
 
-    /// Checks that the actor's keys still count.
+    /// Checks that the actor's keys are not revoked.
     pub(super) async fn actor_in_force(&self, me: &Identity) -> Result<(), ContextError> {
         match self.actor(me.id).await?.revoked_at {
             Some(_) => Err(ContextError::RevokedKey(me.id)),
@@ -76,7 +76,7 @@ impl Node {
         }
     }
 
-    /// The number that the index has for a key.
+    /// Returns the number of a key in the index.
     async fn number_of(&self, key: &PublicKey) -> Result<Option<ActorId>, ContextError> {
         let index = self.store.hash(Database::Node, NodeKeys.actors()).await?;
         let key = key.to_string();
@@ -84,7 +84,7 @@ impl Node {
         Ok(found.and_then(|(_, id)| String::from_utf8(id).ok()?.parse().ok()))
     }
 
-    /// An actor by his number.
+    /// Returns an actor by its number.
     ///
     /// # Errors
     /// [`ContextError::NoActor`], or a call to the server fails.
@@ -96,7 +96,7 @@ impl Node {
         Ok(Actor::from_fields(id, fields)?)
     }
 
-    /// All actors whose records can be read, by number.
+    /// Returns all actors with readable records, by number.
     ///
     /// # Errors
     /// A call to the server fails.
@@ -130,13 +130,13 @@ impl Node {
         Ok(actors)
     }
 
-    /// Gives a public key a number of this node: the next free one without `id`.
+    /// Registers a public key under a number of this node. Default `id`: the next free number.
     ///
     /// # Errors
-    /// [`ContextError::ActorExists`], [`ContextError::KeyTaken`] if the key is another actor's, and if the server does not
-    /// take a call.
+    /// [`ContextError::ActorExists`], [`ContextError::KeyTaken`] if another actor has the key, or a call to the server
+    /// fails.
     pub async fn trust(&self, key: PublicKey, id: Option<ActorId>) -> Result<Actor, ContextError> {
-        // Before a number is drawn: none is lost to a key that has one.
+        // Checked before a number is drawn, so that no number is wasted.
         if let Some(other) = self.number_of(&key).await? {
             return Err(ContextError::KeyTaken(other));
         }
@@ -182,14 +182,14 @@ impl Node {
         Err(ContextError::Busy("the numbers of actors".to_owned()))
     }
 
-    /// Gives an actor another key. The one before counts for 7 days more.
+    /// Replaces the key of an actor. The old key is valid for 7 more days.
     ///
     /// # Errors
-    /// [`ContextError::NoActor`], [`ContextError::KeyTaken`], [`ContextError::RevokedKey`] if he has none that counts, and
-    /// if a call to the server fails.
+    /// [`ContextError::NoActor`], [`ContextError::KeyTaken`], [`ContextError::RevokedKey`] if all keys of the actor are
+    /// revoked, or a call to the server fails.
     pub async fn rotate(&self, id: ActorId, key: PublicKey) -> Result<Actor, ContextError> {
         match self.number_of(&key).await? {
-            // A command that was killed says it again.
+            // A repeated call of an interrupted command.
             Some(other) if other == id => return self.actor(id).await,
             Some(other) => return Err(ContextError::KeyTaken(other)),
             None => {}
@@ -205,7 +205,7 @@ impl Node {
         .await
     }
 
-    /// Takes all trust from an actor's keys, at once and for good.
+    /// Revokes all keys of an actor, at once and permanently.
     ///
     /// # Errors
     /// [`ContextError::NoActor`], or a call to the server fails.

@@ -1,4 +1,4 @@
-//! The audit trail: who changed what, and who was refused what.
+//! Audit trail: changes and refused requests, with their actors.
 
 use data_encoding::HEXLOWER;
 use meshwork_broker::context::{Commit, Entry};
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 /// An entry of an audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditEntry {
-    /// Its id in the stream: the next look goes on behind it.
+    /// Id in the stream, from which the next read continues.
     pub id: String,
     /// Time, in seconds since 1970.
     pub at: u32,
@@ -17,7 +17,7 @@ pub struct AuditEntry {
     pub who: String,
     /// Action, such as `grant`, `create` or `refuse`.
     pub what: String,
-    /// To which key.
+    /// Key of the changed object.
     pub object: String,
     /// The value before. A value over 200 bytes is its length and SHA-256.
     pub before: String,
@@ -43,7 +43,7 @@ impl AuditEntry {
     }
 }
 
-/// A change, for the trail.
+/// A change to record.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Change<'a> {
     pub(super) who: &'a str,
@@ -54,7 +54,7 @@ pub(super) struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Adds the entry to what is done.
+    /// Adds the entry to a commit.
     pub(super) fn noted(self, commit: Commit, trail: &str) -> Commit {
         let (before, after) = (shown(self.before), shown(self.after));
         let fields = [
@@ -68,7 +68,7 @@ impl Change<'_> {
     }
 }
 
-/// A value as the trail has it.
+/// Returns a value in the form of the trail.
 fn shown(value: &str) -> String {
     if value.len() <= MAX_AUDIT_VALUE {
         return value.to_owned();

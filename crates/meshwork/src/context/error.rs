@@ -9,20 +9,20 @@ use meshwork_model::context::RecordError;
 use meshwork_model::envelope::Refusal;
 use meshwork_model::keys::context::{ActorId, ContextId, ContextLayout, MessageKey, RunnerId};
 
-/// Why such a call failed. Unless it says otherwise, nothing was changed.
+/// Reason of a failed call. Nothing was changed, unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContextError {
-    /// The server did not take a call. If the connection broke, whether the call took effect is not known.
+    /// A call to the server failed. After a broken connection it may have taken effect.
     #[error(transparent)]
     Broker(#[from] meshwork_broker::Error),
-    /// There is no connection to the context's database.
+    /// The connection to the context's database failed.
     #[error(transparent)]
     Jobs(#[from] Box<crate::Error>),
-    /// A record has a field that cannot be read, or that is over its limit.
+    /// A field of a record cannot be read, or exceeds its limit.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The table of permissions does not permit it.
+    /// The table of permissions does not allow the operation.
     #[error(
         "{0}. docs/permissions.md has the table; an admin grants roles with `meshwork context grant`"
     )]
@@ -30,55 +30,55 @@ pub enum ContextError {
     /// No actor has this number.
     #[error("there is no actor {0}: `meshwork actor list` shows the actors of this node")]
     NoActor(ActorId),
-    /// An actor has this number.
+    /// The number belongs to another actor.
     #[error("there is an actor {0} already: leave --id out to take the next free number")]
     ActorExists(ActorId),
-    /// One key is one actor.
+    /// Another actor has the key.
     #[error("this public key is that of actor {0}: one key is one actor")]
     KeyTaken(ActorId),
-    /// The key is trusted for nobody.
+    /// No actor has the key.
     #[error(
         "the key {key} is that of no actor of this node: its owner trusts it with `meshwork actor trust {key}`"
     )]
     UnknownKey {
-        /// The public key, in hexadecimal digits.
+        /// Public key, in hexadecimal digits.
         key: String,
     },
-    /// The key counts no more.
+    /// The key is revoked.
     #[error(
         "the key of actor {0} is revoked: its owner makes another with `meshwork actor create`"
     )]
     RevokedKey(ActorId),
-    /// A key file cannot be used.
+    /// The key file cannot be used.
     #[error("the key file {} cannot be used: {why}", path.display())]
     KeyFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The fault.
         why: KeyFileFault,
     },
-    /// A file with a passphrase cannot be used.
+    /// The file with the passphrase cannot be used.
     #[error("the passphrase file {} cannot be used: {why}", path.display())]
     PassphraseFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The fault.
         why: KeyFileFault,
     },
-    /// No context has this number.
+    /// The context does not exist.
     #[error("there is no context {0}: `meshwork context list` shows the contexts of this node")]
     NoContext(ContextId),
-    /// A context has this number.
+    /// The number belongs to another context.
     #[error(
         "there is a context {id} already, in the layout {layout}: leave --id out to take the next free number"
     )]
     ContextExists {
-        /// Its number.
+        /// Number of the context.
         id: ContextId,
-        /// Its layout.
+        /// Layout of the context.
         layout: ContextLayout,
     },
-    /// The database is not a context's.
+    /// The database contains other keys.
     #[error(
         "database {0} holds keys that are no context's: take another number, say --layout prefix, or empty the database"
     )]
@@ -86,97 +86,97 @@ pub enum ContextError {
     /// The server has no such database.
     #[error("the server has no database {0}: raise its `databases`, or say --layout prefix")]
     NoDatabase(u32),
-    /// The registry and the keys say different things.
+    /// The registry names a context whose record is missing.
     #[error(
         "the registry `mw:contexts` says that context {id} is in the layout {layout}, but its record is not there: \
          restore the record, or take the entry out of the registry (HDEL mw:contexts {id})"
     )]
     NoRecord {
-        /// The context.
+        /// Number of the context.
         id: ContextId,
-        /// The layout, as the registry has it.
+        /// Layout in the registry.
         layout: ContextLayout,
     },
-    /// The registry has a word that is no layout.
+    /// The registry has an unknown layout.
     #[error("the registry `mw:contexts` has {word:?} for context {id}: write db or prefix")]
     Registry {
-        /// The context.
+        /// Number of the context.
         id: ContextId,
-        /// The word.
+        /// Text of the registry.
         word: String,
     },
-    /// The actor has the role already.
+    /// The actor has the role.
     #[error("actor {actor} has that role in context {context} already")]
     HasRole {
-        /// The actor.
+        /// Number of the actor.
         actor: ActorId,
-        /// The context.
+        /// Number of the context.
         context: ContextId,
     },
     /// The actor does not have the role.
     #[error("actor {actor} does not have that role in context {context}")]
     LacksRole {
-        /// The actor.
+        /// Number of the actor.
         actor: ActorId,
-        /// The context.
+        /// Number of the context.
         context: ContextId,
     },
-    /// A context without an admin could never be changed again.
+    /// The last admin cannot be removed, since nobody could change the context then.
     #[error("actor {actor} is the only admin of context {context}: make another one admin first")]
     LastAdmin {
-        /// The actor.
+        /// Number of the actor.
         actor: ActorId,
-        /// The context.
+        /// Number of the context.
         context: ContextId,
     },
-    /// Others change the record all the time.
+    /// The record changed during each attempt.
     #[error("others change {0} at the moment: say it again")]
     Busy(String),
-    /// All numbers of a kind are taken.
+    /// All numbers are used.
     #[error("no number is left for another {0}")]
     NoNumber(&'static str),
-    /// No message has this key.
+    /// The message does not exist.
     #[error("there is no {key} in context {context}: `meshwork message list` shows the messages")]
     NoMessage {
-        /// The message.
+        /// Key of the message.
         key: MessageKey,
-        /// The context.
+        /// Number of the context.
         context: ContextId,
     },
-    /// The message has not ended in the time that the caller would wait.
+    /// The message has not ended within the caller's wait.
     #[error("{key} in context {context} has not ended; it goes on, wait for it again")]
     NotEnded {
-        /// The message.
+        /// Key of the message.
         key: MessageKey,
-        /// The context.
+        /// Number of the context.
         context: ContextId,
     },
-    /// No runner has this number.
+    /// The runner does not exist.
     #[error(
         "there is no runner {id} in context {context}: `meshwork runner list` shows the runners"
     )]
     NoRunner {
-        /// The runner.
+        /// Number of the runner.
         id: RunnerId,
-        /// The context.
+        /// Number of the context.
         context: ContextId,
     },
-    /// A runner has this number.
+    /// The number belongs to another runner.
     #[error("there is a runner {0} already: leave --id out to take the next free number")]
     RunnerExists(RunnerId),
-    /// A message that cannot be meant.
+    /// The message is invalid.
     #[error("the message is refused: {0}")]
     InvalidMessage(String),
-    /// An envelope could not be made or is not taken.
+    /// The envelope cannot be created, or is refused.
     #[error(transparent)]
     Envelope(#[from] Refusal),
-    /// The server cannot keep users apart.
+    /// The server cannot confine users to a context.
     #[error(transparent)]
     Acl(#[from] AclRefusal),
 }
 
 impl ContextError {
-    /// True if a key has the wrong type: a retry fails again.
+    /// Returns true if a key has the wrong type, so that a retry fails again.
     pub(super) fn is_of_a_key(&self) -> bool {
         use meshwork_broker::Error as E;
         matches!(
@@ -190,49 +190,49 @@ impl ContextError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileFault {
-    /// The system does not let us.
+    /// The system denies access.
     #[error("{0}")]
     System(#[from] std::io::Error),
-    /// Others may read it.
+    /// Others can read the file.
     #[error("others may read it (mode {mode:o}): chmod 600")]
     Mode {
-        /// Its mode.
+        /// Mode of the file.
         mode: u32,
     },
-    /// It is no plain file.
+    /// The file is no regular file.
     #[error("it is no file")]
     NoFile,
-    /// Its content is no key.
+    /// The content is no key.
     #[error("{0}")]
     Content(#[from] InvalidKeyFile),
-    /// It is not the passphrase of the file.
+    /// The passphrase is wrong.
     #[error(
         "it is encrypted with another passphrase: check MESHWORK_ACTOR_PASSPHRASE_FILE, or type it again"
     )]
     WrongPassphrase,
-    /// It is encrypted for keys of `age`.
+    /// The file is encrypted for keys of `age`.
     #[error("it is encrypted, but not with a passphrase: `age -d` decrypts it with your key")]
     NotByPassphrase,
-    /// Its encryption costs too much work.
+    /// Decryption is too expensive.
     #[error(
         "its passphrase costs 2^{cost} steps, and 2^{most} is the most: encrypt it again with `age -p`"
     )]
     Cost {
         /// Base-2 logarithm of its cost.
         cost: u8,
-        /// The greatest cost.
+        /// Greatest allowed cost.
         most: u8,
     },
-    /// The encrypted file is not as it was written.
+    /// The encrypted file is damaged.
     #[error("it was cut or changed: restore it from a copy")]
     Damaged,
-    /// It could not be encrypted.
+    /// Encryption failed.
     #[error("it cannot be encrypted: {0}")]
     Encryption(String),
-    /// A passphrase that cannot be used.
+    /// The passphrase is invalid.
     #[error("a passphrase is one line of 1 to 1024 bytes without control characters")]
     InvalidPassphrase,
-    /// It would be overwritten.
+    /// The file exists.
     #[error(
         "it is there already: take another name with --key, or use that key with `meshwork actor trust`"
     )]

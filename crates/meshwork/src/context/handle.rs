@@ -1,4 +1,4 @@
-//! One context: who may do what in it, and changes of that.
+//! One context: permission checks, and changes of its record.
 
 use meshwork_broker::context::{Commit, ContextStore, Database, Read};
 use meshwork_model::access::{self, Object, Operation, Place, Role, Roles, Who};
@@ -36,19 +36,19 @@ impl ContextHandle {
         Self { node, keys }
     }
 
-    /// Its number.
+    /// Returns the number of the context.
     #[must_use]
     pub const fn id(&self) -> ContextId {
         self.keys.context()
     }
 
-    /// Its names.
+    /// Returns the names of its keys.
     #[must_use]
     pub const fn keys(&self) -> &ContextKeys {
         &self.keys
     }
 
-    /// The node that it is on.
+    /// Returns its node.
     #[must_use]
     pub const fn node(&self) -> &Node {
         &self.node
@@ -58,7 +58,7 @@ impl ContextHandle {
         &self.node.store
     }
 
-    /// The database of its keys.
+    /// Returns the database of its keys.
     #[must_use]
     pub const fn database(&self) -> Database {
         match self.keys.layout() {
@@ -74,7 +74,7 @@ impl ContextHandle {
         Ok(self.store().commit(self.database(), commit).await?)
     }
 
-    /// Its record, whoever looks.
+    /// Returns its record, without a permission check.
     pub(super) async fn record(&self) -> Result<Context, ContextError> {
         let fields = self
             .store()
@@ -86,7 +86,7 @@ impl ContextHandle {
         Ok(Context::from_fields(self.id(), fields)?)
     }
 
-    /// Its record, for an actor who may read it.
+    /// Returns its record, for an actor with the right to read it.
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
@@ -94,10 +94,10 @@ impl ContextHandle {
         self.allow(me.id(), Object::Context, Operation::Read).await
     }
 
-    /// The one place where permissions are checked. A refusal stands in the audit trail.
+    /// Checks a permission. All checks are here. A refusal is recorded in the audit trail.
     ///
     /// # Errors
-    /// [`ContextError::Denied`] says who, what and where; or a call to the server fails.
+    /// [`ContextError::Denied`] names the actor, the operation and the context; or a call to the server fails.
     pub async fn allow(
         &self,
         who: ActorId,
@@ -139,11 +139,10 @@ impl ContextHandle {
         Ok(())
     }
 
-    /// Gives an actor a role: admin, reader or executor.
+    /// Grants a role to an actor: admin, reader or executor.
     ///
     /// # Errors
-    /// [`ContextError::Denied`], [`ContextError::NoActor`], [`ContextError::HasRole`], and if the server does not take a
-    /// call.
+    /// [`ContextError::Denied`], [`ContextError::NoActor`], [`ContextError::HasRole`], or a call to the server fails.
     pub async fn grant(
         &self,
         me: &Identity,
@@ -162,11 +161,11 @@ impl ContextHandle {
         .await
     }
 
-    /// Takes a role from an actor. The last admin stays one.
+    /// Revokes a role of an actor, except that of the last admin.
     ///
     /// # Errors
-    /// [`ContextError::Denied`], [`ContextError::LacksRole`], [`ContextError::LastAdmin`], and if the server does not take a
-    /// call.
+    /// [`ContextError::Denied`], [`ContextError::LacksRole`], [`ContextError::LastAdmin`], or a call to the server
+    /// fails.
     pub async fn revoke(
         &self,
         me: &Identity,
@@ -209,7 +208,7 @@ impl ContextHandle {
             change(members)?;
             let after = numbers(members);
             context.check()?;
-            // As it is written: a plain client may write spaces.
+            // Compared in its written form, since a plain client may write spaces.
             let written = fields.iter().find(|(field, _)| field == name);
             let written = written
                 .map(|(_, value)| value.as_slice())
@@ -241,7 +240,7 @@ impl ContextHandle {
         Err(ContextError::Busy(record))
     }
 
-    /// Sets how messages without an envelope are treated.
+    /// Sets the treatment of messages without an envelope.
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
@@ -269,7 +268,7 @@ impl ContextHandle {
         Ok(())
     }
 
-    /// Entries of the audit trail: the latest `most`, or those behind an id, the oldest first.
+    /// Returns entries of the audit trail: the latest `most`, or those after an id, oldest first.
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
@@ -290,12 +289,12 @@ impl ContextHandle {
         .await
     }
 
-    /// Makes a user of the server for this context, or changes him to the rules of today. The server is given the
-    /// SHA-256 of the password. Returns the user's name.
+    /// Creates a user of the server for this context, or updates its rules. The server stores the SHA-256 of the
+    /// password. Returns the user's name.
     ///
     /// # Errors
-    /// [`ContextError::Acl`] if this server cannot keep the user in the context, [`ContextError::Denied`], and if the
-    /// server does not take a call.
+    /// [`ContextError::Acl`] if this server cannot confine the user to the context, [`ContextError::Denied`], or a call
+    /// to the server fails.
     pub async fn set_acl_user(
         &self,
         me: &Identity,
@@ -312,7 +311,7 @@ impl ContextHandle {
         Ok(name)
     }
 
-    /// Deletes a user of the server, which ends his connections and what they wait for. Returns the user's name.
+    /// Deletes a user of the server, which closes its connections. Returns the user's name.
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
@@ -324,7 +323,7 @@ impl ContextHandle {
         self.allow(me.id(), Object::Context, Operation::Update)
             .await?;
         let server = self.store().acl_server().await?;
-        // The reason, where there are no such users.
+        // Returns the reason if there can be no such users.
         acl::rules(user, &self.keys, server)?;
         let name = acl::user_name(user, &self.keys);
         self.store()
@@ -346,7 +345,7 @@ impl ContextHandle {
     }
 }
 
-/// Entries of a trail, the oldest first.
+/// Returns the entries of a trail, oldest first.
 pub(super) async fn entries(
     store: &ContextStore,
     database: Database,

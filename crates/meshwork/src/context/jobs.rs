@@ -1,4 +1,4 @@
-//! Jobs of a context: the client for them, for somebody who may do what he is about to do.
+//! Client for the jobs of a context, after a permission check.
 
 use meshwork_model::access::{Object, Operation};
 
@@ -7,9 +7,9 @@ use super::{ContextError, ContextHandle, Identity};
 use crate::Client;
 
 impl ContextHandle {
-    /// A client for the jobs of this context in the name of `me`, who may do `operation` with `object`; a refusal stands in
-    /// the audit trail. What the client is used for beyond that is not checked. A [`Worker`](crate::Worker) over it needs
-    /// [`Operation::Pop`] of [`Object::Queue`].
+    /// Returns a client for the jobs of this context with the identity `me`, after a check that `me` may do `operation`
+    /// with `object`. A refusal is recorded in the audit trail. Other uses of the client are not checked. A
+    /// [`Worker`](crate::Worker) over it needs [`Operation::Pop`] of [`Object::Queue`].
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
@@ -26,7 +26,7 @@ impl ContextHandle {
         Ok(client.map_err(Box::new)?)
     }
 
-    /// Adds to the audit trail what `me` has done with a job or a queue.
+    /// Adds an entry to the audit trail: what `me` has done with a job or queue.
     ///
     /// # Errors
     /// The call to the server fails.

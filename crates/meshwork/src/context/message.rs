@@ -1,4 +1,4 @@
-//! Messages of a context: sending them, looking at them, and reading those that have come.
+//! Messages of a context: reading them, and changes of their status.
 
 use meshwork_broker::context::{Commit, Read, RecordFields};
 use meshwork_model::access::{Object, Operation};
@@ -12,16 +12,16 @@ use super::audit::Change;
 use super::origin::is_nonce;
 use super::{ContextError, ContextHandle, Identity, Origin, TRIES, Transport};
 
-/// A message with what this node notes of it.
+/// A message with the fields that this node adds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MessageView {
     /// The message.
     #[serde(flatten)]
     pub message: Message,
-    /// Its status as it is written: a plain client may leave it out.
+    /// Status as written, which a plain client may leave out.
     #[serde(skip)]
     pub written_status: String,
-    /// Tells it from an earlier one of the same key; 32 hexadecimal digits.
+    /// Nonce, which distinguishes messages with the same key; 32 hexadecimal digits.
     #[serde(skip)]
     pub nonce: Option<String>,
     /// Its origin, if it was received.
@@ -30,13 +30,13 @@ pub struct MessageView {
     /// Time at which the target stored it, in seconds since 1970.
     #[serde(rename = "mw_stored_at", skip_serializing_if = "Option::is_none")]
     pub stored_at: Option<u32>,
-    /// The message that it brings the result of, as `12:101`.
+    /// Key of the message whose result this one has, as `12:101`.
     #[serde(rename = "mw_re", skip_serializing_if = "Option::is_none")]
     pub re: Option<String>,
-    /// Keys of the jobs that it became, in their order.
+    /// Keys of the jobs that were enqueued for it, in order.
     #[serde(rename = "mw_jobs", skip_serializing_if = "Vec::is_empty")]
     pub materialised: Vec<String>,
-    /// The key of the message that brought its result.
+    /// Key of the message with its result.
     #[serde(rename = "mw_result", skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// Time of its acknowledgement to the sender, in seconds since 1970.
@@ -45,10 +45,10 @@ pub struct MessageView {
 }
 
 impl MessageView {
-    /// Reads the fields of the hash; nothing of one that is not there.
+    /// Reads the fields of a hash. Returns `None` for a missing one.
     ///
     /// # Errors
-    /// [`ContextError::Record`]: the first field that cannot be read.
+    /// [`ContextError::Record`] names the first field that cannot be read.
     pub(super) fn read(
         context: ContextId,
         key: MessageKey,
@@ -82,7 +82,7 @@ impl MessageView {
     }
 }
 
-/// A log with one more entry, as the field of a record.
+/// Returns the field of a log with one more entry.
 pub(super) fn logs_with(
     message: &Message,
     at: u32,
@@ -94,7 +94,8 @@ pub(super) fn logs_with(
     serde_json::to_string(&message.logs).unwrap_or_else(|_| "[]".to_owned())
 }
 
-/// Time of the next check of a message's timeouts, in milliseconds since 1970: 1 s after the first open one.
+/// Returns the time of the next check of a message's timeouts, in milliseconds since 1970: 1 s after the first open
+/// one.
 pub(super) fn next_look_ms(message: &Message, now: u32) -> u64 {
     let timeouts = [message.timeout, message.timeout_ack, message.timeout_result];
     let ends = timeouts.map(|timeout| message.created_at.saturating_add(timeout));
@@ -103,7 +104,7 @@ pub(super) fn next_look_ms(message: &Message, now: u32) -> u64 {
 }
 
 impl ContextHandle {
-    /// A message, whoever looks.
+    /// Returns a message, without a permission check.
     pub(super) async fn message_of(
         &self,
         key: MessageKey,
@@ -115,7 +116,7 @@ impl ContextHandle {
         MessageView::read(self.id(), key, fields)
     }
 
-    /// A message of this context.
+    /// Returns a message of this context.
     ///
     /// # Errors
     /// [`ContextError::Denied`], [`ContextError::NoMessage`], or a call to the server fails.
@@ -132,7 +133,7 @@ impl ContextHandle {
         })
     }
 
-    /// All messages whose records can be read, the latest first.
+    /// Returns all messages with readable records, the latest first.
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
@@ -186,7 +187,7 @@ impl ContextHandle {
             .drop(inbox, element);
         let found = match self.keys().parse_message(element) {
             Ok(key) => self.message_of(key).await.or_else(|error| match error {
-                // It can be read by nobody; what is wrong with it stands in the trail.
+                // An unreadable message is recorded in the audit trail.
                 ContextError::Record(_) => Ok(None),
                 error => Err(error),
             })?,
@@ -222,11 +223,11 @@ impl ContextHandle {
             }
             false => take,
         };
-        // First, so that one who is killed here leaves a message that can be read again, and not a sender who waits.
+        // Before the sender is notified: if this process is killed in between, the message can be read again.
         if let (true, Some(origin)) = (letter, &view.origin) {
             transport.notify(origin, MessageEvent::Process).await?;
         }
-        // Else another one has read it meanwhile.
+        // Otherwise another reader has taken it meanwhile.
         Ok(self.commit(&take).await?.is_done().then_some(view))
     }
 }
@@ -264,7 +265,7 @@ impl super::Node {
     }
 }
 
-/// The status after an event; a message that is processed was taken up before. Nothing if the event changes nothing.
+/// Returns the status after an event; `None` if the event changes nothing. A processed message counts as acknowledged.
 pub(super) fn after(status: MessageStatus, event: MessageEvent) -> Option<MessageStatus> {
     match status.next(event) {
         Ok(next) => Some(next),
@@ -277,7 +278,7 @@ pub(super) fn after(status: MessageStatus, event: MessageEvent) -> Option<Messag
 }
 
 impl ContextHandle {
-    /// A change of a message's status, if it still is the one that was read. One that is over has no timeouts.
+    /// Changes the status of a message, if it is still the expected one. An ended message has no timeouts.
     pub(super) fn changed(
         &self,
         view: &MessageView,

@@ -1,7 +1,7 @@
-//! Contexts: the actors of a node, who may do what in which context, and messages between contexts.
+//! Contexts: actors of a node, their permissions, and messages between contexts.
 //!
-//! [`Node`] is a store with its actors and contexts, [`Identity`] an actor who has shown his key, [`ContextHandle`] one
-//! context. Each call checks what the actor may do, in one place ([`ContextHandle::allow`]).
+//! [`Node`] is a store with its actors and contexts, [`Identity`] an actor with its secret key, [`ContextHandle`] one
+//! context. Each call checks the permissions of the actor, in one place ([`ContextHandle::allow`]).
 
 mod actors;
 mod audit;
@@ -38,7 +38,7 @@ pub use runners::NewRunner;
 pub use send::{MessageJob, NewMessage};
 pub use transport::{Delivery, LocalTransport, Parcel, Transport};
 
-/// Most attempts of a change whose record changes meanwhile.
+/// Greatest number of attempts of a change whose record changes meanwhile.
 const TRIES: usize = 16;
-/// Keys that one page of a scan looks at.
+/// Number of keys in one page of a scan.
 const PAGE: usize = 1_000;

@@ -1,4 +1,4 @@
-//! Origin of a message. Two contexts of one actor both count from 1, so a key alone is ambiguous elsewhere.
+//! Origin of a message. Contexts of one actor count separately, so a key alone is ambiguous in other contexts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,20 +10,20 @@ use meshwork_model::keys::context::{ContextId, MessageKey};
 /// Bytes of a nonce, in hexadecimal digits.
 const NONCE: usize = 32;
 
-/// The origin of a message: the same however often it comes.
+/// Origin of a message, the same in each delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// The node of its sender.
+    /// Node of the sender.
     pub node: NodeId,
-    /// The context there.
+    /// Context of the sender.
     pub context: ContextId,
-    /// Its key there.
+    /// Key in that context.
     pub message: MessageKey,
-    /// 32 hexadecimal digits that tell it from an earlier message of the same key.
+    /// Nonce, which distinguishes messages with the same key; 32 hexadecimal digits.
     pub nonce: String,
 }
 
-/// A text that is no origin.
+/// Error for a text that is no origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("write NODE/CONTEXT/CALLER:ID/NONCE")]
 pub struct InvalidOrigin;

@@ -10,20 +10,20 @@ use meshwork_model::name::ScriptType;
 use super::audit::Change;
 use super::{ContextError, ContextHandle, Identity, PAGE, TRIES};
 
-/// A runner to be registered.
+/// A runner to register.
 #[derive(Debug, Clone)]
 pub struct NewRunner {
-    /// Its number; the next free one if absent.
+    /// Number. Default: the next free one.
     pub id: Option<RunnerId>,
-    /// The types that it runs.
+    /// Script types that it runs.
     pub types: Vec<ScriptType>,
     /// True if it claims jobs from the queues of its context.
     pub local: bool,
-    /// The topic that it listens to; `runner{id}` if absent.
+    /// Topic of its messages. Default: `runner{id}`.
     pub topic: Option<String>,
-    /// The key that it signs with.
+    /// Public key of its signatures.
     pub pubkey: Option<PublicKey>,
-    /// Its address for other nodes.
+    /// Address for other nodes.
     pub address: Option<Address>,
 }
 
@@ -91,7 +91,7 @@ impl ContextHandle {
         Err(ContextError::Busy("the numbers of runners".to_owned()))
     }
 
-    /// A runner by its number.
+    /// Returns a runner by its number.
     ///
     /// # Errors
     /// [`ContextError::NoRunner`], [`ContextError::Denied`], [`ContextError::Record`], or a call to the server fails.
@@ -108,7 +108,7 @@ impl ContextHandle {
         }
     }
 
-    /// All runners whose records can be read, by number.
+    /// Returns all runners with readable records, by number.
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
@@ -124,7 +124,7 @@ impl ContextHandle {
         Ok(runners)
     }
 
-    /// All hashes whose keys begin so, each with the rest of its key.
+    /// Returns all hashes with a prefix of their keys, each with the rest of its key.
     pub(super) async fn records(
         &self,
         prefix: &str,

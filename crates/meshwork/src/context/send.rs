@@ -1,4 +1,4 @@
-//! Sending messages: their jobs get numbers of the sender's context, and the envelope a signature.
+//! Sending messages: numbers for their jobs, and signed envelopes.
 
 use meshwork_broker::context::Commit;
 use meshwork_model::access::{Object, Operation};
@@ -13,22 +13,22 @@ use super::audit::Change;
 use super::message::next_look_ms;
 use super::{ContextError, ContextHandle, Identity, TRIES};
 
-/// A message to be sent.
+/// A message to send.
 #[derive(Debug, Clone)]
 pub struct NewMessage {
-    /// The context that it goes to.
+    /// Context that receives it.
     pub to: ContextId,
-    /// Its type: job, chat or mail.
+    /// Type: job, chat or mail.
     pub message_type: MessageType,
-    /// The format of its text.
+    /// Format of the text.
     pub format: MessageFormat,
-    /// The text, at most [`limits::MAX_MESSAGE`] bytes.
+    /// Text, at most [`limits::MAX_MESSAGE`] bytes.
     pub text: String,
-    /// The jobs that it asks for; at least one in a message of type `job`, none in others.
+    /// Jobs to run: at least one in a message of type `job`, none in others.
     pub jobs: Vec<MessageJob>,
     /// Seconds until the target has stored it. Default: [`limits::DEFAULT_TIMEOUT`].
     pub timeout: u32,
-    /// Seconds until it is taken up. Default: [`limits::DEFAULT_TIMEOUT_ACK`].
+    /// Seconds until it is acknowledged. Default: [`limits::DEFAULT_TIMEOUT_ACK`].
     pub timeout_ack: u32,
     /// Seconds until it is processed. Default: [`limits::DEFAULT_TIMEOUT_RESULT`].
     pub timeout_result: u32,
@@ -36,25 +36,25 @@ pub struct NewMessage {
     pub signed: bool,
 }
 
-/// A job that a message asks for.
+/// A job of a message.
 #[derive(Debug, Clone)]
 pub struct MessageJob {
-    /// The script type.
+    /// Script type.
     pub script_type: ScriptType,
-    /// The script.
+    /// Script.
     pub script: String,
-    /// Seconds that one run may take; the default of jobs if absent.
+    /// Timeout of an attempt, in seconds. Default: that of jobs.
     pub timeout: Option<u32>,
-    /// Runs after the first.
+    /// Number of attempts after the first one.
     pub retries: u8,
     /// Environment of the script.
     pub env_vars: EnvVars,
-    /// Jobs of the same message that must finish first, by their places from 0.
+    /// Prerequisites among the jobs of the message, by index from 0.
     pub after: Vec<usize>,
 }
 
 impl NewMessage {
-    /// A message without text and jobs.
+    /// Creates a message without text and jobs.
     #[must_use]
     pub const fn new(to: ContextId, message_type: MessageType) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl NewMessage {
 }
 
 impl ContextHandle {
-    /// Sends a message to another context of this node, or to this one. It is signed with the actor's key.
+    /// Sends a message to a context of this node, signed with the actor's key.
     ///
     /// # Errors
     /// [`ContextError::InvalidMessage`], [`ContextError::NoContext`], [`ContextError::Denied`] by either context,
@@ -156,7 +156,7 @@ impl ContextHandle {
         Err(ContextError::Busy("the numbers of messages".to_owned()))
     }
 
-    /// The jobs of a message, each with a number of this context.
+    /// Returns the jobs of a message, each with a number of this context.
     async fn jobs_of(
         &self,
         me: &Identity,

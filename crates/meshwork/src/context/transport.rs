@@ -6,42 +6,42 @@ use meshwork_model::keys::context::{ContextId, MessageKey};
 
 use super::{ContextError, Node, Origin};
 
-/// A message on its way.
+/// A message to deliver.
 #[derive(Debug, Clone)]
 pub struct Parcel {
-    /// Its origin, the same in each attempt.
+    /// Origin, the same in each attempt.
     pub origin: Origin,
-    /// The context that it goes to.
+    /// Context that receives it.
     pub to: ContextId,
-    /// The message, as it stands at its sender.
+    /// The message as stored at the sender.
     pub message: Message,
-    /// The message at its target that it brings the result of.
+    /// Key of the receiver's message whose result this one has.
     pub re: Option<MessageKey>,
 }
 
-/// The outcome of a delivery.
+/// Outcome of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
-    /// The target has stored it.
+    /// The target has stored the message.
     Stored,
-    /// The target had stored it before.
+    /// The target had stored the message before.
     Duplicate,
-    /// The target does not take it, and will not.
+    /// The target refuses the message permanently.
     Refused {
-        /// Why not.
+        /// Reason.
         reason: String,
     },
 }
 
-/// Carries messages between contexts. Each method may be called again with the same arguments.
+/// Transports messages between contexts. Each method may be called again with the same arguments.
 pub trait Transport: Send + Sync + 'static {
-    /// True if it reaches a node.
+    /// Returns true if the transport reaches a node.
     fn reaches(&self, node: NodeId) -> bool;
 
-    /// Brings a message to its target. An error is temporary: the message is delivered again later.
+    /// Delivers a message to its target. An error is temporary: the message is delivered again later.
     fn deliver<'a>(&'a self, parcel: &'a Parcel) -> BoxFuture<'a, Result<Delivery, ContextError>>;
 
-    /// Tells the sender of a message that it was taken up, or processed.
+    /// Notifies the sender of a message that it was acknowledged, or processed.
     fn notify<'a>(
         &'a self,
         origin: &'a Origin,
@@ -49,7 +49,7 @@ pub trait Transport: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<(), ContextError>>;
 }
 
-/// The transport inside one node.
+/// Transport inside one node.
 #[derive(Debug, Clone)]
 pub struct LocalTransport {
     node: Node,
@@ -57,7 +57,7 @@ pub struct LocalTransport {
 }
 
 impl LocalTransport {
-    /// The transport between the contexts of `node`.
+    /// Creates the transport between the contexts of `node`.
     ///
     /// # Errors
     /// A call to the server fails.
