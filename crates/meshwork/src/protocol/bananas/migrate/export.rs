@@ -41,7 +41,7 @@ impl Migrator {
                     Decision::Goes(to) => going.push((job, to)),
                     Decision::Done => {}
                     Decision::Stays(why) => {
-                        skipped.add(job.id.as_str().as_bytes(), place(job), why)
+                        skipped.add(job.id.as_str().as_bytes(), place(job), why);
                     }
                 }
             }
