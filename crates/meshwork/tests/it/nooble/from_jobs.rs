@@ -182,7 +182,7 @@ async fn a_call_ends_with_its_job() {
         let id = client.submit(request).await.unwrap();
         let begun = tokio::time::timeout(BOUND, began.acquire()).await;
         begun.unwrap().unwrap().forget();
-        client.stop(&id).await.unwrap();
+        client.cancel(&id).await.unwrap();
         let job = client.wait(&id, BOUND).await.unwrap();
         if script_type == "python" {
             let stdout = String::from_utf8_lossy(&job.stdout);
