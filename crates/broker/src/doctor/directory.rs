@@ -2,12 +2,17 @@
 
 use std::path::Path;
 
-use meshwork_embedded::{OpenError, check_place, open_parents};
+use meshwork_embedded::{OpenError, Survey, check_place, open_parents};
 
 use super::{Finding, Level};
 use crate::conn::ConnectError;
 
 const CHECK: &str = "directory";
+
+/// Greatest size of a log, in bytes, that a new owner loads within some 20 s.
+const LARGE: u64 = 1 << 30;
+/// Number of files that a finding names.
+const NAMED: usize = 3;
 
 const WHY: &str = "what others put there would be loaded as data, or talked to as its owner";
 
@@ -19,19 +24,68 @@ pub(super) fn check(path: &Path) -> Vec<Finding> {
     if let Err(error) = check_place(path) {
         return Vec::from_iter(fault(&error));
     }
+    let mut findings = vec![parents(path)];
+    findings.extend(survey(path));
+    findings
+}
+
+/// Checks who may put another directory in its place.
+fn parents(path: &Path) -> Finding {
     let shown = path.display();
     let parents = open_parents(path).unwrap_or_default();
     let [parent, ..] = &parents[..] else {
-        return vec![Finding::ok(
-            CHECK,
-            format!("only this user may write to {shown}"),
-        )];
+        return Finding::ok(CHECK, format!("only this user may write to {shown}"));
     };
     let parent = parent.display();
     let what = format!("everybody may write to {parent}, above the data directory {shown}");
     let why = "whoever may write there can put another directory in its place";
     let remedy = format!("chmod +t {parent}, or chmod o-w {parent}");
-    vec![Finding::bad(Level::Warning, CHECK, what, why, remedy)]
+    Finding::bad(Level::Warning, CHECK, what, why, remedy)
+}
+
+/// Describes what lies in the directory: its owner, its size, and files that no process needs.
+fn survey(path: &Path) -> Vec<Finding> {
+    let Ok(found) = meshwork_embedded::survey(path) else {
+        return Vec::new();
+    };
+    let owner = match &found.owner {
+        Some(owner) => format!("{owner}; this command is a client of it"),
+        None => "no process; this command opens it for itself".to_owned(),
+    };
+    let mut findings = vec![Finding::ok("owner", owner), size(&found)];
+    let named = |names: &[String]| {
+        let first: Vec<_> = names.iter().take(NAMED).map(String::as_str).collect();
+        format!("{}, such as {}", names.len(), first.join(", "))
+    };
+    let mut hint = |check, names: &[String], why, remedy: String| {
+        if !names.is_empty() {
+            let finding = Finding::bad(Level::Hint, check, named(names), why, remedy);
+            findings.push(finding);
+        }
+    };
+    let why = "a process was killed while it rewrote the log; no data is missing";
+    let remedy = "nothing: the next process that opens the directory removes them";
+    hint("leftovers", &found.left_over, why, remedy.to_owned());
+    let why = "no process of Meshwork reads them, and they take space";
+    let remedy = format!("look at them, and move them out of {}", path.display());
+    hint("other files", &found.foreign, why, remedy);
+    findings
+}
+
+fn size(found: &Survey) -> Finding {
+    const CHECK: &str = "size";
+    let mega = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    let what = format!(
+        "{}, of which the log has {}",
+        mega(found.bytes),
+        mega(found.log_bytes)
+    );
+    if found.log_bytes < LARGE {
+        return Finding::ok(CHECK, what);
+    }
+    let why = "each new owner loads the whole log first, about 50 MB a second, and all data is in its memory";
+    let remedy = "delete ended jobs sooner (`meshwork worker --retain-age`), or move to a server: docs/embedded-to-redis.md";
+    Finding::bad(Level::Hint, CHECK, what, why, remedy)
 }
 
 /// Returns the finding, if unsafe permissions are why a directory cannot be opened; else the error.

@@ -10,6 +10,7 @@ mod keys;
 mod limits;
 mod memory;
 mod persistence;
+mod queues;
 mod replication;
 mod stale;
 
@@ -116,5 +117,6 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
     let keys = Hero::new(namespace.clone());
     findings.extend(keys::check(&conn, &keys).await);
     findings.extend(stale::check(&conn, &keys).await);
+    findings.extend(queues::check(&conn, &keys).await);
     Ok(findings)
 }

@@ -24,6 +24,7 @@ mod dead;
 mod dead_worker;
 mod docs;
 mod doctor;
+mod doctor_jobs;
 mod each;
 mod events;
 mod examples;

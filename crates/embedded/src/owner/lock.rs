@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::OFlags;
 
 /// File in the data directory. It is never removed: another process may be about to lock it.
-const LOCK_FILE: &str = "lock";
+pub(super) const LOCK_FILE: &str = "lock";
 /// Greatest length that is read of the owner's description.
 const MAX_HOLDER: u64 = 256;
 

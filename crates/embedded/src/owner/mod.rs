@@ -5,6 +5,7 @@ mod error;
 mod lock;
 mod place;
 mod socket;
+mod survey;
 
 use std::{
     fs::DirBuilder,
@@ -19,6 +20,7 @@ pub use error::OpenError;
 use lock::Lock;
 pub use place::{check_place, open_parents};
 pub use socket::attach;
+pub use survey::{Survey, survey};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, UnixStream},

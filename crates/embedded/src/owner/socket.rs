@@ -12,9 +12,9 @@ use tokio::net::{UnixListener, UnixStream};
 use super::place;
 
 /// The socket in the data directory.
-const SOCKET_FILE: &str = "redis.sock";
+pub(super) const SOCKET_FILE: &str = "redis.sock";
 /// Name of the new socket before it is renamed.
-const FRESH_FILE: &str = "redis.sock.new";
+pub(super) const FRESH_FILE: &str = "redis.sock.new";
 /// Number of the user who has all rights.
 const ROOT: u32 = 0;
 /// Greatest length of a path for a socket address on all systems (107 bytes on Linux, 103 on the BSDs).
