@@ -58,6 +58,12 @@ impl<K> Session<K> {
         &self.conn
     }
 
+    /// Returns the number of the connection's database.
+    #[must_use]
+    pub fn database(&self) -> u32 {
+        u32::try_from(redis::aio::ConnectionLike::get_db(&self.conn)).unwrap_or_default()
+    }
+
     /// Returns the failures over this connection and those opened from it.
     #[must_use]
     pub fn outages(&self) -> &Outages {

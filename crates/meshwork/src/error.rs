@@ -71,6 +71,15 @@ pub enum Error {
         /// Id of the job.
         id: JobId,
     },
+    /// A pool has too many contexts; nothing was started.
+    #[error(
+        "one process serves at most {} contexts, not {given}: serve the others by further processes",
+        crate::MAX_POOL
+    )]
+    PoolTooLarge {
+        /// Number of contexts.
+        given: usize,
+    },
     /// All numbers of the caller's jobs are used in this context; nothing was written.
     #[error("no number is left for another job of actor {caller}: delete some that have ended")]
     NoJobNumber {

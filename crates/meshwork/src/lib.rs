@@ -34,6 +34,6 @@ pub use client::{
 };
 pub use clock::host_ms;
 pub use error::Error;
-pub use protocol::hero::{Worker, WorkerInfo};
+pub use protocol::hero::{MAX_POOL, Worker, WorkerInfo, WorkerPool};
 pub use transfer::{TransferError, Transferred};
 pub use worker::{InvalidSetting, LogDirError, MAX_CONCURRENCY, Monitor, Unfit, WorkerHandle};

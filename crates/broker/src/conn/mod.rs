@@ -6,6 +6,7 @@ mod dial;
 mod directory;
 mod locate;
 mod remote;
+mod shared;
 mod socket;
 mod subscriber;
 mod target;
@@ -25,6 +26,7 @@ use crate::Outages;
 use crate::error::{passes, timed_out};
 pub use check::Unfit;
 pub(crate) use dial::CLIENT_NAME;
+pub(crate) use shared::SharedConn;
 pub use subscriber::{Heard, Subscriber};
 pub(crate) use target::Security;
 pub use target::{Server, Target, TargetError, TlsFiles};
@@ -174,9 +176,23 @@ impl Conn {
         if self.transport.db() == i64::from(database) {
             return Ok(self.clone());
         }
+        self.another(database).await
+    }
+
+    /// Opens a further connection to a database of the same store, whichever this one has.
+    async fn another(&self, database: u32) -> RedisResult<Self> {
         let conn = self.transport.in_database(database).await?;
         let outages = Arc::clone(&self.outages);
         Ok(Self { outages, ..conn })
+    }
+
+    /// Returns a connection over another transport, with the same failures.
+    fn with(&self, transport: impl Transport) -> Self {
+        let outages = Arc::clone(&self.outages);
+        Self {
+            outages,
+            ..Self::new(transport)
+        }
     }
 
     /// Returns the failures over this connection and those opened from it.

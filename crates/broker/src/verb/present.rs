@@ -32,6 +32,40 @@ impl Broker {
         self.say(presence, PRESENT_FOR).await
     }
 
+    /// Keeps registrations of a worker for the next 15 seconds, as they are, without a script. Returns false if the
+    /// values are not all this worker's; [`Broker::present`] then tells which.
+    ///
+    /// # Errors
+    /// The server refuses a call.
+    pub async fn hold_present(&self, keys: &[&str], mark: &str) -> Result<bool, Error> {
+        let until = self.now().await? + PRESENT_FOR.as_millis() as u64;
+        let mut pipe = redis::pipe();
+        for key in keys {
+            pipe.cmd("PEXPIRE")
+                .arg(key)
+                .arg(PRESENT_FOR.as_millis() as u64)
+                .ignore();
+            pipe.cmd("ZADD")
+                .arg(self.keys.actors())
+                .arg("XX")
+                .arg(until)
+                .arg(key)
+                .ignore();
+        }
+        for key in keys {
+            pipe.cmd("GET").arg(key);
+        }
+        let values: Result<Vec<Option<Vec<u8>>>, _> =
+            pipe.query_async(&mut self.conn.clone()).await;
+        let values = values.map_err(|source| {
+            let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
+            Error::of_keys("present", &keys, source)
+        })?;
+        Ok(values
+            .into_iter()
+            .all(|value| value.is_some_and(|it| text(it).contains(mark))))
+    }
+
     /// Deregisters a worker.
     ///
     /// # Errors

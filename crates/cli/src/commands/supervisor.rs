@@ -7,7 +7,7 @@ use meshwork::{Client, Worker};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::worker::in_contexts;
+use crate::commands::worker::{CONCURRENCY, in_contexts};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -30,7 +30,7 @@ pub(crate) struct Supervisor {
     /// The contexts to serve, or `all`
     #[arg(long, value_name = "IDS", default_value = "all", value_parser = value::contexts)]
     context: Serves,
-    /// Run jobs of these types too, up to 10 at once in each context; the actor needs the role executor there, and
+    /// Run jobs of these types too, up to 10 at once in all contexts together, which get them in turn; the actor needs the role executor there, and
     /// admin to register a runner
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     worker: Vec<ScriptType>,
@@ -99,7 +99,8 @@ impl Supervisor {
             let worker = types.try_fold(Worker::new(client), Worker::script_type);
             Ok(worker?)
         };
-        in_contexts::start(&me, &found, (&self.worker, None), worker).await
+        let which = (&self.worker[..], None, CONCURRENCY.into());
+        in_contexts::start(&me, &found, which, worker).await
     }
 }
 

@@ -82,7 +82,7 @@ struct Common {
     /// is its group; default is the route of jobs without a group [env: WORKER_ROUTING_KEYS]
     #[arg(long, value_name = "KEY[=WEIGHT],…")]
     routes: Option<Routes>,
-    /// Greatest number of concurrent jobs [default: 10]
+    /// Greatest number of concurrent jobs, in all contexts together [default: 10]
     #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     concurrency: Option<u16>,
@@ -123,7 +123,7 @@ struct Listen {
 }
 
 /// Default of `--concurrency`.
-const CONCURRENCY: u16 = 10;
+pub(crate) const CONCURRENCY: u16 = 10;
 
 /// Printed JSON.
 #[derive(Debug, Serialize)]
@@ -189,7 +189,7 @@ impl Listen {
         let endpoint = Endpoint::bind(self.common.metrics_addr).await?;
         let types = self.hero.all_types();
         let started = interrupt
-            .or(members.start(&types, |client| self.worker(client)))
+            .or(members.start(&types, self.concurrency(), |client| self.worker(client)))
             .await?;
         // Metrics of several contexts would have the same names.
         let served = match (endpoint, &started[..]) {
@@ -220,6 +220,10 @@ impl Listen {
         Ok(Exit::DONE)
     }
 
+    fn concurrency(&self) -> usize {
+        self.common.concurrency.unwrap_or(CONCURRENCY).into()
+    }
+
     fn worker(&self, client: &Client) -> Result<Worker, CommandError> {
         let worker = Worker::new(client);
         let worker = match &self.common.routes {
@@ -227,7 +231,7 @@ impl Listen {
             None => worker.group(self.hero.group()),
         };
         let worker = worker
-            .concurrency(self.common.concurrency.unwrap_or(CONCURRENCY).into())
+            .concurrency(self.concurrency())
             .lease(self.common.lease)
             .shutdown_timeout(self.common.shutdown_timeout);
         self.hero.set(worker)
@@ -265,7 +269,7 @@ impl Listen {
             (None, None) => String::new(),
         };
         let types = types.join(", ");
-        let many = self.common.concurrency.unwrap_or(CONCURRENCY);
+        let many = self.concurrency();
         let which = routes.map(|routes| format!("routes {routes}"));
         let which = which.unwrap_or_else(|| format!("group {of_group}"));
         note(format_args!(

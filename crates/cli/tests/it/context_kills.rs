@@ -109,3 +109,75 @@ fn each_message_has_one_result_whoever_is_killed() {
         "only what was killed runs again"
     );
 }
+
+/// Contexts in databases of their own, and in database 0.
+const POOLED: [&str; 3] = ["7", "8", "20"];
+
+/// The number of heartbeat threads of a process.
+fn heartbeats(pid: u32) -> usize {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+    let names = tasks.filter_map(|task| name(task.ok()?).ok());
+    names.filter(|name| name.trim() == "meshwork-keep").count()
+}
+
+/// A worker of several contexts; it listens in all of them.
+fn pooled(ground: &Ground) -> Running {
+    let args = ["worker", "--json", "--type", "osis,exec", "--context"];
+    let more = ["7,8,20", "--lease", "2", "--concurrency", "4"];
+    let mut worker = ground.start(&[&args[..], &more].concat());
+    for _ in POOLED {
+        assert_eq!(of_line(&worker.line())["event"], "listening");
+    }
+    worker
+}
+
+#[test]
+fn jobs_of_all_contexts_of_a_killed_process_run_elsewhere() {
+    let servers = [RealServer::redis(), RealServer::valkey()];
+    for server in servers.map(|it| it.start()).into_iter().flatten() {
+        let ground = Ground::url(server.url());
+        let go = ground.path("go");
+        let script = format!(
+            "#!/bin/sh\nwhile [ ! -e '{}' ]; do sleep 0.05; done\n",
+            go.display()
+        );
+        ground.file("wait.sh", script);
+        for id in POOLED {
+            ground.run(&["context", "create", "--id", id]).ok();
+            ground.run(&["context", "grant", id, "executor", "1"]).ok();
+        }
+        let killed = pooled(&ground);
+        let clients: String = server.say(&["CLIENT", "LIST"]).unwrap();
+        let own = clients
+            .lines()
+            .filter(|line| line.contains("name=meshwork"));
+        assert!(own.count() <= 3, "{clients}");
+        assert_eq!(heartbeats(killed.pid()), 1);
+        for id in POOLED {
+            let args = ["job", "enqueue", "wait.sh", "--context", id];
+            ground.run(&args).ok();
+        }
+        let status = |id: &str| {
+            let args = ["job", "show", "1", "--context", id, "--json"];
+            ground.run(&args).ok().json()["status"].clone()
+        };
+        eventually("a job of each context runs", || {
+            POOLED
+                .iter()
+                .all(|id| status(id) == "started")
+                .then_some(())
+        });
+        let other = pooled(&ground);
+        killed.kill();
+        ground.file("go", "");
+        for id in POOLED {
+            ground.run(&["job", "wait", "1", "--context", id]).ok();
+            assert_eq!(status(id), "finished");
+        }
+        let said = other.stop().ok().jsons();
+        let stopped = said.iter().filter(|line| line["event"] == "stopped");
+        let released: Vec<_> = stopped.map(|line| line["handed_back"].as_u64()).collect();
+        assert_eq!(released, [Some(0); POOLED.len()]);
+    }
+}

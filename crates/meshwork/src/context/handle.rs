@@ -36,6 +36,12 @@ impl ContextHandle {
         Self { node, keys }
     }
 
+    /// Returns the same context over another connection to its node.
+    #[must_use]
+    pub fn over(&self, node: &Node) -> Self {
+        Self::new(node.clone(), self.keys.clone())
+    }
+
     /// Returns the number of the context.
     #[must_use]
     pub const fn id(&self) -> ContextId {

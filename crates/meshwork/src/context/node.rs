@@ -35,7 +35,7 @@ impl Node {
     }
 
     /// Returns its broker for jobs outside of contexts.
-    pub(super) fn broker(&self) -> &Broker {
+    pub(crate) fn broker(&self) -> &Broker {
         &self.broker
     }
 

@@ -1,54 +1,98 @@
 //! A thread with a runtime of its own, for work that busy handlers must not delay, and timeouts for the calls on it.
+//! The workers of a process can share one.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use meshwork_broker::{Error, Outages};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 pub(crate) use std::convert::Infallible as Never;
 
-/// A running thread. Dropping it requests its end.
+/// A thread with a runtime. It ends after its last task, once this is dropped.
+#[derive(Debug)]
+pub(crate) struct Host {
+    runtime: tokio::runtime::Handle,
+    tasks: TaskTracker,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+/// A running task on such a thread. Dropping it requests its end.
 #[derive(Debug)]
 pub(crate) struct Thread {
     end: CancellationToken,
-    thread: Option<std::thread::JoinHandle<()>>,
+    task: Option<tokio::task::JoinHandle<()>>,
+    host: Option<Arc<Host>>,
 }
 
-impl Thread {
-    /// Starts a thread that runs `what` until it returns or [`Thread::end`] is called, and then runs `last`.
-    pub(crate) fn start(
-        what: impl Future<Output = ()> + Send + 'static,
-        last: impl Future<Output = ()> + Send + 'static,
-    ) -> std::io::Result<Self> {
-        let end = CancellationToken::new();
-        let ended = end.clone();
+impl Host {
+    /// Starts the thread.
+    pub(crate) fn start() -> std::io::Result<Arc<Self>> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
+        let (handle, tasks) = (runtime.handle().clone(), TaskTracker::new());
+        let all = tasks.clone();
         let thread = std::thread::Builder::new()
             .name("meshwork-keep".to_owned())
-            .spawn(move || {
-                runtime.block_on(async {
-                    tokio::select! {
-                        () = what => {}
-                        () = ended.cancelled() => {}
-                    }
-                    last.await;
-                });
-            })?;
-        let thread = Some(thread);
-        Ok(Self { end, thread })
+            .spawn(move || runtime.block_on(all.wait()))?;
+        Ok(Arc::new(Self {
+            runtime: handle,
+            tasks,
+            thread: Mutex::new(Some(thread)),
+        }))
     }
 
-    /// Ends the thread. Returns when it has ended.
+    /// Starts a task that runs `what` until it returns or [`Thread::end`] is called, and then runs `last`.
+    pub(crate) fn run(
+        self: Arc<Self>,
+        what: impl Future<Output = ()> + Send + 'static,
+        last: impl Future<Output = ()> + Send + 'static,
+    ) -> Thread {
+        let end = CancellationToken::new();
+        let ended = end.clone();
+        let task = async move {
+            tokio::select! {
+                () = what => {}
+                () = ended.cancelled() => {}
+            }
+            last.await;
+        };
+        let task = self.tasks.spawn_on(task, &self.runtime);
+        Thread {
+            end,
+            task: Some(task),
+            host: Some(self),
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.tasks.close();
+    }
+}
+
+impl Thread {
+    /// Ends the task. Returns when it has ended, and the thread too if this was its last task.
     pub(crate) async fn end(mut self) {
         self.end.cancel();
-        if let Some(thread) = self.thread.take() {
-            // The thread ends within milliseconds: its steps are short, and pending calls are dropped.
+        let Some(task) = self.task.take() else { return };
+        // The task ends within milliseconds: its steps are short, and pending calls are dropped.
+        let mut went_well = task.await.is_ok();
+        let host = self.host.take().and_then(Arc::into_inner);
+        let thread = host.and_then(|host| {
+            let mut thread = host.thread.lock().unwrap_or_else(PoisonError::into_inner);
+            thread.take()
+        });
+        if let Some(thread) = thread {
+            // `host` is dropped, so the thread ends.
             let joined = tokio::task::spawn_blocking(move || thread.join()).await;
-            if !matches!(joined, Ok(Ok(()))) {
-                tracing::error!("the thread that keeps what runs panicked");
-            }
+            went_well &= matches!(joined, Ok(Ok(())));
+        }
+        if !went_well {
+            tracing::error!("the thread that keeps what runs panicked");
         }
     }
 }

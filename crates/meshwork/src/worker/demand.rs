@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 /// Longest time that a prefetcher waits for the claim of its id before it reads again.
@@ -33,6 +33,8 @@ pub(crate) struct Demand {
     claims: watch::Sender<u64>,
     /// Queues whose prefetchers reported an id that no claim has included yet.
     arrived: watch::Sender<BTreeSet<String>>,
+    /// Ids were seen in queues.
+    seen: Notify,
 }
 
 impl Demand {
@@ -41,6 +43,7 @@ impl Demand {
             want: watch::Sender::default(),
             claims: watch::Sender::new(0),
             arrived: watch::Sender::default(),
+            seen: Notify::new(),
         }
     }
 
@@ -77,6 +80,21 @@ impl Demand {
         // The sender lives as long as `self`.
         let _ = arrived.wait_for(|arrived| !arrived.is_empty()).await;
         self.arrived.send_replace(BTreeSet::new())
+    }
+
+    /// Returns true if slots may be free and the last claim found the queues empty.
+    pub(crate) fn is_hungry(&self) -> bool {
+        self.want.borrow().hungry
+    }
+
+    /// Wakes the fetcher: a protocol that looks for ids itself has found some.
+    pub(crate) fn note_ids(&self) {
+        self.seen.notify_one();
+    }
+
+    /// Returns after the next [`Demand::note_ids`].
+    pub(crate) async fn ids(&self) {
+        self.seen.notified().await;
     }
 
     /// Records that a claim has ended.

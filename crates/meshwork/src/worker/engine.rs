@@ -7,12 +7,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::Config;
+use super::dedicated_thread::Host;
 use super::demand::Demand;
 use super::health::HealthSource;
 use super::in_flight::InFlight;
 use super::logfile::LogFolders;
 use super::meter::Meter;
 use super::protocol::{Protocol, Queues};
+use super::slots::{Seat, Slots};
 
 /// A registration that the server has confirmed.
 #[derive(Debug)]
@@ -41,7 +43,11 @@ pub(crate) struct Engine<P: Protocol> {
     pub(super) config: Config,
     pub(super) log_folders: Arc<LogFolders>,
     pub(super) in_flight: InFlight<P::Job>,
-    pub(super) demand: Demand,
+    pub(super) demand: Arc<Demand>,
+    /// Its share of the process' slots for claims.
+    pub(super) seat: Seat,
+    /// The thread of the heartbeat; none for one of its own.
+    pub(super) host: Option<Arc<Host>>,
     pub(super) meter: Meter,
     /// Slots of running jobs, for protocols whose jobs come without a claim ([`Protocol::TAKES`]).
     pub(super) slots: Semaphore,
@@ -55,16 +61,35 @@ pub(crate) struct Engine<P: Protocol> {
     pub(super) stop_requested: CancellationToken,
 }
 
+/// The parts of an engine that others share.
+#[derive(Debug)]
+pub(crate) struct SharedParts {
+    /// Told when there are ids.
+    pub(crate) demand: Arc<Demand>,
+    pub(crate) seat: Seat,
+    pub(crate) host: Arc<Host>,
+}
+
 impl<P: Protocol> Engine<P> {
+    /// The same engine with parts that others share.
+    pub(crate) fn sharing(mut self, parts: SharedParts) -> Self {
+        self.demand = parts.demand;
+        self.seat = parts.seat;
+        self.host = Some(parts.host);
+        self
+    }
+
     pub(crate) fn new(protocol: P, config: Config, log_folders: LogFolders) -> Self {
         Self {
             meter: Meter::new(config.concurrency),
             slots: Semaphore::new(config.concurrency),
+            seat: Slots::new(config.concurrency).seat(),
+            host: None,
             protocol,
             config,
             log_folders: Arc::new(log_folders),
             in_flight: InFlight::default(),
-            demand: Demand::new(),
+            demand: Arc::new(Demand::new()),
             registered: watch::Sender::new(None),
             listening: tokio::sync::Mutex::new(true),
             stop: CancellationToken::new(),

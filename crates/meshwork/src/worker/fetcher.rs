@@ -18,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 use super::completer::log;
 use super::demand::BlockedQueues;
 use super::engine::{Engine, Registered};
-use super::exchange::{Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest, Fetched};
+use super::exchange::{
+    Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest, Fetched, batch,
+};
 use super::protocol::Protocol;
 use super::release::release_all;
 use super::spawner::{Spawner, Starter};
@@ -32,8 +34,9 @@ const MOST_CALLS: usize = 2;
 /// Number of parts of the slots. Each call carries the results of at most one part, and a second call is sent when it
 /// has as many. So the server works on one part while the worker runs the other.
 const PARTS: usize = MOST_CALLS;
-/// Greatest number of bytes of results in a call, since other calls wait while the server reads it.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// Number of claims without a job in a row after which found ids are claimed once per [`SAFETY`] only. A key of another
+/// type looks like a queue.
+const FRUITLESS: usize = 10;
 
 /// Shutdown signals of the loop.
 pub(super) struct ShutdownTokens {
@@ -68,6 +71,8 @@ pub(super) async fn fetch<P: Protocol>(
         empty: false,
         arrivals: BTreeSet::new(),
         looked: Instant::now(),
+        fruitless: 0,
+        waits_for_turn: false,
         swept: None,
         stopping: false,
     };
@@ -101,6 +106,10 @@ struct Fetcher<P: Protocol> {
     arrivals: BTreeSet<String>,
     /// Time of the answer to the last claim.
     looked: Instant,
+    /// Number of claims in a row that returned nothing.
+    fruitless: usize,
+    /// True if a claim waits for a slot.
+    waits_for_turn: bool,
     /// Time of the last answer that included the prefetch lists of all queues.
     swept: Option<Instant>,
     stopping: bool,
@@ -122,9 +131,12 @@ impl<P: Protocol> Fetcher<P> {
             while let Ok(event) = events.try_recv() {
                 self.ended(event);
             }
+            self.waits_for_turn = false;
             while let Some(call) = self.next() {
                 self.send(call).await;
             }
+            let busy = self.in_hand + self.reserved;
+            engine.seat.settle(busy, self.waits_for_turn);
             if self.stopping && self.claims + self.releases == 0 {
                 // The receiver is gone if the worker was dropped.
                 let _ = quiet.take().map(|quiet| quiet.send(()));
@@ -142,6 +154,8 @@ impl<P: Protocol> Fetcher<P> {
                 Some(event) = events.recv() => self.ended(event),
                 arrived = engine.demand.arrivals() => self.arrivals.extend(arrived),
                 () = &mut wake, if at.is_some() => {}
+                () = engine.demand.ids() => self.seen(),
+                () = engine.seat.turn() => {}
                 // The sender is in the engine.
                 _ = self.registered.changed(), if P::TAKES && !self.stopping => {}
                 () = engine.stop.cancelled(), if !self.stopping => self.stopping = true,
@@ -191,7 +205,8 @@ impl<P: Protocol> Fetcher<P> {
         if self.calls > 0 && self.arrivals.is_empty() && !fills_a_call {
             return None;
         }
-        let results = self.batch();
+        let part = self.part();
+        let results = batch::<P>(&mut self.ready, part);
         let now = Instant::now();
         for ran in &results {
             self.unblock(P::queue(&ran.task.job), now);
@@ -206,19 +221,6 @@ impl<P: Protocol> Fetcher<P> {
         part.min(meshwork_broker::MAX_ITEMS)
     }
 
-    /// Takes the results of the next call.
-    fn batch(&mut self) -> Vec<Completion<P::Job>> {
-        let mut bytes = 0;
-        let fits = |ran: &&Completion<P::Job>| {
-            let first = bytes == 0;
-            bytes += (ran.bytes() + P::record_bytes(&ran.task.job)).max(1);
-            !ran.alone && (first || bytes <= MOST_BYTES)
-        };
-        let most = self.ready.iter().take(self.part());
-        let together = most.take_while(fits).count();
-        self.ready.drain(..together).collect()
-    }
-
     /// Returns the request to send with this many results, if any.
     fn claim(&mut self, results: usize, now: Instant) -> Option<FetchRequest> {
         let want = self.want(results);
@@ -228,6 +230,10 @@ impl<P: Protocol> Fetcher<P> {
         }
         let hungry = !self.empty || self.wakes().is_some_and(|at| at <= now);
         if self.arrivals.is_empty() && (want == 0 || !hungry) {
+            return None;
+        }
+        let want = self.granted(want, results);
+        if self.arrivals.is_empty() && want == 0 {
             return None;
         }
         let arrivals = std::mem::take(&mut self.arrivals);
@@ -255,6 +261,25 @@ impl<P: Protocol> Fetcher<P> {
         })
     }
 
+    /// Returns the part of `want` for which there are slots, which engines of a process may share.
+    fn granted(&mut self, want: usize, results: usize) -> usize {
+        if want == 0 {
+            return 0;
+        }
+        let seat = &self.engine.seat;
+        seat.settle(self.in_hand + self.reserved, true);
+        let granted = seat.take(want, results);
+        self.waits_for_turn = granted == 0;
+        granted
+    }
+
+    /// Claims the ids that were found, unless such claims keep returning nothing.
+    fn seen(&mut self) {
+        if self.fruitless < FRUITLESS || self.looked.elapsed() >= SAFETY {
+            self.empty = false;
+        }
+    }
+
     /// Returns the number of jobs to request with this many results.
     fn want(&self, results: usize) -> usize {
         let busy = (self.in_hand - results) + self.reserved;
@@ -271,7 +296,7 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    /// Returns the time of the next claim without an arrival.
+    /// Returns the time of the next claim without an arrival and without found ids.
     fn wakes(&self) -> Option<Instant> {
         if !self.empty
             || self.claims > 0
@@ -281,7 +306,8 @@ impl<P: Protocol> Fetcher<P> {
             return None;
         }
         // Blocking reads that take jobs leave no ids in prefetch lists.
-        let safety = (!P::TAKES).then(|| self.looked + SAFETY);
+        let safety = !P::TAKES && !self.engine.protocol.looks();
+        let safety = safety.then(|| self.looked + SAFETY);
         safety.into_iter().chain(self.blocked.next()).min()
     }
 
@@ -375,7 +401,7 @@ impl<P: Protocol> Fetcher<P> {
 
     fn fetched(&mut self, request: &FetchRequest, fetched: Fetched<P::Job>) {
         let engine = Arc::clone(&self.engine);
-        self.meter(&fetched);
+        fetched.count(&engine);
         if fetched.dropped > 0 {
             let ids = fetched.dropped;
             tracing::debug!(ids, "ids dropped: their jobs are not there to run");
@@ -392,6 +418,10 @@ impl<P: Protocol> Fetcher<P> {
             fetched.blocked,
             self.looked,
         );
+        self.fruitless = match got + fetched.dropped {
+            0 => self.fruitless.saturating_add(1),
+            _ => 0,
+        };
         if request.want > 0 {
             self.empty = got < request.want && !fetched.more;
         }
@@ -410,18 +440,6 @@ impl<P: Protocol> Fetcher<P> {
             self.release(left);
         }
         engine.demand.claimed();
-    }
-
-    fn meter(&self, fetched: &Fetched<P::Job>) {
-        let (meter, protocol) = (&self.engine.meter, &self.engine.protocol);
-        meter.took(fetched.jobs.len());
-        for job in &fetched.jobs {
-            if let Some(ready) = P::ready_ms(job) {
-                let ms = fetched.at_ms.saturating_sub(ready);
-                let place = |queue: &str| protocol.place(queue);
-                meter.waited(P::queue(job), ms as f64 / 1000.0, place);
-            }
-        }
     }
 
     /// Releases unwanted jobs before the next claim. The last one goes first, so that they keep their order.

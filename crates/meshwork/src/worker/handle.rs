@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::config::Config;
-use super::dedicated_thread::Thread;
+use super::dedicated_thread::{Host, Thread};
 use super::engine::Engine;
 use super::fetcher::{self, ShutdownTokens};
 use super::health::Monitor;
@@ -79,7 +79,11 @@ pub(crate) fn start_engine<P: Protocol>(engine: Engine<P>) -> std::io::Result<Wo
     let (sender, events) = mpsc::unbounded_channel();
     let starter = Starter::new(Arc::clone(&engine), running.clone(), sender);
     let starter = Arc::new(starter);
-    let heartbeat = heartbeat::start(&engine, Arc::clone(&starter) as _)?;
+    let host = match &engine.host {
+        Some(host) => Arc::clone(host),
+        None => Host::start()?,
+    };
+    let heartbeat = heartbeat::start(host, &engine, Arc::clone(&starter) as _);
     let (tell, quiet) = oneshot::channel();
     let prefetchers = Prefetchers::start(&engine, &starter);
     let tokens = ShutdownTokens {

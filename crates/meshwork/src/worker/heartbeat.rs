@@ -1,4 +1,4 @@
-//! Heartbeat: a thread with a runtime and a connection of its own, so that no handler, however busy, can starve it. It renews
+//! Heartbeat: a task on a thread with a runtime and a connection of its own, so that no handler, however busy, can starve it. It renews
 //! all leases and the registration, reclaims the jobs of dead workers, and runs the maintenance of its protocol.
 
 use std::sync::Arc;
@@ -9,19 +9,20 @@ use meshwork_model::worker_request::WorkerRequest;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::dedicated_thread::{Never, Thread, in_turn, within};
+use super::dedicated_thread::{Host, Never, Thread, in_turn, within};
 use super::engine::{Engine, Registered};
 use super::protocol::{Intake, Protocol, Renewed};
 
-/// Starts the thread.
+/// Starts it on its thread.
 pub(super) fn start<P: Protocol>(
+    host: Arc<Host>,
     engine: &Arc<Engine<P>>,
     intake: Arc<dyn Intake<P::Job>>,
-) -> std::io::Result<Thread> {
+) -> Thread {
     let (beats, departs) = (Arc::clone(engine), Arc::clone(engine));
     let beat = async move { beat(&beats, &*intake).await };
     let depart = async move { departs.protocol.depart().await };
-    Thread::start(beat, depart)
+    host.run(beat, depart)
 }
 
 /// Renews for ever, over a connection that is made again whenever it breaks.

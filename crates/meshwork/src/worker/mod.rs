@@ -26,6 +26,7 @@ pub(crate) mod meter;
 mod prefetch;
 pub(crate) mod protocol;
 pub(crate) mod release;
+pub(crate) mod slots;
 mod spawner;
 pub(crate) mod task;
 pub(crate) mod waits;

@@ -79,6 +79,11 @@ impl<P: Protocol> Supervisor<P> {
         let mut queues = engine.protocol.queues().subscribe();
         while !engine.stop.is_cancelled() {
             let now = queues.borrow_and_update().waited();
+            let now = if engine.protocol.looks() {
+                Vec::new()
+            } else {
+                now
+            };
             let gone: Vec<_> = self
                 .prefetchers
                 .extract_if(|queue, _| !now.contains(queue))

@@ -308,6 +308,10 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         std::future::ready(Ok(Logged::Stale))
     }
 
+    /// Returns true if the protocol looks for ids itself ([`Demand`](super::demand::Demand)), without blocking reads.
+    fn looks(&self) -> bool {
+        false
+    }
     /// Creates a connection for the blocking reads of one queue.
     fn wait_conn(&self) -> impl Future<Output = Result<Self::WaitConn, Error>> + Send;
     /// Waits until a blocking read of a queue may be sent.

@@ -6,15 +6,19 @@ use meshwork::model::access::{Object, Operation};
 use meshwork::model::context::Runner;
 use meshwork::model::keys::context::{ContextId, RunnerId};
 use meshwork::model::name::{Instance, NameError, ScriptType};
-use meshwork::{Client, Error as MeshworkError, Worker, WorkerHandle, local_name};
+use meshwork::{
+    Client, Error as MeshworkError, MAX_POOL, Worker, WorkerHandle, WorkerPool, local_name,
+};
 
 use crate::error::CommandError;
 use crate::identity;
 use crate::scope::ActorArgs;
 use crate::value;
 
-/// Greatest number of contexts of one process: each has its own connections, one for each of its queues and four more.
-const MOST: usize = 16;
+/// Greatest number of contexts of one process.
+const MOST: usize = MAX_POOL;
+/// Number of workers that start, or stop, at the same time.
+const AT_ONCE: usize = 16;
 /// Greatest number of attempts to register a runner while other starting workers take the new ones.
 const MOST_TRIES: usize = 16;
 
@@ -22,8 +26,9 @@ const MOST_TRIES: usize = 16;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Context")]
 pub(super) struct InContexts {
-    /// Contexts whose jobs to run: up to 16 numbers with commas between them, or `all` that exist now [default: none:
-    /// jobs of Hero]. The actor needs the role executor there, and admin to register a runner
+    /// Contexts whose jobs to run: up to 100 numbers with commas between them, or `all` that exist now [default: none:
+    /// jobs of Hero]. Several contexts share the slots of --concurrency and get them in turn. The actor needs the role
+    /// executor there, and admin to register a runner
     #[arg(long, value_name = "IDS", value_parser = value::contexts,
           conflicts_with_all = ["instance", "legacy_ids"])]
     context: Option<Serves>,
@@ -90,9 +95,11 @@ impl Members {
     pub(super) async fn start(
         &self,
         types: &[ScriptType],
+        concurrency: usize,
         worker: impl Fn(&Client) -> Result<Worker, CommandError>,
     ) -> Result<Vec<Started>, CommandError> {
-        start(&self.me, &self.contexts, (types, self.runner), worker).await
+        let which = (types, self.runner, concurrency);
+        start(&self.me, &self.contexts, which, worker).await
     }
 }
 
@@ -102,11 +109,17 @@ pub(crate) async fn find(
     me: &Identity,
     serves: &Serves,
 ) -> Result<Vec<ContextHandle>, CommandError> {
+    let too_many = || {
+        CommandError::usage(format_args!(
+            "one process serves at most {MOST} contexts: select some with --context, and start further processes for the others"
+        ))
+    };
     let mut found = Vec::new();
     match serves {
+        Serves::Some(ids) if ids.len() > MOST => return Err(too_many()),
         Serves::All => found = node.contexts().await?,
         Serves::Some(ids) => {
-            for id in ids.iter().take(MOST + 1) {
+            for id in ids {
                 found.push(node.context(*id).await?);
             }
         }
@@ -115,28 +128,43 @@ pub(crate) async fn find(
         found.push(identity::find(node, me, None).await?);
     }
     if found.len() > MOST {
-        return Err(CommandError::usage(format_args!(
-            "one process serves at most {MOST} contexts: select some with --context, and start further processes for the others"
-        )));
+        return Err(too_many());
     }
     Ok(found)
 }
 
-/// Starts a worker in each context; all or none.
+/// Starts a worker in each context; all or none. Several share connections, and `concurrency` slots.
 pub(crate) async fn start(
     me: &Identity,
     contexts: &[ContextHandle],
-    (types, runner): (&[ScriptType], Option<RunnerId>),
+    (types, runner, concurrency): (&[ScriptType], Option<RunnerId>, usize),
     worker: impl Fn(&Client) -> Result<Worker, CommandError>,
 ) -> Result<Vec<Started>, CommandError> {
+    let pool = match contexts {
+        [first, _, ..] => Some(WorkerPool::open(first.node(), contexts, concurrency).await?),
+        _ => None,
+    };
+    let pool = pool.as_ref();
+    let worker = |client: &Client| {
+        let worker = worker(client)?;
+        Ok(pool.map_or(worker.clone(), |pool| worker.pool(pool)))
+    };
     let mut started = Vec::with_capacity(contexts.len());
-    for context in contexts {
-        match start_one(me, context, (types, runner), &worker).await {
-            Ok(one) => started.push(one),
-            Err(error) => {
-                stop(started).await;
-                return Err(error);
+    for some in contexts.chunks(AT_ONCE) {
+        let begun = some.iter().map(async |context| {
+            let context = pool.map_or(context.clone(), |pool| context.over(pool.node()));
+            start_one(me, &context, (types, runner), &worker).await
+        });
+        let (mut some, mut failed) = (join_all(begun).await, None);
+        for one in some.drain(..) {
+            match one {
+                Ok(one) => started.push(one),
+                Err(error) => failed = failed.or(Some(error)),
             }
+        }
+        if let Some(error) = failed {
+            stop(started).await;
+            return Err(error);
         }
     }
     Ok(started)

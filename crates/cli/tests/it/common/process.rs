@@ -54,6 +54,11 @@ impl Running {
         }
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The next line of its stdout.
     pub(crate) fn line(&mut self) -> String {
         let line = self.stdout.recv_timeout(BOUND);

@@ -1,9 +1,11 @@
 //! Looks after the flows of a context: waits until one is to be looked at, takes it under a lease, and takes it on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::flow::{FlowClaim, Flows};
 use meshwork_broker::{BlockingConn, Broker};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -14,6 +16,8 @@ use super::step::{self, StepEnd};
 const LEASE: Duration = Duration::from_secs(10);
 /// The longest wait for the next flow. A wakeup may be lost with who took it.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// The same where somebody looks for flows that are due.
+const LONGEST_WATCHED: Duration = Duration::from_secs(300);
 /// The pause after a failed call.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -22,6 +26,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub struct Stepper {
     flows: Flows,
     lease: Duration,
+    /// Told when a flow is to be looked at; without this, a connection waits.
+    wakeups: Option<Arc<Notify>>,
 }
 
 /// A stepper that runs. Dropped, it stops; what it was about is gone on with by another.
@@ -38,8 +44,25 @@ impl Stepper {
     /// [`FlowError::NoContext`] if it is none of a context.
     pub fn new(broker: &Broker) -> Result<Self, FlowError> {
         let flows = Flows::of(broker).ok_or(FlowError::NoContext)?;
-        let lease = LEASE;
-        Ok(Self { flows, lease })
+        let (lease, wakeups) = (LEASE, None);
+        Ok(Self {
+            flows,
+            lease,
+            wakeups,
+        })
+    }
+
+    /// With somebody who looks for flows that are due, and tells.
+    pub(crate) fn woken_by(mut self, wakeups: &Arc<Notify>) -> Self {
+        self.wakeups = Some(Arc::clone(wakeups));
+        self
+    }
+
+    const fn longest_wait(&self) -> Duration {
+        match self.wakeups {
+            Some(_) => LONGEST_WATCHED,
+            None => LONGEST_WAIT,
+        }
     }
 
     /// With another lease.
@@ -56,7 +79,7 @@ impl Stepper {
     pub async fn step(&self) -> Result<Option<Duration>, FlowError> {
         let token = uuid::Uuid::new_v4().to_string();
         match self.flows.claim(&token, self.lease).await? {
-            FlowClaim::Idle(next) => Ok(Some(next.unwrap_or(LONGEST_WAIT))),
+            FlowClaim::Idle(next) => Ok(Some(next.unwrap_or(self.longest_wait()))),
             FlowClaim::Claimed(lease) => {
                 let ended = step::run(&self.flows, &lease).await;
                 let id = lease.id;
@@ -95,7 +118,10 @@ impl Stepper {
         loop {
             match self.step().await {
                 Ok(None) => {}
-                Ok(Some(wait)) => self.wait(&mut blocking, wait.min(LONGEST_WAIT)).await,
+                Ok(Some(wait)) => {
+                    self.wait(&mut blocking, wait.min(self.longest_wait()))
+                        .await
+                }
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }
@@ -105,6 +131,10 @@ impl Stepper {
     async fn wait(&self, blocking: &mut Option<BlockingConn>, wait: Duration) {
         // The server counts in milliseconds, and takes 0 for no end.
         let wait = wait.max(Duration::from_millis(1));
+        if let Some(wakeups) = &self.wakeups {
+            let _ = tokio::time::timeout(wait, wakeups.notified()).await;
+            return;
+        }
         if blocking.is_none() {
             *blocking = self.flows.broker().blocking_conn().await.ok();
         }

@@ -7,12 +7,14 @@ use meshwork_broker::{Broker, Claimed, Control, Controlled};
 use tokio::sync::watch;
 
 use super::maintenance::{LEADS_FOR, Leadership, POLL_EVERY};
+use super::pool::Member;
 use super::state::HeroProtocol;
 use crate::worker::dedicated_thread::{Never, in_turn};
 use crate::worker::in_flight::InFlight;
 use crate::worker::protocol::Queues;
 
-/// Polls until the connection breaks. A cancel request waits for the next poll.
+/// Polls until the connection breaks. A cancel request waits for the next poll. In a pool, a context is polled only
+/// while jobs run, after a look that found work, and every few minutes.
 pub(super) async fn poll_control(
     broker: &Broker,
     hero: &HeroProtocol,
@@ -25,6 +27,10 @@ pub(super) async fn poll_control(
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        let idle = |member: &Member| !member.is_poll_due(in_flight.count());
+        if hero.member().is_some_and(idle) {
+            continue;
+        }
         let mut ids = Vec::new();
         in_flight.each(|claimed| ids.push(claimed.job.id.clone()));
         let request = Controlled {

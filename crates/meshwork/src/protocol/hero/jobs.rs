@@ -23,6 +23,7 @@ use tracing::Span;
 
 use super::control_poll::poll_control;
 use super::maintenance::{Leadership, maintain, wait_for_wakeups};
+use super::pool::Member;
 use super::registry::reclaim_dead;
 use super::state::HeroProtocol;
 use super::subscription::{Lists, Turn as ClaimOrder, base_of};
@@ -330,6 +331,10 @@ impl Protocol for HeroProtocol {
         self.broker.log(claimed, lines, progress).await
     }
 
+    fn looks(&self) -> bool {
+        self.pooled.is_some()
+    }
+
     async fn wait_conn(&self) -> Result<BlockingConn, Error> {
         self.broker.blocking_conn().await
     }
@@ -357,7 +362,10 @@ impl Protocol for HeroProtocol {
     }
 
     async fn connect(&self) -> Result<Broker, Error> {
-        self.broker.dedicated().await
+        match &self.pooled {
+            Some((pool, _)) => pool.beats(&self.broker).await,
+            None => self.broker.dedicated().await,
+        }
     }
 
     async fn renew(
@@ -370,6 +378,13 @@ impl Protocol for HeroProtocol {
         if queues.is_none() {
             self.present.set_quiet();
         }
+        let is_pooled = self.pooled.is_some();
+        if is_pooled && jobs.is_empty() {
+            // Neither leases nor prefetch lists are to be kept. The call shows that the server answers.
+            broker.now().await?;
+            return Ok(Renewed::default());
+        }
+        let queues = queues.filter(|_| !is_pooled);
         let listener = Listener {
             worker: self.identity.worker(),
             queues: queues.map_or(&[], crate::worker::protocol::Queues::names),
@@ -394,7 +409,10 @@ impl Protocol for HeroProtocol {
     }
 
     async fn load(&self, broker: &Broker) -> Result<(), Error> {
-        broker.load().await?;
+        if self.pooled.is_none() {
+            // A pool would load those of each context: there, calls load what they need.
+            broker.load().await?;
+        }
         reclaim_dead(broker).await?;
         Ok(())
     }
@@ -418,6 +436,9 @@ impl Protocol for HeroProtocol {
         _lease: Duration,
         _intake: &dyn Intake<Claimed>,
     ) -> Result<(), Error> {
+        if self.member().is_some_and(|member| !member.take_expired()) {
+            return Ok(());
+        }
         let taken = broker.reclaim().await?;
         if taken != meshwork_broker::Reclaimed::default() {
             let (requeued, ended, moved) = (&taken.requeued, &taken.ended, taken.moved);
@@ -432,14 +453,23 @@ impl Protocol for HeroProtocol {
         _config: &Config,
         in_flight: &InFlight<Claimed>,
     ) -> Result<Infallible, Error> {
-        let (polls, wakeup) = (watch::Sender::new(Leadership::default()), Notify::new());
-        let (leadership, due) = (polls.subscribe(), &self.next_due);
-        let tasks = maintain(broker, self.retention, leadership, due, &wakeup);
+        let (polls, own) = (watch::Sender::new(Leadership::default()), Notify::new());
+        let (leadership, due, member) = (polls.subscribe(), &self.next_due, self.member());
+        let wakeup = member.map_or(&own, |member| &member.wakeup);
+        let more = || member.into_iter().for_each(Member::expect_poll);
+        let tasks = maintain(broker, self.retention, leadership, (due, wakeup), &more);
+        let wakeups = async {
+            match member {
+                Some(_) => std::future::pending().await,
+                None => wait_for_wakeups(broker, wakeup).await,
+            }
+        };
+        let is_pooled = member.is_some();
         let Err(error) = tokio::select! {
             failed = poll_control(broker, self, in_flight, &polls) => failed,
             failed = tasks => failed,
-            never = wait_for_wakeups(broker, &wakeup) => match never {},
-            failed = self.present.keep(broker, in_flight) => failed,
+            never = wakeups => match never {},
+            failed = self.present.keep(broker, in_flight, is_pooled) => failed,
         };
         Err(error)
     }
@@ -450,7 +480,7 @@ impl Protocol for HeroProtocol {
 
     async fn depart(&self) {
         // Other connections may need a runtime that waits for this thread.
-        if let Ok(Ok(broker)) = tokio::time::timeout(DEPART, self.broker.dedicated()).await {
+        if let Ok(Ok(broker)) = tokio::time::timeout(DEPART, self.connect()).await {
             let _ = tokio::time::timeout(DEPART, self.present.depart(&broker)).await;
         }
     }

@@ -1,10 +1,11 @@
 //! Worker for the jobs of Meshwork and Hero. [`jobs`] claims, runs and reports them over the engine, [`subscription`]
-//! has the queues, [`registry`] the live workers, [`control_poll`] reads cancel requests, and [`maintenance`] is done
+//! has the queues, [`registry`] the live workers, [`pool`] shares parts between contexts, [`control_poll`] reads cancel requests, and [`maintenance`] is done
 //! by one worker at a time for all.
 
 mod control_poll;
 mod jobs;
 mod maintenance;
+mod pool;
 mod registry;
 mod state;
 mod subscription;
@@ -30,6 +31,8 @@ use crate::runner::{self, Runner};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, WorkerHandle};
 use crate::{Client, Error};
 use maintenance::NextDue;
+use pool::Member;
+pub use pool::{MAX_POOL, WorkerPool};
 use registry::Present;
 pub use registry::WorkerInfo;
 use state::HeroProtocol;
@@ -50,6 +53,7 @@ pub struct Worker {
     legacy_ids: Vec<ActorId>,
     retention: Retention,
     actions: QueueManager,
+    pool: Option<WorkerPool>,
 }
 
 impl Worker {
@@ -69,6 +73,7 @@ impl Worker {
             legacy_ids: Vec::new(),
             retention: Retention::default(),
             actions: nooble::usual_names(),
+            pool: None,
         }
     }
 
@@ -234,6 +239,15 @@ impl Worker {
         self
     }
 
+    /// Adds the worker to a pool with workers of other contexts. Its client has to be one of the pool's node
+    /// ([`WorkerPool::node`]), and its concurrency is that of the pool.
+    #[must_use]
+    pub fn pool(mut self, pool: &WorkerPool) -> Self {
+        self.config.concurrency = pool.concurrency();
+        self.pool = Some(pool.clone());
+        self
+    }
+
     /// Starts the worker on the current runtime.
     ///
     /// # Errors
@@ -273,23 +287,42 @@ impl Worker {
         let (keys, slots) = (self.broker.keys(), self.config.concurrency);
         let mut present = Present::new(keys, &places.listens, identity.worker(), slots);
         present.register(&self.broker).await?;
+        let lists = watch::Sender::new(Arc::new(lists));
+        let pooled = self.pool.map(|pool| {
+            let keys = (places.control_queues(keys), places.listens.len());
+            let member = Member::new(&self.broker, lists.subscribe(), keys);
+            (pool, Arc::new(member))
+        });
         // Workers of a context also continue its flows.
         let flows = Stepper::new(&self.broker).ok();
+        let flows = flows.map(|stepper| match &pooled {
+            Some((_, member)) => stepper.woken_by(&member.flow),
+            None => stepper,
+        });
         let flows = flows.map(|stepper| stepper.start().into_guard());
         let calls = JobCalls::new(Nooble::new(self.broker.conn().clone(), self.actions));
+        let shared = pooled.as_ref().map(|(pool, member)| {
+            pool.join(member);
+            pool.parts(member)
+        });
         let hero = HeroProtocol {
             calls: Arc::new(calls),
             identity,
             places,
             present,
-            lists: watch::Sender::new(Arc::new(lists)),
+            lists,
             runners,
             backoff: self.backoff,
             retention: self.retention,
             next_due: NextDue::new(),
+            pooled,
             broker: self.broker,
         };
         let engine = Engine::new(hero, self.config, log_folders);
+        let engine = match shared {
+            Some(parts) => engine.sharing(parts),
+            None => engine,
+        };
         Ok(worker::start_engine(engine)?.beside(flows))
     }
 }

@@ -8,6 +8,7 @@ use meshwork_model::retry::RetryBackoff;
 use tokio::sync::watch;
 
 use super::maintenance::NextDue;
+use super::pool::{Member, WorkerPool};
 use super::registry::Present;
 use super::subscription::{Lists, Places};
 use crate::runner::{CallActions, Runner};
@@ -29,4 +30,13 @@ pub(super) struct HeroProtocol {
     pub(super) retention: Retention,
     /// Time of the next retry of jobs that failed here.
     pub(super) next_due: NextDue,
+    /// The pool that it is in, and what it is there.
+    pub(super) pooled: Option<(WorkerPool, Arc<Member>)>,
+}
+
+impl HeroProtocol {
+    /// What it is in its pool.
+    pub(super) fn member(&self) -> Option<&Member> {
+        self.pooled.as_ref().map(|(_, member)| &**member)
+    }
 }

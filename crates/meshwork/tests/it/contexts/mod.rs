@@ -1,6 +1,7 @@
 //! Messages between contexts: each is stored once, whatever fails in between, and nothing is taken that was changed.
 
 mod jobs;
+mod pool;
 mod replay;
 mod world;
 

@@ -191,6 +191,12 @@ impl Hero {
         self.own("held")
     }
 
+    /// Jobs by the time until which they have to start (a sorted set).
+    #[must_use]
+    pub fn starts(&self) -> String {
+        self.own("starts")
+    }
+
     /// Backlog of a member of [`Self::held`]: jobs in the order of their submission (a sorted set).
     #[must_use]
     pub fn backlog(&self, member: &str) -> String {
@@ -303,7 +309,7 @@ impl Hero {
             // Cancellations that no worker has taken yet, by the time at which they were first seen (a sorted set).
             ("STOPS", self.own("stops")),
             // Jobs that a worker has to begin by a time (a sorted set, milliseconds).
-            ("STARTS", self.own("starts")),
+            ("STARTS", self.starts()),
             // Jobs with a slot, of a queue, or of a queue, a blank and a key (sorted sets by start).
             ("SLOTS", self.own("slots:")),
             // Consumption of rates, of the same (strings).

@@ -32,7 +32,7 @@ const SLACK: Duration = Duration::from_millis(300);
 /// job is on time without the leader, and random, so that not all look at once.
 const BACKUP_JITTER: std::ops::Range<u64> = 20..60;
 
-/// Runs the tasks until the connection breaks.
+/// Runs the tasks until the connection breaks. Calls `more` when the leader has not run all that is due.
 ///
 /// # Errors
 /// The connection breaks.
@@ -40,8 +40,8 @@ pub(super) async fn maintain(
     broker: &Broker,
     retention: Retention,
     mut polls: watch::Receiver<Leadership>,
-    next_due: &NextDue,
-    wakeup: &Notify,
+    (next_due, wakeup): (&NextDue, &Notify),
+    more: &(dyn Fn() + Sync),
 ) -> Result<Never, Error> {
     let mut noted = next_due.subscribe();
     let mut maintenance = Maintenance {
@@ -57,6 +57,9 @@ pub(super) async fn maintain(
                 let leadership = polls.borrow_and_update().clone();
                 if leadership.leads {
                     maintenance.lead(&leadership).await?;
+                    if maintenance.tasks.is_due() {
+                        more();
+                    }
                 } else {
                     maintenance.stand_by(&leadership);
                 }

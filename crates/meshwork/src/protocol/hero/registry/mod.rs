@@ -28,6 +28,8 @@ pub use said::WorkerInfo;
 
 /// Interval of refreshes: two may fail before the name is free.
 const REFRESH: Duration = PRESENT_FOR.checked_div(3).expect("3 is not 0");
+/// Interval of registrations with the time of the last heartbeat, in a pool.
+const SAID_FOR: Duration = Duration::from_secs(120);
 /// Interval of checks whether the load has changed much.
 const LOOK: Duration = Duration::from_secs(1);
 /// A change of the load by this share of all slots is written at once.
@@ -138,16 +140,20 @@ impl Present {
         Ok(())
     }
 
-    /// Refreshes the registration until the connection breaks.
+    /// Refreshes the registration until the connection breaks. With `seldom`, an unchanged registration is prolonged
+    /// without a script.
     pub(super) async fn keep(
         &self,
         broker: &Broker,
         in_flight: &InFlight<Claimed>,
+        seldom: bool,
     ) -> Result<Never, meshwork_broker::Error> {
         let mut ticks = tokio::time::interval(LOOK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut last: Option<(Instant, (usize, bool))> = None;
+        let mut said_at: Option<Instant> = None;
         let mut lost = false;
+        let keys: Vec<_> = self.names.iter().map(|(_, key)| key.as_str()).collect();
         loop {
             ticks.tick().await;
             let (running, quiet) = (in_flight.count(), self.quiet.load(Ordering::Relaxed));
@@ -158,9 +164,18 @@ impl Present {
             }) {
                 continue;
             }
+            let is_same = last.is_some_and(|(_, said)| said == (running, quiet));
+            if seldom && is_same && !lost && said_at.is_some_and(|at| at.elapsed() < SAID_FOR) {
+                let held = broker.hold_present(&keys, &self.mark);
+                if in_turn(broker.outages(), "present", CALL, held).await? == Some(true) {
+                    last = Some((Instant::now(), (running, quiet)));
+                    continue;
+                }
+            }
             let said = self.say_all(broker, running, lost);
             if let Some(now_lost) = in_turn(broker.outages(), "present", CALL, said).await? {
                 lost = now_lost;
+                said_at = Some(Instant::now());
                 last = Some((Instant::now(), (running, quiet)));
             }
         }

@@ -1,0 +1,130 @@
+//! Worker pool: the workers of many contexts in one process share a connection, a heartbeat thread and slots. No queue of
+//! theirs is waited for: [`lookout`] looks into all of them.
+
+mod lookout;
+mod member;
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use meshwork_broker::{Broker, ContextConn};
+use meshwork_model::keys::context::ContextLayout;
+use tokio::sync::OnceCell;
+
+use crate::Error;
+use crate::context::{ContextHandle, Node};
+use crate::worker::dedicated_thread::{Host, Thread};
+use crate::worker::engine::SharedParts;
+use crate::worker::slots::Slots;
+pub(super) use member::Member;
+
+/// The most contexts of one pool.
+pub const MAX_POOL: usize = 100;
+
+/// Parts that the workers of several contexts share: one connection for commands and one for the heartbeat, the thread of
+/// the heartbeat, and slots, which the contexts get in turn. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct WorkerPool {
+    state: Arc<PoolState>,
+    node: Node,
+    _lookout: Arc<Thread>,
+}
+
+/// What the lookout and the workers know of the pool.
+#[derive(Debug)]
+struct PoolState {
+    node: Broker,
+    databases: Vec<u32>,
+    /// The connection of the heartbeat thread, made there.
+    beats: OnceCell<ContextConn>,
+    members: Mutex<Vec<Weak<Member>>>,
+    slots: Slots,
+    host: Arc<Host>,
+}
+
+impl WorkerPool {
+    /// Opens a pool for workers of these contexts, which run up to `concurrency` jobs at once in total. One slot is left
+    /// for contexts that run nothing.
+    ///
+    /// # Errors
+    /// If the connection cannot be made, there are more than [`MAX_POOL`] contexts, or the system has no thread left.
+    pub async fn open(
+        node: &Node,
+        contexts: &[ContextHandle],
+        concurrency: usize,
+    ) -> Result<Self, Error> {
+        if contexts.len() > MAX_POOL {
+            return Err(Error::PoolTooLarge {
+                given: contexts.len(),
+            });
+        }
+        let broker = node.broker();
+        let mut databases = vec![broker.database()];
+        let own = contexts.iter().map(ContextHandle::keys);
+        let own = own.filter(|keys| keys.layout() == ContextLayout::Db);
+        databases.extend(own.map(|keys| keys.database()));
+        let commands = ContextConn::open(broker, &databases).await?;
+        let state = Arc::new(PoolState {
+            node: broker.clone(),
+            databases,
+            beats: OnceCell::new(),
+            members: Mutex::default(),
+            slots: Slots::new(concurrency),
+            host: Host::start()?,
+        });
+        let looks = lookout::look_out(Arc::clone(&state));
+        let lookout = Arc::clone(&state.host).run(looks, std::future::ready(()));
+        Ok(Self {
+            node: Node::of(&commands.over(broker).await?),
+            state,
+            _lookout: Arc::new(lookout),
+        })
+    }
+
+    /// The node over the pool's connection. The clients of its contexts use that connection.
+    #[must_use]
+    pub const fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The number of jobs that run at once in all contexts together.
+    pub(super) fn concurrency(&self) -> usize {
+        self.state.slots.total()
+    }
+
+    /// Adds a worker. It leaves when the member is dropped.
+    pub(super) fn join(&self, member: &Arc<Member>) {
+        let mut members = self.state.members();
+        members.retain(|member| member.strong_count() > 0);
+        members.push(Arc::downgrade(member));
+    }
+
+    /// The parts of the engine of a new worker.
+    pub(super) fn parts(&self, member: &Member) -> SharedParts {
+        SharedParts {
+            demand: Arc::clone(member.demand()),
+            seat: self.state.slots.seat(),
+            host: Arc::clone(&self.state.host),
+        }
+    }
+
+    /// The session of a worker over the connection of the heartbeat thread, where this is called.
+    pub(super) async fn beats(&self, broker: &Broker) -> Result<Broker, meshwork_broker::Error> {
+        self.state.beats(broker).await
+    }
+}
+
+impl PoolState {
+    async fn beats(&self, broker: &Broker) -> Result<Broker, meshwork_broker::Error> {
+        let open = async || ContextConn::open(&self.node, &self.databases).await;
+        self.beats.get_or_try_init(open).await?.over(broker).await
+    }
+
+    fn members(&self) -> std::sync::MutexGuard<'_, Vec<Weak<Member>>> {
+        // No code that can panic runs under the lock.
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn live(&self) -> Vec<Arc<Member>> {
+        self.members().iter().filter_map(Weak::upgrade).collect()
+    }
+}

@@ -1,0 +1,312 @@
+//! Workers of many contexts in one process: they share connections and slots, and hold up one another in nothing.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use meshwork::context::{ContextHandle, Identity, Node, new_key};
+use meshwork::model::access::{Object, Operation, Role};
+use meshwork::model::job::Job;
+use meshwork::model::keys::context::{ContextId, ContextLayout};
+use meshwork::model::name::ScriptType;
+use meshwork::{Client, JobRequest, MAX_POOL, Target, TlsFiles, Worker, WorkerHandle, WorkerPool};
+use meshwork_broker::Broker;
+use meshwork_broker::conn::Conn;
+use meshwork_model::keys::hero::Hero;
+use meshwork_test_servers::eventually;
+use meshwork_test_servers::servers::{RealServer, ServerOptions};
+
+use crate::worker_support::{Gate, Scripted, osis, raw};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Some contexts of one store.
+struct Site {
+    server: Option<RealServer>,
+    node: Node,
+    me: Identity,
+    contexts: Vec<ContextHandle>,
+    /// For their jobs, over connections of their own.
+    clients: Vec<Client>,
+}
+
+impl Site {
+    async fn over(server: Option<RealServer>, many: u32, layout: Option<ContextLayout>) -> Self {
+        let conn = match &server {
+            None => Conn::embedded(&meshwork_embedded::Handle::in_memory()),
+            Some(server) => {
+                let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
+                Conn::open(&target, &Default::default()).await.unwrap()
+            }
+        };
+        let node = Node::of(&Broker::new(conn, Hero::default()));
+        let key = new_key();
+        node.trust(key.public(), None).await.unwrap();
+        let me = node.identify(key).await.unwrap();
+        let (mut contexts, mut clients) = (Vec::new(), Vec::new());
+        for id in 1..=many {
+            let context = node.create_context(&me, ContextId::new(id), layout);
+            let context = context.await.unwrap();
+            context.grant(&me, Role::Executor, me.id()).await.unwrap();
+            let client = context.client(&me, Object::Job, Operation::Create).await;
+            clients.push(client.unwrap());
+            contexts.push(context);
+        }
+        Self {
+            server,
+            node,
+            me,
+            contexts,
+            clients,
+        }
+    }
+
+    /// Contexts on each engine: in databases of their own as far as there are any, and in database 0.
+    async fn all(many: u32) -> Vec<Self> {
+        let mut sites = Vec::new();
+        let layouts = [None, Some(ContextLayout::Prefix)];
+        for layout in layouts {
+            sites.push(Self::over(None, many, layout).await);
+            let servers = [RealServer::redis(), RealServer::valkey()];
+            for server in servers.map(ServerOptions::start).into_iter().flatten() {
+                sites.push(Self::over(Some(server), many, layout).await);
+            }
+        }
+        sites
+    }
+
+    /// Workers of all contexts in one pool. `runner` makes that of a context.
+    async fn workers(
+        &self,
+        slots: usize,
+        types: &[ScriptType],
+        runner: impl Fn(usize) -> Arc<Scripted>,
+    ) -> Vec<WorkerHandle> {
+        let pool = WorkerPool::open(&self.node, &self.contexts, slots)
+            .await
+            .unwrap();
+        let started = self.contexts.iter().enumerate().map(async |(at, context)| {
+            let context = context.over(pool.node());
+            let client = context.client(&self.me, Object::Queue, Operation::Pop);
+            let worker = Worker::new(&client.await.unwrap())
+                .lease(Duration::from_secs(2))
+                .shutdown_timeout(Duration::from_secs(1));
+            let runner = runner(at);
+            let with =
+                |worker: Worker, name: &ScriptType| worker.runner(name.clone(), runner.clone());
+            types
+                .iter()
+                .fold(worker, with)
+                .pool(&pool)
+                .start()
+                .await
+                .unwrap()
+        });
+        let workers = join_all(started).await;
+        join_all(workers.iter().map(WorkerHandle::registered)).await;
+        workers
+    }
+
+    /// The number of calls of a command, by all clients.
+    fn calls(&self, names: &[&str]) -> u64 {
+        let server = self.server.as_ref().expect("a server");
+        let stats: String = server.say(&["INFO", "commandstats"]).unwrap();
+        let of = |name: &&str| {
+            let head = format!("cmdstat_{name}:calls=");
+            let line = stats.lines().find_map(|line| line.strip_prefix(&head));
+            line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
+        };
+        names.iter().map(of).sum()
+    }
+
+    fn connections(&self) -> usize {
+        let server = self.server.as_ref().expect("a server");
+        let clients: String = server.say(&["CLIENT", "LIST"]).unwrap();
+        clients
+            .lines()
+            .filter(|line| line.contains("name=meshwork"))
+            .count()
+    }
+}
+
+fn new(script: &str) -> JobRequest {
+    JobRequest::new(osis(), script)
+}
+
+async fn stop(workers: Vec<WorkerHandle>) -> usize {
+    let stopped = join_all(workers.into_iter().map(WorkerHandle::stop));
+    let released = tokio::time::timeout(PATIENCE, stopped).await;
+    released.expect("a stop in time").into_iter().sum()
+}
+
+#[tokio::test]
+async fn jobs_of_all_contexts_run_at_once_later_and_after_others() {
+    for site in Site::all(20).await {
+        let workers = site.workers(10, &[osis()], |_| Scripted::echo()).await;
+        let each = site.clients.iter().enumerate().map(async |(at, client)| {
+            let script = at.to_string();
+            let now = client.submit(new(&script)).await.unwrap();
+            let later = new(&script).run_in(Duration::from_millis(300));
+            let later = client.submit(later).await.unwrap();
+            let after = client.submit(new(&script).depends_on(now)).await.unwrap();
+            let stopped = client.submit(new("never").run_in(PATIENCE)).await.unwrap();
+            client.stop(&stopped).await.unwrap();
+            for id in [&later, &after] {
+                let job: Job = client.result(id, PATIENCE).await.unwrap();
+                assert_eq!(job.output.as_deref(), Some(script.as_bytes()));
+            }
+            assert!(client.result(&stopped, PATIENCE).await.is_err());
+        });
+        join_all(each).await;
+        assert_eq!(stop(workers).await, 0);
+        for (client, context) in site.clients.iter().zip(&site.contexts) {
+            let actors = format!("{}mw:actors", context.keys().prefix());
+            let registered = raw::<u64>(client, &["ZCARD", &actors]).await;
+            assert_eq!(registered, 0, "{}", context.id());
+        }
+    }
+}
+
+/// While all that one context may have is taken by it, for as long as its jobs like, and thousands wait.
+#[tokio::test]
+async fn a_backlog_holds_up_no_first_job_of_another_context() {
+    for site in Site::all(3).await {
+        let (gate, order) = (Gate::new(), Arc::new(Mutex::new(Vec::new())));
+        let runner = |at: usize| {
+            let order = Arc::clone(&order);
+            match at {
+                0 => Scripted::gated_after(&gate, move |_| order.lock().unwrap().push(at)),
+                _ => Scripted::new(move |run| {
+                    order.lock().unwrap().push(at);
+                    meshwork::model::outcome::Report::done(run.job.script.clone())
+                }),
+            }
+        };
+        let workers = site.workers(4, &[osis()], runner).await;
+        let [busy, first, second] = &site.clients[..] else {
+            unreachable!()
+        };
+        for _ in 0..30 {
+            let some = (0..100).map(|_| busy.submit(new("long")));
+            assert!(join_all(some).await.iter().all(Result::is_ok));
+        }
+        gate.wait_for(3).await;
+        first.run(new("1")).await.unwrap();
+        second.run(new("2")).await.unwrap();
+        assert_eq!(*order.lock().unwrap(), [0, 0, 0, 1, 2]);
+        gate.open();
+        first.run(new("3")).await.unwrap();
+        stop(workers).await;
+    }
+}
+
+/// The figures of docs/contexts.md.
+#[tokio::test]
+async fn a_hundred_idle_contexts_cost_three_connections_and_hardly_a_script() {
+    let servers = [RealServer::redis(), RealServer::valkey()];
+    for server in servers
+        .map(|it| it.databases(60).start())
+        .into_iter()
+        .flatten()
+    {
+        let site = Site::over(Some(server), 100, None).await;
+        let types = ["osis", "python", "exec"].map(|name| name.parse().unwrap());
+        let before = site.connections();
+        let workers = site.workers(10, &types, |_| Scripted::echo()).await;
+        assert!(site.connections() <= before + 2);
+        site.clients[99].run(new("1")).await.unwrap();
+        // Each look is five of these for each context: MULTI, and EXISTS four times. The first seconds have the first polls.
+        let looks = async |many: u64| {
+            let begun = site.calls(&["exists"]);
+            eventually("looks", PATIENCE, async || {
+                (site.calls(&["exists"]) >= begun + many * 400).then_some(())
+            })
+            .await;
+        };
+        looks(40).await;
+        let scripts = ["eval", "evalsha", "fcall"];
+        let ran = site.calls(&scripts);
+        looks(50).await;
+        let ran = site.calls(&scripts) - ran;
+        assert!(
+            ran <= 100,
+            "{ran} scripts in fifty looks, which are ten seconds"
+        );
+        assert_eq!(site.calls(&["blmove"]), 0, "no queue is waited for");
+        assert!(
+            workers
+                .iter()
+                .all(|worker| worker.monitor().ready().is_ok())
+        );
+        stop(workers).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cut_of_the_shared_connections_loses_nothing() {
+    for site in Site::all(6).await {
+        let Some(server) = &site.server else { continue };
+        let gate = Gate::new();
+        let workers = site.workers(6, &[osis()], |_| Scripted::gated(&gate)).await;
+        let mut ids = Vec::new();
+        for client in &site.clients {
+            for number in 0..20 {
+                let id = client.submit(new(&number.to_string())).await.unwrap();
+                ids.push((client, id));
+            }
+        }
+        gate.wait_for(5).await;
+        for _ in 0..3 {
+            let _: u64 = server.say(&["CLIENT", "KILL", "TYPE", "normal"]).unwrap();
+        }
+        gate.open();
+        for (client, id) in ids {
+            let ended = eventually("an end", PATIENCE, async || {
+                let job = client.status(&id).await.ok()?;
+                ["finished", "error"]
+                    .contains(&job.status.as_str())
+                    .then_some(job)
+            });
+            let job = ended.await;
+            assert!(job.output.is_some(), "{job:?}");
+            assert_eq!(job.attempt, 1);
+        }
+        assert_eq!(stop(workers).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn running_jobs_of_each_context_are_cancelled_and_released() {
+    for site in Site::all(4).await {
+        let gate = Gate::new();
+        let workers = site.workers(4, &[osis()], |_| Scripted::gated(&gate)).await;
+        let mut ids = Vec::new();
+        for client in &site.clients[..3] {
+            ids.push(client.submit(new("long")).await.unwrap());
+        }
+        gate.wait_for(3).await;
+        site.clients[0].stop(&ids[0]).await.unwrap();
+        assert!(site.clients[0].result(&ids[0], PATIENCE).await.is_err());
+        // A slot is left for a context that runs nothing.
+        let last = site.clients[3].submit(new("long")).await.unwrap();
+        gate.wait_for(4).await;
+        assert_eq!(stop(workers).await, 3);
+        let waiting = site.clients[3].status(&last).await.unwrap();
+        assert_eq!(
+            (waiting.status.as_str(), waiting.attempt),
+            ("dispatched", 0)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_pool_has_a_limit() {
+    let site = Site::over(None, 1, None).await;
+    let many = vec![site.contexts[0].clone(); MAX_POOL + 1];
+    let refused = WorkerPool::open(&site.node, &many, 1).await.unwrap_err();
+    assert!(
+        refused.to_string().contains("at most 100 contexts"),
+        "{refused}"
+    );
+}
