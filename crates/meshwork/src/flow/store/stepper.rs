@@ -119,8 +119,8 @@ impl Stepper {
             match self.step().await {
                 Ok(None) => {}
                 Ok(Some(wait)) => {
-                    self.wait(&mut blocking, wait.min(self.longest_wait()))
-                        .await
+                    let wait = wait.min(self.longest_wait());
+                    self.wait(&mut blocking, wait).await;
                 }
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
