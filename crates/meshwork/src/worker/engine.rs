@@ -64,7 +64,7 @@ pub(crate) struct Engine<P: Protocol> {
 /// The parts of an engine that others share.
 #[derive(Debug)]
 pub(crate) struct SharedParts {
-    /// Told when there are ids.
+    /// Wakes the fetcher when ids were found.
     pub(crate) demand: Arc<Demand>,
     pub(crate) seat: Seat,
     pub(crate) host: Arc<Host>,

@@ -1,17 +1,12 @@
 //! Exchange: one call of the engine to its protocol. It carries results of ended runs, a request for jobs, or both.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use meshwork_broker::{Backoff, Error};
 use tokio::time::Instant;
 
-use super::engine::Engine;
-use super::protocol::Protocol;
 use super::task::Completion;
-
-/// The most that the results of one call take, in bytes: others wait while the server reads it.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// A request for jobs.
 #[derive(Debug)]
@@ -53,21 +48,6 @@ pub(super) struct Exchange<J> {
     pub(super) fetch: Option<FetchRequest>,
 }
 
-/// Removes the first results that go together: `most` at most.
-pub(super) fn batch<P: Protocol>(
-    ready: &mut VecDeque<Completion<P::Job>>,
-    most: usize,
-) -> Vec<Completion<P::Job>> {
-    let mut bytes = 0;
-    let fits = |ran: &&Completion<P::Job>| {
-        let first = bytes == 0;
-        bytes += (ran.bytes() + P::record_bytes(&ran.task.job)).max(1);
-        !ran.alone && (first || bytes <= MOST_BYTES)
-    };
-    let together = ready.iter().take(most).take_while(fits).count();
-    ready.drain(..together).collect()
-}
-
 impl<J> Exchange<J> {
     /// Returns the greatest number of slots that the call needs: those of its results are free only after they are
     /// stored.
@@ -78,19 +58,6 @@ impl<J> Exchange<J> {
 }
 
 impl<J> Fetched<J> {
-    /// Counts the jobs and their waiting times.
-    pub(super) fn count<P: Protocol<Job = J>>(&self, engine: &Engine<P>) {
-        let (meter, protocol) = (&engine.meter, &engine.protocol);
-        meter.took(self.jobs.len());
-        for job in &self.jobs {
-            if let Some(ready) = P::ready_ms(job) {
-                let ms = self.at_ms.saturating_sub(ready);
-                let place = |queue: &str| protocol.place(queue);
-                meter.waited(P::queue(job), ms as f64 / 1000.0, place);
-            }
-        }
-    }
-
     /// Creates the answer of a claim that returned jobs and reached no bound.
     #[must_use]
     pub fn of(jobs: Vec<J>) -> Self {

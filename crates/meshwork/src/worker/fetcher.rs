@@ -15,12 +15,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::batch::{batch, count};
 use super::completer::log;
 use super::demand::BlockedQueues;
 use super::engine::{Engine, Registered};
-use super::exchange::{
-    Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest, Fetched, batch,
-};
+use super::exchange::{Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest, Fetched};
 use super::protocol::Protocol;
 use super::release::release_all;
 use super::spawner::{Spawner, Starter};
@@ -401,7 +400,7 @@ impl<P: Protocol> Fetcher<P> {
 
     fn fetched(&mut self, request: &FetchRequest, fetched: Fetched<P::Job>) {
         let engine = Arc::clone(&self.engine);
-        fetched.count(&engine);
+        count(&engine, &fetched);
         if fetched.dropped > 0 {
             let ids = fetched.dropped;
             tracing::debug!(ids, "ids dropped: their jobs are not there to run");

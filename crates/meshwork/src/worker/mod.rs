@@ -6,6 +6,7 @@
 //! failures. [`in_flight`] has all claimed jobs; [`heartbeat`] renews their leases on its own thread. [`exclusive`]
 //! lets a job run alone. [`handle`] starts and shuts down a worker; [`health`] and [`meter`] observe it.
 
+mod batch;
 mod completer;
 pub(crate) mod config;
 pub(crate) mod dedicated_thread;

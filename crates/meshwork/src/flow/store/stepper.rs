@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub struct Stepper {
     flows: Flows,
     lease: Duration,
-    /// Told when a flow is to be looked at; without this, a connection waits.
+    /// Notified when a flow is due; without this, a connection waits.
     wakeups: Option<Arc<Notify>>,
 }
 

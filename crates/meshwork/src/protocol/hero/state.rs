@@ -30,12 +30,12 @@ pub(super) struct HeroProtocol {
     pub(super) retention: Retention,
     /// Time of the next retry of jobs that failed here.
     pub(super) next_due: NextDue,
-    /// The pool that it is in, and what it is there.
+    /// Its pool, and its entry there.
     pub(super) pooled: Option<(WorkerPool, Arc<Member>)>,
 }
 
 impl HeroProtocol {
-    /// What it is in its pool.
+    /// Returns its entry in its pool, if it is in one.
     pub(super) fn member(&self) -> Option<&Member> {
         self.pooled.as_ref().map(|(_, member)| &**member)
     }

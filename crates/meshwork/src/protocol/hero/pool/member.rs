@@ -1,4 +1,4 @@
-//! A worker of a pool, as the lookout sees it: its keys, and what it is told.
+//! A worker of a pool, as the lookout sees it: its keys and its signals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +39,7 @@ pub(in crate::protocol::hero) struct Member {
     poll: Mutex<Poll>,
 }
 
-/// When the context is polled.
+/// Times of the polls of the context.
 #[derive(Debug)]
 struct Poll {
     last: Option<Instant>,
@@ -80,12 +80,12 @@ impl Member {
         &self.broker
     }
 
-    /// Whether leases or registrations have expired since the last call.
+    /// Returns true if leases or registrations have expired since the last call.
     pub(in crate::protocol::hero) fn take_expired(&self) -> bool {
         self.expired.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether a poll is due. It is, every second, while jobs run and when a look has seen something to do.
+    /// Returns true if a poll is due: every second while jobs run, and after a look that found work.
     pub(in crate::protocol::hero) fn is_poll_due(&self, running: usize) -> bool {
         let mut poll = self.poll.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

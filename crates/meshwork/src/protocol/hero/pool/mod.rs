@@ -29,7 +29,7 @@ pub struct WorkerPool {
     _lookout: Arc<Thread>,
 }
 
-/// What the lookout and the workers know of the pool.
+/// State that the lookout and the workers share.
 #[derive(Debug)]
 struct PoolState {
     node: Broker,
