@@ -147,11 +147,11 @@ async fn jobs_of_all_contexts_run_at_once_later_and_after_others() {
         let each = site.clients.iter().enumerate().map(async |(at, client)| {
             let script = at.to_string();
             let now = client.submit(new(&script)).await.unwrap();
-            let later = new(&script).run_in(Duration::from_millis(300));
+            let later = new(&script).delay(Duration::from_millis(300));
             let later = client.submit(later).await.unwrap();
             let after = client.submit(new(&script).depends_on(now)).await.unwrap();
-            let stopped = client.submit(new("never").run_in(PATIENCE)).await.unwrap();
-            client.stop(&stopped).await.unwrap();
+            let stopped = client.submit(new("never").delay(PATIENCE)).await.unwrap();
+            client.cancel(&stopped).await.unwrap();
             for id in [&later, &after] {
                 let job: Job = client.result(id, PATIENCE).await.unwrap();
                 assert_eq!(job.output.as_deref(), Some(script.as_bytes()));
@@ -286,7 +286,7 @@ async fn running_jobs_of_each_context_are_cancelled_and_released() {
             ids.push(client.submit(new("long")).await.unwrap());
         }
         gate.wait_for(3).await;
-        site.clients[0].stop(&ids[0]).await.unwrap();
+        site.clients[0].cancel(&ids[0]).await.unwrap();
         assert!(site.clients[0].result(&ids[0], PATIENCE).await.is_err());
         // A slot is left for a context that runs nothing.
         let last = site.clients[3].submit(new("long")).await.unwrap();
