@@ -22,8 +22,8 @@ mod library_docs {}
 pub use meshwork_broker::conn::{Target, TlsFiles};
 pub use meshwork_broker::{
     BatchState, BatchStatus, Cancelled, Configured, DeadCursor, DeadLetter, DeadPage, Deleted,
-    Enqueued, JobEvent, JobPage, Limits, LogLine, QueueDepth, QueueInfo, Retention, Retried,
-    RunNow, SchedulePage, Scheduled, Settings, Waits,
+    Enqueued, JobEvent, JobPage, Limits, LogLine, QueueAlert, QueueDepth, QueueInfo, Retention,
+    Retried, RunNow, SchedulePage, Scheduled, Settings, Waits,
 };
 pub use meshwork_model as model;
 

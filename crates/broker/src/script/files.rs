@@ -21,6 +21,7 @@ macro_rules! files {
 
 files![
     "adopt.lua",
+    "alert.lua",
     "bananas/adopt.lua",
     "bananas/claim.lua",
     "bananas/configure.lua",
@@ -67,6 +68,7 @@ files![
     "import.lua",
     "leave.lua",
     "lib/admission.lua",
+    "lib/alerts.lua",
     "lib/bananas.lua",
     "lib/bananas_record.lua",
     "lib/bananas_result.lua",

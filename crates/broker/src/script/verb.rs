@@ -36,6 +36,7 @@ pub enum Verb {
     CancelBatch,
     TendBatches,
     Configure,
+    Alert,
     RunNow,
     TakeOver,
     GiveBack,
@@ -102,7 +103,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 79] = [
+    pub const ALL: [Self; 80] = [
         Self::Enqueue,
         Self::Submit,
         Self::Claim,
@@ -134,6 +135,7 @@ impl Verb {
         Self::CancelBatch,
         Self::TendBatches,
         Self::Configure,
+        Self::Alert,
         Self::RunNow,
         Self::TakeOver,
         Self::GiveBack,
@@ -220,6 +222,7 @@ impl Verb {
             Self::CancelBatch => "cancel_batch",
             Self::TendBatches => "tend_batches",
             Self::Configure => "configure",
+            Self::Alert => "alert",
             Self::RunNow => "run_now",
             Self::TakeOver => "take_over",
             Self::GiveBack => "give_back",

@@ -2,6 +2,7 @@
 
 mod actors;
 mod adopt;
+mod alert;
 pub mod bananas;
 mod batch;
 mod blocking;
@@ -61,6 +62,7 @@ mod watch;
 
 pub use actors::{Actor, ActorPage};
 pub use adopt::Adopted;
+pub use alert::QueueAlert;
 pub use batch::{BatchCancelled, BatchOpened, BatchSealed, BatchState, BatchStatus, MAX_BATCHES};
 pub use blocking::BlockingConn;
 pub use cancel::Cancelled;

@@ -5,6 +5,7 @@
 mod action_listen;
 mod action_refusals;
 mod actions;
+mod alert;
 mod bad_input;
 mod bananas;
 mod bananas_dead;

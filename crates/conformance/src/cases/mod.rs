@@ -9,6 +9,7 @@ mod run;
 mod world;
 
 mod adopt;
+mod alert;
 mod astray;
 mod bananas;
 mod batch_ends;
@@ -156,6 +157,7 @@ pub const GROUPS: &[Group] = &[
     group("delete", delete::CASES),
     group("run_now", run_now::CASES),
     group("configure", configure::CASES),
+    group("alert", alert::CASES),
     group("schedule", schedule::CASES),
     group("tick", tick::CASES),
     group("overlap", overlap::CASES),

@@ -1,5 +1,6 @@
 //! The client: enqueues jobs, waits for them, reads and changes them.
 
+mod alert;
 mod batch;
 mod bulk;
 mod cancel;

@@ -1,11 +1,13 @@
 //! Settings of a queue: pause, drain, limits, fairness. This module validates and stores them; the broker's scripts
 //! apply them.
 
+mod alert;
 mod rate;
 
 use std::collections::BTreeMap;
 
 use crate::job::name_fault;
+pub use alert::{MAX_ALERT_AFTER, check_alert};
 pub use rate::{Rate, RateError};
 
 /// Greatest limit of concurrency and of a rate's count.
@@ -35,6 +37,8 @@ pub struct QueueSettings {
     pub fair: bool,
     /// Greatest size of a job, in bytes of its submitted fields.
     pub payload: Option<u64>,
+    /// Failures in a row after which an alert job is enqueued.
+    pub alert_after: Option<u64>,
     /// Weights of keys in a fair queue. Default: 1.
     pub weights: BTreeMap<String, u64>,
 }
@@ -66,6 +70,15 @@ pub enum QueueSetting {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidSetting(String);
+
+impl InvalidSetting {
+    /// The queue of a context cannot have an alert.
+    #[must_use]
+    pub fn alert_in_context() -> Self {
+        let fault = "queues of contexts have no alerts: leave out the context";
+        Self(fault.to_owned())
+    }
+}
 
 impl QueueSetting {
     /// Returns the name in the record of the queue's settings. The name of a weight, which is stored separately,
@@ -146,6 +159,7 @@ impl QueueSettings {
                 "concurrency" => settings.concurrency = number(),
                 "key_concurrency" => settings.key_concurrency = number(),
                 "payload" => settings.payload = number(),
+                "alert" => settings.alert_after = number(),
                 "rate" => settings.rate = Rate::read(value),
                 "key_rate" => settings.key_rate = Rate::read(value),
                 _ => {}
@@ -171,6 +185,7 @@ impl QueueSettings {
             number("key concurrency", self.key_concurrency),
             rate("key rate", self.key_rate),
             number("payload", self.payload),
+            number("alert after", self.alert_after),
             self.fair.then(|| "fair".to_owned()),
         ]
         .into_iter()
@@ -212,6 +227,7 @@ mod tests {
                 key_rate: rate("window 7/90s"),
                 fair: true,
                 payload: Some(1000),
+                alert_after: None,
                 weights: BTreeMap::new(),
             }
         );

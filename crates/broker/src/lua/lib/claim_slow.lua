@@ -23,8 +23,10 @@ local function admit_job(g, queue, id, is, now)
   if key and set.fair and left > 1 then forward('LPUSH', queue, key, turns(queue, key, set), set) end
   if set.concurrency then redis.pcall('ZADD', SLOTS .. set.base, int(now), id) end
   if key and set.key_concurrency then redis.pcall('ZADD', SLOTS .. name, int(now), id) end
-  if set.concurrency or (key and set.key_concurrency) then return {'mw_slot', set.base, 'mw_with', '1'} end
-  return {}
+  local notes = {}
+  if set.concurrency or (key and set.key_concurrency) then notes = {'mw_slot', set.base, 'mw_with', '1'} end
+  if set.alert and not is.mw_alert_of then notes = {'mw_alert', set.base, 'mw_with', '1', unpack(notes)} end
+  return notes
 end
 
 local function claim_slow(id, k, g)

@@ -1,2 +1,2 @@
---- @include finalize, batch_exit, batch
+--- @include finalize, batch_exit, batch, alerts
 -- Includes of every script that ends or queues jobs: the end of a job, and of its batch.

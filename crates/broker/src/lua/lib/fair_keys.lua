@@ -7,7 +7,7 @@
 local function more(key, has)
   if has.mw_with and not has.more then
     local rest = read(key, 'mw_key', 'mw_seq', 'mw_slot', 'mw_unique', 'mw_run_at', 'mw_batch',
-      'mw_bananas', 'mw_flow', 'mw_node', 'mw_generation')
+      'mw_bananas', 'mw_flow', 'mw_node', 'mw_generation', 'mw_alert')
     for name, value in pairs(rest) do has[name] = value end
     has.more = true
   end

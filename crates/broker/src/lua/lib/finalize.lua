@@ -1,7 +1,7 @@
 --- @include telemetry, reply, write_error, fair_keys, dual_write, drop_job, bananas_result, flow_end
 -- The end of a job, whichever verb ended it; and the way of a job into its queue.
 local MOST_TOLD = 100 -- dependents notified in the call that ends a job; settle.lua notifies the others
-local notify_dependents, leave -- leave: a job ends for its batch
+local notify_dependents, leave, note_outcome -- leave: a job ends for its batch; note_outcome: for an alert
 
 -- Reads the fields that every script needs of a job that it ends or queues; `more` reads the others.
 local function record(key, ...)
@@ -26,6 +26,7 @@ local function finalize(id, key, has, status, payload, now, dead, by, later)
   count(has.mw_queue, status == 'finished' and 'finished' or 'failed')
   if has.mw_with then
     unclaim(id, more(key, has))
+    if has.mw_alert then note_outcome(id, has.mw_alert, status == 'finished', dead, payload, now) end
     if has.mw_batch then leave(id, has.mw_batch, status == 'finished', now) end
     if has.mw_bananas then tell_bananas(id, key, status == 'finished', payload, now) end
   end

@@ -1,5 +1,6 @@
 //! `meshwork queue`.
 
+mod alert;
 mod limit;
 mod line;
 mod list;
@@ -26,6 +27,8 @@ pub(crate) enum QueueCommand {
     #[command(subcommand)]
     Limit(limit::LimitCommand),
     Weight(weight::Weight),
+    #[command(subcommand)]
+    Alert(alert::AlertCommand),
 }
 
 /// Queue argument.
@@ -71,6 +74,7 @@ impl QueueCommand {
             Self::Purge(purge) => Box::pin(purge.run(context)).await,
             Self::Limit(limit) => Box::pin(limit.run(context)).await,
             Self::Weight(weight) => weight.run(context).await,
+            Self::Alert(alert) => Box::pin(alert.run(context)).await,
         }
     }
 }

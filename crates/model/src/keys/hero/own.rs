@@ -233,6 +233,12 @@ impl Hero {
         self.own("schedules")
     }
 
+    /// Alert of a queue: its job, and its failures in a row (a hash). The queue has no priority.
+    #[must_use]
+    pub fn alert(&self, queue: &str) -> String {
+        self.own(&format!("alerts:{queue}"))
+    }
+
     /// Ended jobs whose dependents have not been notified (a list): `hero:q:settle`.
     #[must_use]
     pub fn settle(&self) -> String {
@@ -314,6 +320,8 @@ impl Hero {
             ("SLOTS", self.own("slots:")),
             // Consumption of rates, of the same (strings).
             ("RATES", self.own("rate:")),
+            // Alert of each queue: its job, and its failures in a row (hashes).
+            ("ALERTS", self.own("alerts:")),
             // Backlogs, for each list, a blank and key (sorted sets by submission).
             ("BACKLOG", self.own("backlog:")),
             // Jobs of a key that are in a fair queue, for the same names (sorted sets).

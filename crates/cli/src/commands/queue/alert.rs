@@ -1,0 +1,163 @@
+//! `meshwork queue alert`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use meshwork::model::job::Tag;
+use meshwork::model::name::{Group, ScriptType};
+use meshwork::model::queue::MAX_ALERT_AFTER;
+use meshwork::{JobRequest, QueueAlert};
+use serde::Serialize;
+
+use super::Queue;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::script::Script;
+use crate::value;
+
+/// Enqueue a job after some failures in a row of a queue, and another one after the next success
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum AlertCommand {
+    /// Show the alert of a queue, and its failures in a row
+    Show(Queue),
+    Set(Box<Set>),
+    /// Remove the alert of a queue
+    Remove(Queue),
+}
+
+/// Set the alert of a queue; it replaces an earlier one, and counts anew
+///
+/// A failure is a job of the queue, of any priority, that becomes a dead letter. Retries, snoozes, cancelled and
+/// discarded jobs do not count, and neither do alert jobs and jobs that run already. The input of the job is JSON with
+/// kind (alert or recovery), queue, failures, job, at, error, failed_job, failed_at and first_failed_at.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Set {
+    #[command(flatten)]
+    queue: Queue,
+    /// Failures in a row before the alert, 1 to 1000
+    #[arg(long, alias = "alert-after", value_name = "N", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ALERT_AFTER)))]
+    after: u32,
+    /// Script of the alert job; its text is stored with the alert
+    #[arg(long = "job", alias = "alert", value_name = "FILE")]
+    file: PathBuf,
+    /// Type of the script [default: by the file's extension]
+    #[arg(long = "type", value_name = "TYPE")]
+    script_type: Option<ScriptType>,
+    /// Group of workers that run the alert job
+    #[arg(long)]
+    group: Option<Group>,
+    /// Retries of the alert job, 0 to 100
+    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(..=100))]
+    retries: u32,
+    /// Longest time of an attempt of the alert job [default: 30m]
+    #[arg(long, value_name = "TIME", value_parser = value::span, allow_hyphen_values = true)]
+    timeout: Option<Duration>,
+    /// Tag of the alert job; may be given several times, up to 10
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<Tag>,
+}
+
+/// An alert, as it is printed.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    queue: &'a str,
+    after: u32,
+    #[serde(rename = "type")]
+    script_type: &'a str,
+    target: &'a str,
+    failures: u64,
+    alerted: bool,
+    failed_job: Option<&'a str>,
+    error: Option<&'a str>,
+}
+
+impl AlertCommand {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        match self {
+            Self::Show(queue) => show(&queue, context).await,
+            Self::Set(set) => set.run(context).await,
+            Self::Remove(queue) => remove(&queue, context).await,
+        }
+    }
+}
+
+impl Set {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let list = self.queue.list(&context.keys())?;
+        let script = Script::read(&self.file, self.script_type)?;
+        let mut job = JobRequest::new(script.script_type, script.text).retries(self.retries);
+        if let Some(timeout) = self.timeout {
+            job = job.timeout(timeout);
+        }
+        if let Some(group) = self.group {
+            job = job.group(group);
+        }
+        for tag in self.tags {
+            job = job.tag(tag);
+        }
+        context
+            .client()
+            .await?
+            .set_alert(&list, self.after, job)
+            .await?;
+        show(&self.queue, context).await
+    }
+}
+
+async fn show(queue: &Queue, context: &mut Context) -> Result<Exit, CommandError> {
+    let list = queue.list(&context.keys())?;
+    let alert = context.client().await?.alert(&list).await?;
+    let Some(alert) = alert else {
+        return Err(none(&list));
+    };
+    if context.out.is_json() {
+        context.out.json(&Shown::from(&alert))?;
+        return Ok(Exit::DONE);
+    }
+    let (queue, after, failures) = (&alert.queue, alert.after, alert.failures);
+    let state = if alert.alerted { ", alerted" } else { "" };
+    context.out.line(format_args!(
+        "{queue} alert after {after}, {failures} failures in a row{state}; the job goes to {}",
+        alert.target
+    ))?;
+    if let (Some(job), Some(error)) = (&alert.failed_job, &alert.error) {
+        context
+            .out
+            .line(format_args!("last failure {job}: {error}"))?;
+    }
+    Ok(Exit::DONE)
+}
+
+async fn remove(queue: &Queue, context: &mut Context) -> Result<Exit, CommandError> {
+    let list = queue.list(&context.keys())?;
+    if !context.client().await?.remove_alert(&list).await? {
+        return Err(none(&list));
+    }
+    context
+        .out
+        .line(format_args!("{list} has no alert any more"))?;
+    Ok(Exit::DONE)
+}
+
+fn none(list: &str) -> CommandError {
+    let message = format!("{list} has no alert: set one with `queue alert set`");
+    CommandError::new(Exit::NO_JOB, message)
+}
+
+impl<'a> From<&'a QueueAlert> for Shown<'a> {
+    fn from(alert: &'a QueueAlert) -> Self {
+        Self {
+            queue: &alert.queue,
+            after: alert.after,
+            script_type: &alert.script_type,
+            target: &alert.target,
+            failures: alert.failures,
+            alerted: alert.alerted,
+            failed_job: alert.failed_job.as_deref(),
+            error: alert.error.as_deref(),
+        }
+    }
+}
