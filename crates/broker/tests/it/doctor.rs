@@ -253,6 +253,8 @@ async fn a_data_directory() {
     let checks: Vec<_> = all.iter().map(|one| (one.check, one.level)).collect();
     let expected = [
         "directory",
+        "owner",
+        "size",
         "version",
         "eviction",
         "persistence",

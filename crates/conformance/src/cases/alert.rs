@@ -66,9 +66,7 @@ async fn finished(world: &World, id: &str) -> Outcome {
 
 /// Returns the ids of the alert jobs, the oldest first.
 async fn raised(world: &World) -> Got<Vec<String>> {
-    let mut ids = world.list(&world.queue_of("telegram")).await?;
-    ids.reverse();
-    Ok(ids)
+    world.list(&world.queue_of("telegram")).await
 }
 
 async fn input(world: &World, id: &str) -> Got<Value> {
@@ -273,7 +271,9 @@ async fn a_slot_is_freed_beside_it(world: &World) -> Outcome {
     world.broker.configure(&world.queue(), &limit).await?;
     set(world, 1).await?;
     failed(world, "a").await?;
-    failed(world, "b").await?;
+    let job = claimed(world, "b").await?;
+    check!(world.field("b", "mw_slot").await?.is_some());
+    world.fail(&job, FailureKind::Script).await?;
     same!(raised(world).await?, ["alert-x.1"]);
     same!(world.field("b", "mw_slot").await?, None);
     let settings = world.broker.settings_of(&world.queue()).await?;

@@ -75,26 +75,35 @@ impl Slots {
     }
 }
 
+/// A seat whose next call frees some of its slots. No seat has the number 0.
+#[derive(Debug, Clone, Copy, Default)]
+struct Caller {
+    seat: u64,
+    spare: usize,
+}
+
 impl Table {
-    /// The most slots that a seat may have beside those that it keeps: `spare` of its own are free with its next call.
-    fn most(&self, seat: u64, spare: usize) -> usize {
+    /// Returns the most slots that a seat may have beside those that it keeps, if the call of `caller` frees some.
+    fn most(&self, seat: u64, caller: Caller) -> usize {
         let held = self.seats.get(&seat).map_or(0, |taken| taken.held);
-        let free = spare + self.total.saturating_sub(self.used);
-        let is_first = held <= spare;
+        let free = caller.spare + self.total.saturating_sub(self.used);
+        let own_spare = if seat == caller.seat { caller.spare } else { 0 };
+        let is_first = held <= own_spare;
         let kept_free = usize::from(self.seats.len() > 1 && self.total > 1);
         free.saturating_sub(kept_free)
             .max(usize::from(is_first && free > 0))
     }
 
-    /// The next seat in turn that may have a slot.
-    fn next(&self) -> Option<u64> {
+    /// Returns the next seat in turn that may have a slot, if the call of `caller` frees some.
+    fn next(&self, caller: Caller) -> Option<u64> {
         let mut waiting = self.waiting.iter().copied();
-        waiting.find(|seat| self.most(*seat, 0) > 0)
+        waiting.find(|seat| self.most(*seat, caller) > 0)
     }
 
     /// Wakes the next seat in turn.
     fn wake(&self) {
-        if let Some(taken) = self.next().and_then(|seat| self.seats.get(&seat)) {
+        let next = self.next(Caller::default());
+        if let Some(taken) = next.and_then(|seat| self.seats.get(&seat)) {
             taken.turn.notify_one();
         }
     }
@@ -107,7 +116,11 @@ impl Seat {
         let mut table = self.slots.table();
         let others = table.waiting.iter().filter(|seat| **seat != self.number);
         let others = others.count();
-        let next = table.next();
+        let caller = Caller {
+            seat: self.number,
+            spare,
+        };
+        let next = table.next(caller);
         let is_turn = match next {
             Some(next) => next == self.number,
             // Those that wait may not have a slot.
@@ -115,7 +128,7 @@ impl Seat {
         };
         let mut taken = 0;
         if is_turn {
-            let most = table.most(self.number, spare);
+            let most = table.most(self.number, caller);
             taken = want.min(most.div_ceil(others + 1));
         }
         let is_waiting = table.waiting.contains(&self.number);
