@@ -248,7 +248,7 @@ fn urls() {
         ("http://localhost", "redis://"),
         ("redis://localhost:port", "redis://"),
         ("redis://localhost/x", "redis://"),
-        ("redis+sentinel://localhost", "which service"),
+        ("redis+sentinel://localhost", "the service of the sentinels"),
         ("redis+cluster://localhost/1", "only database 0"),
         ("redis://localhost?wait_replicas=x", "wait_replicas"),
     ] {
