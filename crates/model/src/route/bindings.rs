@@ -328,7 +328,10 @@ mod tests {
         let many = vec![json!({"route": "a", "name": "b"}); MAX_BINDINGS + 1];
         for (file, word) in [
             (json!({"bindings": many}), "1001 bindings are too many"),
-            (json!({"bindings": [{"route": "a"}]}), "binding 1 has no condition"),
+            (
+                json!({"bindings": [{"route": "a"}]}),
+                "binding 1 has no condition",
+            ),
             (
                 json!({"bindings": [{"route": "a:b", "name": "x"}]}),
                 "route of binding 1",
