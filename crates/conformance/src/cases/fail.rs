@@ -266,7 +266,21 @@ async fn snooze(world: &World, pause: Duration) -> Got<Failed> {
 /// The record is as if the run had never begun; readers of Hero's format see a waiting job.
 async fn a_snooze_uses_no_attempt(world: &World) -> Outcome {
     put(world, 0).await?;
+    let key = world.key("j1");
     for _ in 0..3 {
+        // Of an earlier attempt.
+        world
+            .raw::<i64>(&[
+                "HSET",
+                &key,
+                "error",
+                "no",
+                "mw_stdout",
+                "a",
+                "mw_stderr",
+                "b",
+            ])
+            .await?;
         same!(snooze(world, Duration::ZERO).await?, Failed::Requeued);
         same!(world.status("j1").await?, "dispatched");
         for field in ["error", "mw_stdout", "mw_stderr", "mw_token"] {
