@@ -245,7 +245,15 @@ struct Making {
     layout: Layout,
     constants: Constants,
     sources: Scripts,
-    made: [OnceLock<Script>; Verb::ALL.len()],
+    made: [OnceLock<Made>; Verb::ALL.len()],
+}
+
+/// An assembled script.
+#[derive(Debug)]
+struct Made {
+    script: Script,
+    /// True if it only reads.
+    reads: bool,
 }
 
 impl Named {
@@ -254,7 +262,7 @@ impl Named {
         let all = Verb::ALL.into_iter();
         let Making { schema, layout, .. } = &*self.0;
         for verb in all.filter(|verb| verb.schema() == *schema && layout.has(*verb)) {
-            let loaded = self.get(verb).load_async(&mut conn.clone()).await;
+            let loaded = self.get(verb).script.load_async(&mut conn.clone()).await;
             loaded.map_err(|source| Error::Call {
                 verb: "load",
                 source,
@@ -263,7 +271,7 @@ impl Named {
         Ok(())
     }
 
-    fn get(&self, verb: Verb) -> &Script {
+    fn get(&self, verb: Verb) -> &Made {
         let Making {
             schema,
             layout,
@@ -274,7 +282,11 @@ impl Named {
         debug_assert_eq!(verb.schema(), *schema, "{verb:?} is of another schema");
         made[verb as usize].get_or_init(|| {
             let source = constants.put_into(sources.source(verb, *layout));
-            Script::new(&format!("{}{source}", verb.flags()))
+            let flags = verb.flags();
+            Made {
+                script: Script::new(&format!("{flags}{source}")),
+                reads: flags == NO_WRITES,
+            }
         })
     }
 }

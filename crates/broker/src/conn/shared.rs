@@ -2,7 +2,7 @@
 //! connection serves all contexts of a process.
 
 use futures_util::future::BoxFuture;
-use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use super::{Conn, Subscriber, Transport};
 use crate::error::is_denied;
@@ -51,18 +51,6 @@ struct Selected {
     database: u32,
 }
 
-fn copied(into: &mut Pipeline, cmd: &Cmd) {
-    let mut copy = Cmd::new();
-    for arg in cmd.args_iter() {
-        match arg {
-            Arg::Simple(bytes) => copy.arg(bytes),
-            // Only iterators over SCAN create cursors, and they begin at 0.
-            _ => copy.arg(0),
-        };
-    }
-    into.add_command(copy);
-}
-
 fn odd() -> RedisError {
     (ErrorKind::UnexpectedReturnType, "no reply to a transaction").into()
 }
@@ -76,7 +64,9 @@ impl Selected {
         let mut all = redis::pipe();
         all.cmd("MULTI").cmd("SELECT").arg(self.database);
         let count = cmds.len() + BEFORE + 1;
-        cmds.for_each(|cmd| copied(&mut all, cmd));
+        for cmd in cmds {
+            all.add_command(cmd.clone());
+        }
         all.cmd("EXEC");
         let mut replies = self.base.transport.call_many(&all, 0, count).await?;
         let Some(Value::Array(mut ran)) = replies.pop().filter(|_| replies.len() + 1 == count)

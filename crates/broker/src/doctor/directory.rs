@@ -4,15 +4,13 @@ use std::path::Path;
 
 use meshwork_embedded::{OpenError, Survey, check_place, open_parents};
 
-use super::{Finding, Level};
+use super::{Finding, Level, such_as};
 use crate::conn::ConnectError;
 
 const CHECK: &str = "directory";
 
 /// Greatest size of a log, in bytes, that a new owner loads within some 20 s.
 const LARGE: u64 = 1 << 30;
-/// Number of files that a finding names.
-const NAMED: usize = 3;
 
 const WHY: &str = "what others put there would be loaded as data, or talked to as its owner";
 
@@ -53,13 +51,10 @@ fn survey(path: &Path) -> Vec<Finding> {
         None => "no process; this command opens it for itself".to_owned(),
     };
     let mut findings = vec![Finding::ok("owner", owner), size(&found)];
-    let named = |names: &[String]| {
-        let first: Vec<_> = names.iter().take(NAMED).map(String::as_str).collect();
-        format!("{}, such as {}", names.len(), first.join(", "))
-    };
     let mut hint = |check, names: &[String], why, remedy: String| {
         if !names.is_empty() {
-            let finding = Finding::bad(Level::Hint, check, named(names), why, remedy);
+            let finding =
+                Finding::bad(Level::Hint, check, such_as(names.len(), names), why, remedy);
             findings.push(finding);
         }
     };

@@ -14,6 +14,8 @@ mod queues;
 mod replication;
 mod stale;
 
+use std::fmt::Display;
+
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Namespace;
 use serde::Serialize;
@@ -21,6 +23,15 @@ use serde::Serialize;
 pub use crate::acl::{bananas_rights, nooble_rights, rights};
 use crate::conn::{Conn, ConnectError, Target};
 use facts::Facts;
+
+/// Number of items that a finding names.
+const NAMED: usize = 3;
+
+/// Returns a count and the first names: `12, such as a, b, c`.
+fn such_as<T: AsRef<str>>(count: impl Display, names: &[T]) -> String {
+    let first: Vec<_> = names.iter().take(NAMED).map(AsRef::as_ref).collect();
+    format!("{count}, such as {}", first.join(", "))
+}
 
 /// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -5,12 +5,10 @@ use meshwork_model::keys::hero::Hero;
 use meshwork_model::time::parse_iso;
 
 use super::facts::ask;
-use super::{Finding, Level};
+use super::{Finding, Level, NAMED, such_as};
 use crate::conn::Conn;
 use crate::{Broker, KnownQueues, Stats};
 
-/// Number of objects that a finding names.
-const NAMED: usize = 3;
 /// Greatest number of leases and workers that are read.
 const MOST: usize = 1_000;
 /// Pages of keys that are searched for registrations without an expiry.
@@ -49,7 +47,7 @@ fn unattended(stats: &Stats, keys: &Hero) -> Option<Finding> {
         .collect();
     let many = alone.len();
     let more = if stats.partial { " or more" } else { "" };
-    let what = format!("{many}{more}, such as {}", named.join(", "));
+    let what = such_as(format_args!("{many}{more}"), &named);
     let script_type = keys
         .queue_parts(&first.queue)
         .map(|parts| parts.script_type);
@@ -70,7 +68,7 @@ async fn expired(conn: &Conn, keys: &Hero, now: u64) -> Option<Finding> {
     range.arg(now.saturating_sub(LONG_AGO_MS));
     range.arg("LIMIT").arg(0).arg(MOST);
     let ids: Vec<String> = ask(conn, &range).await.ok()?;
-    let what = format!("{}, such as {}", many(ids.len())?, some(&ids));
+    let what = such_as(many(ids.len())?, &ids);
     let remedy = "start any worker of this namespace, such as `meshwork worker --type TYPE`: it requeues the jobs within a \
                   third of its lease";
     Some(Finding::bad(Level::Warning, CHECK, what, WHY, remedy))
@@ -93,7 +91,7 @@ async fn gone(broker: &Broker, conn: &Conn, keys: &Hero, now: u64) -> Option<Fin
     names.extend(silent(broker, before).await);
     names.sort();
     names.dedup();
-    let what = format!("{}, such as {}", many(names.len())?, some(&names));
+    let what = such_as(many(names.len())?, &names);
     let remedy = format!(
         "`meshwork worker list` shows the others. A live worker removes such entries; a registration of another system stays \
          until you DEL {prefix}NAME"
@@ -134,9 +132,4 @@ fn heartbeat(registration: &str) -> Option<u64> {
 fn many(number: usize) -> Option<String> {
     let more = if number >= MOST { " or more" } else { "" };
     (number > 0).then(|| format!("{number}{more}"))
-}
-
-fn some(names: &[String]) -> String {
-    let names: Vec<_> = names.iter().take(NAMED).map(String::as_str).collect();
-    names.join(", ")
 }

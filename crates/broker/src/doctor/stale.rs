@@ -3,12 +3,9 @@
 use meshwork_model::keys::hero::Hero;
 
 use super::facts::ask;
-use super::{Finding, Level};
+use super::{Finding, Level, NAMED, such_as};
 use crate::conn::Conn;
 use crate::verb::count_stale;
-
-/// Number of jobs that a finding names.
-const NAMED: usize = 3;
 
 /// Finds the jobs that count as stale. Finds none for a user that may not read them.
 pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
@@ -31,7 +28,7 @@ pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
         .filter_map(|member| member.split_once(' '))
         .map(|(_, id)| id)
         .collect();
-    let what = format!("{many}, such as {}", ids.join(", "));
+    let what = such_as(many, &ids);
     let remedy = "see them with `meshwork job list --status stale`; repeat one with `meshwork job retry ID`, or all of \
                   them with `meshwork worker --rescue-orphans-after AGE`";
     vec![Finding::bad(

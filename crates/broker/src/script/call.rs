@@ -6,7 +6,7 @@ use redis::{
 };
 
 use super::answer::Answer;
-use super::{Layout, Named, Schema, Verb};
+use super::{Layout, Made, Named, Schema, Verb};
 use crate::Error;
 use crate::acl;
 use crate::conn::Conn;
@@ -51,12 +51,13 @@ async fn kinds(conn: &Conn, keys: Vec<String>) -> Vec<String> {
 
 impl Named {
     pub(crate) fn call(&self, verb: Verb) -> Call<'_> {
+        let Made { script, reads } = self.get(verb);
         Call {
             verb,
-            script: self.get(verb),
+            script,
             keys: Cmd::with_capacity(KEYS.0, KEYS.1),
             args: Cmd::with_capacity(ARGS.0, ARGS.1),
-            reads: false,
+            reads: *reads,
             declares: true,
         }
     }
@@ -79,12 +80,6 @@ impl Call<'_> {
 
     pub(crate) fn push_arg(&mut self, arg: impl ToRedisArgs) {
         self.args.arg(arg);
-    }
-
-    /// Marks the script as one that only reads.
-    pub(crate) fn reading(mut self) -> Self {
-        self.reads = true;
-        self
     }
 
     /// Sends the keys behind the arguments, for `lua/lib/enter_database.lua`.

@@ -31,7 +31,7 @@ fn each_verb_finds_its_own_script() {
             Schema::Context => &context,
         };
         assert_eq!(
-            named.get(verb).get_hash(),
+            named.get(verb).script.get_hash(),
             Script::new(&text).get_hash(),
             "{verb:?}"
         );

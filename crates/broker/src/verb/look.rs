@@ -139,15 +139,8 @@ impl Broker {
         pipe.ignore_errors();
         pipe.cmd("EXISTS").arg(keys.settle());
         pipe.cmd("ZCARD").arg(keys.actors());
-        for (set, _) in &sets {
+        for set in sets.iter().map(|(set, _)| set).chain(&flows) {
             pipe.cmd("ZRANGE").arg(set).arg(0).arg(0).arg("WITHSCORES");
-        }
-        if let Some(flows) = &flows {
-            pipe.cmd("ZRANGE")
-                .arg(flows)
-                .arg(0)
-                .arg(0)
-                .arg("WITHSCORES");
         }
         let values: Vec<Value> = self.looked(&pipe).await?;
         let mut values = values.into_iter();

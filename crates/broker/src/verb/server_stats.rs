@@ -5,7 +5,7 @@ use crate::{Broker, Error};
 /// Sections of `INFO` with these metrics.
 const SECTIONS: [&str; 4] = ["memory", "stats", "commandstats", "latencystats"];
 /// Commands that run scripts.
-const SCRIPTS: [&str; 2] = ["evalsha", "eval"];
+const SCRIPTS: [&str; 3] = ["evalsha", "evalsha_ro", "eval"];
 
 /// Metrics of the server. A value that the server does not report is missing: the embedded engine has no memory of its
 /// own and measures no percentiles.

@@ -3,18 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::common::{Ground, eventually};
-use meshwork_test_servers::servers::RealServer;
-
-/// On a server of its own, since contexts are databases, and on the embedded engine.
-fn on_both(test: impl Fn(&Ground)) {
-    if let Some(server) = RealServer::redis().start() {
-        test(&Ground::url(server.url()));
-    }
-    if let Some(ground) = Ground::embedded() {
-        test(&ground);
-    }
-}
+use crate::common::{Ground, eventually, on_both};
 
 fn change(ground: &Ground, role: &str, actor: &str) {
     let word = ["context", "grant", "7", role, actor];

@@ -1,20 +1,10 @@
 //! Jobs of contexts by the command: `job`, `run`, `worker` and `supervisor --worker`, on servers of their own and on the
 //! embedded engine.
 
-use crate::common::{Done, Ground, Running, eventually, json as of_line};
+use crate::common::{Done, Ground, Running, eventually, json as of_line, on_both};
 use meshwork_test_servers::plain::Plain;
 use meshwork_test_servers::servers::RealServer;
 use serde_json::json;
-
-/// Runs a test on a redis-server of its own, and on the embedded engine.
-fn on_both(test: impl Fn(&Ground)) {
-    if let Some(server) = RealServer::redis().start() {
-        test(&Ground::url(server.url()));
-    }
-    if let Some(ground) = Ground::embedded() {
-        test(&ground);
-    }
-}
 
 /// Runs a command as the actor of a key file.
 fn as_actor(ground: &Ground, name: &str, args: &[&str]) -> Done {

@@ -117,7 +117,7 @@ impl ContextStore {
         prefix: &str,
         many: usize,
     ) -> Result<(u64, Vec<Vec<u8>>), Error> {
-        let call = self.scripts.call(Verb::ContextScan).reading();
+        let call = self.scripts.call(Verb::ContextScan);
         let call = call.arg(database.argument()).arg(cursor);
         let pattern = format!("{}*", glob(prefix));
         call.arg(pattern).arg(many).run(&self.conn).await

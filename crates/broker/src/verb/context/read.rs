@@ -55,7 +55,7 @@ impl ContextStore {
         keys: &[(&str, Read<'_>)],
     ) -> Result<Vec<T>, Error> {
         at_most("read", MAX_ITEMS, keys.len())?;
-        let mut call = self.scripts.call(Verb::ContextRead).reading();
+        let mut call = self.scripts.call(Verb::ContextRead);
         for (key, _) in keys {
             call.push_key(*key);
         }

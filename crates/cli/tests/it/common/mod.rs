@@ -19,7 +19,7 @@ use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_conformance::footprint::{Trace, footprint};
 use meshwork_conformance::snapshot;
 use meshwork_test_servers::plain::Plain;
-use meshwork_test_servers::servers::{FreshDatabase, Tool, shared};
+use meshwork_test_servers::servers::{FreshDatabase, RealServer, Tool, shared};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -247,6 +247,16 @@ pub(crate) fn names(object: &Value) -> Vec<&str> {
         .collect();
     names.sort_unstable();
     names
+}
+
+/// Runs a test on a redis-server of its own, since contexts are databases, and on the embedded engine.
+pub(crate) fn on_both(test: impl Fn(&Ground)) {
+    if let Some(server) = RealServer::redis().start() {
+        test(&Ground::url(server.url()));
+    }
+    if let Some(ground) = Ground::embedded() {
+        test(&ground);
+    }
 }
 
 /// Makes each function `fn name(ground: &Ground)` a test on every kind of data.
