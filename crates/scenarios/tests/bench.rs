@@ -1,7 +1,7 @@
 //! Each figure of `cargo xtask bench`, with a few jobs: all verbs work, and each line is complete. No test checks a
 //! speed.
 
-use meshwork_scenarios::bench::{Counts, Engine, Figure, Line, Plan, run};
+use meshwork_scenarios::bench::{Counts, Engine, Figure, Growth, Line, Plan, Series, grow, run};
 use meshwork_test_servers::servers::{Tool, need};
 use serde_json::Value;
 
@@ -106,6 +106,41 @@ async fn every_figure_is_taken_on_a_server() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_figure_is_taken_on_the_embedded_engine() {
     check(&lines(Engine::Embedded).await, Engine::Embedded);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_series_of_growth_is_taken() {
+    if need(Tool::Redis).is_none() {
+        return; // reported as skipped
+    }
+    let growth = Growth {
+        series: Series::ALL.to_vec(),
+        runs: 1,
+        most: 1_000,
+        divisor: 200,
+        program: env!("CARGO_BIN_EXE_bench").into(),
+    };
+    let mut curves = Vec::new();
+    grow(&growth, |_| {}, |curve| curves.push(curve.json()))
+        .await
+        .expect("every point can be taken");
+    for series in Series::ALL {
+        let steps = series.steps().iter().filter(|at| **at <= growth.most);
+        let of_series = curves
+            .iter()
+            .filter(|curve| curve["series"] == series.name());
+        let mut figures = 0;
+        for curve in of_series {
+            figures += 1;
+            let points = curve["points"].as_array().expect("points");
+            let at: Vec<_> = points.iter().map(|point| &point["at"]).collect();
+            assert_eq!(at, steps.clone().collect::<Vec<_>>(), "{curve}");
+            let measured = |point: &Value| point["value"].as_f64().is_some_and(|value| value > 0.0);
+            assert!(points.iter().all(measured), "{curve}");
+            assert_eq!(curve["exponent"].is_number(), points.len() > 1, "{curve}");
+        }
+        assert!(figures > 0, "{}", series.name());
+    }
 }
 
 #[test]

@@ -10,10 +10,10 @@ use meshwork_model::nooble::Data;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::BenchError;
 use super::figure::{Pace, payload};
 use super::ground::Ground;
 use super::latency::{WARM_UP, timed};
+use super::{BenchError, PAYLOAD};
 
 /// Name of the action.
 const ECHO: &str = "echo.run";
@@ -40,7 +40,7 @@ impl Pair {
         let service = Service::new(&of_service).handle(ECHO, echo);
         let service = service.concurrency(in_flight.max(SLOTS)).start().await?;
         service.registered().await;
-        let data = Data::of(&json!({ "payload": payload() }));
+        let data = Data::of(&json!({ "payload": payload(PAYLOAD) }));
         let pair = Self {
             client: Client::new(ground.actions(dialect).await?, "caller"),
             service,

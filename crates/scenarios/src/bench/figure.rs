@@ -2,8 +2,6 @@
 
 use meshwork_model::keys::nooble::Dialect;
 
-use super::PAYLOAD;
-
 /// A figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
@@ -264,7 +262,7 @@ impl Figure {
     }
 }
 
-/// Returns a payload that a handler accepts: JSON with as many bytes as the payload of the floor.
-pub(super) fn payload() -> String {
-    "x".repeat(PAYLOAD - 2)
+/// Returns a payload that a handler accepts: a text that has this many bytes as JSON.
+pub(super) fn payload(bytes: usize) -> String {
+    "x".repeat(bytes.saturating_sub(2))
 }

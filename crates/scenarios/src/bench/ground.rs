@@ -86,7 +86,7 @@ impl Ground {
         let options = options.args(&ON_DISK).args(args);
         let server = options.start_for("bench");
         let server = server.ok_or(BenchError::Missing(engine.name()))?;
-        let client = connect(&server).await?;
+        let client = connect(&server.url()).await?;
         let place = Place::Server(Box::new(server));
         Ok(Self { place, client })
     }
@@ -94,8 +94,16 @@ impl Ground {
     /// Returns a client, with its own connections where that is possible.
     pub(super) async fn client(&self) -> Result<Client, BenchError> {
         match &self.place {
-            Place::Server(server) => connect(server).await,
+            Place::Server(server) => connect(&server.url()).await,
             Place::Directory(_) => Ok(self.client.clone()),
+        }
+    }
+
+    /// Returns the address of the server.
+    pub(super) fn url(&self) -> Result<String, BenchError> {
+        match &self.place {
+            Place::Server(server) => Ok(server.url()),
+            Place::Directory(_) => Err(BenchError::Odd("a directory has no address".into())),
         }
     }
 
@@ -131,8 +139,9 @@ impl Ground {
     }
 }
 
-async fn connect(server: &RealServer) -> Result<Client, BenchError> {
-    let target = Target::parse(&server.url(), TlsFiles::default());
+/// Returns a client of the server at `url`.
+pub(super) async fn connect(url: &str) -> Result<Client, BenchError> {
+    let target = Target::parse(url, TlsFiles::default());
     let target = target.map_err(|why| BenchError::Odd(why.to_string()))?;
     Ok(Client::connect(&target).await?)
 }

@@ -7,6 +7,7 @@ mod calls;
 mod figure;
 mod floor;
 mod ground;
+mod growth;
 pub(crate) mod latency;
 mod link;
 mod meter;
@@ -15,6 +16,7 @@ mod report;
 
 pub use figure::{Counts, Figure, Pace, Shape, With};
 pub use ground::Engine;
+pub use growth::{Curve, Growth, Series, grow, serve};
 pub use meter::Cost;
 pub use report::{Beside, Line};
 
@@ -47,9 +49,9 @@ pub enum BenchError {
     /// This machine lacks the engine.
     #[error("there is no {0}-server: see `cargo xtask test`")]
     Missing(&'static str),
-    /// The directory of the embedded engine could not be created.
-    #[error("no directory for the embedded engine: {0}")]
-    Directory(#[from] std::io::Error),
+    /// A directory, a process or a socket of the measurement failed.
+    #[error("measure: {0}")]
+    Io(#[from] std::io::Error),
     /// The client or the worker failed.
     #[error(transparent)]
     Meshwork(#[from] meshwork::Error),
@@ -131,13 +133,15 @@ async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample,
     let per_second = |took: std::time::Duration| vec![jobs as f64 / took.as_secs_f64()];
     let bulk = bulk();
     let values = match figure {
-        Figure::EnqueueOne => per_second(ours::enqueue_one(&client, jobs).await?),
-        Figure::EnqueueBulk => {
-            per_second(ours::enqueue(&client, jobs, bulk, With::Nothing).await?.0)
-        }
+        Figure::EnqueueOne => per_second(ours::enqueue_one(&client, jobs, PAYLOAD).await?),
+        Figure::EnqueueBulk => per_second(
+            ours::enqueue(&client, jobs, bulk, With::Nothing, PAYLOAD)
+                .await?
+                .0,
+        ),
         Figure::Work { concurrency, with } => {
             ours::set(&client, with).await?;
-            let (_, ids) = ours::enqueue(&client, jobs, bulk, with).await?;
+            let (_, ids) = ours::enqueue(&client, jobs, bulk, with, PAYLOAD).await?;
             before = ground.read()?;
             let took = ours::work(&client, &ids, concurrency).await?;
             after = Some(ground.read()?);
@@ -149,7 +153,7 @@ async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample,
             ours::latency(&client, &of_worker, jobs).await?.values()
         }
         Figure::Memory { .. } => {
-            ours::enqueue(&client, jobs, bulk, With::Nothing).await?;
+            ours::enqueue(&client, jobs, bulk, With::Nothing, PAYLOAD).await?;
             vec![(ground.read()?.memory() - before.memory()) / jobs as f64]
         }
         Figure::Calls { in_flight, dialect } => {

@@ -14,12 +14,12 @@ use meshwork::{Client, JobRequest, Worker};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-use super::BenchError;
 use super::figure::{With, payload};
 use super::latency::{Latencies, PACE, WARM_UP};
+use super::{BenchError, PAYLOAD};
 
 /// Name of the handler.
-const NAME: &str = "noop";
+pub(super) const NAME: &str = "noop";
 
 /// Timeout of a whole run, far longer than the slowest machine needs.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -30,13 +30,13 @@ const LOOK: Duration = Duration::from_micros(500);
 /// Number of ids whose statuses are read at once.
 const AT_ONCE: usize = 1_000;
 
-fn request() -> Result<JobRequest, BenchError> {
+fn request(bytes: usize) -> Result<JobRequest, BenchError> {
     let name: ScriptType = NAME.parse()?;
-    Ok(JobRequest::new(name, "").payload(&payload())?)
+    Ok(JobRequest::new(name, "").payload(&payload(bytes))?)
 }
 
-fn job(number: usize, with: With) -> Result<NewJob, BenchError> {
-    let mut job = request()?.build().map_err(meshwork::Error::from)?;
+fn job(number: usize, with: With, bytes: usize) -> Result<NewJob, BenchError> {
+    let mut job = request(bytes)?.build().map_err(meshwork::Error::from)?;
     match with {
         With::Nothing | With::Limits => {}
         With::Unique => {
@@ -68,27 +68,32 @@ pub(super) async fn set(client: &Client, with: With) -> Result<(), BenchError> {
     Ok(set.query_async(&mut broker.conn().clone()).await?)
 }
 
-/// Submits jobs one after the other. Runs in a task as the floor's callers do: outside of the runtime's threads each
+/// Submits jobs one after the other, with payloads of `bytes` bytes. Runs in a task as the floor's callers do: outside of the runtime's threads each
 /// call would have to wake another thread.
-pub(super) async fn enqueue_one(client: &Client, jobs: usize) -> Result<Duration, BenchError> {
+pub(super) async fn enqueue_one(
+    client: &Client,
+    jobs: usize,
+    bytes: usize,
+) -> Result<Duration, BenchError> {
     let client = client.clone();
     let task = tokio::spawn(async move {
         let began = Instant::now();
         for _ in 0..jobs {
-            client.submit(request()?).await?;
+            client.submit(request(bytes)?).await?;
         }
         Ok(began.elapsed())
     });
     task.await.map_err(|why| BenchError::Odd(why.to_string()))?
 }
 
-/// Submits jobs with `callers` concurrent callers and `batch` jobs in each call. Returns the time that it took, and
-/// the ids.
+/// Submits jobs with `callers` concurrent callers, `batch` jobs in each call, and payloads of `bytes` bytes. Returns
+/// the time that it took, and the ids.
 pub(super) async fn enqueue(
     client: &Client,
     jobs: usize,
     (callers, batch): (usize, usize),
     with: With,
+    bytes: usize,
 ) -> Result<(Duration, Vec<JobId>), BenchError> {
     let next = Arc::new(AtomicUsize::new(0));
     let began = Instant::now();
@@ -103,7 +108,7 @@ pub(super) async fn enqueue(
                     return Ok::<_, BenchError>(ids);
                 }
                 let some = from..jobs.min(from + batch);
-                let some: Result<Vec<_>, _> = some.map(|number| job(number, with)).collect();
+                let some: Result<Vec<_>, _> = some.map(|number| job(number, with, bytes)).collect();
                 let some = some?;
                 client.submit_all(&some).await?;
                 ids.extend(some.into_iter().map(|job| job.id));
@@ -132,8 +137,41 @@ pub(super) async fn work(
     ids: &[JobId],
     concurrency: usize,
 ) -> Result<Duration, BenchError> {
+    let (took, runs) = run_jobs(client, ids.len(), concurrency, async || {
+        settled(client).await
+    })
+    .await?;
+    match runs {
+        runs if runs == ids.len() => Ok(took),
+        runs => Err(BenchError::Odd(format!(
+            "{runs} runs for {} jobs",
+            ids.len()
+        ))),
+    }
+}
+
+/// Runs `jobs` of the waiting jobs with one worker. Returns the time from the first start of a handler until the start
+/// of the last one. More jobs may wait.
+pub(super) async fn work_some(
+    client: &Client,
+    jobs: usize,
+    concurrency: usize,
+) -> Result<Duration, BenchError> {
+    Ok(run_jobs(client, jobs, concurrency, async || Ok(()))
+        .await?
+        .0)
+}
+
+/// Runs at least `jobs` jobs with one worker. Returns the time from the first start of a handler until `end` after the
+/// last one, and the number of all starts.
+async fn run_jobs(
+    client: &Client,
+    jobs: usize,
+    concurrency: usize,
+    end: impl AsyncFnOnce() -> Result<(), BenchError>,
+) -> Result<(Duration, usize), BenchError> {
     let progress = Arc::new(Progress::default());
-    let (tell, jobs) = (Arc::clone(&progress), ids.len());
+    let tell = Arc::clone(&progress);
     let handler = move |_: String, _: Context| {
         tell.first.get_or_init(Instant::now);
         if tell.calls.fetch_add(1, Ordering::Relaxed) + 1 == jobs {
@@ -145,7 +183,7 @@ pub(super) async fn work(
     let worker = worker.concurrency(concurrency).start().await?;
     let took = tokio::time::timeout(PATIENCE, async {
         progress.last.notified().await;
-        settled(client).await?;
+        end().await?;
         let first = progress.first.get().copied().unwrap_or_else(Instant::now);
         Ok::<_, BenchError>(first.elapsed())
     });
@@ -153,21 +191,30 @@ pub(super) async fn work(
     let took =
         took.map_err(|_| BenchError::Odd(format!("no end of the work in {PATIENCE:?}")))??;
     worker.stop().await;
-    match progress.calls.load(Ordering::Relaxed) {
-        calls if calls == jobs => Ok(took),
-        calls => Err(BenchError::Odd(format!("{calls} runs for {jobs} jobs"))),
-    }
+    Ok((took, progress.calls.load(Ordering::Relaxed)))
 }
 
 /// Returns when no job has a lease: the script that writes the end of a record also ends its lease.
 async fn settled(client: &Client) -> Result<(), BenchError> {
+    counted(client, &client.broker().keys().lease(), 0).await
+}
+
+/// Returns when this many jobs have ended.
+pub(super) async fn all_ended(client: &Client, jobs: usize) -> Result<(), BenchError> {
+    let ended = client.broker().keys().ended();
+    let wait = tokio::time::timeout(PATIENCE, counted(client, &ended, jobs));
+    wait.await
+        .map_err(|_| BenchError::Odd(format!("no end of the work in {PATIENCE:?}")))?
+}
+
+/// Returns when the sorted set `key` has this many entries.
+async fn counted(client: &Client, key: &str, entries: usize) -> Result<(), BenchError> {
     let mut conn = client.broker().conn().clone();
-    let leases = client.broker().keys().lease();
     let mut looks = tokio::time::interval(LOOK);
     loop {
         looks.tick().await;
         let mut count = redis::cmd("ZCARD");
-        if count.arg(&leases).query_async::<usize>(&mut conn).await? == 0 {
+        if count.arg(key).query_async::<usize>(&mut conn).await? == entries {
             return Ok(());
         }
     }
@@ -203,7 +250,7 @@ pub(super) async fn latency(
     let (mut pace, mut taken) = (tokio::time::interval(PACE), Latencies::default());
     for sample in 0..samples + WARM_UP {
         pace.tick().await;
-        let request = request()?.reply(true);
+        let request = request(PAYLOAD)?.reply(true);
         let began = Instant::now();
         let id = client.submit(request).await?;
         client.result(&id, PATIENCE).await?;

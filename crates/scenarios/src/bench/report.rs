@@ -137,7 +137,7 @@ fn values(samples: &[Sample], at: usize) -> Vec<f64> {
     samples.iter().map(value).collect()
 }
 
-fn median(values: &[f64]) -> f64 {
+pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
@@ -157,7 +157,7 @@ fn middle(samples: &[Sample], at: usize) -> Cost {
     found.map(|sample| sample.cost.clone()).unwrap_or_default()
 }
 
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 

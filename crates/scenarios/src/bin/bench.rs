@@ -1,10 +1,13 @@
 //! `cargo xtask bench`: speed of Meshwork, beside the floor.
 
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use clap::Parser;
-use meshwork_scenarios::bench::{Counts, Engine, Figure, Line, Plan, run};
+use meshwork_scenarios::bench::{
+    Counts, Curve, Engine, Figure, Growth, Line, Plan, Series, grow, run, serve,
+};
 
 /// Measure how fast jobs are enqueued and run, beside the least that any such queue costs
 ///
@@ -28,6 +31,17 @@ struct Arguments {
     /// Without the floor beside
     #[arg(long)]
     no_floor: bool,
+    /// Measure how figures grow instead, on redis: with waiting jobs, worker processes, bytes of a payload, and the
+    /// delay of the network
+    #[arg(
+        long, value_delimiter = ',', value_name = "SERIES", num_args = 0..=1, require_equals = true,
+        default_missing_value = "waiting,workers,payload,delay",
+        conflicts_with_all = ["only", "engine", "no_floor"]
+    )]
+    growth: Vec<String>,
+    /// Run jobs of the server in REDIS_URL until the standard input ends: a worker process of --growth
+    #[arg(long, hide = true, exclusive = true)]
+    worker: bool,
     /// One object of JSON for each figure, instead of the table
     #[arg(long)]
     json: bool,
@@ -72,30 +86,66 @@ impl Arguments {
     }
 }
 
+impl Arguments {
+    /// Returns the measurement of growth; `None` if it was not requested.
+    fn growth(&self) -> Result<Option<Growth>, String> {
+        if self.growth.is_empty() {
+            return Ok(None);
+        }
+        let series = self.growth.iter().map(|name| {
+            let known = Series::ALL.into_iter().find(|series| series.name() == name);
+            known.ok_or_else(|| {
+                let known = Series::ALL.map(Series::name).join(", ");
+                format!("no series is called {name}: there are {known}")
+            })
+        });
+        let program = std::env::current_exe();
+        let (runs, divisor) = if self.quick { (1, 4) } else { (3, 1) };
+        Ok(Some(Growth {
+            series: series.collect::<Result<_, _>>()?,
+            runs: self.runs.map_or(runs, NonZeroUsize::get),
+            most: usize::MAX,
+            divisor,
+            program: program.map_err(|why| format!("the path of this program: {why}"))?,
+        }))
+    }
+}
+
 #[tokio::main]
 #[allow(clippy::print_stderr, reason = "it is a command")]
 async fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let plan = match arguments.plan() {
-        Ok(plan) => plan,
+    match measure(&Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("bench: {why}");
-            return ExitCode::FAILURE;
-        }
-    };
-    if !arguments.json {
-        meshwork_test_servers::say(Line::head());
-    }
-    let step = |step: &str| eprintln!("bench: {step}");
-    let print = |line: &Line| match arguments.json {
-        true => meshwork_test_servers::say(line.json()),
-        false => meshwork_test_servers::say(line),
-    };
-    match run(&plan, step, print).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[allow(clippy::print_stderr, reason = "it is a command")]
+async fn measure(arguments: &Arguments) -> Result<(), String> {
+    let step = |step: &str| eprintln!("bench: {step}");
+    let ended = if arguments.worker {
+        serve().await
+    } else if let Some(growth) = arguments.growth()? {
+        let print = |curve: &Curve| print(arguments.json, curve.json(), curve);
+        grow(&growth, step, print).await
+    } else {
+        let plan = arguments.plan()?;
+        if !arguments.json {
+            meshwork_test_servers::say(Line::head());
+        }
+        let print = |line: &Line| print(arguments.json, line.json(), line);
+        run(&plan, step, print).await
+    };
+    ended.map_err(|error| error.to_string())
+}
+
+fn print(as_json: bool, json: impl Display, text: impl Display) {
+    if as_json {
+        meshwork_test_servers::say(json);
+    } else {
+        meshwork_test_servers::say(text);
     }
 }
