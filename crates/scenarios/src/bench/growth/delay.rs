@@ -69,7 +69,10 @@ fn forward(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
     });
     thread::spawn(move || {
         for (due, bytes) in chunks {
-            thread::sleep(due.saturating_duration_since(Instant::now()));
+            // It may also return early.
+            while Instant::now() < due {
+                thread::park_timeout(due.saturating_duration_since(Instant::now()));
+            }
             if to.write_all(&bytes).is_err() {
                 break;
             }
