@@ -7,6 +7,7 @@ mod holds;
 mod keeper;
 mod presence;
 mod routes;
+mod slots;
 mod stops;
 mod turns;
 
@@ -19,6 +20,7 @@ use self::duty::*;
 use self::holds::*;
 use self::presence::*;
 use self::routes::*;
+use self::slots::*;
 use self::stops::*;
 use self::turns::*;
 use crate::worker_support::{Gate, Scripted, osis};
@@ -79,6 +81,7 @@ crate::engines::on_each_engine! {
     what_is_handed_back_stands_in_its_order,
     what_a_run_says_is_kept_while_it_runs,
     a_paused_queue_holds_up_no_other,
+    slow_handlers_keep_all_slots_full,
     the_limit_of_a_queue_makes_it_no_slower_than_its_jobs,
     each_route_has_its_workers,
     routes_come_one_after_the_other,

@@ -1,0 +1,53 @@
+//! Slots of a worker whose handlers take long. Called by the tests of the worker.
+
+use std::sync::Arc;
+
+use meshwork::runner::Context;
+use meshwork::{Client, JobRequest, Worker};
+use tokio::sync::{Semaphore, watch};
+
+use super::PATIENCE;
+
+const NAME: &str = "slow";
+
+/// A worker sends results in parts; a free slot does not wait until a part is complete.
+pub(crate) async fn slow_handlers_keep_all_slots_full(client: Client) {
+    for slots in [1_usize, 2, 3, 10, 50] {
+        let (starts, permits) = (watch::Sender::new(0), Arc::new(Semaphore::new(0)));
+        let handler = {
+            let (starts, permits) = (starts.clone(), Arc::clone(&permits));
+            move |_: String, _: Context| {
+                starts.send_modify(|starts| *starts += 1);
+                let permits = Arc::clone(&permits);
+                async move {
+                    let permit = permits.acquire().await;
+                    permit.map_err(|closed| closed.to_string())?.forget();
+                    Ok::<_, String>(())
+                }
+            }
+        };
+        let ends = [1, 1, slots.div_ceil(2), slots.div_ceil(3), 1, slots];
+        let jobs: Vec<_> = (0..slots + ends.iter().sum::<usize>())
+            .map(|_| JobRequest::new(NAME.parse().unwrap(), "\"x\""))
+            .map(|request| request.build().unwrap())
+            .collect();
+        client.submit_all(&jobs).await.unwrap();
+        let worker = Worker::new(&client).handle(NAME, handler);
+        let worker = worker.concurrency(slots).start().await.unwrap();
+        let mut due = slots;
+        for count in [&[0], ends.as_slice()].concat() {
+            permits.add_permits(count);
+            due += count;
+            let mut seen = starts.subscribe();
+            let started = seen.wait_for(|starts| *starts == due);
+            let started = tokio::time::timeout(PATIENCE, started).await;
+            assert!(started.is_ok(), "{due} starts with {slots} slots");
+        }
+        permits.add_permits(slots);
+        for job in &jobs {
+            let job = client.result(&job.id, PATIENCE).await.unwrap();
+            assert_eq!((job.attempt, job.lost), (1, 0));
+        }
+        worker.stop().await;
+    }
+}
