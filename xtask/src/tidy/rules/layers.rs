@@ -49,9 +49,12 @@ const GUARDED: [(&str, &[&str]); 5] = [
 /// Crates that the model must not use: I/O, clocks, randomness and threads.
 const NOT_IN_MODEL: [&str; 6] = ["tokio", "rand", "uuid", "rustix", "tempfile", "tracing"];
 
+/// A workspace of its own, with the programs of other job queues: no crate depends on it.
+const APART: &str = "peers/";
+
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.files()
-        .filter(|file| file.is("/Cargo.toml"))
+        .filter(|file| file.is("/Cargo.toml") && !file.path.starts_with(APART))
         .flat_map(|file| {
             let name = file.krate().unwrap_or("xtask");
             dependencies(file)
@@ -133,6 +136,16 @@ mod tests {
                         [dependencies.mlua]\nversion = \"0\"\n";
         assert_eq!(lines("broker", manifest), ["5"]);
         assert_eq!(lines("meshwork", manifest), ["2", "5"]);
+    }
+
+    #[test]
+    fn other_workspaces_have_their_own_dependencies() {
+        let manifest = "[dependencies]\nredis = \"1\"";
+        let files = [
+            ("peers/Cargo.toml", manifest),
+            ("xtask/Cargo.toml", manifest),
+        ];
+        assert_eq!(places_of(check, &files), ["xtask/Cargo.toml:2"]);
     }
 
     #[test]

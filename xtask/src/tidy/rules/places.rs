@@ -39,7 +39,9 @@ fn paths(file: &File) -> Vec<Finding> {
 /// Checks the sources of crates.
 fn sources(file: &File) -> Vec<Finding> {
     let foreign = |line: &str| match &*file.path {
-        "Cargo.lock" => line.starts_with("source = ") && !line.contains(CRATES_IO),
+        "Cargo.lock" | "peers/Cargo.lock" => {
+            line.starts_with("source = ") && !line.contains(CRATES_IO)
+        }
         ".cargo/config.toml" => line.starts_with("[source") || line.starts_with("[registr"),
         _ => false,
     };
