@@ -1,6 +1,7 @@
 //! The long programs, built with optimization: `fuzz`, `scale`, `bench`, `chaos`, `legacy`, `bananas` and `actions`
 //! of `crates/fuzz` and `crates/scenarios`. Programs that measure use the profile of releases.
 
+use std::process::Command;
 use std::time::Duration;
 
 use crate::process::{self, Failure};
@@ -20,6 +21,10 @@ pub(crate) fn run(workspace: &Workspace, binary: &str, rest: &[String]) -> Resul
         let mut build = workspace.cargo(&["build", "--profile", profile, "--bin", "meshwork"]);
         process::run(&mut build, LIMIT)?;
     }
+    if binary == "bench" && rest.iter().any(|word| word == "--peers") {
+        eprintln!("building the programs of other job queues, in the folder peers");
+        process::run(&mut of_peers(workspace, "build"), LIMIT)?;
+    }
     let mut command = workspace.cargo(&["run", "--profile", profile, "--package"]);
     let package = match binary {
         "fuzz" => "meshwork-fuzz",
@@ -31,5 +36,14 @@ pub(crate) fn run(workspace: &Workspace, binary: &str, rest: &[String]) -> Resul
         "MESHWORK_BIN",
         workspace.built().with_file_name(profile).join("meshwork"),
     );
+    command.env("MESHWORK_PEERS", workspace.target("peers").join("release"));
     process::run(&mut command, LIMIT)
+}
+
+/// Returns a call of cargo in the folder `peers`, which is a workspace of its own: the programs of other job queues.
+pub(crate) fn of_peers(workspace: &Workspace, verb: &str) -> Command {
+    let mut command = workspace.cargo(&[verb, "--release", "--locked"]);
+    command.args(["--manifest-path", "peers/Cargo.toml", "--target-dir"]);
+    command.arg(workspace.target("peers"));
+    command
 }

@@ -1,9 +1,14 @@
 //! Each figure of `cargo xtask bench`, with a few jobs: all verbs work, and each line is complete. No test checks a
 //! speed.
 
-use meshwork_scenarios::bench::{Counts, Engine, Figure, Growth, Line, Plan, Series, grow, run};
+use std::path::Path;
+use std::process::Command;
+
+use meshwork_scenarios::bench::{
+    Counts, Engine, Figure, Growth, Line, PROGRAMS, Peer, Plan, Series, grow, run,
+};
 use meshwork_test_servers::servers::{Tool, need};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const FEW: Counts = Counts {
     one: 10,
@@ -23,6 +28,7 @@ async fn lines(engine: Engine) -> Vec<Value> {
         runs: Some(2),
         counts: FEW,
         floor: true,
+        peers: Vec::new(),
     };
     let (mut lines, mut steps) = (Vec::new(), 0);
     let add = |line: &Line| lines.push(line.json());
@@ -44,6 +50,7 @@ fn check(lines: &[Value], engine: Engine) {
     for line in lines {
         assert_eq!(line["engine"], engine.name());
         assert_eq!(line["runs"], 2);
+        assert_eq!(line["peers"], json!([]));
         let number = |name: &str| {
             line[name]
                 .as_f64()
@@ -141,6 +148,134 @@ async fn every_series_of_growth_is_taken() {
         }
         assert!(figures > 0, "{}", series.name());
     }
+}
+
+/// Writes a program. Another process writes it: a program that is open for writing in this one cannot be started while
+/// a test in another thread starts a process.
+fn write_program(path: &Path, script: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"printf '%s' "$1" > "$0" && chmod 755 "$0""#]);
+    let status = shell.arg(path).arg(script).status();
+    assert!(status.expect("sh starts").success());
+}
+
+/// A program with fixed values and no results of latencies, which writes down its arguments.
+const WORKS: &str = r#"#!/bin/sh
+test -n "$REDIS_URL" || exit 2
+echo "$*" >> "$0.calls"
+case $1 in
+    work) figure=$1-$2 values='[50]' ;;
+    latency) figure=$1 values='[100,200,null,null]' ;;
+    *) figure=$1 values='[50]' ;;
+esac
+echo "{\"figure\":\"$figure\",\"version\":\"1.2.3\",\"values\":$values,\"client_us\":4.5}"
+"#;
+
+const FAILS: &str = "#!/bin/sh\necho first >&2\necho no luck >&2\nexit 3\n";
+
+/// Removes job queues whose programs are not in the directory of programs.
+fn of_tests(mut peers: Vec<Peer>) -> Vec<Peer> {
+    peers.retain(|peer| ["bullmq", "apalis"].contains(&peer.name));
+    peers
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_job_queues_are_measured_and_may_fail() {
+    if need(Tool::Redis).is_none() {
+        return; // reported as skipped
+    }
+    let programs = tempfile::tempdir().expect("a directory");
+    write_program(&programs.path().join("bullmq"), WORKS);
+    write_program(&programs.path().join("apalis"), FAILS);
+    let names = ["enqueue-one", "work-10", "work-10-unique", "latency"];
+    let plan = Plan {
+        figures: names.iter().flat_map(|name| Figure::named(name)).collect(),
+        engines: vec![Engine::Redis],
+        runs: Some(2),
+        counts: FEW,
+        floor: true,
+        peers: of_tests(Peer::all(programs.path())),
+    };
+    let (mut lines, mut text) = (Vec::new(), String::new());
+    let add = |line: &Line| {
+        lines.push(line.json());
+        text.push_str(&format!("{line}\n"));
+    };
+    run(&plan, |_| {}, add)
+        .await
+        .expect("every figure is taken");
+    for line in &lines {
+        let name = line["name"].as_str().unwrap_or_default();
+        let peers = line["peers"].as_array().expect("a list");
+        if name == "work-10-unique" {
+            assert!(peers.is_empty(), "{line}");
+            continue;
+        }
+        let [works, fails] = &peers[..] else {
+            panic!("{line}")
+        };
+        let version = (&works["name"], &works["version"]);
+        assert_eq!(version, (&json!("bullmq"), &json!("1.2.3")));
+        let lacks = name.starts_with("latency-result");
+        for field in ["value", "ratio", "to_floor", "min", "max"] {
+            let positive = works[field].as_f64().is_some_and(|value| value > 0.0);
+            assert!(
+                positive || (lacks && works[field].is_null()),
+                "{field}: {line}"
+            );
+        }
+        assert_eq!(works["cost"]["client_us"], 4.5);
+        let why = "exit status: 3: no luck";
+        let why = if name == "work-10" {
+            format!("enqueue-bulk: {why}")
+        } else {
+            why.to_owned()
+        };
+        assert_eq!(fails["failures"], json!([why, why]));
+        assert_eq!(
+            (&fails["version"], &fails["value"]),
+            (&json!(null), &json!(null))
+        );
+        assert!(
+            text.contains(&format!("  apalis                 not measured: {why}")),
+            "{text}"
+        );
+    }
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let (value, ratio) = (&lines[0]["value"], &lines[0]["peers"][0]["ratio"]);
+    assert!(
+        (number(ratio) * 50.0 - number(value)).abs() < 1.0,
+        "{}",
+        lines[0]
+    );
+    let calls = std::fs::read_to_string(programs.path().join("bullmq.calls"));
+    let once = "enqueue-one 10\nenqueue-one 10\nenqueue-bulk 150\nwork 10 150\nenqueue-bulk 150\nwork 10 150\n";
+    assert_eq!(
+        calls.expect("it was called"),
+        format!("{once}latency 3\nlatency 3\n")
+    );
+}
+
+#[test]
+fn unfit_arguments_beside_peers_are_named() {
+    let fails = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
+        command.arg("--peers").args(arguments).env_remove(PROGRAMS);
+        let output = command.output().expect("it starts");
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let error = fails(&["--engine", "redis,valkey"]);
+    assert_eq!(
+        error,
+        "bench: --peers measures only on redis: remove --engine valkey\n"
+    );
+    let error = fails(&["--only", "memory"]);
+    assert!(error.contains(
+        "one of the figures enqueue-one, enqueue-bulk, work-1, work-10, work-50, latency:"
+    ));
+    assert!(fails(&[]).contains("run `cargo xtask bench --peers`"));
 }
 
 #[test]

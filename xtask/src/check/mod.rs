@@ -69,6 +69,7 @@ pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failur
                 Box::new(move || long::run(workspace, program, &[])),
             )
         };
+        steps.push(("peers", Box::new(|| peers(workspace))));
         steps.extend(LONG.map(long));
     }
     let mut failed = Vec::new();
@@ -97,6 +98,15 @@ fn lints(workspace: &Workspace) -> Result<(), Failure> {
     all.args(suite::FEATURES).args(["--", "-D", "warnings"]);
     process::run_quoting(&mut all, LIMIT)?;
     cargo(workspace, "clippy -p meshwork-cli -- -D warnings")
+}
+
+/// Checks the programs of other job queues: a workspace of its own, with many dependencies.
+fn peers(workspace: &Workspace) -> Result<(), Failure> {
+    cargo(workspace, "fmt --manifest-path peers/Cargo.toml --check")?;
+    let mut lints = long::of_peers(workspace, "clippy");
+    lints.args(["--all-targets", "--", "-D", "warnings"]);
+    process::run_quoting(&mut lints, LIMIT)?;
+    process::run_quoting(&mut long::of_peers(workspace, "test"), LIMIT)
 }
 
 /// Builds the documents with private items, so that their links are checked. The command has its own run, because its

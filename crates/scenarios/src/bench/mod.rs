@@ -1,7 +1,8 @@
 //! Speed of Meshwork, beside the floor: the speed that the server allows to the smallest queue that loses no job.
-//! Each run of each figure has a fresh engine. Runs of Meshwork and of the floor alternate, so that other load on the
-//! machine affects both; the ratios are the result. It measures and does not judge; `docs/performance.md` has
-//! documented results. [`crate::scale`] measures the cost of calls beside very many waiting jobs.
+//! Each run of each figure has a fresh engine. Runs of Meshwork, of the floor and of other job queues ([`Peer`])
+//! alternate, so that other load on the machine affects all; the ratios are the result. It measures and does not judge;
+//! `docs/performance.md` has documented results. [`crate::scale`] measures the cost of calls beside very many waiting
+//! jobs.
 
 mod calls;
 mod figure;
@@ -12,16 +13,19 @@ pub(crate) mod latency;
 mod link;
 mod meter;
 mod ours;
+mod peers;
 mod report;
 
 pub use figure::{Counts, Figure, Pace, Shape, With};
 pub use ground::Engine;
 pub use growth::{Curve, Growth, Series, grow, serve};
 pub use meter::Cost;
-pub use report::{Beside, Line};
+pub use peers::{PROGRAMS, Peer};
+pub use report::{Against, Beside, Line};
 
 use floor::Echoes;
 use ground::Ground;
+use peers::PeerRuns;
 use report::Runs;
 
 /// Size of a payload in bytes.
@@ -40,6 +44,8 @@ pub struct Plan {
     pub counts: Counts,
     /// True if the floor is measured too.
     pub floor: bool,
+    /// Other job queues to measure on redis-server, for the figures that they have.
+    pub peers: Vec<Peer>,
 }
 
 /// Error that ends a measurement.
@@ -96,6 +102,13 @@ pub async fn run(
             .filter(|engine| !skipped(*figure, *engine))
             .map(|engine| Runs::new(*figure, engine, plan.counts))
             .collect();
+        for runs in &mut all {
+            let compared = figure.has_peers() && runs.engine == Engine::Redis;
+            let peers = plan.peers.iter().filter(|_| compared);
+            runs.peers = peers
+                .map(|peer| PeerRuns::new(peer, *figure, &plan.counts))
+                .collect();
+        }
         for run in 1..=plan.runs.unwrap_or(figure.runs()) {
             for runs in &mut all {
                 let (name, engine) = (figure.name(), runs.engine);
@@ -107,6 +120,11 @@ pub async fn run(
                 for shape in figure.shapes().into_iter().filter(|_| plan.floor) {
                     let sample = beside(*figure, engine, shape, &plan.counts).await?;
                     runs.add_floor(shape, sample);
+                }
+                for (peer, of_peer) in plan.peers.iter().zip(&mut runs.peers) {
+                    step(&format!("{name} with {}, run {run}", peer.name));
+                    let sample = peers::measure(peer, *figure, &plan.counts).await?;
+                    of_peer.samples.push(sample);
                 }
             }
         }

@@ -1,12 +1,14 @@
 //! `cargo xtask bench`: speed of Meshwork, beside the floor.
 
+use std::env;
 use std::fmt::Display;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use meshwork_scenarios::bench::{
-    Counts, Curve, Engine, Figure, Growth, Line, Plan, Series, grow, run, serve,
+    Counts, Curve, Engine, Figure, Growth, Line, PROGRAMS, Peer, Plan, Series, grow, run, serve,
 };
 
 /// Measure how fast jobs are enqueued and run, beside the least that any such queue costs
@@ -36,12 +38,20 @@ struct Arguments {
     #[arg(
         long, value_delimiter = ',', value_name = "SERIES", num_args = 0..=1, require_equals = true,
         default_missing_value = "waiting,workers,payload,delay",
-        conflicts_with_all = ["only", "engine", "no_floor"]
+        conflicts_with_all = ["only", "engine", "no_floor", "peers"]
     )]
     growth: Vec<String>,
     /// Run jobs of the server in REDIS_URL until the standard input ends: a worker process of --growth
     #[arg(long, hide = true, exclusive = true)]
     worker: bool,
+    /// Measure other job queues for Redis too: BullMQ and apalis, each on a server of its own in the same run
+    ///
+    /// Only on redis, and by default only the figures that they have: enqueue-one, enqueue-bulk, work-1, work-10,
+    /// work-50 and latency. A row for each follows the one of Meshwork, with its version and the ratio of Meshwork's
+    /// figure to its own. A job queue that fails has a row with the reason. `cargo xtask bench` builds the programs
+    /// from the folder peers first, which takes some minutes.
+    #[arg(long)]
+    peers: bool,
     /// One object of JSON for each figure, instead of the table
     #[arg(long)]
     json: bool,
@@ -49,41 +59,85 @@ struct Arguments {
 
 impl Arguments {
     fn plan(&self) -> Result<Plan, String> {
+        let (runs, counts) = match self.quick {
+            true => (Some(1), Counts::QUICK),
+            false => (None, Counts::FULL),
+        };
+        Ok(Plan {
+            figures: self.figures()?,
+            engines: self.engines()?,
+            runs: self.runs.map(NonZeroUsize::get).or(runs),
+            counts,
+            floor: !self.no_floor,
+            peers: self.peers()?,
+        })
+    }
+
+    fn figures(&self) -> Result<Vec<Figure>, String> {
         let mut figures = Vec::new();
         for name in &self.only {
             let named = Figure::named(name);
             if named.is_empty() {
-                let known = Figure::all().into_iter().map(Figure::name);
-                let known = known.collect::<Vec<_>>().join(", ");
+                let known = names(Figure::all());
                 return Err(format!("no figure is called {name}: there are {known}"));
             }
             figures.extend(named);
         }
         if self.only.is_empty() {
             figures = Figure::all();
+            figures.retain(|figure| !self.peers || figure.has_peers());
         }
+        match figures.iter().any(|figure| figure.has_peers()) || !self.peers {
+            true => Ok(figures),
+            false => {
+                let mut known = Figure::all();
+                known.retain(|figure| figure.has_peers());
+                let known = names(known);
+                Err(format!(
+                    "--peers needs one of the figures {known}: change --only"
+                ))
+            }
+        }
+    }
+
+    fn engines(&self) -> Result<Vec<Engine>, String> {
         let mut engines = Vec::new();
         for name in &self.engine {
             let known = Engine::ALL.into_iter().find(|engine| engine.name() == name);
             let unknown = || format!("no engine is called {name}: redis, valkey, embedded");
             engines.push(known.ok_or_else(unknown)?);
         }
+        if self.peers {
+            return match engines.iter().find(|engine| **engine != Engine::Redis) {
+                Some(other) => Err(format!(
+                    "--peers measures only on redis: remove --engine {}",
+                    other.name()
+                )),
+                None => Ok(vec![Engine::Redis]),
+            };
+        }
         if self.engine.is_empty() {
             engines = Engine::ALL.to_vec();
             engines.retain(|engine| engine.is_here());
         }
-        let (runs, counts) = match self.quick {
-            true => (Some(1), Counts::QUICK),
-            false => (None, Counts::FULL),
-        };
-        Ok(Plan {
-            figures,
-            engines,
-            runs: self.runs.map(NonZeroUsize::get).or(runs),
-            counts,
-            floor: !self.no_floor,
-        })
+        Ok(engines)
     }
+
+    fn peers(&self) -> Result<Vec<Peer>, String> {
+        if !self.peers {
+            return Ok(Vec::new());
+        }
+        let missing = "--peers needs the programs of the folder peers: run `cargo xtask bench --peers`, \
+                       which builds them";
+        let programs = env::var_os(PROGRAMS).filter(|path| !path.is_empty());
+        let programs = programs.ok_or_else(|| format!("{missing} and sets {PROGRAMS}"))?;
+        Ok(Peer::all(Path::new(&programs)))
+    }
+}
+
+fn names(figures: Vec<Figure>) -> String {
+    let names: Vec<_> = figures.into_iter().map(Figure::name).collect();
+    names.join(", ")
 }
 
 impl Arguments {

@@ -1,5 +1,7 @@
 //! Figures as text and as JSON.
 
+mod peers;
+
 use std::fmt;
 
 use serde_json::{Value, json};
@@ -8,6 +10,8 @@ use super::Sample;
 use super::figure::{Counts, Figure, Shape};
 use super::ground::Engine;
 use super::meter::Cost;
+use super::peers::PeerRuns;
+pub use peers::Against;
 
 /// All runs of a figure on one engine.
 pub(super) struct Runs {
@@ -18,6 +22,8 @@ pub(super) struct Runs {
     /// Runs of the same figure without the additional feature.
     pub(super) plain: Vec<Sample>,
     floors: Vec<(Shape, Vec<Sample>)>,
+    /// Other job queues.
+    pub(super) peers: Vec<PeerRuns>,
 }
 
 /// One figure.
@@ -37,6 +43,8 @@ pub struct Line {
     pub runs: Vec<f64>,
     /// Figures of the floor, the best shape first.
     pub floors: Vec<Beside>,
+    /// Figures of other job queues.
+    pub peers: Vec<Against>,
     /// Ratio to the plain figure in the same run, for jobs with an additional feature.
     pub to_plain: Option<f64>,
     /// Ratio to the figure on redis-server, in the same run.
@@ -69,6 +77,7 @@ impl Runs {
             ours: Vec::new(),
             plain: Vec::new(),
             floors: Vec::new(),
+            peers: Vec::new(),
         }
     }
 
@@ -98,6 +107,11 @@ impl Runs {
             true => a.value.total_cmp(&b.value),
             false => b.value.total_cmp(&a.value),
         });
+        let best = floors.first().map(|best| best.shape);
+        let best = self.floors.iter().find(|(shape, _)| Some(*shape) == best);
+        let best = best.map(|(_, samples)| values(samples, at));
+        let against = |peer| Against::new(peer, at, &runs, best.as_deref());
+        let peers = self.peers.iter().map(against).collect();
         Line {
             name,
             engine: self.engine,
@@ -105,6 +119,7 @@ impl Runs {
             unit,
             jobs: self.figure.jobs(&self.counts),
             floors,
+            peers,
             to_plain: (!self.plain.is_empty()).then(|| ratio(&runs, &values(&self.plain, at))),
             to_redis: redis.map(|redis| ratio(&runs, &values(&redis.ours, at))),
             cost: middle(&self.ours, at),
@@ -195,7 +210,7 @@ impl Line {
             json!({"shape": floor.shape.said(), "value": rounded(floor.value),
                    "ratio": rounded(floor.ratio), "cost": floor.cost.json()})
         });
-        let bound = |pick: fn(f64, f64) -> f64| self.runs.iter().copied().reduce(pick);
+        let bound = bounds(&self.runs);
         json!({
             "name": self.name,
             "engine": self.engine.name(),
@@ -203,13 +218,14 @@ impl Line {
             "unit": self.unit,
             "jobs": self.jobs,
             "runs": self.runs.len(),
-            "min": bound(f64::min).map(rounded),
-            "max": bound(f64::max).map(rounded),
+            "min": bound.map(|(min, _)| rounded(min)),
+            "max": bound.map(|(_, max)| rounded(max)),
             "ratio": self.floors.first().map(|floor| rounded(floor.ratio)),
             "to_plain": self.to_plain.map(rounded),
             "to_redis": self.to_redis.map(rounded),
             "cost": self.cost.json(),
             "floors": floors.collect::<Vec<_>>(),
+            "peers": self.peers.iter().map(Against::json).collect::<Vec<_>>(),
             "load": self.load,
         })
     }
@@ -237,21 +253,30 @@ impl Line {
     }
 }
 
-impl fmt::Display for Line {
+/// One row of the table.
+struct Columns<'a> {
+    name: &'a str,
+    engine: &'a str,
+    value: Option<f64>,
+    unit: &'static str,
+    bounds: Option<(f64, f64)>,
+    ratio: Option<f64>,
+    to_plain: Option<f64>,
+    to_redis: Option<f64>,
+    cost: &'a Cost,
+}
+
+impl fmt::Display for Columns<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound = |pick: fn(f64, f64) -> f64| self.runs.iter().copied().reduce(pick);
-        let bounds = bound(f64::min).zip(bound(f64::max)).unwrap_or_default();
-        let bounds = format!("{:.0}..{:.0}", bounds.0, bounds.1);
-        let some = |value: Option<f64>, digits: usize| {
-            value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
-        };
-        let (name, engine, cost) = (&self.name, self.engine.name(), &self.cost);
-        let ratio = some(self.floors.first().map(|floor| floor.ratio), 2);
+        let bounds = self.bounds.map(|(min, max)| format!("{min:.0}..{max:.0}"));
+        let bounds = bounds.unwrap_or_else(|| "-".to_owned());
+        let (name, engine, cost) = (self.name, self.engine, self.cost);
         write!(
             f,
-            "{name:<24} {engine:<8} {:>10.0} {:<9} {bounds:>21} {ratio:>6} {:>6} {:>7} {:>6} {:>6} {:>6.1} {:>6} {:>6} {:>6.0} ",
-            self.value,
+            "{name:<24} {engine:<8} {:>10} {:<9} {bounds:>21} {:>6} {:>6} {:>7} {:>6} {:>6} {:>6.1} {:>6} {:>6} {:>6.0} ",
+            some(self.value, 0),
             self.unit,
+            some(self.ratio, 2),
             some(self.to_plain, 2),
             some(self.to_redis, 2),
             some(cost.commands, 1),
@@ -260,10 +285,43 @@ impl fmt::Display for Line {
             some(cost.bytes_in, 0),
             some(cost.bytes_out, 0),
             cost.aof_bytes,
-        )?;
+        )
+    }
+}
+
+/// Returns a number as text, and a dash for none.
+fn some(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+/// Returns the least and the greatest value.
+fn bounds(runs: &[f64]) -> Option<(f64, f64)> {
+    let bound = |pick: fn(f64, f64) -> f64| runs.iter().copied().reduce(pick);
+    bound(f64::min).zip(bound(f64::max))
+}
+
+/// Writes a row, and one for each other job queue below.
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = Columns {
+            name: &self.name,
+            engine: self.engine.name(),
+            value: Some(self.value),
+            unit: self.unit,
+            bounds: bounds(&self.runs),
+            ratio: self.floors.first().map(|floor| floor.ratio),
+            to_plain: self.to_plain,
+            to_redis: self.to_redis,
+            cost: &self.cost,
+        };
+        write!(f, "{columns}")?;
         for floor in &self.floors {
             let (shape, server) = (floor.shape.said(), some(floor.cost.server_us, 1));
             write!(f, " {shape}: {:.0} ({server} us)", floor.value)?;
+        }
+        for peer in &self.peers {
+            writeln!(f)?;
+            peer.write(self.unit, f)?;
         }
         Ok(())
     }
