@@ -12,6 +12,7 @@ use super::figure::{Counts, Figure, With};
 use super::ground::{Engine, Ground};
 use super::meter::Cost;
 use call::call;
+use meshwork_test_servers::servers::{Tool, find};
 
 /// Variable with the directory of the built programs, set by `cargo xtask bench --peers`.
 pub const PROGRAMS: &str = "MESHWORK_PEERS";
@@ -22,16 +23,26 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// A job queue that can be measured.
 struct Known {
     name: &'static str,
+    program: Program,
     /// Largest number of jobs for a worker.
     most_jobs: usize,
     /// Largest number of samples of a latency.
     most_samples: usize,
 }
 
-/// All job queues. Each is the name of a program, too.
-const KNOWN: [Known; 2] = [
+/// The program of a job queue.
+enum Program {
+    /// A binary of this name among the built programs.
+    Built(&'static str),
+    /// A file for Python, from the root of the repository. It fails if the library is not installed.
+    Python(&'static str),
+}
+
+/// All job queues.
+const KNOWN: [Known; 3] = [
     Known {
         name: "bullmq",
+        program: Program::Built("bullmq"),
         most_jobs: usize::MAX,
         most_samples: usize::MAX,
     },
@@ -39,10 +50,34 @@ const KNOWN: [Known; 2] = [
     // of its polls.
     Known {
         name: "apalis",
+        program: Program::Built("apalis"),
         most_jobs: 7_000,
         most_samples: 200,
     },
+    // A job takes about a millisecond of Python's time.
+    Known {
+        name: "celery",
+        program: Program::Python("peers/celery/celery_peer.py"),
+        most_jobs: 5_000,
+        most_samples: usize::MAX,
+    },
 ];
+
+impl Program {
+    fn command(&self, programs: &Path) -> Vec<OsString> {
+        match self {
+            Self::Built(name) => vec![programs.join(name).into()],
+            Self::Python(file) => {
+                let python = find(Tool::Python).unwrap_or_else(|| Tool::Python.program().into());
+                let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+                vec![
+                    python.into(),
+                    root.unwrap_or(Path::new("")).join(file).into(),
+                ]
+            }
+        }
+    }
+}
 
 /// A job queue to compare with.
 #[derive(Debug, Clone)]
@@ -57,12 +92,12 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Returns all job queues, whose programs are in this directory.
+    /// Returns all job queues. Built programs are in this directory.
     #[must_use]
     pub fn all(programs: &Path) -> Vec<Self> {
         let peer = |known: &Known| Self {
             name: known.name,
-            command: vec![programs.join(known.name).into()],
+            command: known.program.command(programs),
             most_jobs: known.most_jobs,
             most_samples: known.most_samples,
             limit: LIMIT,
