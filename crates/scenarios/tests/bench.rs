@@ -276,6 +276,9 @@ fn unfit_arguments_beside_peers_are_named() {
         "one of the figures enqueue-one, enqueue-bulk, work-1, work-10, work-50, latency:"
     ));
     assert!(fails(&[]).contains("run `cargo xtask bench --peers`"));
+    let error = fails(&["--chart", "no-such-folder/chart.svg"]);
+    let why = "--chart no-such-folder/chart.svg: name a file in an existing directory";
+    assert_eq!(error, format!("bench: {why}\n"));
 }
 
 #[test]
@@ -288,6 +291,28 @@ fn a_name_means_one_figure_or_all_that_begin_with_it() {
     assert_eq!(
         names("call-latency"),
         ["call-latency-streams", "call-latency-lists"]
+    );
+}
+
+#[test]
+fn a_chart_is_written_after_the_figures() {
+    if need(Tool::Redis).is_none() {
+        return; // reported as skipped
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("chart.svg");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
+    command.args(["--quick", "--only", "memory-listpack", "--engine", "redis"]);
+    let output = command
+        .arg("--chart")
+        .arg(&file)
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    let chart = std::fs::read_to_string(file).expect("a chart");
+    assert!(
+        chart.contains("<title>memory-listpack on redis: Meshwork: "),
+        "{chart}"
     );
 }
 

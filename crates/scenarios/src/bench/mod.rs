@@ -5,6 +5,7 @@
 //! jobs.
 
 mod calls;
+mod chart;
 mod figure;
 mod floor;
 mod ground;
@@ -16,6 +17,7 @@ mod ours;
 mod peers;
 mod report;
 
+pub use chart::chart;
 pub use figure::{Counts, Figure, Pace, Shape, With};
 pub use ground::Engine;
 pub use growth::{Curve, Growth, Series, grow, serve};

@@ -3,12 +3,13 @@
 use std::env;
 use std::fmt::Display;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
 use meshwork_scenarios::bench::{
-    Counts, Curve, Engine, Figure, Growth, Line, PROGRAMS, Peer, Plan, Series, grow, run, serve,
+    Counts, Curve, Engine, Figure, Growth, Line, PROGRAMS, Peer, Plan, Series, chart, grow, run,
+    serve,
 };
 
 /// Measure how fast jobs are enqueued and run, beside the least that any such queue costs
@@ -38,20 +39,26 @@ struct Arguments {
     #[arg(
         long, value_delimiter = ',', value_name = "SERIES", num_args = 0..=1, require_equals = true,
         default_missing_value = "waiting,workers,payload,delay",
-        conflicts_with_all = ["only", "engine", "no_floor", "peers"]
+        conflicts_with_all = ["only", "engine", "no_floor", "peers", "chart"]
     )]
     growth: Vec<String>,
     /// Run jobs of the server in REDIS_URL until the standard input ends: a worker process of --growth
     #[arg(long, hide = true, exclusive = true)]
     worker: bool,
-    /// Measure other job queues for Redis too: BullMQ and apalis, each on a server of its own in the same run
+    /// Measure other job queues for Redis too: BullMQ, apalis and Celery, each on a server of its own in the same run
     ///
     /// Only on redis, and by default only the figures that they have: enqueue-one, enqueue-bulk, work-1, work-10,
     /// work-50 and latency. A row for each follows the one of Meshwork, with its version and the ratio of Meshwork's
     /// figure to its own. A job queue that fails has a row with the reason. `cargo xtask bench` builds the programs
-    /// from the folder peers first, which takes some minutes.
+    /// from the folder peers first, which takes some minutes. Celery is measured if the packages celery and redis of
+    /// python3 are installed.
     #[arg(long)]
     peers: bool,
+    /// Write the measured figures to this file as a chart in SVG, relative to the floor
+    ///
+    /// A relative path begins at the root of the repository.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_floor")]
+    chart: Option<PathBuf>,
     /// One object of JSON for each figure, instead of the table
     #[arg(long)]
     json: bool,
@@ -71,6 +78,22 @@ impl Arguments {
             floor: !self.no_floor,
             peers: self.peers()?,
         })
+    }
+
+    /// Fails if the chart could not be written after the measurement.
+    fn check_chart(&self) -> Result<(), String> {
+        let Some(file) = &self.chart else {
+            return Ok(());
+        };
+        let folder = file.parent().filter(|folder| *folder != Path::new(""));
+        let folder = folder.unwrap_or(Path::new("."));
+        match folder.is_dir() && !file.is_dir() {
+            true => Ok(()),
+            false => Err(format!(
+                "--chart {}: name a file in an existing directory",
+                file.display()
+            )),
+        }
     }
 
     fn figures(&self) -> Result<Vec<Figure>, String> {
@@ -186,12 +209,22 @@ async fn measure(arguments: &Arguments) -> Result<(), String> {
         let print = |curve: &Curve| print(arguments.json, curve.json(), curve);
         grow(&growth, step, print).await
     } else {
+        arguments.check_chart()?;
         let plan = arguments.plan()?;
         if !arguments.json {
             meshwork_test_servers::say(Line::head());
         }
-        let print = |line: &Line| print(arguments.json, line.json(), line);
-        run(&plan, step, print).await
+        let mut lines = Vec::new();
+        let print = |line: &Line| {
+            print(arguments.json, line.json(), line);
+            lines.push(line.clone());
+        };
+        let ended = run(&plan, step, print).await;
+        if let (Ok(()), Some(file)) = (&ended, &arguments.chart) {
+            std::fs::write(file, chart(&lines))
+                .map_err(|why| format!("--chart {}: {why}", file.display()))?;
+        }
+        ended
     };
     ended.map_err(|error| error.to_string())
 }
