@@ -1,6 +1,7 @@
 //! The long programs, built with optimization: `fuzz`, `scale`, `bench`, `chaos`, `legacy`, `bananas` and `actions`
 //! of `crates/fuzz` and `crates/scenarios`. Programs that measure use the profile of releases.
 
+use std::env;
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,6 +11,9 @@ use crate::workspace::Workspace;
 
 /// Time limit: ten times the longest planned run.
 const LIMIT: Duration = Duration::from_secs(6 * 3600);
+
+/// Variable with the command that the scenarios run.
+const BINARY: &str = "MESHWORK_BIN";
 
 pub(crate) fn run(workspace: &Workspace, binary: &str, rest: &[String]) -> Result<(), Failure> {
     let tools = tools::prepare(workspace, true);
@@ -32,10 +36,11 @@ pub(crate) fn run(workspace: &Workspace, binary: &str, rest: &[String]) -> Resul
     };
     command.args([package, "--bin", binary, "--"]).args(rest);
     command.envs(tools.variables());
-    command.env(
-        "MESHWORK_BIN",
-        workspace.built().with_file_name(profile).join("meshwork"),
-    );
+    // It may be another build, or a script that starts one of several.
+    if env::var_os(BINARY).is_none() {
+        let built = workspace.built().with_file_name(profile);
+        command.env(BINARY, built.join("meshwork"));
+    }
     command.env("MESHWORK_PEERS", workspace.target("peers").join("release"));
     process::run(&mut command, LIMIT)
 }

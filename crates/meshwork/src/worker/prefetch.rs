@@ -19,6 +19,8 @@ use super::protocol::{Protocol, Queues, Waited};
 use super::spawner::Starter;
 use super::waits::Waits;
 
+/// Greatest number of queues with a blocking read. Claims find ids in the others, once a second.
+const MAX_WAITED: usize = 64;
 /// Longest wait for blocking connections at shutdown.
 const END_WAIT: Duration = Duration::from_secs(2);
 /// For how long at most nothing is sent that would hold up a result which comes at once. A handler may hold its thread for
@@ -53,6 +55,14 @@ impl Prefetchers {
     }
 }
 
+/// Returns the first queues: those of the highest priority. If blocking reads take jobs, no claim finds those of others.
+fn bounded<P: Protocol>(mut queues: Vec<String>) -> Vec<String> {
+    if !P::TAKES {
+        queues.truncate(MAX_WAITED);
+    }
+    queues
+}
+
 struct Prefetcher {
     task: JoinHandle<()>,
     stop: CancellationToken,
@@ -79,10 +89,9 @@ impl<P: Protocol> Supervisor<P> {
         let mut queues = engine.protocol.queues().subscribe();
         while !engine.stop.is_cancelled() {
             let now = queues.borrow_and_update().waited();
-            let now = if engine.protocol.looks() {
-                Vec::new()
-            } else {
-                now
+            let now = match engine.protocol.looks() {
+                true => Vec::new(),
+                false => bounded::<P>(now),
             };
             let gone: Vec<_> = self
                 .prefetchers

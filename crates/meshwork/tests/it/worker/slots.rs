@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use meshwork::model::route::Priority;
 use meshwork::runner::Context;
 use meshwork::{Client, JobRequest, Worker};
+use meshwork_test_servers::eventually;
+use meshwork_test_servers::servers::RealServer;
 use tokio::sync::{Semaphore, watch};
 
 use super::PATIENCE;
+use crate::worker_support::raw;
 
 const NAME: &str = "slow";
 
@@ -50,4 +54,39 @@ pub(crate) async fn slow_handlers_keep_all_slots_full(client: Client) {
         }
         worker.stop().await;
     }
+}
+
+/// A worker of many types has at most 64 blocking reads, and few other connections; claims find jobs of the other queues.
+#[tokio::test(flavor = "multi_thread")]
+async fn blocking_reads_of_many_queues_are_bounded() {
+    let Some(server) = RealServer::redis().start() else {
+        return; // reported as skipped
+    };
+    let client = Client::open(&server.url()).await.unwrap();
+    let names: Vec<_> = (0..40).map(|number| format!("type-{number:02}")).collect();
+    let mut worker = Worker::new(&client);
+    for name in &names {
+        worker = worker.handle(name, async |_: String, _: Context| Ok::<_, String>(()));
+    }
+    let worker = worker.start().await.unwrap();
+    worker.registered().await;
+    let reads = async || {
+        let clients: String = raw(&client, &["CLIENT", "LIST"]).await;
+        let of = |command: &str| clients.matches(&format!(" cmd={command} ")).count();
+        (of("blmove"), clients.lines().count())
+    };
+    let all = async || (reads().await.0 == 64).then_some(());
+    eventually("the queues are read", PATIENCE, all).await;
+    for name in [&names[0], &names[39]] {
+        for priority in [Priority::Low, Priority::Normal, Priority::High] {
+            let job = JobRequest::new(name.parse().unwrap(), "\"x\"").priority(priority);
+            client.run(job).await.unwrap();
+        }
+    }
+    let (reads, connections) = reads().await;
+    assert!(
+        reads <= 64 && connections <= 64 + 6,
+        "{reads} of {connections}"
+    );
+    worker.stop().await;
 }
