@@ -40,8 +40,9 @@ pub trait Peer: Sized + Send + 'static {
     /// Crate of the library.
     const CRATE: &'static str;
 
-    /// Connects to the server at this URL.
-    fn connect(url: &str) -> impl Future<Output = Result<Self, Failure>> + Send;
+    /// Connects to the server at this URL. `waiting` is the number of jobs to run, which wait there already. A job queue
+    /// with a server of its own enqueues them.
+    fn connect(url: &str, waiting: usize) -> impl Future<Output = Result<Self, Failure>> + Send;
 
     /// Enqueues jobs one after the other. Returns the time that this took.
     fn enqueue_one(self, jobs: usize) -> impl Future<Output = Result<Duration, Failure>> + Send;
@@ -142,7 +143,11 @@ pub async fn main<P: Peer>() -> ExitCode {
 async fn measure<P: Peer>(words: &[String]) -> Result<serde_json::Value, Failure> {
     let verb = Verb::parse(words)?;
     let url = std::env::var("REDIS_URL").map_err(|_| "set REDIS_URL to the server's URL")?;
-    let peer = P::connect(&url).await?;
+    let waiting = match verb {
+        Verb::Work { jobs, .. } => jobs,
+        _ => 0,
+    };
+    let peer = P::connect(&url, waiting).await?;
     let before = processor_time();
     let per_second = |took: Duration| vec![json!(verb.jobs() as f64 / took.as_secs_f64())];
     let values = match verb {
@@ -224,10 +229,10 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Adds a sample.
-    pub fn add(&mut self, start: Duration, result: Duration) {
+    /// Adds a sample; `None` if the library has no results.
+    pub fn add(&mut self, start: Duration, result: Option<Duration>) {
         self.starts.push(start);
-        self.results.push(result);
+        self.results.extend(result);
     }
 
     /// Returns medians and 99th percentiles in µs, in the order of Meshwork's figures.
@@ -279,7 +284,10 @@ mod tests {
     fn latencies_have_four_values() {
         let mut times = Latencies::default();
         for ms in 1..=100 {
-            times.add(Duration::from_millis(ms), Duration::from_millis(2 * ms));
+            times.add(
+                Duration::from_millis(ms),
+                Some(Duration::from_millis(2 * ms)),
+            );
         }
         let expected = [51_000.0, 99_000.0, 102_000.0, 198_000.0].map(|us| json!(us));
         assert_eq!(times.values(), expected);

@@ -173,9 +173,18 @@ echo "{\"figure\":\"$figure\",\"version\":\"1.2.3\",\"values\":$values,\"client_
 
 const FAILS: &str = "#!/bin/sh\necho first >&2\necho no luck >&2\nexit 3\n";
 
+/// A program with a server of its own.
+const OWN: &str = r#"#!/bin/sh
+test -z "$REDIS_URL" || exit 2
+case $1 in work) figure=$1-$2 ;; *) figure=$1 ;; esac
+case $1 in latency) values='[1,1,1,1]' ;; *) values='[1]' ;; esac
+echo "$*" >> "$0.calls"
+echo "{\"figure\":\"$figure\",\"version\":\"2.0.0\",\"values\":$values,\"client_us\":4.5}"
+"#;
+
 /// Removes job queues whose programs are not in the directory of programs.
 fn of_tests(mut peers: Vec<Peer>) -> Vec<Peer> {
-    peers.retain(|peer| ["bullmq", "apalis"].contains(&peer.name));
+    peers.retain(|peer| ["bullmq", "apalis", "nats"].contains(&peer.name));
     peers
 }
 
@@ -187,6 +196,7 @@ async fn other_job_queues_are_measured_and_may_fail() {
     let programs = tempfile::tempdir().expect("a directory");
     write_program(&programs.path().join("bullmq"), WORKS);
     write_program(&programs.path().join("apalis"), FAILS);
+    write_program(&programs.path().join("nats"), OWN);
     let names = ["enqueue-one", "work-10", "work-10-unique", "latency"];
     let plan = Plan {
         figures: names.iter().flat_map(|name| Figure::named(name)).collect(),
@@ -211,9 +221,13 @@ async fn other_job_queues_are_measured_and_may_fail() {
             assert!(peers.is_empty(), "{line}");
             continue;
         }
-        let [works, fails] = &peers[..] else {
+        let [works, fails, own] = &peers[..] else {
             panic!("{line}")
         };
+        let kind = (&works["engine"], &own["engine"], &own["version"]);
+        assert_eq!(kind, (&json!("redis"), &json!("own"), &json!("2.0.0")));
+        let commands = [works, own].map(|peer| peer["cost"]["commands"].is_number());
+        assert_eq!(commands, [true, false], "{line}");
         let version = (&works["name"], &works["version"]);
         assert_eq!(version, (&json!("bullmq"), &json!("1.2.3")));
         let lacks = name.starts_with("latency-result");
@@ -248,12 +262,15 @@ async fn other_job_queues_are_measured_and_may_fail() {
         "{}",
         lines[0]
     );
-    let calls = std::fs::read_to_string(programs.path().join("bullmq.calls"));
-    let once = "enqueue-one 10\nenqueue-one 10\nenqueue-bulk 150\nwork 10 150\nenqueue-bulk 150\nwork 10 150\n";
-    assert_eq!(
-        calls.expect("it was called"),
-        format!("{once}latency 3\nlatency 3\n")
-    );
+    let calls = |name| {
+        let calls = std::fs::read_to_string(programs.path().join(name)).expect("it was called");
+        calls.lines().collect::<Vec<_>>().join(", ")
+    };
+    let twice = |call: &str| format!("{call}, {call}");
+    let [one, work, latency] = ["enqueue-one 10", "work 10 150", "latency 3"].map(twice);
+    assert_eq!(calls("nats.calls"), format!("{one}, {work}, {latency}"));
+    let work = twice("enqueue-bulk 150, work 10 150");
+    assert_eq!(calls("bullmq.calls"), format!("{one}, {work}, {latency}"));
 }
 
 #[test]

@@ -30,7 +30,7 @@ struct Apalis {
 impl Peer for Apalis {
     const CRATE: &'static str = "apalis-redis";
 
-    async fn connect(url: &str) -> Result<Self, Failure> {
+    async fn connect(url: &str, _: usize) -> Result<Self, Failure> {
         let conn = apalis_redis::connect(url).await?;
         Ok(Self { conn })
     }
@@ -118,7 +118,7 @@ impl Peer for Apalis {
                 let known = began.elapsed();
                 let start: Instant = starts.recv().await.ok_or("the worker has ended")?;
                 if sample >= WARM_UP {
-                    taken.add(start.duration_since(began), known);
+                    taken.add(start.duration_since(began), Some(known));
                 }
             }
             Ok(taken)

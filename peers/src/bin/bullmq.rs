@@ -29,7 +29,7 @@ struct BullMq {
 impl Peer for BullMq {
     const CRATE: &'static str = "bullmq-official";
 
-    async fn connect(url: &str) -> Result<Self, Failure> {
+    async fn connect(url: &str, _: usize) -> Result<Self, Failure> {
         let connection = RedisConnectionOptions::new().url(url);
         let options = QueueOptions::new().connection(connection.clone());
         let queue = Queue::with_options(QUEUE, options).await?;
@@ -125,7 +125,7 @@ impl Peer for BullMq {
             let known = began.elapsed();
             let start = starts.recv().await.ok_or("the worker has ended")?;
             if sample >= WARM_UP {
-                taken.add(start.duration_since(began), known);
+                taken.add(start.duration_since(began), Some(known));
             }
         }
         Ok(taken)

@@ -240,6 +240,7 @@ mod tests {
     fn peer(name: &'static str, value: Option<f64>, to_floor: Option<f64>) -> Against {
         Against {
             name,
+            on_redis: true,
             version: value.map(|_| "1.2<3".to_owned()),
             value,
             ratio: None,

@@ -45,13 +45,13 @@ struct Arguments {
     /// Run jobs of the server in REDIS_URL until the standard input ends: a worker process of --growth
     #[arg(long, hide = true, exclusive = true)]
     worker: bool,
-    /// Measure other job queues for Redis too: BullMQ, apalis and Celery, each on a server of its own in the same run
+    /// Measure other job queues too: BullMQ, apalis, Celery and NATS, each on a server of its own in the same run
     ///
     /// Only on redis, and by default only the figures that they have: enqueue-one, enqueue-bulk, work-1, work-10,
     /// work-50 and latency. A row for each follows the one of Meshwork, with its version and the ratio of Meshwork's
     /// figure to its own. A job queue that fails has a row with the reason. `cargo xtask bench` builds the programs
     /// from the folder peers first, which takes some minutes. Celery is measured if the packages celery and redis of
-    /// python3 are installed.
+    /// python3 are installed, and NATS JetStream if nats-server is in PATH.
     #[arg(long)]
     peers: bool,
     /// Write the measured figures to this file as a chart in SVG, relative to the floor

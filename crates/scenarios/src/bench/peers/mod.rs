@@ -1,4 +1,4 @@
-//! Other job queues, measured beside Meshwork on fresh redis-servers of their own. Each has a program in the folder
+//! Other job queues, measured beside Meshwork on fresh servers of their own. Each has a program in the folder
 //! `peers` of this repository: a workspace of its own, which `cargo xtask bench --peers` builds.
 
 mod call;
@@ -11,7 +11,7 @@ use super::BenchError;
 use super::figure::{Counts, Figure, With};
 use super::ground::{Engine, Ground};
 use super::meter::Cost;
-use call::call;
+use call::{Answer, call};
 use meshwork_test_servers::servers::{Tool, find};
 
 /// Variable with the directory of the built programs, set by `cargo xtask bench --peers`.
@@ -24,6 +24,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 struct Known {
     name: &'static str,
     program: Program,
+    /// False if the program starts a server of its own, which is not Redis.
+    on_redis: bool,
     /// Largest number of jobs for a worker.
     most_jobs: usize,
     /// Largest number of samples of a latency.
@@ -39,10 +41,11 @@ enum Program {
 }
 
 /// All job queues.
-const KNOWN: [Known; 3] = [
+const KNOWN: [Known; 4] = [
     Known {
         name: "bullmq",
         program: Program::Built("bullmq"),
+        on_redis: true,
         most_jobs: usize::MAX,
         most_samples: usize::MAX,
     },
@@ -51,6 +54,7 @@ const KNOWN: [Known; 3] = [
     Known {
         name: "apalis",
         program: Program::Built("apalis"),
+        on_redis: true,
         most_jobs: 7_000,
         most_samples: 200,
     },
@@ -58,7 +62,15 @@ const KNOWN: [Known; 3] = [
     Known {
         name: "celery",
         program: Program::Python("peers/celery/celery_peer.py"),
+        on_redis: true,
         most_jobs: 5_000,
+        most_samples: usize::MAX,
+    },
+    Known {
+        name: "nats",
+        program: Program::Built("nats"),
+        on_redis: false,
+        most_jobs: usize::MAX,
         most_samples: usize::MAX,
     },
 ];
@@ -86,6 +98,7 @@ pub struct Peer {
     pub name: &'static str,
     /// Program with its first arguments.
     command: Vec<OsString>,
+    on_redis: bool,
     most_jobs: usize,
     most_samples: usize,
     limit: Duration,
@@ -98,6 +111,7 @@ impl Peer {
         let peer = |known: &Known| Self {
             name: known.name,
             command: known.program.command(programs),
+            on_redis: known.on_redis,
             most_jobs: known.most_jobs,
             most_samples: known.most_samples,
             limit: LIMIT,
@@ -143,6 +157,7 @@ fn verb(figure: Figure, jobs: usize) -> Option<Vec<String>> {
 #[derive(Debug)]
 pub(super) struct PeerRuns {
     pub(super) name: &'static str,
+    pub(super) on_redis: bool,
     /// Number of jobs in one run.
     pub(super) jobs: usize,
     /// Results, or the reasons of failures, in the order of the runs.
@@ -159,17 +174,30 @@ pub(super) struct PeerSample {
     pub(super) cost: Cost,
 }
 
+impl PeerSample {
+    /// Returns a sample with the cost on the server, and the program's own.
+    fn new(answer: Answer, mut cost: Cost) -> Self {
+        cost.client_us = answer.client_us;
+        Self {
+            version: answer.version,
+            values: answer.values,
+            cost,
+        }
+    }
+}
+
 impl PeerRuns {
     pub(super) fn new(peer: &Peer, figure: Figure, counts: &Counts) -> Self {
         Self {
             name: peer.name,
+            on_redis: peer.on_redis,
             jobs: peer.jobs(figure, counts),
             samples: Vec::new(),
         }
     }
 }
 
-/// Measures one run of a job queue on a fresh redis-server.
+/// Measures one run of a job queue on a fresh server.
 ///
 /// # Errors
 /// The server is missing, or fails. A failure of the program is a result.
@@ -183,6 +211,10 @@ pub(super) async fn measure(
         let name = figure.name();
         return Ok(Err(format!("other job queues have no figure {name}")));
     };
+    if !peer.on_redis {
+        let answer = call(&peer.command, &words, "", figure, peer.limit).await;
+        return Ok(answer.map(|answer| PeerSample::new(answer, Cost::default())));
+    }
     let ground = Ground::start(Engine::Redis, &[]).await?;
     let url = ground.url()?;
     if matches!(figure, Figure::Work { .. }) {
@@ -197,11 +229,6 @@ pub(super) async fn measure(
         Ok(answer) => answer,
         Err(why) => return Ok(Err(why)),
     };
-    let mut cost = ground.read()?.since(&before, jobs);
-    cost.client_us = answer.client_us;
-    Ok(Ok(PeerSample {
-        version: answer.version,
-        values: answer.values,
-        cost,
-    }))
+    let cost = ground.read()?.since(&before, jobs);
+    Ok(Ok(PeerSample::new(answer, cost)))
 }

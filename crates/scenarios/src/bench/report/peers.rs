@@ -13,6 +13,8 @@ use super::{Columns, bounds, median, ratio, rounded};
 pub struct Against {
     /// Name of the job queue.
     pub name: &'static str,
+    /// False if it has a server of its own, which is not Redis.
+    pub on_redis: bool,
     /// Version of its library, unless all runs failed.
     pub version: Option<String>,
     /// Median of the runs that succeeded; `None` if all failed, or the job queue lacks the figure.
@@ -56,6 +58,7 @@ impl Against {
             .filter_map(|sample| sample.as_ref().err());
         Self {
             name: all.name,
+            on_redis: all.on_redis,
             version: samples.clone().next().map(|sample| sample.version.clone()),
             value,
             ratio: value.map(|_| ratio(&beside, &runs)),
@@ -76,10 +79,15 @@ impl Against {
         }
     }
 
+    fn engine(&self) -> &'static str {
+        if self.on_redis { "redis" } else { "own" }
+    }
+
     pub(super) fn json(&self) -> Value {
         let bound = bounds(&self.runs);
         json!({
             "name": self.name,
+            "engine": self.engine(),
             "version": self.version,
             "value": self.value.map(rounded),
             "jobs": self.jobs,
@@ -102,7 +110,7 @@ impl Against {
         }
         let columns = Columns {
             name: &name,
-            engine: "redis",
+            engine: self.engine(),
             value: self.value,
             unit,
             bounds: bounds(&self.runs),
