@@ -43,12 +43,20 @@ pub fn stored(keys: &Hero) -> &'static [&'static str] {
     }
 }
 
-/// Reads a record from a hash.
+/// Reads a record from a hash. Names are texts of any kind, so that constant names need no copy.
 #[must_use]
-pub fn job(keys: &Hero, id: &str, fields: impl Iterator<Item = (String, Vec<u8>)>) -> Job {
+pub fn job<N: AsRef<str> + From<&'static str>>(
+    keys: &Hero,
+    id: impl Into<String>,
+    fields: impl Iterator<Item = (N, Vec<u8>)>,
+) -> Job {
+    let id = id.into();
     match keys.context() {
-        Some(context) => Job::from_fields(id, translated(context, id, fields)),
-        None => Job::from_fields(id, fields),
+        Some(context) => {
+            let fields = translated(context, &id, fields);
+            Job::read(id, fields)
+        }
+        None => Job::read(id, fields),
     }
 }
 
@@ -72,17 +80,17 @@ pub fn field_of(keys: &Hero, name: &'static str) -> &'static str {
 }
 
 /// Converts the fields of a context's record to those of Hero.
-fn translated(
+fn translated<N: AsRef<str> + From<&'static str>>(
     keys: &ContextKeys,
     id: &str,
-    fields: impl Iterator<Item = (String, Vec<u8>)>,
-) -> Vec<(String, Vec<u8>)> {
+    fields: impl Iterator<Item = (N, Vec<u8>)>,
+) -> Vec<(N, Vec<u8>)> {
     let mut after = Vec::new();
     let mut out = Vec::new();
     for (name, value) in fields {
-        match name.as_str() {
+        match name.as_ref() {
             context::RESULT => {
-                out.extend(plain_output(value).map(|output| (field::OUTPUT.to_owned(), output)));
+                out.extend(plain_output(value).map(|output| (field::OUTPUT.into(), output)));
             }
             context::DEPENDENDS => {
                 let numbers: Vec<u32> = serde_json::from_slice(&value).unwrap_or_default();
@@ -113,7 +121,7 @@ fn translated(
     }
     if !after.is_empty() {
         let after = Value::from(after).to_string();
-        out.push((field::PREREQUISITES.to_owned(), after.into_bytes()));
+        out.push((field::PREREQUISITES.into(), after.into_bytes()));
     }
     out
 }

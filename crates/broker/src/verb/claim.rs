@@ -7,10 +7,10 @@ use std::time::Duration;
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::Hero;
 
-use super::{Fields, MAX_ITEMS, at_most, job, text};
+use super::{MAX_ITEMS, at_most, job, text};
 use crate::script::{Answer, Call, Verb};
 use crate::{Broker, Error};
-use meshwork_model::stored::stored;
+use meshwork_model::stored;
 
 /// A request for jobs.
 #[derive(Debug, Clone, Copy)]
@@ -192,7 +192,7 @@ fn claimed(keys: &Hero, claim: &Claim<'_>, (id, queue, attempt, record): Row) ->
             return None;
         }
     };
-    let mut job = job(keys, &id, named(keys, record));
+    let mut job = record_of(keys, id, record);
     job.attempt = u32::try_from(attempt).unwrap_or_default();
     Some(Claimed {
         job: Arc::new(job),
@@ -201,15 +201,18 @@ fn claimed(keys: &Hero, claim: &Claim<'_>, (id, queue, attempt, record): Row) ->
     })
 }
 
-/// Adds the names of fields to a record. Scripts return the values alone for records with only the standard fields.
-fn named(keys: &Hero, record: Vec<Vec<u8>>) -> Fields {
-    let stored = stored(keys);
-    if record.len() == stored.len() {
-        let names = stored.iter().map(|name| name.as_bytes().to_vec());
-        return names.zip(record).collect();
+/// Reads a record. Scripts return the values alone for records with only the standard fields.
+fn record_of(keys: &Hero, id: String, record: Vec<Vec<u8>>) -> Job {
+    let names = stored::stored(keys);
+    if record.len() == names.len() {
+        return stored::job(keys, id, names.iter().copied().zip(record));
     }
     let mut record = record.into_iter();
-    std::iter::from_fn(|| record.next().zip(record.next())).collect()
+    job(
+        keys,
+        id,
+        std::iter::from_fn(|| record.next().zip(record.next())),
+    )
 }
 
 impl Claimed {

@@ -123,7 +123,11 @@ pub const MAX_ITEMS: usize = 1000;
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// Reads a record from a hash.
-fn job(keys: &Hero, id: &str, fields: Fields) -> Job {
+fn job(
+    keys: &Hero,
+    id: impl Into<String>,
+    fields: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+) -> Job {
     let fields = fields.into_iter().map(|(name, value)| (text(name), value));
     stored::job(keys, id, fields)
 }

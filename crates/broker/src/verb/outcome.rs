@@ -113,7 +113,7 @@ impl Broker {
             let record = record.ok()?;
             record.get(status?)?.as_ref()?;
             let fields = names.iter().zip(record);
-            let own = |name| stored::field_of(&self.keys, name).to_owned();
+            let own = |name| stored::field_of(&self.keys, name);
             let set = fields.filter_map(|(name, value)| Some((own(name), value?)));
             Some(stored::job(&self.keys, id.as_str(), set))
         };

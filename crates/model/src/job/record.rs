@@ -147,6 +147,15 @@ fn some_text(value: Vec<u8>) -> Option<String> {
     Some(text(value)).filter(|text| !text.is_empty())
 }
 
+/// Converts text to lower case, in place if it is ASCII.
+fn lowercase(mut text: String) -> String {
+    if text.is_ascii() {
+        text.make_ascii_lowercase();
+        return text;
+    }
+    text.to_lowercase()
+}
+
 fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
@@ -203,8 +212,16 @@ impl Job {
     /// Reads the fields of `hero:job:{id}`.
     #[must_use]
     pub fn from_fields(id: &str, fields: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        Self::read(id.to_owned(), fields)
+    }
+
+    /// Reads fields whose names are texts of any kind, so that constant names need no copy.
+    pub(crate) fn read<N: AsRef<str>>(
+        id: String,
+        fields: impl IntoIterator<Item = (N, Vec<u8>)>,
+    ) -> Self {
         let mut job = Self {
-            id: id.to_owned(),
+            id,
             timeout: limits::DEFAULT_TIMEOUT,
             concurrent: true,
             reply: true,
@@ -212,13 +229,13 @@ impl Job {
             ..Self::default()
         };
         for (name, value) in fields {
-            job.set(name, value);
+            job.set(name.as_ref(), value);
         }
         job
     }
 
-    fn set(&mut self, name: String, value: Vec<u8>) {
-        match name.as_str() {
+    fn set(&mut self, name: &str, value: Vec<u8>) {
+        match name {
             field::ID => {}
             field::CALLER_ID => self.caller_id = text(value),
             field::WORKER_ID | field::ACTOR_ID => {
@@ -228,7 +245,7 @@ impl Job {
             }
             field::CONTEXT_ID => self.context_id = text(value),
             field::SCRIPT => self.script = value,
-            field::SCRIPT_TYPE => self.script_type = some_text(value).map(|t| t.to_lowercase()),
+            field::SCRIPT_TYPE => self.script_type = some_text(value).map(lowercase),
             field::GROUP => self.group = some_text(value),
             field::INSTANCE => self.instance = some_text(value),
             field::INPUT => self.input = Some(value),
@@ -290,8 +307,8 @@ impl Job {
         }
     }
 
-    fn set_other(&mut self, name: String, value: Vec<u8>) {
-        match name.as_str() {
+    fn set_other(&mut self, name: &str, value: Vec<u8>) {
+        match name {
             field::PARENT => self.parent = some_text(value),
             field::DEPTH => self.depth = number(value).unwrap_or_default(),
             field::INPUT_NAMES => {
@@ -311,7 +328,7 @@ impl Job {
             // Only the script that submits the next child needs these.
             name if name.starts_with(field::CHILD) => {}
             _ => {
-                self.other.insert(name, value);
+                self.other.insert(name.to_owned(), value);
             }
         }
     }
