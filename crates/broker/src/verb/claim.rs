@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::Hero;
+use meshwork_model::state::Status;
+use meshwork_model::stored;
 
 use super::{MAX_ITEMS, at_most, job, text};
 use crate::script::{Answer, Call, Verb};
 use crate::{Broker, Error};
-use meshwork_model::stored;
 
 /// A request for jobs.
 #[derive(Debug, Clone, Copy)]
@@ -201,11 +202,13 @@ fn claimed(keys: &Hero, claim: &Claim<'_>, (id, queue, attempt, record): Row) ->
     })
 }
 
-/// Reads a record. Scripts return the values alone for records with only the standard fields.
+/// Reads a record. For a waiting job with only the standard fields, scripts return values without names, id and status.
 fn record_of(keys: &Hero, id: String, record: Vec<Vec<u8>>) -> Job {
     let names = stored::stored(keys);
     if record.len() == names.len() {
-        return stored::job(keys, id, names.iter().copied().zip(record));
+        let mut job = stored::job(keys, id, names.iter().copied().zip(record));
+        job.status = Status::Dispatched.to_string();
+        return job;
     }
     let mut record = record.into_iter();
     job(

@@ -150,13 +150,11 @@ pub mod field {
     /// Own: digest of a child; the name ends with the child's number.
     pub const CHILD: &str = "mw_child_";
 
-    /// Fields that every record of Meshwork's clients has, in the order in which scripts pass values without names.
-    /// The client sets the last eight, besides id and type.
-    pub const STORED: [&str; 13] = [
-        STATUS,
+    /// Fields that every record of Meshwork's clients has besides id and status, in the order in which scripts pass
+    /// values without names. The client sets the last eight, besides id and type.
+    pub const STORED: [&str; 11] = [
         CREATED_AT,
         UPDATED_AT,
-        ID,
         SCRIPT_TYPE,
         CALLER_ID,
         WORKER_ID,

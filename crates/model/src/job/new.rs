@@ -387,7 +387,7 @@ impl NewJob {
             (field::ID, self.id.as_str().into()),
             (field::SCRIPT_TYPE, self.route.script_type.as_str().into()),
         ];
-        fields.extend(field::STORED.into_iter().skip(5).zip(self.values()));
+        fields.extend(field::STORED.into_iter().skip(3).zip(self.values()));
         fields.append(&mut self.options());
         fields
     }

@@ -37,7 +37,7 @@ local function claim_ids(ids, from, k, g)
     local id, key = ids[i], JOB .. ids[i]
     local record = not (g or ask.homes[k]) and plain_record(key)
     if record then
-      lease(id, key, list(k), 1)
+      lease(id, key, list(k), '1') -- no number, which Redis would format
       respond_with(id, list(k), 1, record)
     else
       slow_path().claim_slow(id, k, g)

@@ -7,9 +7,9 @@ local function pushed(how, list, id) return type(redis.pcall(how, list, id)) == 
 -- Notes an event: job, change, actor and note. Neighbours that differ in the job alone share a line, for its cost.
 local LONGEST_NOTE = 200 -- bytes: the record has the whole error
 local MOST_TOGETHER = 32 -- jobs in one line
-local lines, figures, kept = {}, {}, {}
+local lines, figures, kept, ended_at, ended = {}, {}, {}
 local function event(id, what, by, note)
-  by, note = by or '', string.sub(note or '', 1, LONGEST_NOTE)
+  by, note = by or '', note and string.sub(note, 1, LONGEST_NOTE) or ''
   local last = lines[#lines]
   if last and last.what == what and last.by == by and last.note == note and #last < MOST_TOGETHER
     and not last.blank and not string.find(id, ' ', 1, true) then
@@ -36,9 +36,10 @@ local function ran(queue, since, now)
   if since and since <= now then count(queue, 'run_ms', now - since) end
 end
 
--- Notes that a job has ended, for retention.
+-- Notes that a job has ended, for retention. Each time is formatted once, since that is slow.
 local function note_end(id, now)
-  kept[#kept + 1] = int(now)
+  if now ~= ended_at then ended_at, ended = now, int(now) end
+  kept[#kept + 1] = ended
   kept[#kept + 1] = id
 end
 
