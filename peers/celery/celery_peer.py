@@ -35,6 +35,7 @@ app.conf.update(
     task_acks_late=True,
     task_ignore_result=False,
     worker_hijack_root_logger=False,
+    worker_redirect_stdouts=False,
     broker_connection_retry_on_startup=True,
 )
 

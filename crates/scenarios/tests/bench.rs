@@ -188,6 +188,49 @@ fn of_tests(mut peers: Vec<Peer>) -> Vec<Peer> {
     peers
 }
 
+/// Checks the figures of [`WORKS`], [`FAILS`] and [`OWN`] beside one of Meshwork, and their rows in the table.
+fn check_peers(line: &Value, text: &str) {
+    let name = line["name"].as_str().unwrap_or_default();
+    let peers = line["peers"].as_array().expect("a list");
+    if name == "work-10-unique" {
+        assert!(peers.is_empty(), "{line}");
+        return;
+    }
+    let [works, fails, own] = &peers[..] else {
+        panic!("{line}")
+    };
+    let kind = (&works["engine"], &own["engine"], &own["version"]);
+    assert_eq!(kind, (&json!("redis"), &json!("own"), &json!("2.0.0")));
+    let commands = [works, own].map(|peer| peer["cost"]["commands"].is_number());
+    assert_eq!(commands, [true, false], "{line}");
+    let version = (&works["name"], &works["version"]);
+    assert_eq!(version, (&json!("bullmq"), &json!("1.2.3")));
+    let lacks = name.starts_with("latency-result");
+    for field in ["value", "ratio", "to_floor", "min", "max"] {
+        let positive = works[field].as_f64().is_some_and(|value| value > 0.0);
+        assert!(
+            positive || (lacks && works[field].is_null()),
+            "{field}: {line}"
+        );
+    }
+    assert_eq!(works["cost"]["client_us"], 4.5);
+    let why = "exit status: 3: no luck";
+    let why = if name == "work-10" {
+        format!("enqueue-bulk: {why}")
+    } else {
+        why.to_owned()
+    };
+    assert_eq!(fails["failures"], json!([why, why]));
+    assert_eq!(
+        (&fails["version"], &fails["value"]),
+        (&json!(null), &json!(null))
+    );
+    assert!(
+        text.contains(&format!("  apalis                 not measured: {why}")),
+        "{text}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_job_queues_are_measured_and_may_fail() {
     if need(Tool::Redis).is_none() {
@@ -215,45 +258,7 @@ async fn other_job_queues_are_measured_and_may_fail() {
         .await
         .expect("every figure is taken");
     for line in &lines {
-        let name = line["name"].as_str().unwrap_or_default();
-        let peers = line["peers"].as_array().expect("a list");
-        if name == "work-10-unique" {
-            assert!(peers.is_empty(), "{line}");
-            continue;
-        }
-        let [works, fails, own] = &peers[..] else {
-            panic!("{line}")
-        };
-        let kind = (&works["engine"], &own["engine"], &own["version"]);
-        assert_eq!(kind, (&json!("redis"), &json!("own"), &json!("2.0.0")));
-        let commands = [works, own].map(|peer| peer["cost"]["commands"].is_number());
-        assert_eq!(commands, [true, false], "{line}");
-        let version = (&works["name"], &works["version"]);
-        assert_eq!(version, (&json!("bullmq"), &json!("1.2.3")));
-        let lacks = name.starts_with("latency-result");
-        for field in ["value", "ratio", "to_floor", "min", "max"] {
-            let positive = works[field].as_f64().is_some_and(|value| value > 0.0);
-            assert!(
-                positive || (lacks && works[field].is_null()),
-                "{field}: {line}"
-            );
-        }
-        assert_eq!(works["cost"]["client_us"], 4.5);
-        let why = "exit status: 3: no luck";
-        let why = if name == "work-10" {
-            format!("enqueue-bulk: {why}")
-        } else {
-            why.to_owned()
-        };
-        assert_eq!(fails["failures"], json!([why, why]));
-        assert_eq!(
-            (&fails["version"], &fails["value"]),
-            (&json!(null), &json!(null))
-        );
-        assert!(
-            text.contains(&format!("  apalis                 not measured: {why}")),
-            "{text}"
-        );
+        check_peers(line, &text);
     }
     let number = |value: &Value| value.as_f64().expect("a number");
     let (value, ratio) = (&lines[0]["value"], &lines[0]["peers"][0]["ratio"]);

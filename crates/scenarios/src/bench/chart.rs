@@ -40,7 +40,8 @@ struct Group {
     bars: Vec<Bar>,
 }
 
-/// Returns the drawing of all figures with a floor beside them.
+/// Returns the drawing of all figures with a floor beside them. High percentiles of single runs vary most, and would
+/// stretch the axis, so they are left out.
 #[must_use]
 pub fn chart(lines: &[Line]) -> String {
     let groups: Vec<_> = lines.iter().filter_map(group).collect();
@@ -74,9 +75,12 @@ pub fn chart(lines: &[Line]) -> String {
     out
 }
 
-/// Returns the bars of a figure; `None` without a floor.
+/// Returns the bars of a figure; `None` without a floor, and for a high percentile.
 fn group(line: &Line) -> Option<Group> {
     let floor = line.floors.first()?;
+    if line.name.ends_with("-p99") {
+        return None;
+    }
     let is_rate = line.unit.ends_with("/s");
     let speed = |ratio: f64| if is_rate { ratio } else { 1.0 / ratio };
     let value = |value: f64| format!("{} {}", grouped(value), line.unit);
@@ -278,7 +282,8 @@ mod tests {
             peer("broken", None, None),
         ];
         let cost = line("latency-start-p50", "us", 2_000.0, Some((500.0, 4.0)));
-        let svg = chart(&[rate, cost, line("memory", "bytes/job", 700.0, None)]);
+        let high = line("latency-start-p99", "us", 9_000.0, Some((1_000.0, 9.0)));
+        let svg = chart(&[rate, cost, high, line("memory", "bytes/job", 700.0, None)]);
         // Of 470 units of width for 1.6: the floor, Meshwork, the others; then the latency.
         let expected = [293.8, 146.9, 440.6, 0.0, 293.8, 73.4];
         let drawn = widths(&svg);
