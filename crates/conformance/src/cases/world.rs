@@ -347,6 +347,18 @@ impl World {
         Ok(self.field(id, "status").await?.unwrap_or_default())
     }
 
+    /// Returns the time to live of a key in seconds, negative without one. It is rounded up, above 20 s to ten seconds: on
+    /// a busy machine, seconds pass until it is read.
+    pub(super) async fn ttl(&self, key: &str) -> Got<i64> {
+        let ms: i64 = self.raw(&["PTTL", key]).await?;
+        let step = if ms > 20_000 { 10_000 } else { 1_000 };
+        Ok(if ms < 0 {
+            ms
+        } else {
+            (ms + step - 1) / step * step / 1_000
+        })
+    }
+
     /// Returns a list, from the end that is popped first.
     pub(super) async fn list(&self, key: &str) -> Got<Vec<String>> {
         let mut items: Vec<String> = self.raw(&["LRANGE", key, "0", "-1"]).await?;

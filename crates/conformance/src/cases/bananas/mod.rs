@@ -167,10 +167,9 @@ impl<'a> Side<'a> {
         self.world.raw(&["HGET", &key, field]).await
     }
 
-    /// Returns the time to live of a key in whole seconds.
+    /// Returns the time to live of a key: see [`World::ttl`].
     async fn ttl(&self, key: &str) -> Got<i64> {
-        let ms: i64 = self.world.raw(&["PTTL", key]).await?;
-        Ok(if ms < 0 { ms } else { (ms + 999) / 1000 })
+        self.world.ttl(key).await
     }
 
     /// Returns the ids of a list, the next one first.

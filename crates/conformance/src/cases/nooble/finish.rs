@@ -96,7 +96,7 @@ async fn an_answer_that_no_list_takes_goes_nowhere(world: &World) -> Outcome {
         let outcome = side.verbs.finish(W1, &got, to(&replies, "r1")).await?;
         same!(outcome, Finished::Unanswered);
         same!(world.raw::<String>(&["GET", &replies]).await?, "x");
-        same!(side.ttl(&replies).await?, 0);
+        same!(side.ttl(&replies).await?, -1);
         side.is_over().await?;
     }
     Ok(())

@@ -266,10 +266,9 @@ impl<'a> Side<'a> {
         format!("{}{digest}", self.source.keys().tries)
     }
 
-    /// Returns the time to live of a key in whole seconds, rounded up.
+    /// Returns the time to live of a key: see [`World::ttl`].
     async fn ttl(&self, key: &str) -> Got<i64> {
-        let ms: i64 = self.world.raw(&["PTTL", key]).await?;
-        Ok((ms + 999).div_euclid(1000))
+        self.world.ttl(key).await
     }
 
     async fn exists(&self, key: &str) -> Got<bool> {
