@@ -103,12 +103,12 @@ pub(in crate::chaos) fn explains(trouble: &Trouble, first: &Start, then: &Start)
             let since = first.at.checked_sub(trouble.from);
             return since.is_some_and(|since| since < LEARNT);
         }
-        What::Killed(process) => process == first.worker,
-        What::Paused(process) if process == then.worker => {
+        What::Killed(process) | What::Paused(process) if process == first.worker => true,
+        What::Killed(_) => false,
+        What::Paused(process) => {
             let taken_over = first.at >= trouble.from;
-            taken_over && then.at < trouble.to + LEARNT
+            process == then.worker && taken_over && then.at < trouble.to + LEARNT
         }
-        What::Paused(process) => process == first.worker,
         What::ServerAway => true,
     };
     meanwhile && concerns
@@ -165,6 +165,15 @@ mod tests {
                 (1, u64::from(explained), usize::from(!explained)),
                 "{what:?} {from}"
             );
+        }
+    }
+
+    #[test]
+    fn a_worker_may_start_its_job_again_after_its_own_pause() {
+        let starts = [start("a", 11, 10), start("a", 11, 16)];
+        for (from, to, permitted) in [(11, 15, 1), (5, 9, 0), (17, 20, 0)] {
+            let judged = judge(&starts, &[trouble(What::Paused(11), from, to)]);
+            assert_eq!(judged.permitted, permitted, "paused at {from}");
         }
     }
 
