@@ -218,7 +218,7 @@ fn the_first_command_reports_the_lines_of_this_repository() {
         ["language", "files", "lines"]
     );
     for (name, ending) in [("Rust", "rs"), ("Lua", "lua")] {
-        let all = ["crates", "xtask"]
+        let all = ["crates", "peers", "xtask"]
             .map(|folder| files(folder, &[ending]))
             .concat();
         let count = |path: &PathBuf| {
