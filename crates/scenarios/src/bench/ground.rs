@@ -99,11 +99,11 @@ impl Ground {
         }
     }
 
-    /// Returns the address of the server.
-    pub(super) fn url(&self) -> Result<String, BenchError> {
+    /// Returns the server.
+    pub(super) fn server(&self) -> Result<&RealServer, BenchError> {
         match &self.place {
-            Place::Server(server) => Ok(server.url()),
-            Place::Directory(_) => Err(BenchError::Odd("a directory has no address".into())),
+            Place::Server(server) => Ok(server),
+            Place::Directory(_) => Err(BenchError::Odd("a directory has no server".into())),
         }
     }
 

@@ -27,7 +27,6 @@ pub use report::{Against, Beside, Line};
 
 use floor::Echoes;
 use ground::Ground;
-use peers::PeerRuns;
 use report::Runs;
 
 /// Size of a payload in bytes.
@@ -102,15 +101,8 @@ pub async fn run(
         let engines = plan.engines.iter().copied();
         let mut all: Vec<_> = engines
             .filter(|engine| !skipped(*figure, *engine))
-            .map(|engine| Runs::new(*figure, engine, plan.counts))
+            .map(|engine| Runs::new(*figure, engine, plan))
             .collect();
-        for runs in &mut all {
-            let compared = figure.has_peers() && runs.engine == Engine::Redis;
-            let peers = plan.peers.iter().filter(|_| compared);
-            runs.peers = peers
-                .map(|peer| PeerRuns::new(peer, *figure, &plan.counts))
-                .collect();
-        }
         for run in 1..=plan.runs.unwrap_or(figure.runs()) {
             for runs in &mut all {
                 let (name, engine) = (figure.name(), runs.engine);

@@ -68,8 +68,8 @@ pub(super) async fn set(client: &Client, with: With) -> Result<(), BenchError> {
     Ok(set.query_async(&mut broker.conn().clone()).await?)
 }
 
-/// Submits jobs one after the other, with payloads of `bytes` bytes. Runs in a task as the floor's callers do: outside of the runtime's threads each
-/// call would have to wake another thread.
+/// Submits jobs one after the other, with payloads of `bytes` bytes. Runs in a task as the floor's callers do: outside
+/// of the runtime's threads each call would have to wake another thread.
 pub(super) async fn enqueue_one(
     client: &Client,
     jobs: usize,
@@ -137,16 +137,11 @@ pub(super) async fn work(
     ids: &[JobId],
     concurrency: usize,
 ) -> Result<Duration, BenchError> {
-    let (took, runs) = run_jobs(client, ids.len(), concurrency, async || {
-        settled(client).await
-    })
-    .await?;
-    match runs {
-        runs if runs == ids.len() => Ok(took),
-        runs => Err(BenchError::Odd(format!(
-            "{runs} runs for {} jobs",
-            ids.len()
-        ))),
+    let jobs = ids.len();
+    let (took, runs) = run_jobs(client, jobs, concurrency, settled(client)).await?;
+    match runs == jobs {
+        true => Ok(took),
+        false => Err(BenchError::Odd(format!("{runs} runs for {jobs} jobs"))),
     }
 }
 
@@ -157,9 +152,8 @@ pub(super) async fn work_some(
     jobs: usize,
     concurrency: usize,
 ) -> Result<Duration, BenchError> {
-    Ok(run_jobs(client, jobs, concurrency, async || Ok(()))
-        .await?
-        .0)
+    let (took, _) = run_jobs(client, jobs, concurrency, async { Ok(()) }).await?;
+    Ok(took)
 }
 
 /// Runs at least `jobs` jobs with one worker. Returns the time from the first start of a handler until `end` after the
@@ -168,7 +162,7 @@ async fn run_jobs(
     client: &Client,
     jobs: usize,
     concurrency: usize,
-    end: impl AsyncFnOnce() -> Result<(), BenchError>,
+    end: impl Future<Output = Result<(), BenchError>>,
 ) -> Result<(Duration, usize), BenchError> {
     let progress = Arc::new(Progress::default());
     let tell = Arc::clone(&progress);
@@ -181,15 +175,13 @@ async fn run_jobs(
     };
     let worker = Worker::new(client).handle(NAME, handler);
     let worker = worker.concurrency(concurrency).start().await?;
-    let took = tokio::time::timeout(PATIENCE, async {
+    let took = in_time(async {
         progress.last.notified().await;
-        end().await?;
+        end.await?;
         let first = progress.first.get().copied().unwrap_or_else(Instant::now);
-        Ok::<_, BenchError>(first.elapsed())
+        Ok(first.elapsed())
     });
-    let took = took.await;
-    let took =
-        took.map_err(|_| BenchError::Odd(format!("no end of the work in {PATIENCE:?}")))??;
+    let took = took.await?;
     worker.stop().await;
     Ok((took, progress.calls.load(Ordering::Relaxed)))
 }
@@ -202,9 +194,13 @@ async fn settled(client: &Client) -> Result<(), BenchError> {
 /// Returns when this many jobs have ended.
 pub(super) async fn all_ended(client: &Client, jobs: usize) -> Result<(), BenchError> {
     let ended = client.broker().keys().ended();
-    let wait = tokio::time::timeout(PATIENCE, counted(client, &ended, jobs));
-    wait.await
-        .map_err(|_| BenchError::Odd(format!("no end of the work in {PATIENCE:?}")))?
+    in_time(counted(client, &ended, jobs)).await
+}
+
+/// Waits for the end of a whole run, within its time limit.
+async fn in_time<T>(run: impl Future<Output = Result<T, BenchError>>) -> Result<T, BenchError> {
+    let ended = tokio::time::timeout(PATIENCE, run).await;
+    ended.map_err(|_| BenchError::Odd(format!("no end of the work in {PATIENCE:?}")))?
 }
 
 /// Returns when the sorted set `key` has this many entries.

@@ -156,14 +156,7 @@ impl Arguments {
         let programs = programs.ok_or_else(|| format!("{missing} and sets {PROGRAMS}"))?;
         Ok(Peer::all(Path::new(&programs)))
     }
-}
 
-fn names(figures: Vec<Figure>) -> String {
-    let names: Vec<_> = figures.into_iter().map(Figure::name).collect();
-    names.join(", ")
-}
-
-impl Arguments {
     /// Returns the measurement of growth; `None` if it was not requested.
     fn growth(&self) -> Result<Option<Growth>, String> {
         if self.growth.is_empty() {
@@ -176,7 +169,7 @@ impl Arguments {
                 format!("no series is called {name}: there are {known}")
             })
         });
-        let program = std::env::current_exe();
+        let program = env::current_exe();
         let (runs, divisor) = if self.quick { (1, 4) } else { (3, 1) };
         Ok(Some(Growth {
             series: series.collect::<Result<_, _>>()?,
@@ -186,6 +179,11 @@ impl Arguments {
             program: program.map_err(|why| format!("the path of this program: {why}"))?,
         }))
     }
+}
+
+fn names(figures: Vec<Figure>) -> String {
+    let names: Vec<_> = figures.into_iter().map(Figure::name).collect();
+    names.join(", ")
 }
 
 #[tokio::main]

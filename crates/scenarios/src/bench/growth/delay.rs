@@ -23,18 +23,16 @@ pub(super) struct Delayed {
 }
 
 impl Delayed {
-    /// Opens a link to the server of `url`.
-    pub(super) fn before(url: &str, delay: Duration) -> io::Result<Self> {
-        let server = url.trim_start_matches("redis://");
-        let server = server.split('/').next().unwrap_or(server).to_owned();
+    /// Opens a link to the server at a port of loopback.
+    pub(super) fn before(port: u16, delay: Duration) -> io::Result<Self> {
+        let server = ("127.0.0.1", port);
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let here = listener.local_addr()?;
         // The thread lives as long as the program, which measures and ends.
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 // Without a server the connection ends, which the client reports.
-                let _ =
-                    TcpStream::connect(&server).and_then(|server| join(&client, &server, delay));
+                let _ = TcpStream::connect(server).and_then(|server| join(&client, &server, delay));
             }
         });
         Ok(Self { here })
@@ -89,9 +87,9 @@ mod tests {
     #[test]
     fn both_directions_are_delayed_and_a_close_is_passed_on() {
         let server = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let url = format!("redis://{}/0", server.local_addr().unwrap());
+        let port = server.local_addr().unwrap().port();
         let delay = Duration::from_millis(20);
-        let link = Delayed::before(&url, delay).unwrap();
+        let link = Delayed::before(port, delay).unwrap();
         let mut client = TcpStream::connect(link.here).unwrap();
         let (mut peer, _) = server.accept().unwrap();
         let began = Instant::now();

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use meshwork::Client;
+
 use super::super::figure::With;
 use super::super::ground::{Engine, Ground};
 use super::super::{BenchError, PAYLOAD, bulk, ours};
@@ -18,7 +20,7 @@ const SAMPLES: usize = 200;
 /// Greatest number of bytes in all payloads of a run, and in one call.
 const BYTES: usize = 64 << 20;
 const BYTES_OF_CALL: usize = 1 << 20;
-/// Greatest number of concurrent handlers.
+/// Number of concurrent handlers of `work-10`.
 const CONCURRENCY: usize = 10;
 
 /// A figure at one point: its name, unit and value.
@@ -52,14 +54,7 @@ async fn waiting(
 ) -> Result<Vec<Value>, BenchError> {
     let client = ground.client().await?;
     ours::enqueue(&client, at, bulk(), With::Nothing, PAYLOAD).await?;
-    let (one, work) = (few(ONE), few(WORK));
-    let enqueued = ours::enqueue_one(&client, one, PAYLOAD).await?;
-    ours::enqueue(&client, work, bulk(), With::Nothing, PAYLOAD).await?;
-    let ran = ours::work_some(&client, work, CONCURRENCY).await?;
-    Ok(vec![
-        rate("enqueue-one", one, enqueued),
-        rate("work-10", work, ran),
-    ])
+    enqueue_and_work(&client, few(ONE), few(WORK), PAYLOAD).await
 }
 
 /// `at` processes run jobs of one queue, each ten at once, while this one enqueues them.
@@ -70,7 +65,7 @@ async fn workers(
     growth: &Growth,
 ) -> Result<Vec<Value>, BenchError> {
     let client = ground.client().await?;
-    let processes = Processes::start(&growth.program, &ground.url()?, at).await?;
+    let processes = Processes::start(&growth.program, &ground.server()?.url(), at).await?;
     let began = std::time::Instant::now();
     let (_, ids) = ours::enqueue(&client, jobs, bulk(), With::Nothing, PAYLOAD).await?;
     ours::all_ended(&client, jobs).await?;
@@ -88,12 +83,21 @@ async fn payload(
 ) -> Result<Vec<Value>, BenchError> {
     let client = ground.client().await?;
     let most = (BYTES / at).max(1);
-    let (one, work) = (few(ONE).min(most), few(WORK).min(most));
-    let enqueued = ours::enqueue_one(&client, one, at).await?;
+    enqueue_and_work(&client, few(ONE).min(most), few(WORK).min(most), at).await
+}
+
+/// Enqueues `one` jobs one by one, then runs `work` jobs; payloads have `bytes` bytes.
+async fn enqueue_and_work(
+    client: &Client,
+    one: usize,
+    work: usize,
+    bytes: usize,
+) -> Result<Vec<Value>, BenchError> {
+    let enqueued = ours::enqueue_one(client, one, bytes).await?;
     let (callers, batch) = bulk();
-    let batch = batch.min(BYTES_OF_CALL / at).max(1);
-    ours::enqueue(&client, work, (callers, batch), With::Nothing, at).await?;
-    let ran = ours::work_some(&client, work, CONCURRENCY).await?;
+    let shape = (callers, batch.min(BYTES_OF_CALL / bytes).max(1));
+    ours::enqueue(client, work, shape, With::Nothing, bytes).await?;
+    let ran = ours::work_some(client, work, CONCURRENCY).await?;
     Ok(vec![
         rate("enqueue-one", one, enqueued),
         rate("work-10", work, ran),
@@ -107,14 +111,14 @@ async fn delay(
     few: impl Fn(usize) -> usize,
 ) -> Result<Vec<Value>, BenchError> {
     let delay = Duration::from_millis(at as u64);
-    let link = Delayed::before(&ground.url()?, delay)?;
+    let link = Delayed::before(ground.server()?.port(), delay)?;
     let (client, of_worker) = (link.client().await?, link.client().await?);
     // Each of these waits for the network.
     let (one, samples) = (few(ONE / 8), few(SAMPLES));
     let enqueued = ours::enqueue_one(&client, one, PAYLOAD).await?;
     let mut values = vec![rate("enqueue-one", one, enqueued)];
     ours::work_some(&of_worker, one, CONCURRENCY).await?;
-    for (figure, concurrency, jobs) in [("work-10", 10, WORK / 4), ("work-50", 50, WORK)] {
+    for (figure, concurrency, jobs) in [("work-10", CONCURRENCY, WORK / 4), ("work-50", 50, WORK)] {
         let jobs = few(jobs);
         ours::enqueue(&client, jobs, bulk(), With::Nothing, PAYLOAD).await?;
         let ran = ours::work_some(&of_worker, jobs, concurrency).await?;

@@ -216,7 +216,7 @@ pub(super) async fn measure(
         return Ok(answer.map(|answer| PeerSample::new(answer, Cost::default())));
     }
     let ground = Ground::start(Engine::Redis, &[]).await?;
-    let url = ground.url()?;
+    let url = ground.server()?.url();
     if matches!(figure, Figure::Work { .. }) {
         let words = ["enqueue-bulk".to_owned(), jobs.to_string()];
         let figure = Figure::EnqueueBulk;

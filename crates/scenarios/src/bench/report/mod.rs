@@ -6,11 +6,11 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::Sample;
 use super::figure::{Counts, Figure, Shape};
 use super::ground::Engine;
 use super::meter::Cost;
 use super::peers::PeerRuns;
+use super::{Plan, Sample};
 pub use peers::Against;
 
 /// All runs of a figure on one engine.
@@ -69,15 +69,19 @@ pub struct Beside {
 }
 
 impl Runs {
-    pub(super) fn new(figure: Figure, engine: Engine, counts: Counts) -> Self {
+    pub(super) fn new(figure: Figure, engine: Engine, plan: &Plan) -> Self {
+        let compared = figure.has_peers() && engine == Engine::Redis;
+        let peers = plan.peers.iter().filter(|_| compared);
         Self {
             figure,
             engine,
-            counts,
+            counts: plan.counts,
             ours: Vec::new(),
             plain: Vec::new(),
             floors: Vec::new(),
-            peers: Vec::new(),
+            peers: peers
+                .map(|peer| PeerRuns::new(peer, figure, &plan.counts))
+                .collect(),
         }
     }
 
