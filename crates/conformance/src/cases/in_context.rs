@@ -65,6 +65,7 @@ impl World {
             hand: Arc::clone(&self.hand),
             scripts: self.scripts.clone(),
             tokens: AtomicU64::new(0),
+            began: self.began,
         }))
     }
 
