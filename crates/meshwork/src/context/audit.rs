@@ -6,6 +6,9 @@ use meshwork_model::context::limits::{MAX_AUDIT, MAX_AUDIT_VALUE};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+/// Author of a coordinator's actions.
+pub(super) const COORDINATOR: &str = "coordinator";
+
 /// An entry of an audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditEntry {

@@ -6,28 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::Backoff;
-use meshwork_broker::context::{Commit, Outbox, Read};
-use meshwork_model::context::{
-    LogLevel, Message, MessageStatus, MessageType, NodeId, Overdue, field,
-};
-use meshwork_model::envelope::Nonce;
-use meshwork_model::keys::context::{ContextId, MessageKey};
+use meshwork_broker::context::{Commit, Read};
+use meshwork_model::context::{LogLevel, MessageStatus, NodeId, Overdue};
+use meshwork_model::keys::context::ContextId;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::audit::Change;
-use super::message::{MessageView, logs_with, next_look_ms};
+use super::audit::{COORDINATOR, Change};
+use super::message::{logs_with, next_look_ms};
 use super::outbox_watch::OutboxWatch;
-use super::{
-    ContextError, ContextHandle, Delivery, LocalTransport, Node, Origin, Parcel, TRIES, Transport,
-};
+use super::{ContextError, ContextHandle, LocalTransport, MOST, Node, Transport};
 
-/// Author of a coordinator's actions in audit trails.
-const COORDINATOR: &str = "coordinator";
-/// Lease of a message: far longer than a delivery takes.
-const LEASE: Duration = Duration::from_secs(10);
-/// Messages of one step.
-const MOST: usize = 100;
 /// Between two looks where something was done lately: jobs of messages may end.
 const SOON: Duration = Duration::from_millis(100);
 /// Such a time.
@@ -52,9 +41,9 @@ pub enum Serves {
 /// Serves the messages of contexts; cheap to clone.
 #[derive(Clone)]
 pub struct Coordinator {
-    node: Node,
-    id: NodeId,
-    transport: Arc<dyn Transport>,
+    pub(super) node: Node,
+    pub(super) id: NodeId,
+    pub(super) transport: Arc<dyn Transport>,
 }
 
 impl std::fmt::Debug for Coordinator {
@@ -207,211 +196,6 @@ impl Coordinator {
         failed.map_or(Ok(done), Err)
     }
 
-    /// Hands what a context sends to the transport.
-    async fn route(&self, context: &ContextHandle) -> Result<usize, ContextError> {
-        let keys = context.keys();
-        let (waiting, taken, leases) =
-            (keys.msg_out(), keys.msg_out_coordinator(), keys.outbound());
-        let outbox = Outbox {
-            waiting: &waiting,
-            taken: &taken,
-            leases: &leases,
-        };
-        let store = self.node.store();
-        let elements = store.take(context.database(), outbox, LEASE, MOST).await?;
-        for element in &elements {
-            self.route_one(context, outbox, element).await?;
-        }
-        Ok(elements.len())
-    }
-
-    async fn route_one(
-        &self,
-        context: &ContextHandle,
-        outbox: Outbox<'_>,
-        element: &[u8],
-    ) -> Result<(), ContextError> {
-        let settled = Commit::default()
-            .drop(outbox.taken, element)
-            .unmark(outbox.leases, element);
-        let drop = async |why: String| {
-            let object: String = String::from_utf8_lossy(element).chars().take(80).collect();
-            let change = Change {
-                who: COORDINATOR,
-                what: "drop",
-                object: &object,
-                before: outbox.waiting,
-                after: &why,
-            };
-            let commit = change.noted(settled.clone(), &context.keys().audit());
-            context.commit(&commit).await.map(|_| ())
-        };
-        let key = match context.keys().parse_message(element) {
-            Ok(key) => key,
-            Err(error) => return drop(error.to_string()).await,
-        };
-        let view = match context.message_of(key).await {
-            Ok(Some(view)) => view,
-            Ok(None) => return drop("there is no such message".to_owned()).await,
-            Err(ContextError::Record(error)) => return drop(error.to_string()).await,
-            Err(error) if error.is_of_a_key() => return drop(error.to_string()).await,
-            Err(error) => return Err(error),
-        };
-        if let Some(why) = not_sent(&view) {
-            return drop(why).await;
-        }
-        let Some((message, nonce)) = self.prepared(context, &view).await? else {
-            // Another coordinator prepares it: it comes again.
-            return Ok(());
-        };
-        let delivered = self.delivered(context, &message, view.re.as_deref(), nonce);
-        let delivery = match delivered.await {
-            Err(error) if error.is_of_a_key() => Delivery::Refused {
-                reason: error.to_string(),
-            },
-            delivery => delivery?,
-        };
-        self.settle_one(context, &settled, key, &delivery).await
-    }
-
-    /// A message as it is sent, and its nonce. A plain client may leave both the nonce and the time out: they are noted
-    /// before it is sent for the first time.
-    async fn prepared(
-        &self,
-        context: &ContextHandle,
-        view: &MessageView,
-    ) -> Result<Option<(Message, String)>, ContextError> {
-        let mut message = view.message.clone();
-        if let Some(nonce) = &view.nonce {
-            return Ok(Some((message, nonce.clone())));
-        }
-        let record = context.keys().message(message.key());
-        let (nonce, now) = (Nonce(rand::random()).to_string(), self.node.now().await?);
-        if message.created_at == 0 {
-            message.created_at = now;
-        }
-        let created_at = message.created_at.to_string();
-        let fields = [
-            (field::NONCE, nonce.as_str()),
-            (field::CREATED_AT, &created_at),
-            (field::STATUS, message.status.as_str()),
-        ];
-        let commit = Commit::default()
-            .is(&record, field::NONCE, b"")
-            .set(&record, fields);
-        Ok(context
-            .commit(&commit)
-            .await?
-            .is_done()
-            .then_some((message, nonce)))
-    }
-
-    async fn delivered(
-        &self,
-        context: &ContextHandle,
-        message: &Message,
-        re: Option<&str>,
-        nonce: String,
-    ) -> Result<Delivery, ContextError> {
-        let to_node = message.target_node.unwrap_or(self.id);
-        if !self.transport.reaches(to_node) {
-            let reason = format!("there is no way to node {to_node}");
-            return Ok(Delivery::Refused { reason });
-        }
-        let parcel = Parcel {
-            origin: Origin {
-                node: self.id,
-                context: context.id(),
-                message: message.key(),
-                nonce,
-            },
-            // A message that names no context is for its own.
-            to: message.target_context.unwrap_or(context.id()),
-            re: re.and_then(|re| MessageKey::of_numbers(re).ok()),
-            message: message.clone(),
-        };
-        self.transport.deliver(&parcel).await
-    }
-
-    /// Takes a message off what is to be sent, and notes in its record what became of it.
-    async fn settle_one(
-        &self,
-        context: &ContextHandle,
-        settled: &Commit,
-        key: MessageKey,
-        delivery: &Delivery,
-    ) -> Result<(), ContextError> {
-        for _ in 0..TRIES {
-            // An acknowledgement may have come meanwhile.
-            let commit = match context.message_of(key).await? {
-                Some(view) => {
-                    self.outcome(context, settled.clone(), &view, delivery)
-                        .await?
-                }
-                None => settled.clone(),
-            };
-            if context.commit(&commit).await?.is_done() {
-                return Ok(());
-            }
-        }
-        Err(ContextError::Busy(key.to_string()))
-    }
-
-    /// Adds to a commit what became of a delivery.
-    async fn outcome(
-        &self,
-        context: &ContextHandle,
-        commit: Commit,
-        view: &MessageView,
-        delivery: &Delivery,
-    ) -> Result<Commit, ContextError> {
-        let (message, now) = (&view.message, self.node.now().await?);
-        let record = context.keys().message(message.key());
-        let at = now.to_string();
-        let commit = commit.is(&record, field::STATUS, view.written_status.as_bytes());
-        let reason = match delivery {
-            Delivery::Stored | Delivery::Duplicate => {
-                let to = message.target_context.unwrap_or(context.id());
-                let logs = logs_with(
-                    message,
-                    now,
-                    LogLevel::Info,
-                    format!("stored in context {to}"),
-                );
-                let commit = commit.set(
-                    &record,
-                    [(field::STORED_AT, at.as_str()), (field::LOGS, &logs)],
-                );
-                return Ok(match message.status.is_final() {
-                    true => commit,
-                    false => commit.mark(
-                        &context.keys().sent(),
-                        next_look_ms(message, now),
-                        record.as_bytes(),
-                    ),
-                });
-            }
-            Delivery::Refused { reason } => reason,
-        };
-        let logs = logs_with(message, now, LogLevel::Error, reason);
-        let fields = [
-            (field::STATUS, MessageStatus::Error.as_str()),
-            (field::UPDATED_AT, &at),
-            (field::LOGS, &logs),
-        ];
-        let change = Change {
-            who: COORDINATOR,
-            what: "refuse message",
-            object: &record,
-            after: reason,
-            ..Change::default()
-        };
-        let commit = commit
-            .set(&record, fields)
-            .unmark(&context.keys().sent(), record.as_bytes());
-        Ok(change.noted(commit, &context.keys().audit()))
-    }
-
     /// Ends messages of a context one of whose timeouts is over.
     async fn expire(&self, context: &ContextHandle) -> Result<usize, ContextError> {
         let sent = context.keys().sent();
@@ -468,15 +252,4 @@ impl Coordinator {
         }
         Ok(elements.len())
     }
-}
-
-/// Why a message on `msg_out` is not sent, if so.
-fn not_sent(view: &MessageView) -> Option<String> {
-    let message = &view.message;
-    if view.stored_at.is_some() {
-        return Some("it was sent before".to_owned());
-    }
-    let result = view.re.is_some() || message.message_type == MessageType::Result;
-    let over = message.status.is_final() && !result;
-    over.then(|| format!("it is over: {}", message.status))
 }

@@ -4,11 +4,13 @@
 //! context. Each call checks the permissions of the actor, in one place ([`ContextHandle::allow`]).
 
 mod actors;
+mod answer;
 mod audit;
 mod coordinator;
 mod deliver;
 mod error;
 mod handle;
+mod inbox;
 mod jobs;
 mod key_file;
 mod message;
@@ -19,6 +21,7 @@ mod passphrase;
 #[cfg(test)]
 mod passphrase_tests;
 mod private_file;
+mod route;
 mod runners;
 mod send;
 mod take_up;
@@ -40,5 +43,7 @@ pub use transport::{Delivery, LocalTransport, Parcel, Transport};
 
 /// Greatest number of attempts of a change whose record changes meanwhile.
 const TRIES: usize = 16;
+/// Number of messages in one page of a coordinator's step.
+const MOST: usize = 100;
 /// Number of keys in one page of a scan.
 const PAGE: usize = 1_000;
