@@ -4,6 +4,7 @@
 mod access;
 mod clock;
 mod cluster;
+mod contexts;
 mod directory;
 mod facts;
 mod keys;
@@ -129,5 +130,6 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
     findings.extend(keys::check(&conn, &keys).await);
     findings.extend(stale::check(&conn, &keys).await);
     findings.extend(queues::check(&conn, &keys).await);
+    findings.extend(contexts::check(&conn, &keys).await);
     Ok(findings)
 }

@@ -73,6 +73,51 @@ async fn a_good_server_has_no_problem() {
     }
 }
 
+#[tokio::test]
+async fn damage_in_contexts_is_named() {
+    let Some(server) = careful(RealServer::redis()).start() else {
+        return;
+    };
+    let say = |words: &[&str]| drop(server.say::<redis::Value>(words).unwrap());
+    let record = ["HSET", "{ctx:7}:context:7", "admins", "[1]"];
+    say(&record);
+    say(&["HSET", "mw:contexts", "7", "prefix"]);
+    let before = findings(&server.url(), "hero").await;
+    assert!(
+        before.iter().all(|one| !one.check.contains("context")),
+        "{before:?}"
+    );
+    say(&["HSET", "mw:contexts", "56", "garbage", "9", "prefix"]);
+    say(&["HSET", "{ctx:9}:context:9", "admins", "garbage"]);
+    say(&["SET", "{ctx:7}:msg_out", "x"]);
+    let entry = [
+        "what",
+        "end damaged",
+        "object",
+        "message:1:5",
+        "after",
+        "the field `timeout`",
+    ];
+    say(&[&["XADD", "{ctx:7}:mw:audit", "*"], &entry[..]].concat());
+    let found = findings(&server.url(), "hero").await;
+    says(&found, "contexts", Level::Problem, "RENAME");
+    let what = &of(&found, "contexts").what;
+    for part in [
+        "3, such as",
+        "context 56",
+        "{ctx:7}:msg_out of context 7 is no list",
+        "`admins`",
+    ] {
+        assert!(what.contains(part), "{what}");
+    }
+    says(&found, "damaged messages", Level::Warning, "context audit");
+    let what = &of(&found, "damaged messages").what;
+    assert!(
+        what.contains("message:1:5 of context 7 (the field `timeout`)"),
+        "{what}"
+    );
+}
+
 /// Scripts only say that some key is of the wrong kind.
 #[tokio::test]
 async fn a_key_of_another_kind_is_named() {

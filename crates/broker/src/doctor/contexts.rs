@@ -1,0 +1,144 @@
+//! Contexts: entries of the registry, records and keys that are damaged, and messages that ended because they were.
+
+use meshwork_model::context::Context;
+use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeKeys};
+use meshwork_model::keys::hero::Hero;
+
+use super::{Finding, Level, such_as};
+use crate::conn::Conn;
+use crate::context::{ContextStore, Database, Read, has_no_database};
+use crate::{Broker, Error};
+
+/// Greatest number of contexts that are examined.
+const MOST: usize = 1_000;
+/// Latest entries of an audit trail that are read.
+const TRAIL: usize = 100;
+/// Action in the audit trail of a message that ended because it was damaged.
+const ENDED: &str = "end damaged";
+
+/// Examines the contexts of the registry. Finds nothing for a user that may not read them.
+pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
+    let store = ContextStore::of(&Broker::new(conn.clone(), keys.clone()));
+    let registry = NodeKeys.contexts();
+    let entries = match store.hash(Database::Node, registry).await {
+        Ok(entries) => entries,
+        Err(error) if is_of_a_type(&error) => {
+            return damaged(vec![format!("{registry} is no hash")])
+                .into_iter()
+                .collect();
+        }
+        Err(_) => return Vec::new(),
+    };
+    let (mut faults, mut ended) = (Vec::new(), Vec::new());
+    for (id, word) in entries.into_iter().take(MOST) {
+        let Ok(id) = id.parse::<ContextId>() else {
+            continue;
+        };
+        let word = String::from_utf8_lossy(&word);
+        match word.parse::<ContextLayout>() {
+            Ok(layout) => {
+                look(
+                    &store,
+                    &ContextKeys::new(id, layout),
+                    &mut faults,
+                    &mut ended,
+                )
+                .await
+            }
+            Err(_) => faults.push(format!("the layout of context {id} in {registry}")),
+        }
+    }
+    [damaged(faults), ended_messages(ended)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn is_of_a_type(error: &Error) -> bool {
+    matches!(error, Error::WrongType { .. } | Error::WrongKind { .. })
+}
+
+/// Examines one context.
+async fn look(
+    store: &ContextStore,
+    keys: &ContextKeys,
+    faults: &mut Vec<String>,
+    ended: &mut Vec<String>,
+) {
+    let id = keys.context();
+    let database = match keys.layout() {
+        ContextLayout::Db => Database::Own(keys.database()),
+        ContextLayout::Prefix => Database::Node,
+    };
+    let record = keys.record();
+    match store.hash(database, &record).await {
+        Ok(fields) if fields.is_empty() => faults.push(format!("the record {record} is missing")),
+        Ok(fields) => {
+            if let Err(error) = Context::from_fields(id, fields) {
+                faults.push(error.to_string());
+            }
+        }
+        Err(error) if is_of_a_type(&error) => faults.push(format!("{record} is no hash")),
+        Err(error) if has_no_database(&error) => {
+            let what = format!("the server has no database {}", keys.database());
+            return faults.push(what);
+        }
+        Err(_) => return,
+    }
+    let lists = [
+        keys.msg_out(),
+        keys.msg_out_coordinator(),
+        keys.msg_in(),
+        keys.msg_in_jobs(),
+    ];
+    let sets = [
+        keys.outbound(),
+        keys.sent(),
+        keys.open(),
+        keys.lease(),
+        keys.delayed(),
+    ];
+    let lists = lists.iter().map(|key| (key, Read::Tail(1), "list"));
+    let sets = sets.iter().map(|key| (key, Read::Due(1), "sorted set"));
+    for (key, read, kind) in lists.chain(sets) {
+        let found = store.elements(database, key, read).await;
+        if found.is_err_and(|error| is_of_a_type(&error)) {
+            faults.push(format!("{key} of context {id} is no {kind}"));
+        }
+    }
+    match store
+        .entries(database, &keys.audit(), Read::Last(TRAIL))
+        .await
+    {
+        Ok(entries) => ended.extend(entries.into_iter().filter_map(|entry| {
+            let field = |name: &str| {
+                let found = entry.fields.iter().find(|(field, _)| field == name);
+                found.map_or("", |(_, value)| value.as_str())
+            };
+            let is_ended = field("what") == ENDED;
+            is_ended.then(|| format!("{} of context {id} ({})", field("object"), field("after")))
+        })),
+        Err(error) if is_of_a_type(&error) => {
+            faults.push(format!("{} of context {id} is no stream", keys.audit()));
+        }
+        Err(_) => {}
+    }
+}
+
+fn damaged(faults: Vec<String>) -> Option<Finding> {
+    const CHECK: &str = "contexts";
+    const WHY: &str =
+        "messages and jobs that need them are refused, or wait until they are mended; others go on";
+    let what = such_as(faults.len(), &faults);
+    let remedy = "restore what is damaged, or delete it: `meshwork context list` shows the contexts, and keys of another type \
+                  are moved away with RENAME";
+    (!faults.is_empty()).then(|| Finding::bad(Level::Problem, CHECK, what, WHY, remedy))
+}
+
+fn ended_messages(ended: Vec<String>) -> Option<Finding> {
+    const CHECK: &str = "damaged messages";
+    const WHY: &str = "their records could not be read, so they ended with the status `error`";
+    let what = such_as(ended.len(), &ended);
+    let remedy = "`meshwork context audit ID` shows all of them; their senders send them again";
+    (!ended.is_empty()).then(|| Finding::bad(Level::Warning, CHECK, what, WHY, remedy))
+}
