@@ -186,7 +186,11 @@ impl Broker {
     }
 
     async fn takes(&self, verb: &'static str, list: &str) -> Result<bool, Error> {
-        let popped: Value = self.ask(verb, redis::cmd("LPOP").arg(list)).await?;
-        Ok(popped != Value::Nil)
+        match self.ask::<Value>(verb, redis::cmd("LPOP").arg(list)).await {
+            Ok(popped) => Ok(popped != Value::Nil),
+            // A key of another type has no wakeup. The look goes on with what is due.
+            Err(Error::WrongType { .. } | Error::WrongKind { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -27,6 +27,7 @@ cases![
     a_job_that_waited_may_still_wait_for_its_time,
     a_gate_holds_until_it_is_open,
     a_lost_job_runs_again,
+    the_end_of_a_job_marks_its_message,
     a_request_to_wait_for_what_is_none_is_refused,
     settings_of_a_queue_hold,
     keys_of_another_database_are_read_and_changed,
@@ -237,6 +238,52 @@ async fn an_element_of_another_place_is_dropped_before_anything_is_written(
         for key in &strange {
             world.raw::<()>(&["DEL", key]).await?;
         }
+        Ok(())
+    })
+    .await
+}
+
+/// The coordinator looks at the message before all others.
+async fn the_end_of_a_job_marks_its_message(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let context = world.keys().context();
+        let open = context.map(|keys| keys.open()).unwrap_or_default();
+        let message = |id: u32| format!("{}message:12:{id}", world.keys().prefix());
+        let mut ran = Vec::new();
+        for id in 1..=3 {
+            let of = message(id);
+            let fields = [("script_type", "osis"), ("mw_message", of.as_str())];
+            ran.push(plain(world, id, &fields).await?);
+        }
+        // The third one is not open.
+        for id in [1, 2] {
+            let later = (world.now() + 5_000).to_string();
+            let mark = ["ZADD", &*open, &later, &*message(id)];
+            world.raw::<()>(&mark).await?;
+        }
+        let scores = async || {
+            let range = ["ZRANGE", &*open, "0", "-1", "WITHSCORES"];
+            world.raw::<Vec<(String, u64)>>(&range).await
+        };
+        let before = scores().await?;
+        let claimed = world.take(3).await?;
+        same!(claimed.len(), 3);
+        same!(scores().await?, before);
+        let (mut finished, mut failed) = (Vec::new(), Vec::new());
+        for claimed in claimed {
+            match claimed.job.id.as_str() == ran[1] {
+                true => failed.push(claimed),
+                false => finished.push(claimed),
+            }
+        }
+        for claimed in &finished {
+            world.finish(claimed, "1").await?;
+        }
+        same!(scores().await?[0], (message(1), 0));
+        same!(scores().await?.len(), 2);
+        world.fail(&failed[0], FailureKind::Script).await?;
+        same!(scores().await?, [(message(1), 0), (message(2), 0)]);
+        world.raw::<()>(&["DEL", &open]).await?;
         Ok(())
     })
     .await

@@ -1,17 +1,51 @@
 //! Answers: the results of the jobs of a message, as a message to its sender.
 
+use std::collections::HashSet;
+
+use meshwork_broker::MAX_ITEMS;
 use meshwork_broker::context::{Commit, Read};
 use meshwork_model::context::{
-    ContextJob, LogLevel, Message, MessageStatus, MessageType, NodeId, field,
+    ContextJob, LogLevel, Message, MessageStatus, MessageType, NodeId, field, limits,
 };
 use meshwork_model::keys::context::{Counter, MessageKey};
 use meshwork_model::state::Status;
 
 use super::audit::{COORDINATOR, Change};
+use super::damage::Damage;
+use super::done::Done;
 use super::message::{MessageView, logs_with};
 use super::origin::Origin;
-use super::take_up::LOOK_AGAIN_MS;
 use super::{ContextError, ContextHandle, MOST, Transport};
+
+/// Shortest and longest time between two checks of the jobs of a message, in milliseconds. The script that ends a job
+/// marks the message as due. Checks find the ends of plain runners' jobs.
+const LOOK_AGAIN_MS: [u64; 2] = [200, 5_000];
+/// Share of a message's age in the time until its next check: 1/10.
+const AGE_SHARE: u64 = 10;
+
+/// A message that waits for the ends of its jobs.
+struct Open<'a> {
+    element: &'a [u8],
+    key: MessageKey,
+    /// Keys of its jobs; `None` if the message needs more than a check of their status.
+    jobs: Option<Vec<String>>,
+    /// Time until the next check, in milliseconds.
+    pause: u64,
+}
+
+fn is_over(status: &[u8]) -> bool {
+    let over = [Status::Finished, Status::Error];
+    over.iter().any(|it| it.as_str().as_bytes() == status)
+}
+
+/// Returns true if a job may still end. One that is gone will not: it counts as failed.
+fn waits((status, id): &(Vec<u8>, Vec<u8>)) -> bool {
+    !is_over(status) && (!status.is_empty() || !id.is_empty())
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
 
 impl ContextHandle {
     /// Answers the messages all of whose jobs have ended.
@@ -19,34 +53,136 @@ impl ContextHandle {
         &self,
         node: NodeId,
         transport: &dyn Transport,
-    ) -> Result<usize, ContextError> {
+    ) -> Result<Done, ContextError> {
         let open = self.keys().open();
         let elements = self
             .store()
             .elements(self.database(), &open, Read::Due(MOST))
             .await?;
-        let mut answered = 0;
-        for element in &elements {
-            let key = self.keys().parse_message(element).ok();
-            let view = match key {
-                Some(key) => self.message_of(key).await.or_else(|error| match error {
-                    ContextError::Record(_) => Ok(None),
-                    error => Err(error),
-                })?,
-                None => None,
-            };
-            let Some(view) = view.filter(|view| view.message.status == MessageStatus::Acknowledged)
-            else {
-                let _ = self
-                    .commit(&Commit::default().unmark(&open, element))
-                    .await?;
-                continue;
-            };
-            if let (None, Some(origin)) = (view.acked_at, &view.origin) {
-                self.acknowledge(&view, transport, origin).await?;
-            }
-            answered += usize::from(self.answer_one(node, &view, &open, element).await?);
+        let mut done = Done {
+            more: elements.len() == MOST,
+            ..Done::default()
+        };
+        let heads = self.heads(&open, &elements).await?;
+        let now = self.store().now().await?;
+        // Before the jobs are read: one that ends later marks its message as due again.
+        let next = heads.iter().fold(Commit::default(), |commit, head| {
+            commit.mark(&open, now + head.pause, head.element)
+        });
+        if !heads.is_empty() {
+            let _ = self.commit(&next).await?;
         }
+        for head in self.without_open_jobs(heads).await? {
+            let answered = self.answer_open(node, transport, &open, &head).await;
+            done.note(self.id(), head.element, answered.map(usize::from))?;
+        }
+        Ok(done)
+    }
+
+    /// Reads what decides about the next check of open messages. Elements that name no message are removed.
+    async fn heads<'a>(
+        &self,
+        open: &str,
+        elements: &'a [Vec<u8>],
+    ) -> Result<Vec<Open<'a>>, ContextError> {
+        let (mut named, mut others) = (Vec::new(), Commit::default());
+        for element in elements {
+            match self.keys().parse_message(element) {
+                Ok(key) => named.push((element, key)),
+                Err(_) => others = others.unmark(open, element),
+            }
+        }
+        if named.len() < elements.len() {
+            let _ = self.commit(&others).await?;
+        }
+        if named.is_empty() {
+            return Ok(Vec::new());
+        }
+        let records = named.iter().map(|(_, key)| self.keys().message(*key));
+        let records: Vec<_> = records.collect();
+        let pairs = async |fields| self.store().pairs(self.database(), &records, fields).await;
+        let states = pairs((field::STATUS, field::MATERIALISED)).await?;
+        let times = pairs((field::UPDATED_AT, field::ACKED_AT)).await?;
+        let now = self.store().now().await?;
+        let read = named.into_iter().zip(states).zip(times);
+        let heads = read.map(
+            |(((element, key), (status, jobs)), (since, acknowledged))| {
+                let is_plain = status == MessageStatus::Acknowledged.as_str().as_bytes();
+                let is_plain = is_plain && !acknowledged.is_empty();
+                let jobs = serde_json::from_slice::<Vec<String>>(&jobs).ok();
+                let jobs = jobs.filter(|jobs| is_plain && jobs.len() <= limits::MAX_MESSAGE_JOBS);
+                let since = number(&since).unwrap_or_default().saturating_mul(1000);
+                let [least, most] = LOOK_AGAIN_MS;
+                let pause = (now.saturating_sub(since) / AGE_SHARE).clamp(least, most);
+                Open {
+                    element,
+                    key,
+                    jobs,
+                    pause,
+                }
+            },
+        );
+        Ok(heads.collect())
+    }
+
+    /// Returns the messages all of whose jobs have ended, and those that need more than this check.
+    async fn without_open_jobs<'a>(
+        &self,
+        heads: Vec<Open<'a>>,
+    ) -> Result<Vec<Open<'a>>, ContextError> {
+        let jobs = heads.iter().filter_map(|head| head.jobs.as_ref()).flatten();
+        let jobs: Vec<_> = jobs
+            .filter(|job| self.keys().parse_job(job.as_bytes()).is_ok())
+            .cloned()
+            .collect();
+        let mut waiting = HashSet::new();
+        for page in jobs.chunks(MAX_ITEMS) {
+            let fields = (field::STATUS, field::ID);
+            let found = self.store().pairs(self.database(), page, fields).await?;
+            let open = page.iter().zip(found).filter(|(_, found)| waits(found));
+            waiting.extend(open.map(|(job, _)| job.clone()));
+        }
+        let ended = |head: &Open<'_>| {
+            let jobs = head.jobs.as_ref();
+            jobs.is_none_or(|jobs| !jobs.iter().any(|job| waiting.contains(job)))
+        };
+        Ok(heads.into_iter().filter(ended).collect())
+    }
+
+    async fn answer_open(
+        &self,
+        node: NodeId,
+        transport: &dyn Transport,
+        open: &str,
+        head: &Open<'_>,
+    ) -> Result<bool, ContextError> {
+        let forget = Commit::default().unmark(open, head.element);
+        let view = match self.message_of(head.key).await {
+            Ok(view) => view,
+            Err(error) if error.is_permanent() => {
+                let damage = Damage::of(head.element, &error);
+                self.end_damaged(damage, transport, forget).await?;
+                return Ok(true);
+            }
+            Err(error) => return Err(error),
+        };
+        let Some(view) = view.filter(|view| !view.message.status.is_final()) else {
+            let _ = self.commit(&forget).await?;
+            return Ok(false);
+        };
+        if view.message.status == MessageStatus::Dispatched {
+            // It could not be taken up: it is tried again.
+            let commit = forget.push(&self.keys().msg_in_jobs(), head.element);
+            let _ = self.commit(&commit).await?;
+            return Ok(true);
+        }
+        let acknowledged = match (view.acked_at, &view.origin) {
+            (None, Some(origin)) => self.acknowledge(&view, transport, origin).await,
+            _ => Ok(()),
+        };
+        let answered = self.answer_one(node, &view, open, head.element).await?;
+        // Only now: a sender that cannot be notified must not delay the result.
+        acknowledged?;
         Ok(answered)
     }
 
@@ -57,28 +193,14 @@ impl ContextHandle {
         open: &str,
         element: &[u8],
     ) -> Result<bool, ContextError> {
+        let jobs = self.jobs_of_message(view);
+        let names: Vec<_> = jobs.iter().flatten().cloned().collect();
         let fields = (field::STATUS, field::ID);
-        let found = self
-            .store()
-            .pairs(self.database(), &view.materialised, fields)
-            .await?;
-        let over = |status: &[u8]| {
-            [Status::Finished, Status::Error]
-                .iter()
-                .any(|it| it.as_str().as_bytes() == status)
-        };
-        // A job that is gone will not end: it counts as failed.
-        let waits = |(status, id): &(Vec<u8>, Vec<u8>)| {
-            !over(status) && (!status.is_empty() || !id.is_empty())
-        };
+        let found = self.store().pairs(self.database(), &names, fields).await?;
         if found.iter().any(waits) {
-            let next = self.store().now().await? + LOOK_AGAIN_MS;
-            let _ = self
-                .commit(&Commit::default().mark(open, next, element))
-                .await?;
             return Ok(false);
         }
-        let jobs = self.results(view).await?;
+        let jobs = self.results(view, jobs).await?;
         let (now, message) = (self.node().now().await?, &view.message);
         let failed = jobs.iter().any(|job| job.status != Status::Finished);
         let status = if failed {
@@ -107,38 +229,6 @@ impl ContextHandle {
             .commit(&change.noted(commit, &self.keys().audit()))
             .await?
             .is_done())
-    }
-
-    /// Results of a message's jobs, with the sender's numbers.
-    async fn results(&self, view: &MessageView) -> Result<Vec<ContextJob>, ContextError> {
-        let found = self
-            .store()
-            .hashes(self.database(), &view.materialised)
-            .await?;
-        let sent = view.message.job.iter().zip(found);
-        let result = |(sent, fields): (&ContextJob, meshwork_broker::context::RecordFields)| {
-            let gone = fields.is_empty();
-            let ran = ContextJob::from_fields(self.id(), sent.key(), fields);
-            let (status, result, error) = match ran {
-                Ok(ran) if !gone => (ran.status, ran.result, ran.error),
-                Ok(_) => (
-                    Status::Error,
-                    sent.result.clone(),
-                    Some("the job was deleted".to_owned()),
-                ),
-                Err(error) => (Status::Error, sent.result.clone(), Some(error.to_string())),
-            };
-            // The script is known where it came from.
-            ContextJob {
-                script: String::new(),
-                env_vars: meshwork_model::secret::EnvVars::default(),
-                status,
-                result,
-                error,
-                ..sent.clone()
-            }
-        };
-        Ok(sent.map(result).collect())
     }
 
     /// Adds to a commit the message that brings a result to the sender.

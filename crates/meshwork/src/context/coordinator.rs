@@ -13,8 +13,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::audit::{COORDINATOR, Change};
+use super::damage::Damage;
+use super::done::Done;
 use super::message::{logs_with, next_look_ms};
 use super::outbox_watch::OutboxWatch;
+use super::served::{Part, Roll, Served};
 use super::{ContextError, ContextHandle, LocalTransport, MOST, Node, Transport};
 
 /// Between two looks where something was done lately: jobs of messages may end.
@@ -82,31 +85,30 @@ impl Coordinator {
         &*self.transport
     }
 
-    /// Does all that there is to do in a context now, once. Returns how much it was.
+    /// Does all that there is to do in a context now, once. Returns the number of handled elements.
     ///
     /// # Errors
-    /// If the server does not take a call; what is left is done by the next step.
+    /// The first failure, after everything else has been done; or the server takes no call. What is left is done by the
+    /// next step.
     pub async fn step(&self, context: &ContextHandle) -> Result<usize, ContextError> {
-        // First: a message whose time is over is not sent any more.
-        let ended = self.expire(context).await?;
-        let sent = self.route(context).await?;
-        let sorted = context.sort_inbox().await?;
-        let taken = context.take_up(self.id, &*self.transport).await?;
-        let answered = context.answer(self.id, &*self.transport).await?;
-        Ok(sent + sorted + taken + answered + ended)
+        let done = self.serve(&mut Served::new(context.clone())).await?;
+        done.failed.map_or(Ok(done.count), Err)
     }
 
-    /// Steps in all contexts of the node until there is nothing to do.
+    /// Steps in all contexts of the node until there is nothing to do. Failures of single messages and contexts are
+    /// logged.
     ///
     /// # Errors
-    /// A call to the server fails.
+    /// The server takes no call, or the registry of contexts cannot be read.
     pub async fn settle(&self) -> Result<(), ContextError> {
+        let contexts = self.node.contexts().await?;
+        let mut served: Vec<_> = contexts.into_iter().map(Served::new).collect();
         loop {
-            let mut done = 0;
-            for context in self.node.contexts().await? {
-                done += self.step(&context).await?;
+            let mut all = Done::default();
+            for one in &mut served {
+                all.add(self.serve(one).await?);
             }
-            if done == 0 {
+            if all.count == 0 && !all.more {
                 return Ok(());
             }
         }
@@ -114,26 +116,20 @@ impl Coordinator {
 
     /// Serves contexts until `stop` is cancelled, and completes begun steps. Failures are logged and retried.
     pub async fn run(&self, serves: &Serves, stop: &CancellationToken) {
-        let (mut contexts, mut looked) = (Vec::new(), None::<Instant>);
+        let (mut served, mut looked) = (Roll::default(), None::<Instant>);
         let (mut backoff, mut watch) = (Backoff::new(), OutboxWatch::new());
         let mut worked = Instant::now();
         while !stop.is_cancelled() {
-            let late = looked.is_none_or(|at| at.elapsed() >= LOOK_FOR_CONTEXTS);
-            let done = match late {
-                true => match self.find(serves).await {
-                    Ok(found) => {
-                        (contexts, looked) = (found, Some(Instant::now()));
-                        watch.follow(&contexts);
-                        self.round(&contexts).await
-                    }
-                    Err(error) => Err(error),
-                },
-                false => self.round(&contexts).await,
-            };
+            if looked.is_none_or(|at| at.elapsed() >= LOOK_FOR_CONTEXTS) {
+                served.update(self.find(serves).await);
+                looked = Some(Instant::now());
+                watch.follow(served.contexts());
+            }
+            let done = self.round(&mut served.list).await;
             watch.looked();
             let pause = async {
                 match done {
-                    Ok(0) => {
+                    Ok(done) if done.count == 0 && !done.more => {
                         let idle = match (worked.elapsed() < LATELY, watch.is_complete()) {
                             (true, _) => SOON,
                             (false, true) => WATCHED,
@@ -157,99 +153,161 @@ impl Coordinator {
         }
     }
 
-    async fn find(&self, serves: &Serves) -> Result<Vec<ContextHandle>, ContextError> {
-        match serves {
-            Serves::All => self.node.contexts().await,
-            Serves::Some(ids) => {
-                let mut found = Vec::with_capacity(ids.len());
-                for id in ids {
-                    found.push(self.node.context(*id).await?);
-                }
-                Ok(found)
+    /// Returns the contexts that can be found, and the reasons why others cannot.
+    async fn find(&self, serves: &Serves) -> (Vec<ContextHandle>, Vec<ContextError>) {
+        let ids = match serves {
+            Serves::All => match self.node.registered().await {
+                Ok(found) => return found,
+                Err(error) => return (Vec::new(), vec![error]),
+            },
+            Serves::Some(ids) => ids,
+        };
+        let (mut found, mut failed) = (Vec::new(), Vec::new());
+        for id in ids {
+            match self.node.context(*id).await {
+                Ok(context) => found.push(context),
+                Err(error) => failed.push(error),
             }
         }
+        (found, failed)
     }
 
     /// A step, after one call that asks for all of it.
-    async fn step_if_needed(&self, context: &ContextHandle) -> Result<usize, ContextError> {
-        let keys = context.keys();
+    async fn serve_if_needed(&self, served: &mut Served) -> Result<Done, ContextError> {
+        let keys = served.context.keys();
         let lists = [keys.msg_out(), keys.msg_in(), keys.msg_in_jobs()];
         let times = [keys.outbound(), keys.sent(), keys.open()];
         let lists = lists.iter().map(|key| (key.as_str(), Read::Tail(1)));
         let times = times.iter().map(|key| (key.as_str(), Read::Due(1)));
         let reads: Vec<_> = lists.chain(times).collect();
-        match self.node.store().any(context.database(), &reads).await? {
-            true => self.step(context).await,
-            false => Ok(0),
+        let database = served.context.database();
+        let asked = self.node.store().any(database, &reads).await;
+        match asked.map_err(ContextError::from) {
+            Ok(false) => Ok(Done::default()),
+            Err(error) if error.is_outage() => Err(error),
+            // The parts find out which key is damaged.
+            Ok(true) | Err(_) => self.serve(served).await,
         }
     }
 
-    /// A step in each; one that fails holds up no other.
-    async fn round(&self, contexts: &[ContextHandle]) -> Result<usize, ContextError> {
-        let (mut done, mut failed) = (0, None);
-        for context in contexts {
-            match self.step_if_needed(context).await {
-                Ok(steps) => done += steps,
+    /// A step in each context.
+    async fn round(&self, served: &mut [Served]) -> Result<Done, ContextError> {
+        let (mut done, mut failed) = (Done::default(), None);
+        for one in served {
+            match self.serve_if_needed(one).await {
+                Ok(step) => done.add(step),
                 Err(error) => failed = Some(error),
             }
         }
         failed.map_or(Ok(done), Err)
     }
 
+    /// All parts of a step; one that fails pauses, and delays no other.
+    ///
+    /// # Errors
+    /// The server takes no call.
+    async fn serve(&self, served: &mut Served) -> Result<Done, ContextError> {
+        let mut all = Done::default();
+        for part in Part::ALL {
+            if !served.is_due(part) {
+                continue;
+            }
+            match self.part(part, served).await {
+                Ok(done) => {
+                    served.succeeded(part);
+                    all.add(done);
+                }
+                Err(error) if error.is_outage() => return Err(error),
+                Err(error) => {
+                    served.failed(part, &error);
+                    all.failed.get_or_insert(error);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    async fn part(&self, part: Part, served: &mut Served) -> Result<Done, ContextError> {
+        let (context, transport) = (&served.context, &*self.transport);
+        match part {
+            Part::Expire => self.expire(context).await,
+            Part::Route => self.route(context).await,
+            Part::Sort => context.sort_inbox(&mut served.sorted).await,
+            Part::TakeUp => context.take_up(self.id, transport).await,
+            Part::Answer => context.answer(self.id, transport).await,
+        }
+    }
+
     /// Ends messages of a context one of whose timeouts is over.
-    async fn expire(&self, context: &ContextHandle) -> Result<usize, ContextError> {
+    async fn expire(&self, context: &ContextHandle) -> Result<Done, ContextError> {
         let sent = context.keys().sent();
         let elements = self
             .node
             .store()
             .elements(context.database(), &sent, Read::Due(MOST))
             .await?;
+        let mut done = Done::default();
         for element in &elements {
-            let forget = Commit::default().unmark(&sent, element);
-            let view = match context.keys().parse_message(element) {
-                Ok(key) => context.message_of(key).await.ok().flatten(),
-                Err(_) => None,
-            };
-            let Some(view) = view.filter(|view| !view.message.status.is_final()) else {
-                let _ = context.commit(&forget).await?;
-                continue;
-            };
-            let now = self.node.now().await?;
-            let Some(overdue) = view.message.overdue(now, view.stored_at.is_some()) else {
-                let next = Commit::default().mark(&sent, next_look_ms(&view.message, now), element);
-                let _ = context.commit(&next).await?;
-                continue;
-            };
-            let why = match overdue {
-                Overdue::Delivery => format!(
-                    "timeout: not stored by its target within {} s",
-                    view.message.timeout
-                ),
-                Overdue::Acknowledgement => {
-                    format!(
-                        "timeout_ack: not taken up within {} s",
-                        view.message.timeout_ack
-                    )
-                }
-                Overdue::Result => format!(
-                    "timeout_result: not processed within {} s",
-                    view.message.timeout_result
-                ),
-            };
-            let logs = logs_with(&view.message, now, LogLevel::Error, &why);
-            let record = context.keys().message(view.message.key());
-            let change = Change {
-                who: COORDINATOR,
-                what: "time out",
-                object: &record,
-                after: &why,
-                ..Change::default()
-            };
-            let commit = context.changed(&view, MessageStatus::Error, now, &logs);
-            let _ = context
-                .commit(&change.noted(commit, &context.keys().audit()))
-                .await?;
+            let expired = self.expire_one(context, &sent, element).await;
+            done.note(context.id(), element, expired.map(|()| 1))?;
         }
-        Ok(elements.len())
+        Ok(done)
+    }
+
+    async fn expire_one(
+        &self,
+        context: &ContextHandle,
+        sent: &str,
+        element: &[u8],
+    ) -> Result<(), ContextError> {
+        let forget = Commit::default().unmark(sent, element);
+        let view = match context.keys().parse_message(element) {
+            Ok(key) => match context.message_of(key).await {
+                Err(error) if error.is_permanent() => {
+                    let end = Damage::of(element, &error);
+                    return context.end_damaged(end, &*self.transport, forget).await;
+                }
+                view => view?,
+            },
+            Err(_) => None,
+        };
+        let Some(view) = view.filter(|view| !view.message.status.is_final()) else {
+            let _ = context.commit(&forget).await?;
+            return Ok(());
+        };
+        let now = self.node.now().await?;
+        let message = &view.message;
+        let Some(overdue) = message.overdue(now, view.stored_at.is_some()) else {
+            let next = Commit::default().mark(sent, next_look_ms(message, now), element);
+            let _ = context.commit(&next).await?;
+            return Ok(());
+        };
+        let why = match overdue {
+            Overdue::Delivery => format!(
+                "timeout: not stored by its target within {} s",
+                message.timeout
+            ),
+            Overdue::Acknowledgement => {
+                format!("timeout_ack: not taken up within {} s", message.timeout_ack)
+            }
+            Overdue::Result => format!(
+                "timeout_result: not processed within {} s",
+                message.timeout_result
+            ),
+        };
+        let logs = logs_with(message, now, LogLevel::Error, &why);
+        let record = context.keys().message(message.key());
+        let change = Change {
+            who: COORDINATOR,
+            what: "time out",
+            object: &record,
+            after: &why,
+            ..Change::default()
+        };
+        let commit = context.changed(&view, MessageStatus::Error, now, &logs);
+        let _ = context
+            .commit(&change.noted(commit, &context.keys().audit()))
+            .await?;
+        Ok(())
     }
 }

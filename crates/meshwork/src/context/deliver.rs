@@ -27,26 +27,35 @@ impl Node {
     ) -> Result<Delivery, ContextError> {
         let target = match self.context(parcel.to).await {
             Ok(target) => target,
-            Err(error @ (ContextError::NoContext(_) | ContextError::NoRecord { .. })) => {
+            Err(error) if error.is_permanent() => {
                 let reason = error.to_string();
                 return Ok(Delivery::Refused { reason });
             }
             Err(error) => return Err(error),
         };
-        match target.refusal(me, parcel).await? {
-            None => target.store_once(parcel).await,
-            Some(reason) => {
-                let change = Change {
-                    who: &format!("actor {}", parcel.message.caller_id),
-                    what: "refuse message",
-                    object: &parcel.origin.to_string(),
-                    after: &reason,
-                    ..Change::default()
-                };
-                target.note(change).await?;
-                Ok(Delivery::Refused { reason })
+        let taken = match target.refusal(me, parcel).await {
+            Ok(None) => target.store_once(parcel).await,
+            Ok(Some(reason)) => Ok(Delivery::Refused { reason }),
+            Err(error) => Err(error),
+        };
+        let reason = match taken {
+            Ok(Delivery::Refused { reason }) => reason,
+            // A key of the target is damaged. Other messages of the sender must not wait for its repair.
+            Err(error) if error.is_permanent() => {
+                tracing::warn!(context = %target.id(), %error, "message refused: damaged key");
+                error.to_string()
             }
-        }
+            taken => return taken,
+        };
+        let change = Change {
+            who: &format!("actor {}", parcel.message.caller_id),
+            what: "refuse message",
+            object: &parcel.origin.to_string(),
+            after: &reason,
+            ..Change::default()
+        };
+        target.note(change).await?;
+        Ok(Delivery::Refused { reason })
     }
 }
 

@@ -176,13 +176,23 @@ pub enum ContextError {
 }
 
 impl ContextError {
-    /// Returns true if a key has the wrong type, so that a retry fails again.
-    pub(super) fn is_of_a_key(&self) -> bool {
+    /// Returns true if a retry fails again until somebody changes the stored data: a record cannot be read, a key has
+    /// the wrong type, or a limit is exceeded.
+    pub(super) fn is_permanent(&self) -> bool {
         use meshwork_broker::Error as E;
-        matches!(
-            self,
-            Self::Broker(E::WrongKind { .. } | E::WrongType { .. })
-        )
+        match self {
+            Self::Broker(error) => matches!(
+                error,
+                E::WrongKind { .. } | E::WrongType { .. } | E::TooMany { .. }
+            ),
+            Self::Jobs(_) | Self::Busy(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Returns true if the server takes no call now, so that all other calls fail too.
+    pub(super) fn is_outage(&self) -> bool {
+        matches!(self, Self::Broker(error) if error.is_temporary() || error.is_connection_lost())
     }
 }
 

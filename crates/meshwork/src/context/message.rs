@@ -9,6 +9,7 @@ use meshwork_model::keys::context::{ContextId, MessageKey};
 use serde::Serialize;
 
 use super::audit::Change;
+use super::damage::Damage;
 use super::origin::is_nonce;
 use super::{ContextError, ContextHandle, Identity, Origin, TRIES, Transport};
 
@@ -186,11 +187,19 @@ impl ContextHandle {
             .listed(inbox, element)
             .drop(inbox, element);
         let found = match self.keys().parse_message(element) {
-            Ok(key) => self.message_of(key).await.or_else(|error| match error {
-                // An unreadable message is recorded in the audit trail.
-                ContextError::Record(_) => Ok(None),
-                error => Err(error),
-            })?,
+            Ok(key) => match self.message_of(key).await {
+                Err(error) if error.is_permanent() => {
+                    let (who, error) = (&me.to_string(), &error);
+                    let damage = Damage {
+                        who,
+                        element,
+                        error,
+                    };
+                    self.end_damaged(damage, transport, take).await?;
+                    return Ok(None);
+                }
+                found => found?,
+            },
             Err(_) => None,
         };
         let Some(mut view) = found else {
@@ -198,7 +207,7 @@ impl ContextHandle {
                 who: &me.to_string(),
                 what: "drop",
                 object: &String::from_utf8_lossy(element),
-                before: "it names no message of this context that can be read",
+                before: "it names no message of this context",
                 ..Change::default()
             };
             let _ = self
@@ -225,7 +234,9 @@ impl ContextHandle {
         };
         // Before the sender is notified: if this process is killed in between, the message can be read again.
         if let (true, Some(origin)) = (letter, &view.origin) {
-            transport.notify(origin, MessageEvent::Process).await?;
+            transport
+                .notify(origin, MessageEvent::Process, None)
+                .await?;
         }
         // Otherwise another reader has taken it meanwhile.
         Ok(self.commit(&take).await?.is_done().then_some(view))
@@ -238,6 +249,7 @@ impl super::Node {
         &self,
         origin: &Origin,
         event: MessageEvent,
+        reason: Option<&str>,
     ) -> Result<(), ContextError> {
         let sender = match self.context(origin.context).await {
             Ok(sender) => sender,
@@ -255,7 +267,11 @@ impl super::Node {
                 return Ok(());
             }
             let now = self.now().await?;
-            let logs = logs_with(&view.message, now, LogLevel::Info, status.as_str());
+            let (level, text) = match reason {
+                Some(reason) => (LogLevel::Error, reason),
+                None => (LogLevel::Info, status.as_str()),
+            };
+            let logs = logs_with(&view.message, now, level, text);
             let commit = sender.changed(&view, status, now, &logs);
             if sender.commit(&commit).await?.is_done() {
                 return Ok(());

@@ -7,7 +7,9 @@ mod actors;
 mod answer;
 mod audit;
 mod coordinator;
+mod damage;
 mod deliver;
+mod done;
 mod error;
 mod handle;
 mod inbox;
@@ -21,9 +23,11 @@ mod passphrase;
 #[cfg(test)]
 mod passphrase_tests;
 mod private_file;
+mod results;
 mod route;
 mod runners;
 mod send;
+mod served;
 mod take_up;
 mod transport;
 

@@ -74,20 +74,34 @@ impl Node {
         })
     }
 
-    /// Returns all contexts of the registry, by number.
+    /// Returns all contexts of the registry, by number. An entry with an unknown layout is logged and left out.
     ///
     /// # Errors
-    /// [`ContextError::Registry`] for an unknown layout, or a call to the server fails.
+    /// A call to the server fails.
     pub async fn contexts(&self) -> Result<Vec<ContextHandle>, ContextError> {
+        let (contexts, faults) = self.registered().await?;
+        for error in faults {
+            tracing::warn!(%error, "context left out");
+        }
+        Ok(contexts)
+    }
+
+    /// Returns all contexts of the registry, by number, and [`ContextError::Registry`] for each unknown layout.
+    pub(super) async fn registered(
+        &self,
+    ) -> Result<(Vec<ContextHandle>, Vec<ContextError>), ContextError> {
         let fields = self.store.hash(Database::Node, NodeKeys.contexts()).await?;
-        let mut contexts = Vec::with_capacity(fields.len());
+        let (mut contexts, mut faults) = (Vec::with_capacity(fields.len()), Vec::new());
         for (id, word) in fields {
             // Other fields are not contexts.
             let Ok(id) = id.parse() else { continue };
-            contexts.push(self.handle(id, layout_of(id, &word)?));
+            match layout_of(id, &word) {
+                Ok(layout) => contexts.push(self.handle(id, layout)),
+                Err(error) => faults.push(error),
+            }
         }
         contexts.sort_by_key(|it| it.id());
-        Ok(contexts)
+        Ok((contexts, faults))
     }
 
     pub(super) fn handle(&self, id: ContextId, layout: ContextLayout) -> ContextHandle {
@@ -101,23 +115,31 @@ impl Node {
     /// [`ContextError::NoContext`], [`ContextError::NoRecord`] if the registry has a context without a record, or a
     /// call to the server fails.
     pub async fn context(&self, id: ContextId) -> Result<ContextHandle, ContextError> {
-        let registry = self.store.hash(Database::Node, NodeKeys.contexts()).await?;
-        let entry = registry
-            .into_iter()
-            .find(|(field, _)| *field == id.to_string());
-        let layout = entry.map(|(_, word)| layout_of(id, &word)).transpose()?;
-        let handle = self.handle(id, layout.unwrap_or(ContextLayout::Db));
-        let found = self
-            .store
-            .hash(handle.database(), &handle.keys().record())
-            .await;
-        match (found, layout) {
-            (Ok(fields), _) if !fields.is_empty() => Ok(handle),
-            (Ok(_), Some(layout)) => Err(ContextError::NoRecord { id, layout }),
-            (Ok(_), None) => Err(ContextError::NoContext(id)),
-            (Err(error), _) if has_no_database(&error) => Err(ContextError::NoContext(id)),
-            (Err(error), _) => Err(error.into()),
+        let registry = self.store.hash(Database::Node, NodeKeys.contexts()).await;
+        let (registered, layouts) = match registry.map_err(ContextError::from) {
+            // Without a registry, the location of the record shows the layout.
+            Err(error) if error.is_permanent() => (None, ContextLayout::ALL.to_vec()),
+            registry => {
+                let mut registry = registry?.into_iter();
+                let entry = registry.find(|(field, _)| *field == id.to_string());
+                let layout = entry.map(|(_, word)| layout_of(id, &word)).transpose()?;
+                (layout, vec![layout.unwrap_or(ContextLayout::Db)])
+            }
+        };
+        for layout in layouts {
+            let handle = self.handle(id, layout);
+            let record = handle.keys().record();
+            match self.store.hash(handle.database(), &record).await {
+                Ok(fields) if !fields.is_empty() => return Ok(handle),
+                Ok(_) => {}
+                Err(error) if has_no_database(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
+        Err(match registered {
+            Some(layout) => ContextError::NoRecord { id, layout },
+            None => ContextError::NoContext(id),
+        })
     }
 
     /// Creates a context with the actor as its first admin. Default `id`: the next free number. Default layout: `db` if
@@ -137,11 +159,18 @@ impl Node {
             Some(id) => id.get()..=id.get(),
             None => 1..=TRIED,
         };
-        let registry = self.contexts().await?;
+        let (registry, mut faults) = self.registered().await?;
         for number in candidates {
             let Some(candidate) = ContextId::new(number) else {
                 continue;
             };
+            let is_of_it = |fault: &ContextError| matches!(fault, ContextError::Registry { id, .. } if *id == candidate);
+            if let Some(fault) = faults.iter().position(is_of_it) {
+                match id {
+                    Some(_) => return Err(faults.swap_remove(fault)),
+                    None => continue,
+                }
+            }
             if let Some(known) = registry.iter().find(|it| it.id() == candidate) {
                 match id {
                     Some(id) => {

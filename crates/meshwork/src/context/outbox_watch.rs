@@ -45,14 +45,14 @@ impl OutboxWatch {
     }
 
     /// Watches the outboxes of these contexts, and of no others.
-    pub(super) fn follow(&mut self, contexts: &[ContextHandle]) {
-        self.complete = contexts.len() <= MOST;
+    pub(super) fn follow<'a>(&mut self, contexts: impl Iterator<Item = &'a ContextHandle> + Clone) {
+        self.complete = contexts.clone().count() <= MOST;
         if !self.complete {
             return self.tasks.clear();
         }
-        let is_served = |id: &ContextId| contexts.iter().any(|context| context.id() == *id);
+        let is_served = |id: &ContextId| contexts.clone().any(|context| context.id() == *id);
         self.tasks.retain(|id, _| is_served(id));
-        for context in contexts {
+        for context in contexts.clone() {
             let (woken, rounds) = (&self.woken, &self.rounds);
             self.tasks.entry(context.id()).or_insert_with(|| {
                 let wait = wait(context.clone(), Arc::clone(woken), rounds.subscribe());

@@ -8,6 +8,8 @@ use meshwork_model::envelope::Nonce;
 use meshwork_model::keys::context::MessageKey;
 
 use super::audit::{COORDINATOR, Change};
+use super::damage::Damage;
+use super::done::Done;
 use super::message::{MessageView, logs_with, next_look_ms};
 use super::{ContextError, ContextHandle, Coordinator, Delivery, MOST, Origin, Parcel, TRIES};
 
@@ -16,7 +18,7 @@ const LEASE: Duration = Duration::from_secs(10);
 
 impl Coordinator {
     /// Hands what a context sends to the transport.
-    pub(super) async fn route(&self, context: &ContextHandle) -> Result<usize, ContextError> {
+    pub(super) async fn route(&self, context: &ContextHandle) -> Result<Done, ContextError> {
         let keys = context.keys();
         let (waiting, taken, leases) =
             (keys.msg_out(), keys.msg_out_coordinator(), keys.outbound());
@@ -27,10 +29,13 @@ impl Coordinator {
         };
         let store = self.node.store();
         let elements = store.take(context.database(), outbox, LEASE, MOST).await?;
+        let mut done = Done::default();
         for element in &elements {
-            self.route_one(context, outbox, element).await?;
+            // One that fails comes again after its lease.
+            let routed = self.route_one(context, outbox, element).await;
+            done.note(context.id(), element, routed.map(|()| 1))?;
         }
-        Ok(elements.len())
+        Ok(done)
     }
 
     async fn route_one(
@@ -61,8 +66,10 @@ impl Coordinator {
         let view = match context.message_of(key).await {
             Ok(Some(view)) => view,
             Ok(None) => return drop("there is no such message".to_owned()).await,
-            Err(ContextError::Record(error)) => return drop(error.to_string()).await,
-            Err(error) if error.is_of_a_key() => return drop(error.to_string()).await,
+            Err(error) if error.is_permanent() => {
+                let damage = Damage::of(element, &error);
+                return context.end_damaged(damage, &*self.transport, settled).await;
+            }
             Err(error) => return Err(error),
         };
         if let Some(why) = not_sent(&view) {
@@ -74,7 +81,8 @@ impl Coordinator {
         };
         let delivered = self.delivered(context, &message, view.re.as_deref(), nonce);
         let delivery = match delivered.await {
-            Err(error) if error.is_of_a_key() => Delivery::Refused {
+            // Its target cannot store this message, whose sender's other messages must not wait.
+            Err(error) if error.is_permanent() => Delivery::Refused {
                 reason: error.to_string(),
             },
             delivery => delivery?,

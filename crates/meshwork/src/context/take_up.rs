@@ -11,12 +11,16 @@ use meshwork_model::route::Route;
 use meshwork_model::state::Status;
 
 use super::audit::{COORDINATOR, Change};
+use super::damage::Damage;
+use super::done::Done;
 use super::message::{MessageView, logs_with};
 use super::origin::Origin;
 use super::{ContextError, ContextHandle, MOST, Transport};
 
-/// Between two looks at the jobs of a message, in milliseconds.
-pub(super) const LOOK_AGAIN_MS: u64 = 200;
+/// Time until the first check of the jobs of a message, in milliseconds.
+const FIRST_LOOK_MS: u64 = 200;
+/// Time until a message that could not be taken up is tried again, in milliseconds.
+const RETRY_MS: u64 = 10_000;
 
 impl ContextHandle {
     /// Takes up the job messages that have come.
@@ -24,22 +28,32 @@ impl ContextHandle {
         &self,
         node: NodeId,
         transport: &dyn Transport,
-    ) -> Result<usize, ContextError> {
+    ) -> Result<Done, ContextError> {
         let list = self.keys().msg_in_jobs();
         let mut elements = self
             .store()
             .elements(self.database(), &list, Read::Tail(MOST))
             .await?;
         elements.reverse();
+        let mut done = Done::default();
         for element in &elements {
-            match self.take_up_one(node, transport, &list, element).await {
-                Err(error) if error.is_of_a_key() => {
-                    self.drop_from(&list, element, &error.to_string()).await?;
-                }
-                done => done?,
-            }
+            let taken = match self.take_up_one(node, transport, &list, element).await {
+                Err(error) if error.is_outage() => return Err(error),
+                Err(error) => self.put_off(&list, element).await.and(Err(error)),
+                taken => taken.map(|()| 1),
+            };
+            done.note(self.id(), element, taken)?;
         }
-        Ok(elements.len())
+        Ok(done)
+    }
+
+    /// Moves an element that failed from the list to the open messages, so that it delays no other. It returns to the
+    /// list after a pause ([`Self::answer`]).
+    async fn put_off(&self, list: &str, element: &[u8]) -> Result<(), ContextError> {
+        let next = self.store().now().await? + RETRY_MS;
+        let commit = Commit::default().listed(list, element).drop(list, element);
+        let commit = commit.mark(&self.keys().open(), next, element);
+        self.commit(&commit).await.map(drop)
     }
 
     async fn take_up_one(
@@ -58,8 +72,10 @@ impl ContextHandle {
                         .drop_from(list, element, "there is no such message")
                         .await;
                 }
-                Err(ContextError::Record(error)) => {
-                    return self.drop_from(list, element, &error.to_string()).await;
+                Err(error) if error.is_permanent() => {
+                    let commit = Commit::default().listed(list, element).drop(list, element);
+                    let damage = Damage::of(element, &error);
+                    return self.end_damaged(damage, transport, commit).await;
                 }
                 Err(error) => return Err(error),
             },
@@ -84,7 +100,10 @@ impl ContextHandle {
         // Any other counts as said by whoever may write in this database, who could have stored its jobs himself.
         let refused = match view.origin {
             Some(_) => None,
-            None => self.unsealed(node, message, None).await?,
+            None => match self.unsealed(node, message, None).await {
+                Err(error) if error.is_permanent() => Some(error.to_string()),
+                refused => refused?,
+            },
         };
         if let Some(reason) = refused.or_else(|| self.unfit(message)) {
             return self
@@ -92,7 +111,8 @@ impl ContextHandle {
                 .await;
         }
         match self.materialise(&view, list, element).await {
-            Err(error) if error.is_of_a_key() => {
+            Err(error) if error.is_permanent() => {
+                tracing::warn!(context = %self.id(), %error, "message refused: damaged key");
                 return self
                     .refuse(&view, transport, (list, element), &error.to_string())
                     .await;
@@ -156,7 +176,9 @@ impl ContextHandle {
     ) -> Result<(), ContextError> {
         // First: one who is killed here leaves a message that is refused again.
         if let Some(origin) = &view.origin {
-            transport.notify(origin, MessageEvent::Fail).await?;
+            transport
+                .notify(origin, MessageEvent::Fail, Some(why))
+                .await?;
         }
         let now = self.node().now().await?;
         let logs = logs_with(&view.message, now, LogLevel::Error, why);
@@ -196,7 +218,7 @@ impl ContextHandle {
             .collect();
         let logs = logs_with(message, now, LogLevel::Info, "taken up");
         let names = serde_json::to_string(&elements).unwrap_or_else(|_| "[]".to_owned());
-        let open_at = u64::from(now) * 1000 + LOOK_AGAIN_MS;
+        let open_at = u64::from(now) * 1000 + FIRST_LOOK_MS;
         let mut commit = self
             .changed(view, MessageStatus::Acknowledged, now, &logs)
             .listed(list, element)
@@ -228,10 +250,12 @@ impl ContextHandle {
                 continue;
             };
             let queue = self.keys().queue(&Route::to(script_type));
+            let mut fields = job.to_fields();
+            fields.push((field::OF_MESSAGE.to_owned(), record.clone()));
             commit = commit
                 .absent(name)
-                .set(name, job.to_fields())
-                .set(name, [(field::OF_MESSAGE, record.as_str())])
+                // One step: a message with the most jobs must fit into one commit.
+                .set(name, fields)
                 .push(&queue, name.as_bytes());
         }
         let change = Change {
@@ -283,7 +307,9 @@ impl ContextHandle {
         transport: &dyn Transport,
         origin: &Origin,
     ) -> Result<(), ContextError> {
-        transport.notify(origin, MessageEvent::Acknowledge).await?;
+        transport
+            .notify(origin, MessageEvent::Acknowledge, None)
+            .await?;
         let record = self.keys().message(view.message.key());
         let now = self.node().now().await?.to_string();
         let commit = Commit::default().set(&record, [(field::ACKED_AT, now.as_str())]);

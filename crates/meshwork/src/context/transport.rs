@@ -41,11 +41,12 @@ pub trait Transport: Send + Sync + 'static {
     /// Delivers a message to its target. An error is temporary: the message is delivered again later.
     fn deliver<'a>(&'a self, parcel: &'a Parcel) -> BoxFuture<'a, Result<Delivery, ContextError>>;
 
-    /// Notifies the sender of a message that it was acknowledged, or processed.
+    /// Notifies the sender of a message that it was acknowledged, processed, or refused for a reason.
     fn notify<'a>(
         &'a self,
         origin: &'a Origin,
         event: MessageEvent,
+        reason: Option<&'a str>,
     ) -> BoxFuture<'a, Result<(), ContextError>>;
 }
 
@@ -81,7 +82,14 @@ impl Transport for LocalTransport {
         &'a self,
         origin: &'a Origin,
         event: MessageEvent,
+        reason: Option<&'a str>,
     ) -> BoxFuture<'a, Result<(), ContextError>> {
-        Box::pin(self.node.notified(origin, event))
+        Box::pin(async move {
+            match self.node.notified(origin, event, reason).await {
+                // The sender's own coordinator finds the damage, and ends the message.
+                Err(error) if error.is_permanent() => Ok(()),
+                notified => notified,
+            }
+        })
     }
 }

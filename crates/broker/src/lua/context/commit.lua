@@ -34,6 +34,8 @@ local changes = {
 }
 
 local kinds = {set = 'hash', push = 'list', drop = 'list', mark = 'zset', unmark = 'zset', keep = 'string', note = 'stream'}
+-- Skipped if the key has another type: there is nothing to remove, and a damaged trail prevents no change.
+local optional = {drop = true, unmark = true, note = true}
 
 local steps, conditions, at = {}, 0, 3
 while at <= #ARGV do
@@ -47,10 +49,9 @@ while at <= #ARGV do
   else
     -- Checked before anything is written: a step that fails would leave the ones before it done.
     local kind = redis.call('TYPE', key).ok
-    if kind ~= 'none' and kind ~= kinds[word] then
-      return redis.error_reply('WRONGTYPE ' .. key .. ' holds a ' .. kind)
-    end
-    steps[#steps + 1] = {changes[word], key, a}
+    local fits = kind == 'none' or kind == kinds[word]
+    if not fits and not optional[word] then return redis.error_reply('WRONGTYPE ' .. key .. ' holds a ' .. kind) end
+    if fits then steps[#steps + 1] = {changes[word], key, a} end
   end
 end
 for _, step in ipairs(steps) do step[1](step[2], step[3]) end

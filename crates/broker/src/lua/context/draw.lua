@@ -7,7 +7,9 @@
 local MOST = 4294967295
 local keys = enter_database(ARGV[1])
 for _ = 1, 1000 do
-  if tonumber(redis.call('GET', keys[1]) or 0) >= MOST then return 0 end
+  local drawn = tonumber(redis.call('GET', keys[1]) or 0)
+  if not drawn then return redis.error_reply('WRONGTYPE ' .. keys[1] .. ' holds no number') end
+  if drawn >= MOST then return 0 end
   local id = redis.call('INCR', keys[1])
   if redis.call('EXISTS', ARGV[2] .. string.format('%.0f', id)) == 0 then return id end
 end

@@ -4,18 +4,30 @@
 -- KEYS[1..]  the keys
 -- ARGV[1]    the time in ms, '0' for the server's clock
 -- ARGV[2]    the database ('' for that of the connection)
--- ARGV[3..]  per key the kind of read and two strings: hash; pair: two fields; tail: most elements; due: most members;
---            last: most entries of a stream, the newest first; after: most entries, and the id before them
--- Returns per key: hash: fields and values; pair: two values, '' for none; tail: elements, the next to be popped last;
---         due: members whose time has come; last, after: entries
+-- ARGV[3..]  per key the kind of read and two strings: hash; pair, size: two fields; head: most elements; tail: most
+--            elements, and how many at the end are skipped; due: most members; last: most entries of a stream, the newest
+--            first; after: most entries, and the id before them
+-- Returns per key: hash: fields and values; pair: two values, '' for none; size: bytes of both values; head, tail:
+--         elements, the next to be popped last; due: members whose time has come; last, after: entries. A key of another
+--         type has no pair and no size
 local keys = enter_database(ARGV[2])
+local function size(key, field)
+  local bytes = redis.pcall('HSTRLEN', key, field)
+  return type(bytes) == 'number' and bytes or 0
+end
 local reads = {
   hash = function(key) return redis.call('HGETALL', key) end,
   pair = function(key, one, other)
-    local values = redis.call('HMGET', key, one, other)
+    local values = redis.pcall('HMGET', key, one, other)
+    if values.err then
+      if not string.find(values.err, 'WRONGTYPE', 1, true) then return redis.call('HMGET', key, one, other) end
+      values = {}
+    end
     return {values[1] or '', values[2] or ''}
   end,
-  tail = function(key, most) return redis.call('LRANGE', key, '-' .. most, '-1') end,
+  size = function(key, one, other) return size(key, one) + size(key, other) end,
+  head = function(key, most) return redis.call('LRANGE', key, '0', int(most - 1)) end,
+  tail = function(key, most, skip) return redis.call('LRANGE', key, int(-most - skip), int(-skip - 1)) end,
   due = function(key, most)
     return redis.call('ZRANGEBYSCORE', key, '-inf', int(clock(ARGV[1])), 'LIMIT', '0', most)
   end,

@@ -1,4 +1,4 @@
---- @include telemetry, reply, write_error, fair_keys, dual_write, drop_job, bananas_result, flow_end
+--- @include telemetry, reply, write_error, fair_keys, dual_write, drop_job, bananas_result, flow_end, message_end
 -- The end of a job, whichever verb ended it; and the way of a job into its queue.
 local MOST_TOLD = 100 -- dependents notified in the call that ends a job; settle.lua notifies the others
 local notify_dependents, leave, note_outcome -- leave: a job ends for its batch; note_outcome: for an alert
@@ -30,6 +30,7 @@ local function finalize(id, key, has, status, payload, now, dead, by, later)
     if has.mw_batch then leave(id, has.mw_batch, status == 'finished', now) end
     if has.mw_bananas then tell_bananas(id, key, status == 'finished', payload, now) end
   end
+  mark_message(key)
   reply(has, id, payload)
   event(id, status, by, dead)
   if redis.call('EXISTS', NEXT .. id) == 0 then return end

@@ -1,5 +1,7 @@
 //! commit: several changes in one step, if all that the caller relies on holds.
 
+use std::collections::HashMap;
+
 use super::{ContextStore, Database, MAX_STEPS};
 use crate::Error;
 use crate::script::Verb;
@@ -10,6 +12,8 @@ use crate::verb::at_most;
 #[derive(Debug, Clone, Default)]
 pub struct Commit {
     keys: Vec<String>,
+    /// Positions of the keys.
+    places: HashMap<String, usize>,
     /// The word, the place of the key from 1, and the rest.
     steps: Vec<(&'static str, usize, Vec<Vec<u8>>)>,
 }
@@ -41,8 +45,7 @@ fn bytes<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>) -> Vec<Vec<u8>> {
 
 impl Commit {
     fn step(mut self, word: &'static str, key: &str, args: Vec<Vec<u8>>) -> Self {
-        let known = self.keys.iter().position(|it| it == key);
-        let at = known.unwrap_or_else(|| {
+        let at = *self.places.entry(key.to_owned()).or_insert_with(|| {
             self.keys.push(key.to_owned());
             self.keys.len() - 1
         });
@@ -91,7 +94,7 @@ impl Commit {
         self.step("push", key, bytes([element]))
     }
 
-    /// Takes an element off a list, as often as it stands there.
+    /// Takes an element off a list, as often as it stands there. Skipped if the key holds another kind of value.
     #[must_use]
     pub fn drop(self, key: &str, element: &[u8]) -> Self {
         self.step("drop", key, bytes([element]))
@@ -103,7 +106,7 @@ impl Commit {
         self.step("mark", key, vec![at_ms.to_string().into(), member.to_vec()])
     }
 
-    /// Takes a member out of a sorted set.
+    /// Takes a member out of a sorted set. Skipped if the key holds another kind of value.
     #[must_use]
     pub fn unmark(self, key: &str, member: &[u8]) -> Self {
         self.step("unmark", key, bytes([member]))
@@ -116,6 +119,7 @@ impl Commit {
     }
 
     /// Appends an entry to a stream that keeps about `most`; `at` (seconds since 1970) is added to its fields.
+    /// Skipped if the key holds another kind of value.
     #[must_use]
     pub fn note(self, key: &str, most: u32, fields: &[(&str, &str)]) -> Self {
         let most = most.to_string();

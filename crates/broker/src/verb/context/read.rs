@@ -14,8 +14,14 @@ pub enum Read<'a> {
     Hash,
     /// Two fields of a hash; an empty text for one that is not there.
     Pair(&'a str, &'a str),
+    /// The total length of two fields of a hash, in bytes.
+    Size(&'a str, &'a str),
+    /// The first elements of a list, at most so many: the newest ones.
+    Head(usize),
     /// The last elements of a list, at most so many: those that are popped first.
     Tail(usize),
+    /// The elements before so many last ones of a list, at most so many.
+    Page(usize, usize),
     /// Members of a sorted set whose time has come, at most so many.
     Due(usize),
     /// The latest entries of a stream, at most so many, the latest first.
@@ -31,7 +37,10 @@ impl Read<'_> {
         match self {
             Self::Hash => number("hash", 0, ""),
             Self::Pair(one, other) => ["pair", one, other].map(str::to_owned),
-            Self::Tail(most) => number("tail", most, ""),
+            Self::Size(one, other) => ["size", one, other].map(str::to_owned),
+            Self::Head(most) => number("head", most, ""),
+            Self::Tail(most) => number("tail", most, "0"),
+            Self::Page(skip, most) => number("tail", most, &skip.to_string()),
             Self::Due(most) => number("due", most, ""),
             Self::Last(most) => number("last", most, ""),
             Self::After(most, id) => number("after", most, id),
@@ -55,6 +64,9 @@ impl ContextStore {
         keys: &[(&str, Read<'_>)],
     ) -> Result<Vec<T>, Error> {
         at_most("read", MAX_ITEMS, keys.len())?;
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut call = self.scripts.call(Verb::ContextRead);
         for (key, _) in keys {
             call.push_key(*key);
@@ -96,10 +108,10 @@ impl ContextStore {
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
-    /// Two fields of each of several hashes; an empty text for one that is not there.
+    /// Two fields of each of several hashes; an empty text for one that is not there. A key of another type has none.
     ///
     /// # Errors
-    /// As for [`Self::hashes`].
+    /// [`Error::TooMany`] beyond 1,000, or the call to the server fails.
     pub async fn pairs<K: AsRef<str>>(
         &self,
         database: Database,
@@ -108,6 +120,35 @@ impl ContextStore {
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
         let pair = Read::Pair(one, other);
         let keys: Vec<_> = keys.iter().map(|key| (key.as_ref(), pair)).collect();
+        self.read(database, &keys).await
+    }
+
+    /// The total length of two fields of each of several hashes, in bytes; 0 for a key of another type.
+    ///
+    /// # Errors
+    /// As for [`Self::pairs`].
+    pub async fn lengths<K: AsRef<str>>(
+        &self,
+        database: Database,
+        keys: &[K],
+        (one, other): (&str, &str),
+    ) -> Result<Vec<usize>, Error> {
+        let size = Read::Size(one, other);
+        let keys: Vec<_> = keys.iter().map(|key| (key.as_ref(), size)).collect();
+        self.read(database, &keys).await
+    }
+
+    /// Several parts of one list.
+    ///
+    /// # Errors
+    /// As for [`Self::elements`].
+    pub async fn lists(
+        &self,
+        database: Database,
+        key: &str,
+        parts: &[Read<'_>],
+    ) -> Result<Vec<Vec<Vec<u8>>>, Error> {
+        let keys: Vec<_> = parts.iter().map(|part| (key, *part)).collect();
         self.read(database, &keys).await
     }
 

@@ -2,7 +2,7 @@
 
 use meshwork_broker::context::{Commit, Committed, Database};
 
-use super::{Got, Outcome, World, cases, check, key, same};
+use super::{Failure, Got, Outcome, World, cases, check, key, same};
 
 cases![
     all_steps_are_done,
@@ -12,6 +12,8 @@ cases![
     an_element_must_be_listed,
     a_database_with_keys_is_not_empty,
     a_key_of_another_kind_changes_nothing,
+    what_a_key_of_another_kind_cannot_hold_is_removed,
+    a_counter_that_holds_no_number_is_named,
     what_is_dropped_is_gone_everywhere,
     what_is_kept_goes,
     an_entry_has_its_time,
@@ -126,15 +128,42 @@ async fn a_key_of_another_kind_changes_nothing(world: &World) -> Outcome {
     for commit in [
         first().set(&text, [("a", "1")]),
         first().push(&text, b"x"),
-        first().drop(&text, b"x"),
         first().mark(&text, 1, b"x"),
-        first().unmark(&text, b"x"),
-        first().note(&text, 10, &[("a", "1")]),
         first().is(&text, "a", b""),
         first().listed(&text, b"x"),
     ] {
         check!(world.contexts().commit(NODE, &commit).await.is_err());
         same!(world.all().await?, before);
+    }
+    Ok(())
+}
+
+async fn what_a_key_of_another_kind_cannot_hold_is_removed(world: &World) -> Outcome {
+    let [hash, text] = [key(world, "h")?, key(world, "t")?];
+    world.raw::<()>(&["SET", &text, "x"]).await?;
+    let commit = Commit::default()
+        .drop(&text, b"x")
+        .unmark(&text, b"x")
+        .note(&text, 10, &[("a", "1")])
+        .set(&hash, [("a", "1")]);
+    put(world, commit).await?;
+    same!(world.raw::<String>(&["GET", &text]).await?, "x");
+    same!(world.raw::<String>(&["HGET", &hash, "a"]).await?, "1");
+    Ok(())
+}
+
+async fn a_counter_that_holds_no_number_is_named(world: &World) -> Outcome {
+    let counter = key(world, "n")?;
+    for wrong in [&["SET", &counter, "x"][..], &["LPUSH", &counter, "1"]] {
+        world.raw::<redis::Value>(&["DEL", &counter]).await?;
+        world.raw::<redis::Value>(wrong).await?;
+        let drawn = world.contexts().draw(NODE, &counter, "o:").await;
+        let Err(error) = drawn else {
+            return Err(Failure::new("a number was drawn"));
+        };
+        use meshwork_broker::Error as E;
+        check!(matches!(error, E::WrongType { .. } | E::WrongKind { .. }));
+        check!(error.to_string().contains(&counter));
     }
     Ok(())
 }

@@ -7,7 +7,10 @@ use super::{Outcome, World, cases, check, key, same};
 cases![
     hashes_come_with_all_fields,
     two_fields_of_each_hash_come,
+    a_key_of_another_kind_has_no_fields,
+    the_length_of_two_fields_comes,
     the_tail_is_what_is_popped_next,
+    parts_of_a_list_come,
     what_is_due_comes,
     entries_come_from_either_end,
     keys_that_begin_alike_are_found,
@@ -45,6 +48,53 @@ async fn two_fields_of_each_hash_come(world: &World) -> Outcome {
     same!(
         found,
         [(b"2".to_vec(), Vec::new()), (Vec::new(), Vec::new())]
+    );
+    Ok(())
+}
+
+async fn a_key_of_another_kind_has_no_fields(world: &World) -> Outcome {
+    let [one, text] = [key(world, "1")?, key(world, "2")?];
+    world.raw::<()>(&["HSET", &one, "a", "1", "b", "2"]).await?;
+    world.raw::<()>(&["SET", &text, "x"]).await?;
+    let keys = [text, one];
+    let found = world.contexts().pairs(NODE, &keys, ("a", "b")).await?;
+    same!(
+        found,
+        [(Vec::new(), Vec::new()), (b"1".to_vec(), b"2".to_vec())]
+    );
+    let lengths = world.contexts().lengths(NODE, &keys, ("a", "b")).await?;
+    same!(lengths, [0, 2]);
+    Ok(())
+}
+
+async fn the_length_of_two_fields_comes(world: &World) -> Outcome {
+    let [one, none] = [key(world, "1")?, key(world, "2")?];
+    let record = ["HSET", &one, "a", "123", "b", "4567", "c", "8"];
+    world.raw::<()>(&record).await?;
+    let keys = [one, none];
+    let lengths = world.contexts().lengths(NODE, &keys, ("a", "b")).await?;
+    same!(lengths, [7, 0]);
+    let lengths = world.contexts().lengths(NODE, &keys, ("x", "c")).await?;
+    same!(lengths, [1, 0]);
+    Ok(())
+}
+
+async fn parts_of_a_list_come(world: &World) -> Outcome {
+    let list = key(world, "l")?;
+    let push = ["RPUSH", &list, "a", "b", "c", "d", "e"];
+    world.raw::<()>(&push).await?;
+    let parts = [
+        Read::Head(2),
+        Read::Page(0, 2),
+        Read::Page(2, 2),
+        Read::Page(4, 2),
+        Read::Page(6, 2),
+    ];
+    let found = world.contexts().lists(NODE, &list, &parts).await?;
+    let found: Vec<_> = found.into_iter().map(texts).collect();
+    same!(
+        found,
+        [&["a", "b"][..], &["d", "e"], &["b", "c"], &["a"], &[]]
     );
     Ok(())
 }

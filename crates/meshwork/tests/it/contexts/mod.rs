@@ -1,6 +1,8 @@
 //! Messages between contexts: each is stored once, whatever fails in between, and nothing is taken that was changed.
 
+mod damage;
 mod jobs;
+mod many;
 mod pool;
 mod replay;
 mod world;

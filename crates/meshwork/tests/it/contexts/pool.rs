@@ -1,7 +1,7 @@
 //! Workers of many contexts in one process: they share connections and slots, and hold up one another in nothing.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use meshwork::context::{ContextHandle, Identity, Node, new_key};
@@ -297,6 +297,49 @@ async fn running_jobs_of_each_context_are_cancelled_and_released() {
             (waiting.status.as_str(), waiting.attempt),
             ("dispatched", 0)
         );
+    }
+}
+
+#[tokio::test]
+async fn damaged_keys_of_a_context_delay_no_job_of_another() {
+    let names = [
+        "queue:osis",
+        "queue:flow",
+        "mw:due",
+        "mw:lease",
+        "mw:feeds",
+        "mw:delayed",
+        "mw:watch",
+        "mw:starts",
+        "mw:flows-due",
+        "mw:config",
+        "mw:events",
+    ];
+    for site in Site::all(2).await {
+        let workers = site.workers(2, &[osis()], |_| Scripted::echo()).await;
+        let [damaged, healthy] = &site.clients[..] else {
+            unreachable!()
+        };
+        let prefix = site.contexts[0].keys().prefix();
+        for name in names {
+            let key = format!("{prefix}{name}");
+            damaged.submit(new("waits")).await.unwrap();
+            raw::<i64>(damaged, &["DEL", &key]).await;
+            raw::<()>(damaged, &["SET", &key, "x"]).await;
+            let mut shortest = PATIENCE;
+            for _ in 0..3 {
+                let began = Instant::now();
+                healthy.run(new("1")).await.unwrap();
+                shortest = shortest.min(began.elapsed());
+            }
+            // A look comes five times per second.
+            assert!(shortest < Duration::from_secs(1), "{name}: {shortest:?}");
+            raw::<i64>(damaged, &["DEL", &key]).await;
+        }
+        let mended = damaged.submit(new("2")).await.unwrap();
+        let job: Job = damaged.result(&mended, PATIENCE).await.unwrap();
+        assert_eq!(job.output.as_deref(), Some(&b"2"[..]));
+        stop(workers).await;
     }
 }
 

@@ -11,7 +11,7 @@ use meshwork::context::{
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::{Broker, Clock};
 use meshwork_model::context::{MessageEvent, MessageType, NodeId};
-use meshwork_model::keys::context::{ContextId, MessageKey};
+use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, MessageKey};
 use meshwork_model::keys::hero::Hero;
 use meshwork_test_servers::servers::RealServer;
 
@@ -27,10 +27,15 @@ pub(super) struct World {
     pub(super) node: Node,
     pub(super) me: Identity,
     pub(super) hand: Arc<AtomicU64>,
+    layout: Option<ContextLayout>,
 }
 
 impl World {
     pub(super) async fn over(server: Option<RealServer>) -> Self {
+        Self::in_layout(server, None).await
+    }
+
+    async fn in_layout(server: Option<RealServer>, layout: Option<ContextLayout>) -> Self {
         let conn = match &server {
             None => Conn::embedded(&meshwork_embedded::Handle::in_memory()),
             Some(server) => {
@@ -44,7 +49,7 @@ impl World {
         node.trust(key.public(), None).await.unwrap();
         let me = node.identify(key).await.unwrap();
         for id in [7, 8] {
-            node.create_context(&me, ContextId::new(id), None)
+            node.create_context(&me, ContextId::new(id), layout)
                 .await
                 .unwrap();
         }
@@ -54,7 +59,54 @@ impl World {
             node,
             me,
             hand,
+            layout,
         }
+    }
+
+    /// In both layouts, on each engine.
+    pub(super) async fn everywhere() -> Vec<Self> {
+        let mut worlds = Vec::new();
+        for layout in ContextLayout::ALL {
+            worlds.push(Self::in_layout(None, Some(layout)).await);
+            let servers = [RealServer::redis().start(), RealServer::valkey().start()];
+            for server in servers.into_iter().flatten() {
+                worlds.push(Self::in_layout(Some(server), Some(layout)).await);
+            }
+        }
+        worlds
+    }
+
+    /// Creates a further context.
+    pub(super) async fn add_context(&self, id: u32) -> ContextHandle {
+        let created = self
+            .node
+            .create_context(&self.me, ContextId::new(id), self.layout);
+        created.await.unwrap()
+    }
+
+    /// A plain command in a context of the world's layout. A word that begins with `@` is the name of a key.
+    pub(super) async fn ask<T: redis::FromRedisValue>(&self, context: u32, words: &[&str]) -> T {
+        let keys = self.context_keys(context);
+        let word = |word: &&str| match word.strip_prefix('@') {
+            Some(name) => format!("{}{name}", keys.prefix()),
+            None => (*word).to_owned(),
+        };
+        let words: Vec<_> = words.iter().map(word).collect();
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        self.plain(keys.database(), &words).await
+    }
+
+    fn context_keys(&self, context: u32) -> ContextKeys {
+        let layout = self.layout.unwrap_or(ContextLayout::Db);
+        ContextKeys::new(ContextId::new(context).unwrap(), layout)
+    }
+
+    /// A field of a record of a context.
+    pub(super) async fn of(&self, context: u32, key: &str, field: &str) -> String {
+        let words = ["HGET", &format!("@{key}"), field];
+        self.ask::<Option<String>>(context, &words)
+            .await
+            .unwrap_or_default()
     }
 
     /// On the embedded engine, and on redis-server and valkey-server where they are there.
@@ -108,6 +160,11 @@ impl World {
     }
 
     pub(super) async fn send_job(&self) -> MessageKey {
+        self.send_jobs(8, 1).await
+    }
+
+    /// Sends a message from context 7 with this number of jobs.
+    pub(super) async fn send_jobs(&self, to: u32, many: usize) -> MessageKey {
         let job = MessageJob {
             script_type: "v".parse().unwrap(),
             script: "1".to_owned(),
@@ -116,8 +173,8 @@ impl World {
             env_vars: Default::default(),
             after: Vec::new(),
         };
-        let mut new = NewMessage::new(ContextId::new(8).unwrap(), MessageType::Job);
-        new.jobs.push(job);
+        let mut new = NewMessage::new(ContextId::new(to).unwrap(), MessageType::Job);
+        new.jobs = vec![job; many];
         self.context(7)
             .await
             .send(&self.me, &new)
@@ -203,7 +260,8 @@ impl Transport for Faulty {
         &'a self,
         origin: &'a Origin,
         event: MessageEvent,
+        reason: Option<&'a str>,
     ) -> BoxFuture<'a, Result<(), ContextError>> {
-        self.inner.notify(origin, event)
+        self.inner.notify(origin, event, reason)
     }
 }

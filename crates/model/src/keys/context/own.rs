@@ -76,7 +76,7 @@ impl ContextKeys {
     }
 
     /// Job messages that were acknowledged here and not answered, by the time of the next check of their jobs (a
-    /// sorted set, milliseconds): `mw:open`.
+    /// sorted set, milliseconds; 0 after the end of a job): `mw:open`. One that could not be taken up waits there too.
     #[must_use]
     pub fn open(&self) -> String {
         self.own("open")

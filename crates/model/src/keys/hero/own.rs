@@ -269,6 +269,7 @@ impl Hero {
                 ("OLD_REPLY", self.reply_prefix()),
                 ("PREFIX", context.prefix().to_owned()),
                 ("GATES", context.gates()),
+                ("OPEN", context.open()),
                 ("FLOW", context.flow_prefix()),
                 ("FLOWS", context.flow_part_prefix()),
                 ("FLOWS_DUE", context.flows_due()),

@@ -1,0 +1,2 @@
+-- No job of Hero is part of a message.
+local function mark_message() end

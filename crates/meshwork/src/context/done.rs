@@ -1,0 +1,51 @@
+//! The outcome of a part of a coordinator's step: handled elements, and failures of single ones.
+
+use meshwork_model::keys::context::ContextId;
+
+use super::ContextError;
+
+/// The outcome of a part.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// Number of handled elements.
+    pub(super) count: usize,
+    /// True if there may be more to do at once.
+    pub(super) more: bool,
+    /// The first failure, after which the others went on.
+    pub(super) failed: Option<ContextError>,
+}
+
+impl Done {
+    /// Notes the outcome of one element. One that failed comes again later.
+    ///
+    /// # Errors
+    /// The server takes no call now, which ends the part.
+    pub(super) fn note(
+        &mut self,
+        context: ContextId,
+        element: &[u8],
+        outcome: Result<usize, ContextError>,
+    ) -> Result<(), ContextError> {
+        let error = match outcome {
+            Ok(count) => {
+                self.count += count;
+                return Ok(());
+            }
+            Err(error) if error.is_outage() => return Err(error),
+            Err(error) => error,
+        };
+        let element = String::from_utf8_lossy(element);
+        match self.failed {
+            None => tracing::warn!(%context, %element, %error, "message not handled; retrying"),
+            Some(_) => tracing::debug!(%context, %element, %error, "message not handled; retrying"),
+        }
+        self.failed.get_or_insert(error);
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.more |= other.more;
+        self.failed = self.failed.take().or(other.failed);
+    }
+}

@@ -1,0 +1,137 @@
+//! A served context: the parts of a step, each with its own failures. Neither a damaged key nor a damaged message delays
+//! another part, another message or another context.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::inbox::Sorted;
+use super::{ContextError, ContextHandle};
+
+/// First pause of a part that failed.
+const FIRST: Duration = Duration::from_millis(100);
+/// Longest pause of a part that fails, and so the longest time until a mended key is noticed.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Interval of log lines about a part that still fails.
+const REMIND: Duration = Duration::from_secs(60);
+
+/// A part of a coordinator's step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Expire,
+    Route,
+    Sort,
+    TakeUp,
+    Answer,
+}
+
+impl Part {
+    /// All parts in their order. A message whose time is over is not sent any more.
+    pub(super) const ALL: [Self; 5] = [
+        Self::Expire,
+        Self::Route,
+        Self::Sort,
+        Self::TakeUp,
+        Self::Answer,
+    ];
+}
+
+/// A part that fails as a whole, because a key of the context holds another type of value.
+#[derive(Debug)]
+struct Trouble {
+    next: Instant,
+    pause: Duration,
+    logged: Instant,
+}
+
+/// A context with the state of its service in this process.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) context: ContextHandle,
+    pub(super) sorted: Sorted,
+    troubles: BTreeMap<Part, Trouble>,
+}
+
+impl Served {
+    pub(super) fn new(context: ContextHandle) -> Self {
+        Self {
+            context,
+            sorted: Sorted::default(),
+            troubles: BTreeMap::new(),
+        }
+    }
+
+    /// Returns false while a part that failed pauses.
+    pub(super) fn is_due(&self, part: Part) -> bool {
+        let trouble = self.troubles.get(&part);
+        trouble.is_none_or(|trouble| Instant::now() >= trouble.next)
+    }
+
+    /// Notes that a part failed: the next try is after a pause, which doubles.
+    pub(super) fn failed(&mut self, part: Part, error: &ContextError) {
+        let (context, now) = (self.context.id(), Instant::now());
+        let Some(trouble) = self.troubles.get_mut(&part) else {
+            tracing::warn!(%context, ?part, %error, "messages not served; retrying");
+            let (next, pause, logged) = (now + FIRST, FIRST, now);
+            let trouble = Trouble {
+                next,
+                pause,
+                logged,
+            };
+            self.troubles.insert(part, trouble);
+            return;
+        };
+        trouble.pause = LONGEST.min(trouble.pause * 2);
+        trouble.next = now + trouble.pause;
+        if now - trouble.logged >= REMIND {
+            trouble.logged = now;
+            tracing::warn!(%context, ?part, %error, "messages still not served");
+        }
+    }
+
+    /// Notes that a part succeeded.
+    pub(super) fn succeeded(&mut self, part: Part) {
+        if self.troubles.remove(&part).is_some() {
+            let context = self.context.id();
+            tracing::warn!(%context, ?part, "messages served again");
+        }
+    }
+}
+
+/// The contexts that a coordinator serves now.
+#[derive(Debug, Default)]
+pub(super) struct Roll {
+    pub(super) list: Vec<Served>,
+    /// The reasons why contexts were not found at the last look.
+    faults: Vec<String>,
+}
+
+impl Roll {
+    /// Takes over what a look found. A context that is known is served further while it cannot be found.
+    pub(super) fn update(&mut self, (found, failed): (Vec<ContextHandle>, Vec<ContextError>)) {
+        if failed.is_empty() {
+            let is_there = |one: &Served| found.iter().any(|it| it.keys() == one.context.keys());
+            self.list.retain(is_there);
+        }
+        for context in found {
+            let known = self.list.iter_mut();
+            let mut known = known.filter(|one| one.context.id() == context.id());
+            match known.next() {
+                Some(one) if one.context.keys() == context.keys() => {}
+                Some(one) => *one = Served::new(context),
+                None => self.list.push(Served::new(context)),
+            }
+        }
+        self.list.sort_by_key(|one| one.context.id());
+        let faults: Vec<_> = failed.iter().map(ToString::to_string).collect();
+        for error in faults.iter().filter(|it| !self.faults.contains(*it)) {
+            tracing::warn!(%error, "context not found; trying again");
+        }
+        self.faults = faults;
+    }
+
+    pub(super) fn contexts(&self) -> impl Iterator<Item = &ContextHandle> + Clone {
+        self.list.iter().map(|one| &one.context)
+    }
+}
