@@ -1,4 +1,4 @@
---- @include ending, prefetch_lists
+--- @include ending, send_home, prefetch_lists
 --- @flags allow-oom
 -- Reclaims the jobs of dead workers: a job whose lease has ended goes to the front of its queue; its loss counts
 -- instead of its attempt. A job with too many losses becomes a dead letter; one that is to be cancelled ends. Ids in

@@ -170,12 +170,14 @@ impl Broker {
             .arg(id.as_str())
     }
 
-    /// Returns the queue of a job: that of its last claim, else that of its record's route. The queue of a foreign
+    /// Returns the queue of a job: that of its last claim, if the record names one of this namespace, else that of its
+    /// record's route. The queue of a foreign
     /// client's record without either is unknown; the returned key then does not exist.
     #[must_use]
     pub fn queue_of(&self, job: &Job) -> String {
-        job.queue
-            .clone()
+        let own = |queue: &String| self.keys.is_queue(queue);
+        let noted = job.queue.clone().filter(own);
+        noted
             .or_else(|| job.route().map(|route| route.queue(&self.keys)))
             .unwrap_or_else(|| self.keys.work_prefix())
     }

@@ -37,14 +37,14 @@ cases![
 const SECONDS: &str = "1700000000";
 
 /// Returns the key of a job of caller 12.
-fn job_of(world: &World, id: u32) -> Got<String> {
+pub(super) fn job_of(world: &World, id: u32) -> Got<String> {
     let context = world.keys().context();
     let context = context.ok_or_else(|| Failure::new("no context"))?;
     Ok(context.job(JobKey::new(12, id)))
 }
 
 /// Returns a new Meshwork job.
-fn new(world: &World, id: u32) -> Got<NewJob> {
+pub(super) fn new(world: &World, id: u32) -> Got<NewJob> {
     let key = JobId::foreign(job_of(world, id)?);
     let mut job = NewJob::new(key, Route::to("osis".parse()?), "print(1)");
     job.reply = true;

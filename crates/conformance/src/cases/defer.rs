@@ -192,9 +192,9 @@ async fn ours_is_deferred_too(world: &World) -> Outcome {
 async fn one_that_waits_for_others_is_no_such_job(world: &World) -> Outcome {
     let waits = [&RUNS[..], &[("mw_waiting", "\"j\"")]].concat();
     world.put_foreign("j1", &waits).await?;
-    world
-        .put_foreign("j2", &[&RUNS[..], &[("mw_lock", "elsewhere")]].concat())
-        .await?;
+    let elsewhere = format!("{}w", world.named("OLD_WORK")?);
+    let locked = [&RUNS[..], &[("mw_lock", &*elsewhere)]].concat();
+    world.put_foreign("j2", &locked).await?;
     check!(world.take(5).await?.is_empty());
     for id in ["j1", "j2"] {
         same!(looked_at(world, id).await?, None);

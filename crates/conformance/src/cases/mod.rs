@@ -66,6 +66,7 @@ mod options;
 mod order;
 mod orphan;
 mod overlap;
+mod own_queues;
 mod pause;
 mod present;
 mod promote;
@@ -161,6 +162,12 @@ pub const GROUPS: &[Group] = &[
     group("schedule", schedule::CASES),
     group("tick", tick::CASES),
     group("overlap", overlap::CASES),
+    Group {
+        name: "own_queues",
+        cases: own_queues::CASES,
+        heavy: false,
+        beside: true,
+    },
     group("records", records::CASES),
     group("replies", replies::CASES),
     group("states", states::CASES),

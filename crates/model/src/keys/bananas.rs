@@ -254,6 +254,8 @@ impl Bananas {
             ("SCHEDULE", self.schedule_prefix()),
             ("SCHEDULE_LOCK", self.schedule_lock_prefix()),
             ("ROUTED", self.route_prefix()),
+            ("LISTED", format!("{}:queue:", self.prefix)),
+            ("LIST", self.plain(Priority::Normal)),
             ("LEASES", self.lease()),
             ("HELD", self.held()),
             ("FEEDS", self.feeds()),

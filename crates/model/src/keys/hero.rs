@@ -140,6 +140,15 @@ impl Hero {
         suffix::with_priority(queue, priority)
     }
 
+    /// Returns whether a list is a queue, or a legacy list, of this namespace. Others write names of lists into records
+    /// too; scripts apply the same rule (`lua/lib/own_queues.lua`).
+    #[must_use]
+    pub fn is_queue(&self, list: &str) -> bool {
+        let legacy = || [self.legacy_work_prefix(), self.job_prefix()];
+        list.starts_with(&self.queues_prefix())
+            || (self.context.is_none() && legacy().iter().any(|prefix| list.starts_with(prefix)))
+    }
+
     /// Returns the prefix of the control queues of types: `hero:q:ctl:type:`.
     pub(super) fn control_prefix(&self) -> String {
         self.own("ctl:type:")
@@ -275,6 +284,27 @@ mod tests {
             "hero:meta:queue:stats:type:a"
         );
         assert_eq!(keys.queue_of_stats("hero:meta:actor:inst:a"), None);
+    }
+
+    #[test]
+    fn lists_of_others_are_no_queues() {
+        let hero = Hero::default();
+        for list in [
+            "hero:q:work:type:osis:prio:0",
+            "hero:work_queue:w",
+            "hero:job:actor_queue:osis",
+        ] {
+            assert!(hero.is_queue(list), "{list}");
+        }
+        let context = |layout| {
+            let id = crate::keys::context::ContextId::new(7).unwrap();
+            Hero::of_context(ContextKeys::new(id, layout))
+        };
+        let (db, prefix) = (context(ContextLayout::Db), context(ContextLayout::Prefix));
+        assert!(db.is_queue("queue:osis") && prefix.is_queue("{ctx:7}:queue:osis"));
+        for list in ["hero:q:lease", "{ctx:8}:queue:osis", "msg_out", "job:1:1"] {
+            assert!(![&hero, &db, &prefix].iter().any(|keys| keys.is_queue(list)));
+        }
     }
 
     #[test]

@@ -142,6 +142,13 @@ impl QueueManager {
         self.of(service, context, rest)
     }
 
+    /// Returns whether a key is one of this deployment. Messages name the list of their reply, and may name any key.
+    #[must_use]
+    pub fn owns(&self, key: &str) -> bool {
+        let after = key.strip_prefix(self.prefix.as_str());
+        after.is_some_and(|rest| rest.starts_with(':'))
+    }
+
     /// Returns whether a list has actions of any service. Services of the lists dialect may share the server,
     /// whatever the dialect of this deployment.
     #[must_use]

@@ -1,4 +1,4 @@
---- @include finalize, json
+--- @include finalize, json, element
 -- Alerts of queues: after some failures in a row an alert job is enqueued, and another one after the next success. The
 -- count is in the hash of the alert, beside the record of its job. Alert jobs do not count.
 local LONGEST_REASON = 4096 -- bytes of an error in the input of an alert job
@@ -7,6 +7,7 @@ local LONGEST_REASON = 4096 -- bytes of an error in the input of an alert job
 local function raise(base, what, by, now)
   local key, of, record = ALERTS .. base, {}, {}
   local id = redis.call('HGET', key, 'prefix') .. '.' .. redis.call('HINCRBY', key, 'number', 1)
+  if not names_job(id) then return end -- whoever writes the key chooses the first part
   local fields, at = redis.call('HGETALL', key), stamp(now)
   for i = 1, #fields, 2 do
     local name = string.match(fields[i], '^job (.+)$')

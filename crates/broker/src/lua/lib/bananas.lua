@@ -9,12 +9,22 @@ end
 -- Counts a change of jobs of a list, for statistics.
 local function count(list, what, n) redis.pcall('HINCRBY', STATS, list .. ' ' .. what, n or 1) end
 
+-- Returns true for a list of jobs that wait: others write the hash of leases and the registry of prefetch lists too.
+local function own_queue(list)
+  if list == PROCESSING or list == DEAD or list == SCHEDULED then return false end
+  return string.sub(list, 1, #ROUTED) == ROUTED or string.sub(list, 1, #LISTED) == LISTED
+end
+
+-- Puts an id that a list under a wrong name held into the list of jobs without a route.
+local function send_home(id) redis.call('RPUSH', LIST, id) end
+
 -- A lease id is the job's id; for a job of Bananas' cron, which has no id, a blank, the token and its position in the
 -- claim. Returns the token of the lease, the list of the job, and the job's id.
 local function holder(hold)
   local held = redis.call('HGET', HELD, hold)
   if not held then return end
   local token, list = string.match(held, '^(%S+) (.*)$')
+  if list and not own_queue(list) then list = LIST end
   local nameless = string.byte(hold) == 32 and token and string.find(hold, token, 2, true) == 2
   return token, list, nameless and '' or hold
 end

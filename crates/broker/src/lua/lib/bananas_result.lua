@@ -13,10 +13,20 @@ local function spliced(record, places, values)
   return table.concat(text) .. string.sub(record, at)
 end
 
+-- Returns the keys of a job there, and its channel. Whoever writes the record may have named other keys, and no context is
+-- Bananas.
+local function names_there(id, text)
+  local record, result, channel = string.match(text or '', '^(%S+) (%S+) (%S+)')
+  local prefix = record and string.sub(record, 1, -#id - 6)
+  local fits = prefix and record == prefix .. ':job:' .. id and result == prefix .. ':result:' .. id
+    and channel == prefix .. ':result:notify:' .. id and not string.find(prefix, '^{ctx:')
+  if fits then return record, result, channel end
+end
+
 -- Writes the end there. A key of another kind, or without rights, does not keep the job from ending here.
 local function tell_bananas(id, key, good, payload, now)
   local has = read(key, 'mw_bananas', 'mw_record', 'mw_places', 'mw_started', 'mw_attempt')
-  local record, result, channel = string.match(has.mw_bananas or '', '^(%S+) (%S+) (%S+)')
+  local record, result, channel = names_there(id, has.mw_bananas)
   if not record then return end
   local took = int(math.max(0, now - (tonumber(has.mw_started or '') or now)))
   local name = not good and 'error' or payload ~= '' and 'result' or nil

@@ -16,11 +16,11 @@ end
 local function int(n) return string.format('%.0f', n) end
 
 -- Returns true if the key is a job: a hash with a status. A legacy list may have the key of a job.
-local function exists(key) return redis.pcall('HEXISTS', key, 'status') == 1 end
+local function exists(key) return own_key(key) and redis.pcall('HEXISTS', key, 'status') == 1 end
 
--- Returns fields of a record by name; none if the key is no record.
+-- Returns fields of a record by name; none if the key is no record, or of another context.
 local function read(key, ...)
-  local values, names, found = redis.pcall('HMGET', key, ...), {...}, {}
+  local values, names, found = own_key(key) and redis.pcall('HMGET', key, ...) or {}, {...}, {}
   for i = 1, #names do found[names[i]] = values[i] or nil end
   return found
 end

@@ -1,4 +1,4 @@
---- @include legacy_lookup
+--- @include legacy_lookup, own_queues
 -- Canonical queues, as scans have found them, and which of them holds a job.
 local MOST_LISTS = 1000 -- canonical lists that are searched; with more than that, no search counts as complete
 
@@ -10,7 +10,7 @@ local function canonical_place(id, has)
   known = known or redis.pcall('ZRANGE', LISTS, 0, MOST_LISTS - 1)
   for _, list in ipairs(known) do
     walked = walked + LIST
-    if list ~= has.mw_queue and holds(list, id) then return list end
+    if list ~= has.mw_queue and own_queue(list) and holds(list, id) then return list end
   end
 end
 

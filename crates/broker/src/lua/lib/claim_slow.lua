@@ -33,6 +33,7 @@ local function claim_slow(id, k, g)
   local key, is = JOB .. id, {}
   local record, legacy = redis.pcall('HGETALL', key), ask.homes[k]
   for i = 1, #record, 2 do is[record[i]] = record[i + 1] end
+  only_own(key, is)
   local queue = legacy and (canonical_queue(is) or legacy) or list(k)
   if skip(id, key, is, list(k), queue, legacy) then
     dropped = dropped + 1

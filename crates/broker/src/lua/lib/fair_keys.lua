@@ -1,4 +1,4 @@
---- @include base, queue_settings
+--- @include base, queue_settings, own_queues
 -- Jobs with a concurrency key (a tenant, say) in fair queues or with limits of each key. Jobs that may not start yet
 -- wait in the backlog of their key, in the order of enqueueing. A fair queue holds as many jobs of a key as its weight
 -- says, its heads; the next one comes when a head is claimed.
@@ -9,6 +9,7 @@ local function more(key, has)
     local rest = read(key, 'mw_key', 'mw_seq', 'mw_slot', 'mw_unique', 'mw_run_at', 'mw_batch',
       'mw_bananas', 'mw_flow', 'mw_node', 'mw_generation', 'mw_alert')
     for name, value in pairs(rest) do has[name] = value end
+    if has.mw_slot and not own_queue(has.mw_slot) then has.mw_slot = nil end
     has.more = true
   end
   return has
@@ -29,7 +30,7 @@ local function turns(queue, key, set)
   local free = weight(set, key) - redis.call('ZCARD', heads)
   if free > 0 then return free end
   for _, id in ipairs(redis.call('ZRANGE', heads, 0, -1)) do
-    if not is_dispatched(redis.call('HGET', JOB .. id, 'status')) then
+    if not is_dispatched(read(JOB .. id, 'status').status) then
       redis.call('ZREM', heads, id)
       free = free + 1
     end

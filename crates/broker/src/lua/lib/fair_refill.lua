@@ -1,4 +1,4 @@
---- @include fair_keys, queue_settings
+--- @include send_home, queue_settings
 -- Checks of the backlogs of concurrency keys, and the time when the next job or schedule is due.
 local MOST_AT_ONCE = 100 -- jobs of one key
 
@@ -44,6 +44,13 @@ local function may(set, queue, key, now)
   return n, pause
 end
 
+-- Returns the jobs of a backlog whose name has no queue of ours to those of their records. Returns their number.
+local function send_back(name, now, most)
+  local ids = redis.call('ZPOPMIN', BACKLOG .. name, most)
+  for i = 1, #ids, 2 do send_home(ids[i], now) end
+  return #ids / 2
+end
+
 -- Checks the backlogs of up to `most` keys. Returns the number of keys and jobs visited.
 local function recheck(now, most)
   local looked = 0
@@ -52,7 +59,8 @@ local function recheck(now, most)
     local queue, key = string.match(name, '^(%S+) (.*)$')
     local set = queue and settings(queue)
     local n, pause = 0, 0
-    if queue then
+    if queue and not own_queue(queue) then looked = looked + 1 + send_back(name, now, most - looked)
+    elseif queue then
       n, pause = may(set, queue, key, now)
       n = math.min(n, most - looked)
       -- To the front, since they are older than the jobs there; in a fair queue to the end.

@@ -1,11 +1,11 @@
---- @include telemetry, reply, write_error, fair_keys, dual_write, drop_job, bananas_result, flow_end, message_end
+--- @include telemetry, reply, write_error, fair_keys, record_queues, dual_write, drop_job, bananas_result, flow_end, message_end
 -- The end of a job, whichever verb ended it; and the way of a job into its queue.
 local MOST_TOLD = 100 -- dependents notified in the call that ends a job; settle.lua notifies the others
 local notify_dependents, leave, note_outcome -- leave: a job ends for its batch; note_outcome: for an alert
 
 -- Reads the fields that every script needs of a job that it ends or queues; `more` reads the others.
 local function record(key, ...)
-  return read(key, 'status', 'mw_queue', 'mw_reply', 'mw_legacy', 'mw_with', ...)
+  return only_own(key, read(key, 'status', 'mw_queue', 'mw_reply', 'mw_legacy', 'mw_with', ...))
 end
 
 -- Frees the unique name of a job.
@@ -56,11 +56,12 @@ local function deliver(how, id, key, has, queue, now, later)
     if due and due > now then return type(redis.pcall('ZADD', DELAYED, int(due), id)) == 'number' end
     if how == 'LPUSH' and not try_enter(queue, id, has, now) then return true end
   end
-  if (queue or '') ~= '' and pushed(how, queue, id) then
+  local own = own_queue(queue or '')
+  if own and pushed(how, queue, id) then
     track_fallback(id, key, now)
     return true, true
   end
-  local why = 'the key of its queue, ' .. (queue or '') .. ', is no list'
+  local why = own and 'the key of its queue, ' .. queue .. ', is no list' or 'its record names no queue and no type'
   fail_job(id, key, has, why, now, 'queue', '', later, 'queue')
 end
 

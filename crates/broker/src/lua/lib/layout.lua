@@ -19,6 +19,9 @@ local function stamp(ms)
   return dates[ms]
 end
 
+-- Returns true for a key of this namespace: all keys of jobs are, since scripts put its prefix before each id.
+local function own_key() return true end
+
 -- Returns the worker that a record names, in either spelling.
 local function worker_of(has)
   return (has.worker_id or '') ~= '' and has.worker_id or has.actor_id or ''

@@ -49,10 +49,11 @@ end
 -- Moves a job for one worker to its fallback queue if that worker is away or full. Returns true if it did.
 local function targeted(id, key, has, after, now)
   local presence, fallback = string.match(has.mw_fallback, '^(%S+) (%S+)$')
-  if presence and has_free_slot(presence) then return false end
+  local known = presence and own_key(presence) and own_queue(fallback)
+  if known and has_free_slot(presence) then return false end
   redis.call('HDEL', key, 'mw_fallback')
   has.mw_fallback = nil
-  if not presence then return false end
+  if not known then return false end
   unqueue(has.mw_queue or '', id)
   if has.mw_with then drop_slot(has.mw_queue, id, more(key, has)) end
   redis.call('HSET', key, 'mw_queue', fallback)

@@ -1,5 +1,4 @@
---- @include base
--- Prefetch lists of dead workers: their ids return to their queues.
+-- Prefetch lists of dead workers: their ids return to their queues. The caller includes `own_queue` and `send_home`.
 local MOST_MOVED = 1000 -- ids in one call
 
 -- Empties up to that many prefetch lists. A blocking read may outlast its registry entry by `outlast` ms. Returns the
@@ -9,10 +8,11 @@ local function unfeed(now, listeners, outlast)
   local gone = redis.call('ZRANGEBYSCORE', FEEDS, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, listeners)
   for i = 1, #gone, 2 do
     local member, queue = gone[i], string.match(gone[i], '^%S+ (.*)$')
-    local feed = FEED .. member
+    local feed, own, id = FEED .. member, queue and own_queue(queue)
     while queue and moved < MOST_MOVED do
-      local id = redis.pcall('LMOVE', feed, queue, 'LEFT', 'RIGHT')
+      if own then id = redis.pcall('LMOVE', feed, queue, 'LEFT', 'RIGHT') else id = redis.pcall('LPOP', feed) end
       if not id or id.err then break end -- a queue that is no list does not block others
+      if not own then send_home(id, now) end
       moved = moved + 1
     end
     -- The server may still push an id to a process that hangs.

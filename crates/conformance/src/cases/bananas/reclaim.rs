@@ -17,6 +17,7 @@ cases![
     hands_back_what_waited_for_a_listener,
     forgets_routes_that_nobody_takes,
     a_lease_of_nobody_ends,
+    what_names_a_list_of_others_goes_to_the_plain_one,
     a_worker_that_leaves_hands_back,
 ];
 
@@ -152,5 +153,32 @@ async fn a_worker_that_leaves_hands_back(world: &World) -> Outcome {
     same!(side.verbs.leave(WORKER, &lists).await?, 1);
     same!(side.list(&side.plain()).await?, ["f1", "j1"]);
     same!(world.raw::<u8>(&["ZCARD", &side.keys().feeds()]).await?, 0);
+    Ok(())
+}
+
+/// Others may write the hash of leases and the registry of prefetch lists too.
+async fn what_names_a_list_of_others_goes_to_the_plain_one(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let others = format!("others-{}", world.keys().namespace());
+    let lists = [others, side.keys().processing(), side.keys().dead()];
+    for (id, list) in ["j1", "j2", "j3"].into_iter().zip(&lists) {
+        let claimed = side.started(id).await?;
+        let lease = format!("{} {list}", claimed.token);
+        let held = side.keys().held();
+        world.raw::<()>(&["HSET", &held, id, &lease]).await?;
+    }
+    let feed = side.keys().feed("w", &lists[0]);
+    side.push(&feed, "j4").await?;
+    let member = Keys::feed_member("w", &lists[0]);
+    let feeds = side.keys().feeds();
+    world.raw::<()>(&["ZADD", &feeds, "1", &member]).await?;
+    world.pass(LEASE_MS);
+    side.verbs.reclaim().await?;
+    let mut ids = side.list(&side.plain()).await?;
+    ids.sort();
+    same!(ids, ["j1", "j2", "j3", "j4"]);
+    for list in &lists {
+        same!(world.raw::<u32>(&["EXISTS", list]).await?, 0);
+    }
     Ok(())
 }

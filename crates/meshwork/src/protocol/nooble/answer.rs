@@ -39,6 +39,11 @@ pub(super) fn to(
     expects: Option<Expects>,
 ) -> Option<Reply> {
     let list = list(action)?.to_owned();
+    if !names.owns(&list) {
+        let prefix = names.prefix().as_str();
+        tracing::warn!(list, prefix, "no answer: the list is none of this prefix");
+        return None;
+    }
     // Scripts cannot reach a list in another slot of a cluster.
     let tag = names.prefix().hash_tag();
     if tag.is_some_and(|tag| !list.contains(&format!("{{{tag}}}"))) {

@@ -104,7 +104,10 @@ impl Cycle {
                 StepState::End(response) => return Ok(*response),
                 StepState::Pending(action, since) => (*action, since),
             };
-            let list = action.callback_queue_name.unwrap_or_default();
+            // The stored message may have been changed.
+            let names = self.client.broker().names();
+            let list = action.callback_queue_name.filter(|list| names.owns(list));
+            let list = list.unwrap_or_default();
             let left = wait.saturating_sub(since);
             if let Some((answer, response)) = self.client.peek(&list, left).await? {
                 return self.keep(&asks, (&list, &answer), response).await;

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use super::support::{BOUND, Ground, LEASE, PAUSE, request};
 
+/// The list of callbacks of a client that is not Meshwork's.
+const OLD: &str = "nooble4:dev:old:callbacks:first";
+
 /// Received callbacks in order: the receiver, the data, and the remembered data.
 type Heard = Arc<Mutex<Vec<(&'static str, Value, Value)>>>;
 
@@ -187,12 +190,12 @@ async fn a_callback_without_an_id_may_ask_for_a_callback() {
             let action = json!({
                 "action_type": "demo.begin", "data": { "after": n }, "origin_service": "old",
                 "tenant_id": asks.tenant_id, "session_id": asks.session_id, "task_id": asks.task_id,
-                "agent_id": asks.agent_id, "callback_queue_name": "old", "callback_action_type": "old.first",
+                "agent_id": asks.agent_id, "callback_queue_name": OLD, "callback_action_type": "old.first",
             });
             ground.put(action.to_string().as_bytes()).await;
         }
         for n in [1, 2] {
-            let first: Value = serde_json::from_str(&ground.popped("old").await).unwrap();
+            let first: Value = serde_json::from_str(&ground.popped(OLD).await).unwrap();
             let mut back = first.clone();
             back["callback_queue_name"] = Value::Null;
             back["callback_action_type"] = Value::Null;

@@ -4,3 +4,6 @@
 local function stamp(ms) return string.format('%.0f', math.floor(ms / 1000)) end
 
 local function worker_of() return '' end
+
+-- Returns true for a key of this context. The id of a job is its key, so lists and sets may name keys of others.
+local function own_key(key) return string.sub(key, 1, #PREFIX) == PREFIX end
