@@ -6,6 +6,7 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use meshwork::model::name::Namespace;
+use tokio::sync::mpsc;
 
 use crate::commands::Command;
 use crate::context::Context;
@@ -84,14 +85,19 @@ impl Cli {
             );
         }
         let out = Out::new(self.json);
+        let (ends, mut ended) = mpsc::unbounded_channel();
         let mut context = Context {
             place: self.place,
             namespace: self.namespace,
             out,
             entered: None,
+            ends,
             command_line: || protocol::with_option(Self::command()),
         };
-        let exit = Box::pin(self.command.run(&mut context)).await?;
+        let exit = tokio::select! {
+            exit = Box::pin(self.command.run(&mut context)) => exit?,
+            Some(error) = ended.recv() => return Err(error),
+        };
         context.out.flush()?;
         Ok(exit)
     }

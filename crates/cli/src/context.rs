@@ -1,14 +1,18 @@
 //! Shared state of all commands: the connection settings and stdout.
 
+use std::io;
+
 use meshwork::context::{ContextHandle, Identity};
 use meshwork::model::keys::hero::Hero;
 use meshwork::model::name::Namespace;
 use meshwork::{Client, Error as MeshworkError, JobRequest, Target, local_name};
 use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Backoff, Broker};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use crate::error::CommandError;
+use crate::exit::Exit;
 use crate::out::{Out, note};
 use crate::target::Place;
 
@@ -22,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) out: Out,
     /// Context of the node that the command uses, if any.
     pub(crate) entered: Option<Entered>,
+    /// Ends the command with an error.
+    pub(crate) ends: UnboundedSender<CommandError>,
     /// Builder of the whole command line, for completions.
     pub(crate) command_line: fn() -> clap::Command,
 }
@@ -47,7 +53,18 @@ impl Context {
         }
         let connect = async |target: &Target| Broker::connect(target, self.keys()).await;
         let broker = self.connected(connect).await?;
+        self.ends_with(broker.conn().lost());
         Ok(Client::new(broker.acting_as(&local_name("cli"))))
+    }
+
+    /// Ends the command when the store is lost.
+    fn ends_with(&self, lost: impl Future<Output = String> + Send + 'static) {
+        let ends = self.ends.clone();
+        tokio::spawn(async move {
+            let reason = lost.await;
+            // Without a receiver the command has ended already.
+            let _ = ends.send(CommandError::new(Exit::SERVER, io::Error::other(reason)));
+        });
     }
 
     /// Repeats `connect` for `--connect-timeout`, with growing pauses, while its errors are temporary. Prints the first

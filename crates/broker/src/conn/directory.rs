@@ -5,8 +5,9 @@
 mod reply;
 mod session;
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use meshwork_embedded::{Handle, Opened, Options, Owner, Socket};
@@ -14,6 +15,7 @@ use redis::aio::{ConnectionLike, MultiplexedConnection, PubSub};
 use redis::{
     AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisFuture, RedisResult, Value,
 };
+use tokio::sync::watch;
 
 use super::dial::introduce;
 use super::socket::{Dedicate, Wire};
@@ -31,7 +33,7 @@ struct Directory {
     /// Runtime that serves the socket if this process is the owner. A caller that notices the takeover may run on
     /// another runtime with a shorter life.
     runtime: tokio::runtime::Handle,
-    way: RwLock<Way>,
+    way: watch::Sender<Way>,
     /// Lock of the only task that searches for the owner.
     finding: tokio::sync::Mutex<()>,
 }
@@ -49,6 +51,16 @@ struct Here {
     sessions: Sessions,
     /// Released after the last call in this way has ended, whatever its database.
     owner: Arc<Owner>,
+}
+
+impl Here {
+    /// Returns the engine, unless the directory is no longer this process'.
+    fn sessions(&self) -> RedisResult<&Sessions> {
+        match self.owner.is_lost() {
+            None => Ok(&self.sessions),
+            Some(reason) => Err(io::Error::other(reason.to_string()).into()),
+        }
+    }
 }
 
 struct There {
@@ -70,7 +82,7 @@ pub(super) async fn open(path: &Path, options: Options) -> Result<Conn, ConnectE
         options,
         database: 0,
         runtime,
-        way: RwLock::new(way),
+        way: watch::Sender::new(way),
         finding: tokio::sync::Mutex::new(()),
     };
     Ok(Conn::new(Shared(Arc::new(directory))))
@@ -140,7 +152,7 @@ impl Directory {
     async fn in_database(&self, database: u32) -> RedisResult<Self> {
         let way = match self.way() {
             Way::Here(here) => {
-                let sessions = here.sessions.in_database(database);
+                let sessions = here.sessions()?.in_database(database);
                 // A database that does not exist is reported here.
                 sessions.call(&redis::cmd("PING")).await?;
                 let owner = Arc::clone(&here.owner);
@@ -157,21 +169,18 @@ impl Directory {
             options: self.options.clone(),
             database,
             runtime: self.runtime.clone(),
-            way: RwLock::new(way),
+            way: watch::Sender::new(way),
             finding: tokio::sync::Mutex::new(()),
         })
     }
 
     fn way(&self) -> Way {
-        self.way
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.way.borrow().clone()
     }
 
     async fn send(&self, cmd: &Cmd) -> RedisResult<Value> {
         match self.way() {
-            Way::Here(here) => here.sessions.call(cmd).await,
+            Way::Here(here) => here.sessions()?.call(cmd).await,
             Way::There(there) => {
                 let mut connection = there.connection.clone();
                 in_time(Some(CALL_TIMEOUT), connection.req_packed_command(cmd)).await
@@ -186,7 +195,7 @@ impl Directory {
         count: usize,
     ) -> RedisResult<Vec<Value>> {
         match self.way() {
-            Way::Here(here) => here.sessions.call_many(pipeline, offset, count).await,
+            Way::Here(here) => here.sessions()?.call_many(pipeline, offset, count).await,
             Way::There(there) => {
                 let mut connection = there.connection.clone();
                 let sent = connection.req_packed_commands(pipeline, offset, count);
@@ -228,6 +237,24 @@ impl Directory {
         answer
     }
 
+    /// Waits until this process owns the directory and loses it, and returns the reason.
+    async fn lost(&self) -> String {
+        let mut way = self.way.subscribe();
+        loop {
+            let present = way.borrow_and_update().clone();
+            let lost = async {
+                match present {
+                    Way::Here(here) => here.owner.lost().await,
+                    Way::There(_) => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                reason = lost => return reason.to_string(),
+                Ok(()) = way.changed() => {}
+            }
+        }
+    }
+
     async fn find_again(&self) {
         let _one_at_a_time = self.finding.lock().await;
         let Way::There(there) = self.way() else {
@@ -240,11 +267,16 @@ impl Directory {
         if in_time(Some(CALL_TIMEOUT), ping).await.is_ok() {
             return;
         }
-        match Way::find(&self.path, &self.options, self.database).await {
+        // A new directory would hide that the data is gone.
+        let options = Options {
+            create: false,
+            ..self.options.clone()
+        };
+        match Way::find(&self.path, &options, self.database).await {
             Ok(found) => {
                 let owner = matches!(found, Way::Here(_));
                 tracing::info!(path = %self.path.display(), owner, "the owner went away");
-                *self.way.write().unwrap_or_else(PoisonError::into_inner) = found;
+                self.way.send_replace(found);
             }
             Err(error) => {
                 tracing::debug!(path = %self.path.display(), %error, "no way to the data");
@@ -295,13 +327,18 @@ impl Transport for Shared {
     fn db(&self) -> i64 {
         i64::from(self.0.database)
     }
+
+    fn lost(&self) -> BoxFuture<'static, String> {
+        let directory = Arc::clone(&self.0);
+        Box::pin(async move { directory.lost().await })
+    }
 }
 
 impl Dedicate for Directory {
     fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>> {
         Box::pin(async move {
             let made = match self.way() {
-                Way::Here(here) => return here.sessions.dedicated().await,
+                Way::Here(here) => return here.sessions()?.dedicated().await,
                 Way::There(there) => connect(&there.socket, self.database).await,
             };
             self.recovered(&made).await;
@@ -312,7 +349,7 @@ impl Dedicate for Directory {
     fn subscriber(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Subscriber>> {
         Box::pin(async move {
             let made = match self.way() {
-                Way::Here(here) => return here.sessions.subscriber().await,
+                Way::Here(here) => return here.sessions()?.subscriber().await,
                 Way::There(there) => hear(&there.socket).await,
             };
             self.recovered(&made).await;

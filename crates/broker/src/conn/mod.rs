@@ -104,6 +104,11 @@ pub trait Transport: Send + Sync + 'static {
     fn db(&self) -> i64 {
         0
     }
+
+    /// Waits until the data is lost for this process for good, and returns the reason. Default: never.
+    fn lost(&self) -> BoxFuture<'static, String> {
+        Box::pin(std::future::pending())
+    }
 }
 
 /// A connection; cheap to clone.
@@ -199,6 +204,13 @@ impl Conn {
     #[must_use]
     pub fn outages(&self) -> &Outages {
         &self.outages
+    }
+
+    /// Waits until the data is lost for this process for good, and returns the reason: it owned a data directory whose
+    /// files were deleted or replaced.
+    #[must_use]
+    pub fn lost(&self) -> BoxFuture<'static, String> {
+        self.transport.lost()
     }
 
     /// Opens a separate connection that receives published messages.

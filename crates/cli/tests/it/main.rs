@@ -43,6 +43,7 @@ mod input;
 mod inputs;
 mod job;
 mod limits;
+mod lost_directory;
 mod metrics;
 mod migrate;
 mod migrate_bananas;

@@ -27,7 +27,7 @@ const STOP_GRACE: Duration = Duration::from_secs(3);
 
 /// The listening sockets and their connections. Dropping it closes them at once.
 pub(crate) struct Listener {
-    stop: watch::Sender<bool>,
+    control: Control,
     accepting: Vec<JoinHandle<()>>,
 }
 
@@ -47,23 +47,48 @@ impl Listener {
             places: Arc::new(Semaphore::new(max_clients.min(Semaphore::MAX_PERMITS))),
             stopped,
         };
+        let (fresh, listener) = watch::channel(Arc::new(unix));
         let unix = Unix {
-            listener: unix,
+            listener,
             address: format!("{}:0", path.display()),
         };
+        let control = Control { stop, unix: fresh };
         let mut accepting = vec![tokio::spawn(accept(door.clone(), unix))];
         accepting.extend(tcp.map(|tcp| tokio::spawn(accept(door, tcp))));
-        Self { stop, accepting }
+        Self { control, accepting }
+    }
+
+    /// Returns the control of the listener for another task.
+    pub(crate) fn control(&self) -> Control {
+        self.control.clone()
     }
 
     /// Accepts no more clients, sends the replies of commands that have run, and closes. Takes up to three seconds.
     pub(crate) async fn stop(mut self) {
-        // Without a receiver there is no client to notify.
-        let _ = self.stop.send(true);
+        self.control.stop();
         for task in std::mem::take(&mut self.accepting) {
             // The task ends within its grace; a panic in it has been reported.
             let _ = task.await;
         }
+    }
+}
+
+/// Changes a running listener.
+#[derive(Clone)]
+pub(crate) struct Control {
+    stop: watch::Sender<bool>,
+    unix: watch::Sender<Arc<UnixListener>>,
+}
+
+impl Control {
+    /// Accepts new clients of the Unix socket from `unix`; present ones stay.
+    pub(crate) fn listen(&self, unix: UnixListener) {
+        self.unix.send_replace(Arc::new(unix));
+    }
+
+    /// Ends the service: no new clients, and present ones get the replies of commands that have run.
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
     }
 }
 
@@ -102,7 +127,8 @@ struct Client<L: Accept + ?Sized> {
 }
 
 struct Unix {
-    listener: UnixListener,
+    /// The present socket, which is replaced when its file was deleted.
+    listener: watch::Receiver<Arc<UnixListener>>,
     address: String,
 }
 
@@ -111,7 +137,14 @@ impl Accept for Unix {
     type Writer = tokio::net::unix::OwnedWriteHalf;
 
     async fn accept(&self) -> io::Result<Client<Self>> {
-        let (stream, _) = self.listener.accept().await?;
+        let mut listener = self.listener.clone();
+        let (stream, _) = loop {
+            let present = Arc::clone(&listener.borrow_and_update());
+            tokio::select! {
+                accepted = present.accept() => break accepted?,
+                Ok(()) = listener.changed() => {}
+            }
+        };
         let (reader, writer) = stream.into_split();
         Ok(Client {
             reader,

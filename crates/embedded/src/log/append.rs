@@ -26,9 +26,9 @@ pub(super) struct Appender {
     reserve: Reserve,
     /// True if a write failed half-way, and its part could not be removed yet.
     torn: bool,
-    /// Error of a failed sync. The system may have dropped written data, and the next sync would succeed anyway, so
-    /// further writes must be refused.
-    unsynced: Option<String>,
+    /// Reason to refuse all further writes: a failed sync, or a lost directory. After a failed sync, the system may have
+    /// dropped written data, and the next sync would succeed anyway.
+    refusal: Option<String>,
 }
 
 impl Appender {
@@ -43,7 +43,7 @@ impl Appender {
             buffer: Vec::new(),
             reserve: Reserve::default(),
             torn: false,
-            unsynced: None,
+            refusal: None,
         }
     }
 
@@ -93,8 +93,8 @@ impl Appender {
 
     /// Returns an error if appends are not possible.
     pub(super) fn check(&mut self) -> io::Result<()> {
-        if let Some(error) = &self.unsynced {
-            return Err(io::Error::other(format!("an earlier sync failed: {error}")));
+        if let Some(reason) = &self.refusal {
+            return Err(io::Error::other(reason.clone()));
         }
         if self.torn { self.cut_back() } else { Ok(()) }
     }
@@ -119,7 +119,12 @@ impl Appender {
     /// Refuses all further writes.
     pub(super) fn sync_failed(&mut self, error: &impl std::fmt::Display) {
         tracing::error!(log = %self.path.display(), %error, "sync failed; refusing writes");
-        self.unsynced = Some(error.to_string());
+        self.refuse(format!("an earlier sync failed: {error}"));
+    }
+
+    /// Refuses all further writes, for this reason.
+    pub(super) fn refuse(&mut self, reason: String) {
+        self.refusal = Some(reason);
     }
 
     /// Continues in `file`, which has replaced the old one.

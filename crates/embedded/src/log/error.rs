@@ -70,6 +70,18 @@ pub enum LogError {
         /// The log.
         path: PathBuf,
     },
+    /// The lock or the log was deleted or replaced while this process owned the directory.
+    #[error(
+        "data directory {dir}: {file} was deleted or replaced while this process used the directory. Another process \
+         may own it now, so this one writes no more; the log stays as it is. Restore the directory if it was deleted, \
+         and start this program again", dir = .dir.display()
+    )]
+    Lost {
+        /// The data directory.
+        dir: PathBuf,
+        /// Name of the file.
+        file: &'static str,
+    },
     /// A Redis server was started on the directory and has moved the log to its own directory.
     #[error(
         "data directory {path}: a Redis server has taken it over (there is an `appendonlydir`). \

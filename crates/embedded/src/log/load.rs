@@ -34,18 +34,13 @@ pub(super) struct Loaded {
     pub(super) base: u64,
 }
 
-/// Opens the log in `dir` and passes every transaction to `replay`.
+/// Replays the locked log of `dir`: passes every transaction to `replay`.
 pub(super) fn load(
     dir: &Path,
+    file: File,
     mut replay: impl FnMut(&[Effect]) -> Result<(), String>,
 ) -> Result<Loaded, LogError> {
-    if dir.join(SERVER_DIR).exists() {
-        return Err(LogError::TakenOver {
-            path: dir.to_owned(),
-        });
-    }
     let path = dir.join(LOG_FILE);
-    let file = open_log(dir, &path)?;
     refuse_rdb(&path, &file)?;
     let mut reader = LogReader::new(BufReader::with_capacity(CHUNK, &file));
     let mut base = 0;
@@ -96,7 +91,13 @@ pub(super) fn load(
     })
 }
 
-fn open_log(dir: &Path, path: &Path) -> Result<File, LogError> {
+/// Opens the log, and creates it if there is none.
+pub(super) fn open_log(dir: &Path, path: &Path) -> Result<File, LogError> {
+    if dir.join(SERVER_DIR).exists() {
+        return Err(LogError::TakenOver {
+            path: dir.to_owned(),
+        });
+    }
     let fresh = !path.exists();
     let file = OpenOptions::new()
         .read(true)

@@ -5,6 +5,7 @@
 //! that create the present data. This module does not know the meaning of commands.
 
 mod append;
+mod claim;
 mod error;
 mod load;
 mod read;
@@ -15,6 +16,7 @@ mod sync;
 mod tests;
 
 use std::{
+    fs::File,
     io,
     path::Path,
     sync::{Arc, Condvar, Mutex, MutexGuard},
@@ -22,7 +24,9 @@ use std::{
 };
 
 use append::Appender;
+pub(crate) use claim::{Claim, lock_log};
 pub use error::LogError;
+use tokio::sync::watch;
 
 use crate::{engine::Handle, store::Effect, world::Journal};
 
@@ -58,6 +62,9 @@ struct Shared {
     to_rewrite: Condvar,
     fsync: Fsync,
     rewrite_min: u64,
+    claim: Claim,
+    /// The reason why the directory is no longer this process', once it is not.
+    lost: watch::Sender<Option<Arc<LogError>>>,
 }
 
 struct State {
@@ -80,17 +87,18 @@ struct State {
 pub(crate) struct Threads(Vec<JoinHandle<()>>);
 
 impl Log {
-    /// Opens the log in `dir`, which must exist, and replays it into `handle`. Below a length of `rewrite_min` bytes,
-    /// the log is not rewritten automatically.
+    /// Replays the log `file` of `dir` into `handle`. Below a length of `rewrite_min` bytes, the log is not rewritten
+    /// automatically.
     ///
-    /// Only one process may do so at a time; the caller holds the lock of the directory.
+    /// Only one process may do so at a time; the caller has the locks of the directory and of the file.
     pub(crate) fn open(
         dir: &Path,
+        (claim, file): (Claim, File),
         fsync: Fsync,
         rewrite_min: u64,
         handle: &Handle,
     ) -> Result<(Self, Threads), LogError> {
-        let loaded = load::load(dir, |effects| {
+        let loaded = load::load(dir, file, |effects| {
             effects
                 .iter()
                 .try_for_each(|effect| handle.replay(effect.db, &effect.args))
@@ -113,6 +121,8 @@ impl Log {
             to_rewrite: Condvar::new(),
             fsync,
             rewrite_min,
+            claim,
+            lost: watch::Sender::new(None),
         }));
         handle.attach(Box::new(log.clone()));
         let mut threads = Threads(Vec::new());
@@ -140,6 +150,16 @@ impl Log {
         Ok(())
     }
 
+    /// Checks that the directory is still this process'. If not, refuses writes and unlocks the directory.
+    pub(crate) fn check_claim(&self) -> io::Result<()> {
+        self.0.check_claim(&mut self.0.lock())
+    }
+
+    /// Returns the reason why the directory is no longer this process', and its changes.
+    pub(crate) fn lost(&self) -> watch::Receiver<Option<Arc<LogError>>> {
+        self.0.lost.subscribe()
+    }
+
     /// Ends the threads (cancels a running rewrite) and waits until everything is on the disk. Later appends are
     /// refused.
     pub(crate) fn close(&self, threads: Threads) -> io::Result<()> {
@@ -152,6 +172,7 @@ impl Log {
                 .map_err(|_| io::Error::other("a thread of the log panicked"))?;
         }
         let mut state = self.0.lock();
+        self.0.check_claim(&mut state)?;
         // If this fails the log is still whole; the next owner frees the space when it closes.
         let _ = state.appender.give_room_back();
         if state.synced == state.written {
@@ -168,6 +189,22 @@ impl Shared {
         self.state
             .lock()
             .expect("nothing that can panic is done under this lock")
+    }
+
+    fn check_claim(&self, state: &mut State) -> io::Result<()> {
+        // A lost directory stays lost, even if somebody restores its files.
+        if let Some(error) = &*self.lost.borrow() {
+            return Err(io::Error::other(error.to_string()));
+        }
+        let Err(error) = self.claim.check(state.appender.file()) else {
+            return Ok(());
+        };
+        tracing::error!(%error, "the data directory is lost; refusing writes");
+        let refusal = error.to_string();
+        state.appender.refuse(refusal.clone());
+        self.claim.release(state.appender.file());
+        self.lost.send_replace(Some(Arc::new(error)));
+        Err(io::Error::other(refusal))
     }
 
     fn append(&self, effects: &[Effect]) -> io::Result<()> {
@@ -195,6 +232,7 @@ impl Shared {
         state.written += state.appender.len() - before;
         match self.fsync {
             Fsync::Always => {
+                self.check_claim(state)?;
                 // If this fails the log refuses all writes: it may or may not have the transaction, as after a crash.
                 state.appender.sync()?;
                 state.synced = state.written;

@@ -16,7 +16,7 @@ use std::{
 };
 
 use super::{
-    LOG_FILE, LogError, Shared, State, TEMP_FILE, append::encode_transaction, load::sync_dir,
+    LOG_FILE, LogError, Shared, State, TEMP_FILE, append::encode_transaction, claim, load::sync_dir,
     read::REWRITTEN, reserve::Reserve,
 };
 use crate::engine::Handle;
@@ -48,6 +48,8 @@ enum RewriteError {
     Log(#[from] LogError),
     #[error("rewrite of the log: the engine holds writes that the log has refused")]
     Behind,
+    #[error("rewrite of the log: given up, the data directory is lost")]
+    Lost,
     #[error("rewrite of the log: given up, the data directory is being closed")]
     Closed,
 }
@@ -129,6 +131,9 @@ fn rewrite(shared: &Shared, handle: &Handle, dir: &Path) -> Result<(), RewriteEr
     }
     let old = Arc::clone(state.appender.file());
     next.copy(&old, from..state.appender.len())?;
+    if shared.check_claim(&mut state).is_err() {
+        return Err(RewriteError::Lost);
+    }
     let mut reserve = Reserve::default();
     // If there is no space for it beside the old log, there may be when that is gone.
     let _ = reserve.make(next.file(), next.len, 0);
@@ -191,6 +196,8 @@ impl NextLog {
             .mode(0o600)
             .open(&path)
             .map_err(LogError::io(&path, "create"))?;
+        // It is locked before it becomes the log, so that no second owner can open it.
+        claim::lock(&file).map_err(LogError::io(&path, "lock"))?;
         Ok(Self {
             path,
             file: Some(file),

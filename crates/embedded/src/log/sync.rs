@@ -19,9 +19,12 @@ pub(super) fn run(shared: &Shared) {
         let waited = shared
             .to_sync
             .wait_timeout_while(state, EVERY, |state| !state.closed);
-        let (state, _) = waited.expect("no panic under this lock");
+        let (mut state, _) = waited.expect("no panic under this lock");
         if state.closed {
             // The close does the last sync.
+            return;
+        }
+        if shared.check_claim(&mut state).is_err() {
             return;
         }
         let (file, written) = (Arc::clone(state.appender.file()), state.written);

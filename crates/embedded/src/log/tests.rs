@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::{
     LOG_FILE, LogError, TEMP_FILE,
     append::{Appender, encode_transaction},
+    claim::lock_log,
     load::{Loaded, load},
     read::REWRITTEN,
 };
@@ -29,7 +30,8 @@ fn set(db: usize, key: &str) -> Effect {
 
 fn load_all(dir: &Path) -> Result<(Loaded, Vec<Vec<Effect>>), LogError> {
     let mut seen = Vec::new();
-    let loaded = load(dir, |effects| {
+    let file = lock_log(dir)?.expect("nobody else has locked it");
+    let loaded = load(dir, file, |effects| {
         seen.push(effects.to_vec());
         Ok(())
     })?;
@@ -207,7 +209,8 @@ fn garbage_in_the_middle_is_refused_by_name_and_place() {
 fn a_command_that_cannot_be_replayed_is_named_by_its_place() {
     let dir = tempfile::tempdir().unwrap();
     let ends = append_all(dir.path(), &[vec![set(0, "a")], vec![effect(0, &["XADD"])]]);
-    let error = load(dir.path(), |effects| {
+    let file = lock_log(dir.path()).unwrap().unwrap();
+    let error = load(dir.path(), file, |effects| {
         if effects[0].args[0] == "XADD" {
             Err("ERR unknown".into())
         } else {

@@ -19,6 +19,15 @@ pub enum OpenError {
         /// Error of the system.
         source: io::Error,
     },
+    /// The directory or its log was deleted while this process used it through another owner.
+    #[error(
+        "data directory {path}: it was deleted while this process used it. Restore it, or start this program again to \
+         begin with an empty one"
+    )]
+    Gone {
+        /// The data directory.
+        path: PathBuf,
+    },
     /// The path is not a directory.
     #[error("data directory {path}: is not a directory. Name another, or move the file away")]
     NotADirectory {

@@ -5,19 +5,22 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
+    sync::Arc,
 };
 
 use rustix::fs::OFlags;
+
+use crate::log::Claim;
 
 /// File in the data directory. It is never removed: another process may be about to lock it.
 pub(super) const LOCK_FILE: &str = "lock";
 /// Greatest length that is read of the owner's description.
 const MAX_HOLDER: u64 = 256;
 
-/// The lock, held until dropped.
+/// The lock. The system releases it with the last claim on the directory.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: Arc<File>,
 }
 
 impl Lock {
@@ -41,7 +44,13 @@ impl Lock {
         let system = rustix::system::uname();
         let host = system.nodename().to_string_lossy();
         write!(file, "process {} on {host}", std::process::id())?;
-        Ok(Some(Self { _file: file }))
+        let file = Arc::new(file);
+        Ok(Some(Self { file }))
+    }
+
+    /// Returns the claim on `dir` that the lock gives.
+    pub(super) fn claim(&self, dir: &Path) -> Claim {
+        Claim::new(dir, LOCK_FILE, Arc::clone(&self.file))
     }
 
     /// Returns the owner's description.

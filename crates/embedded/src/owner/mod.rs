@@ -3,16 +3,18 @@
 
 mod error;
 mod lock;
+mod monitor;
 mod place;
 mod socket;
 mod survey;
 
 use std::{
-    fs::DirBuilder,
+    fs::{DirBuilder, File},
     io,
     net::SocketAddr,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -24,13 +26,15 @@ pub use survey::{Survey, survey};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, UnixStream},
+    sync::watch,
+    task::JoinHandle,
     time::{Instant, timeout},
 };
 
 use crate::{
     engine::Handle,
     listener::{Listener, MAX_CLIENTS},
-    log::{Fsync, Log, Threads},
+    log::{Fsync, LOG_FILE, Log, LogError, Threads, lock_log},
     world::Clock,
 };
 
@@ -65,6 +69,8 @@ pub struct Options {
     pub attach_wait: Duration,
     /// Clock of the engine.
     pub clock: Clock,
+    /// Whether a directory without a log gets one. If not, [`open`] fails with [`OpenError::Gone`].
+    pub create: bool,
 }
 
 impl Default for Options {
@@ -76,6 +82,7 @@ impl Default for Options {
             max_clients: MAX_CLIENTS,
             attach_wait: ATTACH_WAIT,
             clock: Clock::system(),
+            create: true,
         }
     }
 }
@@ -121,10 +128,17 @@ pub async fn open(dir: &Path, options: Options) -> Result<Opened, OpenError> {
     let mut pause = FIRST_PAUSE;
     let mut logged = false;
     loop {
+        if !options.create && !dir.join(LOG_FILE).exists() {
+            return Err(OpenError::Gone { path: dir });
+        }
         create(&dir)?;
         check_place(&dir)?;
-        if let Some(lock) = Lock::try_take(&dir).map_err(refused(&dir, "lock"))? {
-            return Owner::begin(dir, lock, options).await.map(Opened::Owner);
+        if let Some(lock) = Lock::try_take(&dir).map_err(refused(&dir, "lock"))?
+            // An owner whose lock file was deleted still has the lock of the log.
+            && let Some(file) = lock_log(&dir)?
+        {
+            let begun = Owner::begin(dir, (lock, file), options).await;
+            return begun.map(Opened::Owner);
         }
         match answers(&dir).await {
             Ok(()) => return Ok(Opened::Attach(Socket { dir })),
@@ -206,11 +220,22 @@ pub struct Owner {
     dir: PathBuf,
     handle: Handle,
     tcp: Option<SocketAddr>,
+    lost: watch::Receiver<Option<Arc<LogError>>>,
     open: Option<Parts>,
+}
+
+/// The task that watches the directory, until dropped.
+struct Monitor(JoinHandle<()>);
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Parts that are released at the end.
 struct Parts {
+    monitor: Monitor,
     listener: Listener,
     log: Log,
     threads: Threads,
@@ -227,7 +252,11 @@ impl std::fmt::Debug for Owner {
 }
 
 impl Owner {
-    async fn begin(dir: PathBuf, lock: Lock, options: Options) -> Result<Self, OpenError> {
+    async fn begin(
+        dir: PathBuf,
+        (lock, file): (Lock, File),
+        options: Options,
+    ) -> Result<Self, OpenError> {
         let handle = Handle::with_clock(options.clock);
         let (tcp, address) = match options.tcp {
             None => (None, None),
@@ -241,7 +270,9 @@ impl Owner {
         };
         let (log, threads) = {
             let (dir, handle) = (dir.clone(), handle.clone());
-            let load = move || Log::open(&dir, options.fsync, options.rewrite_min, &handle);
+            let claimed = (lock.claim(&dir), file);
+            let load =
+                move || Log::open(&dir, claimed, options.fsync, options.rewrite_min, &handle);
             tokio::task::spawn_blocking(load)
                 .await
                 .expect("loading a log does not panic")?
@@ -256,7 +287,10 @@ impl Owner {
         };
         let unix = (unix, socket::path(&dir));
         let listener = Listener::start(&handle, unix, tcp, options.max_clients);
+        let lost = log.lost();
+        let watched = monitor::watch(dir.clone(), log.clone(), listener.control());
         let open = Some(Parts {
+            monitor: Monitor(tokio::spawn(watched)),
             listener,
             log,
             threads,
@@ -266,6 +300,7 @@ impl Owner {
             dir,
             handle,
             tcp: address,
+            lost,
             open,
         })
     }
@@ -288,13 +323,31 @@ impl Owner {
         self.tcp
     }
 
+    /// Returns the reason why the directory is no longer this process', if it is not: its lock or its log was deleted
+    /// or replaced. The engine then refuses writes, and the clients are disconnected.
+    #[must_use]
+    pub fn is_lost(&self) -> Option<Arc<LogError>> {
+        self.lost.borrow().clone()
+    }
+
+    /// Waits until the directory is no longer this process', and returns the reason.
+    pub async fn lost(&self) -> Arc<LogError> {
+        let mut lost = self.lost.clone();
+        match lost.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone().expect("waited for"),
+            // The log is closed.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
     /// Disconnects the clients (within three seconds), syncs the log, and releases the directory. Handles of the
     /// engine may still read afterwards; their writes are refused.
     ///
     /// # Errors
-    /// The log could not be synced. The directory has been released.
+    /// The log could not be synced, or the directory is no longer this process'. The directory has been released.
     pub async fn close(mut self) -> Result<(), OpenError> {
         let Some(Parts {
+            monitor,
             listener,
             log,
             threads,
@@ -303,6 +356,7 @@ impl Owner {
         else {
             return Ok(());
         };
+        drop(monitor);
         listener.stop().await;
         let dir = self.dir.clone();
         let end = move || give_back(&dir, &log, threads, lock);
@@ -316,13 +370,14 @@ impl Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         if let Some(Parts {
+            monitor,
             listener,
             log,
             threads,
             lock,
         }) = self.open.take()
         {
-            drop(listener);
+            drop((monitor, listener));
             if let Err(error) = give_back(&self.dir, &log, threads, lock) {
                 tracing::error!(dir = %self.dir.display(), %error, "cannot close");
             }
@@ -333,7 +388,11 @@ impl Drop for Owner {
 /// The lock is released last, because the next owner uses everything after it.
 fn give_back(dir: &Path, log: &Log, threads: Threads, lock: Lock) -> io::Result<()> {
     let synced = log.close(threads);
-    let removed = socket::remove(dir);
+    // Of a lost directory, the socket may be that of another owner.
+    let removed = match &*log.lost().borrow() {
+        Some(_) => Ok(()),
+        None => socket::remove(dir),
+    };
     drop(lock);
     synced.and(removed)
 }

@@ -3,7 +3,10 @@
 use std::{
     fs::{self, File, Permissions},
     io,
-    os::{fd::AsRawFd as _, unix::fs::PermissionsExt as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{MetadataExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
 };
 
@@ -46,6 +49,15 @@ pub(super) async fn reach(dir: &Path) -> io::Result<Result<UnixStream, u32>> {
         true => Ok(stream),
         false => Err(user),
     })
+}
+
+/// The file of a socket: its device and its inode.
+pub(super) type SocketId = (u64, u64);
+
+/// Returns the present socket of `dir`, if there is one.
+pub(super) fn present(dir: &Path) -> Option<SocketId> {
+    let about = fs::symlink_metadata(path(dir)).ok()?;
+    Some((about.dev(), about.ino()))
 }
 
 /// Listens in `dir`, and replaces the socket of a dead owner. Only for the holder of the lock.

@@ -63,9 +63,13 @@ pub fn survey(dir: &Path) -> io::Result<Survey> {
     Ok(survey)
 }
 
-/// Returns whether a process has the lock of the directory.
+/// Returns whether a process has locked the directory. Somebody may have deleted one of the locked files.
 fn is_owned(dir: &Path) -> io::Result<bool> {
-    let file = match File::open(dir.join(LOCK_FILE)) {
+    Ok(is_locked(&dir.join(LOCK_FILE))? || is_locked(&dir.join(LOG_FILE))?)
+}
+
+fn is_locked(path: &Path) -> io::Result<bool> {
+    let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),

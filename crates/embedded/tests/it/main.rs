@@ -7,6 +7,7 @@ mod clients;
 mod common;
 mod full_disk;
 mod listener;
+mod lost;
 mod log;
 mod log_streams;
 mod owner;
