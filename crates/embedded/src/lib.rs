@@ -21,8 +21,8 @@ pub use engine::Probe;
 pub use engine::{Handle, Session};
 pub use log::{Fsync, LogError};
 pub use owner::{
-    OpenError, Opened, Options, Owner, Socket, Survey, attach, check_place, open, open_parents,
-    survey,
+    ImportedAof, OpenError, Opened, Options, Owner, Socket, Survey, attach, check_place,
+    import_aof, open, open_parents, survey,
 };
 pub use resp::{DecodeError, Protocol, Reply, decode_reply, encode_command, encode_reply};
 #[doc(hidden)]

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+pub use meshwork_embedded::import_aof;
 use meshwork_embedded::{Handle, Options};
 use meshwork_model::name::Namespace;
 use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
@@ -25,6 +26,7 @@ use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
 use crate::Outages;
 use crate::error::{passes, timed_out};
 pub use check::Unfit;
+
 pub(crate) use dial::CLIENT_NAME;
 pub(crate) use shared::SharedConn;
 pub use subscriber::{Heard, Subscriber};
@@ -136,7 +138,7 @@ impl Conn {
     /// cluster and the namespace has no hash tag.
     pub async fn open(target: &Target, namespace: &Namespace) -> Result<Self, ConnectError> {
         match target {
-            Target::Server(server) => remote::connect(server, namespace).await,
+            Target::Server(server) => Box::pin(remote::connect(server, namespace)).await,
             Target::Directory(path) => {
                 let conn = directory::open(path, Options::default()).await?;
                 let place = target.place();
@@ -262,7 +264,7 @@ impl ConnectError {
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
-            Self::Loading { .. } => true,
+            Self::Loading { .. } | Self::Closed { .. } => true,
             Self::Unreachable { source, .. } => match std::error::Error::source(source) {
                 Some(cause) if source.is_io_error() => {
                     io_kind(cause).is_some_and(|kind| !LASTING.contains(&kind))
@@ -308,6 +310,25 @@ pub enum ConnectError {
         place: String,
         /// Error of the connection.
         source: redis::RedisError,
+    },
+    /// The server closes new connections, and says why: it has too many clients, for example.
+    #[error("{place} closes new connections: {said}; CONFIG SET maxclients allows more clients")]
+    Closed {
+        /// The server, without secrets.
+        place: String,
+        /// Message of the server.
+        said: String,
+    },
+    /// The sentinels refuse the credentials.
+    #[error(
+        "{place}: the sentinels refuse the credentials: {reason}; their login is ?sentinel_username=…&sentinel_password=… \
+         in the URL, the one before @ is for the servers"
+    )]
+    RefusedBySentinels {
+        /// The service and its sentinels, without secrets.
+        place: String,
+        /// Message of the sentinel.
+        reason: String,
     },
     /// The TLS handshake failed.
     #[error("no TLS connection to {place}: {reason}")]

@@ -174,6 +174,28 @@ impl Broker {
         Ok((lists, old))
     }
 
+    /// Returns true if a list under the name of a job contains ids of jobs. Another list is of no Hero client.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    pub async fn export_has_jobs(&self, list: &str) -> Result<bool, Error> {
+        if !list.starts_with(&self.keys.job_prefix()) {
+            return Ok(true);
+        }
+        let mut range = redis::cmd("LRANGE");
+        range.arg(list).arg(0).arg(PAGE - 1);
+        let ids: Vec<Vec<u8>> = self.ask("export", &range).await?;
+        let mut exist = redis::cmd("EXISTS");
+        for id in texts(ids) {
+            exist.arg(self.keys.job_hash_key(&JobId::foreign(id)));
+        }
+        // An empty list is gone meanwhile.
+        match exist.args_iter().count() > 1 {
+            true => Ok(self.ask::<u64>("export", &exist).await? > 0),
+            false => Ok(false),
+        }
+    }
+
     /// Returns all members of a small sorted set.
     async fn whole_set(&self, key: &str) -> Result<Vec<String>, Error> {
         let mut range = redis::cmd("ZRANGE");

@@ -42,6 +42,9 @@ impl Export {
         } else {
             self.to_file(&client).await?
         };
+        for list in &seen.skipped {
+            note(format_args!("left out: {list} is a list without jobs"));
+        }
         note(format_args!(
             "{} jobs, {} batches, {} schedules and {} settings exported",
             seen.jobs, seen.batches, seen.schedules, seen.settings

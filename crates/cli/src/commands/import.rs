@@ -4,6 +4,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Seek};
 use std::path::{Path, PathBuf};
 
+use meshwork::Target;
+use meshwork_broker::conn::import_aof;
+use serde::Serialize;
+
 use super::export::failed;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -17,13 +21,28 @@ use crate::out::note;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {
     /// File to read; - is stdin
-    file: PathBuf,
+    #[arg(required_unless_present = "aof")]
+    file: Option<PathBuf>,
+    /// Import the append-only files of a stopped Redis server into an empty data directory: the server's directory, or
+    /// its appendonlydir. This is the way back after a server was started on a data directory
+    #[arg(long, value_name = "DIR", conflicts_with = "file")]
+    aof: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize)]
+struct Adopted {
+    files: usize,
+    keys: u64,
 }
 
 impl Import {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let file = self.open().map_err(|error| {
-            let message = format!("cannot read {}: {error}", self.file.display());
+        let name = match (self.file, self.aof) {
+            (_, Some(from)) => return from_aof(context, &from).await,
+            (file, None) => file.unwrap_or_default(),
+        };
+        let file = open(&name).map_err(|error| {
+            let message = format!("cannot read {}: {error}", name.display());
             CommandError::usage(io::Error::new(error.kind(), message))
         })?;
         let client = context.client().await?;
@@ -47,15 +66,41 @@ impl Import {
         }
         Ok(Exit::DONE)
     }
+}
 
-    /// Opens the file. Stdin is copied into a file, since it is read twice.
-    fn open(&self) -> io::Result<File> {
-        if self.file != Path::new("-") {
-            return File::open(&self.file);
-        }
-        let mut file = tempfile::tempfile()?;
-        io::copy(&mut io::stdin().lock(), &mut file)?;
-        file.rewind()?;
-        Ok(file)
+/// Opens the file. Stdin is copied into a file, since it is read twice.
+fn open(name: &Path) -> io::Result<File> {
+    if name != Path::new("-") {
+        return File::open(name);
     }
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut io::stdin().lock(), &mut file)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// Imports the append-only files of a server.
+async fn from_aof(context: &mut Context, from: &Path) -> Result<Exit, CommandError> {
+    let Target::Directory(data) = context.place.target()? else {
+        return Err(CommandError::usage(
+            "--aof imports into a data directory, not into a server: leave out --redis and REDIS_URL",
+        ));
+    };
+    let from = from.to_owned();
+    let imported = tokio::task::spawn_blocking(move || import_aof(&data, &from)).await;
+    let imported = imported
+        .map_err(|source| CommandError::new(Exit::SYSTEM, source))?
+        .map_err(CommandError::usage)?;
+    // The store must open, too.
+    context.client().await?;
+    let (files, keys) = (imported.files.len(), imported.keys);
+    if context.out.is_json() {
+        context.out.json(&Adopted { files, keys })?;
+        return Ok(Exit::DONE);
+    }
+    for file in &imported.files {
+        note(format_args!("read {}", file.display()));
+    }
+    note(format_args!("{keys} keys imported"));
+    Ok(Exit::DONE)
 }

@@ -20,7 +20,15 @@ fn enqueue(ground: &Ground) {
         .collect();
     ground.file("jobs.jsonl", lines.join("\n"));
     ground
-        .run(&["job", "enqueue", "start.py", "--jsonl", "jobs.jsonl", "--env", &starts])
+        .run(&[
+            "job",
+            "enqueue",
+            "start.py",
+            "--jsonl",
+            "jobs.jsonl",
+            "--env",
+            &starts,
+        ])
         .ok();
 }
 
@@ -47,7 +55,10 @@ fn a_deleted_lock_ends_its_owner_and_no_job_runs_twice() {
     let next = ground.worker(&["--type", "python", "--concurrency", "4"]);
     let done = owner.ended();
     assert_eq!(done.code, Some(3), "{done:?}");
-    assert!(done.stderr.contains("lock was deleted or replaced"), "{done:?}");
+    assert!(
+        done.stderr.contains("lock was deleted or replaced"),
+        "{done:?}"
+    );
     let starts = starts(&ground);
     assert_eq!(starts.len(), JOBS);
     assert!(starts.values().all(|count| *count == 1), "{starts:?}");

@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::common::{Ground, eventually};
+use meshwork_test_servers::servers::RealServer;
+
+use crate::common::{Ground, Running, eventually};
 
 /// A store with something of all kinds.
 fn fill(ground: &Ground, jobs: usize) {
@@ -286,4 +288,64 @@ crate::common::on_all_data! {
         assert!(command.status().unwrap().success());
         assert_eq!(ground.jobs().len(), 2);
     }
+}
+
+/// Jobs that a server gets beside those of the data directory.
+const OF_THE_SERVER: usize = 1;
+
+#[test]
+fn all_jobs_come_back_from_a_server_that_took_the_data_directory_over() {
+    for options in [RealServer::redis(), RealServer::valkey()] {
+        let ground = Ground::embedded().unwrap();
+        let lines: String = (0..200)
+            .map(|n| format!("{{\"type\":\"osis\",\"script\":\"{n}\",\"id\":\"j{n}\"}}\n"))
+            .collect();
+        ground.file("jobs.jsonl", lines);
+        ground
+            .run(&["job", "enqueue", "--jsonl", "jobs.jsonl"])
+            .ok();
+        let data = ground.path("data");
+        let dir = ["--dir", data.to_str().unwrap()];
+        let Some(mut server) = options.append_only().args(&dir).start() else {
+            continue;
+        };
+        ground.file("a.rhai", "1");
+        let mut command = ground.command(&["job", "enqueue", "a.rhai"]);
+        command.env("REDIS_URL", server.url());
+        Running::start(command).ended().ok();
+        server.kill9();
+        let refused = ground.run(&["job", "list"]).exits(3);
+        let remedy = format!("meshwork import --aof {}", data.display());
+        assert!(refused.stderr.contains(&remedy), "{refused:?}");
+        let done = ground
+            .run(&["import", "--aof", data.to_str().unwrap(), "--json"])
+            .ok();
+        assert_eq!(done.json()["files"], 2);
+        let all = ground
+            .run(&["job", "list", "--json", "--limit", "1000"])
+            .ok();
+        assert_eq!(all.jsons().len(), 200 + OF_THE_SERVER);
+    }
+}
+
+#[test]
+fn append_only_files_are_not_imported_into_a_server() {
+    let ground = Ground::url("redis://127.0.0.1:1");
+    let done = ground.run(&["import", "--aof", "."]).exits(2);
+    assert!(done.stderr.contains("data directory"), "{done:?}");
+}
+
+#[test]
+fn a_foreign_list_under_the_name_of_a_job_is_left_out_by_name() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    ground.file("a.rhai", "1");
+    ground.run(&["job", "enqueue", "a.rhai", "--id", "a"]).ok();
+    ground.raw("RPUSH hero:job:notes remember the milk");
+    let done = ground.run(&["export", "store.jsonl"]).ok();
+    assert!(done.stderr.contains("hero:job:notes is a list"), "{done:?}");
+    ground.raw("RPUSH hero:job:old_actor a");
+    let done = ground.run(&["export", "store.jsonl"]).exits(1);
+    assert!(done.stderr.contains("hero:job:old_actor"), "{done:?}");
 }

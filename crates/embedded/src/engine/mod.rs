@@ -19,7 +19,7 @@ use crate::{
     command::Stop,
     script::Scripts,
     session_command::{COMMANDS, find},
-    store::Store,
+    store::{DATABASES, Store},
     world::{Call, Clock, Journal, World},
 };
 
@@ -112,6 +112,13 @@ impl Handle {
             Err(Stop::Error(text)) => Err(text),
             Err(Stop::Wait { .. }) => Err("ERR a log cannot wait".to_owned()),
         }
+    }
+
+    /// Returns the number of keys in all databases, with expired ones that are not yet removed.
+    pub(crate) fn keys(&self) -> u64 {
+        let core = self.shared.lock();
+        let keys = (0..DATABASES).map(|db| core.world.store.len(db) as u64);
+        keys.sum()
     }
 
     /// From now on, every write is appended to `journal` before any client gets a reply.

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use super::reserve::Reserve;
+use super::{reserve::Reserve, sums::Sums};
 use crate::{resp::encode_command, store::Effect};
 
 /// Size beyond which the encoding buffer is freed, so that one large write does not keep its memory.
@@ -24,6 +24,7 @@ pub(super) struct Appender {
     db: Option<usize>,
     buffer: Vec<u8>,
     reserve: Reserve,
+    sums: Sums,
     /// True if a write failed half-way, and its part could not be removed yet.
     torn: bool,
     /// Reason to refuse all further writes: a failed sync, or a lost directory. After a failed sync, the system may have
@@ -34,7 +35,7 @@ pub(super) struct Appender {
 impl Appender {
     /// Returns an appender for `file`, which is open for reading and appending and has `len` bytes of whole
     /// transactions.
-    pub(super) fn new(path: &Path, file: File, len: u64) -> Self {
+    pub(super) fn new(path: &Path, file: File, len: u64, sums: Sums) -> Self {
         Self {
             path: path.to_owned(),
             file: Arc::new(file),
@@ -42,6 +43,7 @@ impl Appender {
             db: None,
             buffer: Vec::new(),
             reserve: Reserve::default(),
+            sums,
             torn: false,
             refusal: None,
         }
@@ -55,6 +57,10 @@ impl Appender {
         self.len
     }
 
+    pub(super) fn sums(&mut self) -> &mut Sums {
+        &mut self.sums
+    }
+
     /// Lets the next append select its database, whatever precedes it.
     pub(super) fn forget_database(&mut self) {
         self.db = None;
@@ -65,6 +71,8 @@ impl Appender {
         self.check()?;
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_BUFFER);
+        self.buffer
+            .extend(self.sums.annotation(self.len).unwrap_or_default());
         let db = encode_transaction(effects, self.db, &mut self.buffer);
         if let Err(error) = (&*self.file).write_all(&self.buffer) {
             // The engine logs this once, however often it is tried.
@@ -75,6 +83,7 @@ impl Appender {
             return Err(error);
         }
         self.len += self.buffer.len() as u64;
+        self.sums.appended(&self.buffer);
         self.db = db;
         Ok(())
     }
@@ -128,7 +137,8 @@ impl Appender {
     }
 
     /// Continues in `file`, which has replaced the old one.
-    pub(super) fn replace(&mut self, file: File, len: u64, reserve: Reserve) {
+    pub(super) fn replace(&mut self, (file, sums): (File, Sums), len: u64, reserve: Reserve) {
+        self.sums = sums;
         self.reserve = reserve;
         self.file = Arc::new(file);
         self.len = len;

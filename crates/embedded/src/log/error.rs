@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::SUMS_FILE;
+
 /// The reason why the log of a data directory cannot be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -62,13 +64,42 @@ pub enum LogError {
     },
     /// The file begins with an RDB image instead of commands.
     #[error(
-        "log {path}: begins with an RDB image, which this engine does not read. Load it into a \
-         Redis server with `aof-use-rdb-preamble no`, run BGREWRITEAOF there, and take its .aof \
-         file; or use that server"
+        "log {path}: begins with an RDB image, which this engine does not read. Start the Redis server on its directory \
+         with --aof-use-rdb-preamble no, run BGREWRITEAOF, wait until aof_rewrite_in_progress in INFO is 0, and stop \
+         it; then the files can be imported: meshwork import --aof DIR. Or use that server"
     )]
     Rdb {
         /// The log.
         path: PathBuf,
+    },
+    /// The manifest of a server's append-only files is missing or wrong.
+    #[error("{path}: {fault}. Name the directory of a Redis server, or its `appendonlydir`")]
+    Manifest {
+        /// The manifest, or the directory without one.
+        path: PathBuf,
+        /// Description of the fault.
+        fault: String,
+    },
+    /// A log exists where another is to be imported.
+    #[error(
+        "log {path}: the data directory has data already. Import into an empty one (MESHWORK_DATA); nothing was changed"
+    )]
+    Present {
+        /// The log.
+        path: PathBuf,
+    },
+    /// A stretch of the log differs from its checksum.
+    #[error(
+        "log {path}: bytes {from} to {to} have changed since they were written: their checksum differs, so a value in \
+         them may be wrong. Nothing was changed. Restore a backup; or move {SUMS_FILE} away, to use the log as it is"
+    )]
+    Damaged {
+        /// The log.
+        path: PathBuf,
+        /// Start of the stretch.
+        from: u64,
+        /// End of the stretch.
+        to: u64,
     },
     /// The lock or the log was deleted or replaced while this process owned the directory.
     #[error(
@@ -85,9 +116,8 @@ pub enum LogError {
     /// A Redis server was started on the directory and has moved the log to its own directory.
     #[error(
         "data directory {path}: a Redis server has taken it over (there is an `appendonlydir`). \
-         Use that server by its URL; or name another data directory. To come back: stop the \
-         server, write the .base.aof and .incr.aof files of `appendonlydir`, in this order, into \
-         one `appendonly.aof`, and move `appendonlydir` away"
+         Use that server by its URL; or name another data directory. To come back: stop the server, then run \
+         `meshwork import --aof {path}` with this data directory"
     )]
     TakenOver {
         /// The data directory.

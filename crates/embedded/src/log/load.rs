@@ -10,6 +10,7 @@ use std::{
 use super::{
     LOG_FILE, LogError, TEMP_FILE,
     read::{Item, LogReader, ReadError},
+    sums::Sums,
 };
 use crate::store::{DATABASES, Effect};
 
@@ -19,8 +20,10 @@ const CHUNK: usize = 64 * 1024;
 /// are only evidence. If a damaged length earlier in the file makes all that follows look like a torn write, however,
 /// they are the only copy.
 const TORN_KEPT: usize = 8;
+/// Start of an RDB image, of Redis and of Valkey.
+const RDB: [&[u8]; 2] = [b"REDIS", b"VALKE"];
 /// Directory that a Redis server creates after it has loaded the log.
-const SERVER_DIR: &str = "appendonlydir";
+pub(super) const SERVER_DIR: &str = "appendonlydir";
 
 /// A replayed log.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(super) struct Loaded {
     pub(super) len: u64,
     /// Its length after its last rewrite; 0 if it was never rewritten.
     pub(super) base: u64,
+    /// Its checksums.
+    pub(super) sums: Sums,
 }
 
 /// Replays the locked log of `dir`: passes every transaction to `replay`.
@@ -42,7 +47,41 @@ pub(super) fn load(
 ) -> Result<Loaded, LogError> {
     let path = dir.join(LOG_FILE);
     refuse_rdb(&path, &file)?;
-    let mut reader = LogReader::new(BufReader::with_capacity(CHUNK, &file));
+    let sums = Sums::verify(dir, &file)?;
+    let Content { len, base, torn } = read_all(&path, &file, &mut replay)?;
+    if torn {
+        cut_torn(dir, &path, &file, len)?;
+    }
+    remove_leftover(&dir.join(TEMP_FILE))?;
+    let sums = sums.catch_up(dir, &file, len);
+    let sums = sums.map_err(LogError::io(&path, "read"))?;
+    Ok(Loaded {
+        path,
+        file,
+        len,
+        base,
+        sums,
+    })
+}
+
+/// The extent of a file that was read to its end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Content {
+    /// Bytes of whole transactions.
+    pub(super) len: u64,
+    /// Bytes at the end of the last rewrite; 0 if there was none.
+    pub(super) base: u64,
+    /// True if the file ends within a transaction.
+    pub(super) torn: bool,
+}
+
+/// Reads a file from its start, and passes every transaction to `replay`.
+pub(super) fn read_all(
+    path: &Path,
+    file: &File,
+    mut replay: impl FnMut(&[Effect]) -> Result<(), String>,
+) -> Result<Content, LogError> {
+    let mut reader = LogReader::new(BufReader::with_capacity(CHUNK, file));
     let mut base = 0;
     let torn = loop {
         match reader.next() {
@@ -50,7 +89,7 @@ pub(super) fn load(
             Ok(Some(Item::Rewritten)) => base = reader.whole(),
             Ok(Some(Item::Transaction { effects, start })) => {
                 replay(&effects).map_err(|reply| LogError::Replay {
-                    path: path.clone(),
+                    path: path.to_owned(),
                     offset: start,
                     reply,
                 })?;
@@ -58,37 +97,28 @@ pub(super) fn load(
             Err(ReadError::Torn) => break true,
             Err(ReadError::Garbage { start, at, what }) => {
                 // After a power loss, the file may end with zeros.
-                if zeros_to_the_end(&path, at)? {
+                if zeros_to_the_end(path, at)? {
                     break true;
                 }
                 return Err(LogError::Corrupt {
-                    path,
+                    path: path.to_owned(),
                     offset: start,
                     what,
                 });
             }
             Err(ReadError::Database { start, index }) => {
                 return Err(LogError::Database {
-                    path,
+                    path: path.to_owned(),
                     offset: start,
                     index,
                     count: DATABASES,
                 });
             }
-            Err(ReadError::Io(error)) => return Err(LogError::io(&path, "read")(error)),
+            Err(ReadError::Io(error)) => return Err(LogError::io(path, "read")(error)),
         }
     };
     let len = reader.whole();
-    if torn {
-        cut_torn(dir, &path, &file, len)?;
-    }
-    remove_leftover(&dir.join(TEMP_FILE))?;
-    Ok(Loaded {
-        path,
-        file,
-        len,
-        base,
-    })
+    Ok(Content { len, base, torn })
 }
 
 /// Opens the log, and creates it if there is none.
@@ -119,13 +149,13 @@ pub(super) fn sync_dir(dir: &Path) -> Result<(), LogError> {
         .map_err(LogError::io(dir, "sync"))
 }
 
-fn refuse_rdb(path: &Path, mut file: &File) -> Result<(), LogError> {
+pub(super) fn refuse_rdb(path: &Path, mut file: &File) -> Result<(), LogError> {
     let mut start = Vec::new();
     file.take(5)
         .read_to_end(&mut start)
         .and_then(|_| file.rewind())
         .map_err(LogError::io(path, "read"))?;
-    if start == b"REDIS" {
+    if RDB.contains(&&start[..]) {
         Err(LogError::Rdb {
             path: path.to_owned(),
         })

@@ -7,10 +7,12 @@
 mod append;
 mod claim;
 mod error;
+mod import;
 mod load;
 mod read;
 mod reserve;
 mod rewrite;
+mod sums;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -26,14 +28,20 @@ use std::{
 use append::Appender;
 pub(crate) use claim::{Claim, lock_log};
 pub use error::LogError;
+pub(crate) use import::import;
 use tokio::sync::watch;
 
 use crate::{engine::Handle, store::Effect, world::Journal};
 
 /// File in the data directory, with Redis' default name, so that a server finds it.
 pub(crate) const LOG_FILE: &str = "appendonly.aof";
+/// File with the checksums of the log.
+pub(crate) const SUMS_FILE: &str = "appendonly.aof.sums";
 /// File in which a rewrite builds the next log.
 pub(crate) const TEMP_FILE: &str = "appendonly.aof.rewrite";
+
+/// Least number of bytes with a checksum of their own if every write is synced, so that few are written.
+const STRETCH: u64 = 64 * 1024;
 
 /// Time at which a write is synced to the disk.
 ///
@@ -104,7 +112,7 @@ impl Log {
                 .try_for_each(|effect| handle.replay(effect.db, &effect.args))
         })?;
         let state = State {
-            appender: Appender::new(&loaded.path, loaded.file, loaded.len),
+            appender: Appender::new(&loaded.path, loaded.file, loaded.len, loaded.sums),
             // Loaded data may not have been synced.
             written: loaded.len,
             synced: 0,
@@ -155,6 +163,12 @@ impl Log {
         self.0.check_claim(&mut self.0.lock())
     }
 
+    /// Unlocks the directory, although handles of the engine may still keep its files open.
+    pub(crate) fn release(&self) {
+        let state = self.0.lock();
+        self.0.claim.release(state.appender.file());
+    }
+
     /// Returns the reason why the directory is no longer this process', and its changes.
     pub(crate) fn lost(&self) -> watch::Receiver<Option<Arc<LogError>>> {
         self.0.lost.subscribe()
@@ -175,11 +189,13 @@ impl Log {
         self.0.check_claim(&mut state)?;
         // If this fails the log is still whole; the next owner frees the space when it closes.
         let _ = state.appender.give_room_back();
-        if state.synced == state.written {
-            return Ok(());
+        if state.synced != state.written {
+            state.appender.sync()?;
+            state.synced = state.written;
         }
-        state.appender.sync()?;
-        state.synced = state.written;
+        let sums = state.appender.sums();
+        sums.cut(1);
+        sums.write();
         Ok(())
     }
 }
@@ -236,6 +252,9 @@ impl Shared {
                 // If this fails the log refuses all writes: it may or may not have the transaction, as after a crash.
                 state.appender.sync()?;
                 state.synced = state.written;
+                let sums = state.appender.sums();
+                sums.cut(STRETCH);
+                sums.write();
             }
             Fsync::EverySecond if all_synced => self.to_sync.notify_all(),
             Fsync::EverySecond | Fsync::No => {}

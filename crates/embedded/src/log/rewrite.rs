@@ -16,8 +16,8 @@ use std::{
 };
 
 use super::{
-    LOG_FILE, LogError, Shared, State, TEMP_FILE, append::encode_transaction, claim, load::sync_dir,
-    read::REWRITTEN, reserve::Reserve,
+    LOG_FILE, LogError, Shared, State, TEMP_FILE, append::encode_transaction, claim,
+    load::sync_dir, read::REWRITTEN, reserve::Reserve, sums::Sums,
 };
 use crate::engine::Handle;
 
@@ -25,6 +25,8 @@ use crate::engine::Handle;
 const CHUNK: usize = 256 * 1024;
 /// Greatest number of bytes that may remain when the engine is locked.
 const LAST_STRETCH: u64 = 1024 * 1024;
+/// Number of bytes with a checksum of their own, so that an error names a place.
+const STRETCH: u64 = 1024 * 1024;
 /// Number of tries to get below that. If writers are faster than the copy for so long, more bytes remain.
 const CATCH_UP_ROUNDS: u32 = 16;
 
@@ -137,8 +139,8 @@ fn rewrite(shared: &Shared, handle: &Handle, dir: &Path) -> Result<(), RewriteEr
     let mut reserve = Reserve::default();
     // If there is no space for it beside the old log, there may be when that is gone.
     let _ = reserve.make(next.file(), next.len, 0);
-    let (file, len) = next.put_in_place(dir)?;
-    state.appender.replace(file, len, reserve);
+    let (file, len, sums) = next.put_in_place(dir)?;
+    state.appender.replace((file, sums), len, reserve);
     state.synced = state.written;
     state.base = base;
     state.rewrite_at = due_at(base, shared.rewrite_min);
@@ -184,6 +186,7 @@ struct NextLog {
     path: PathBuf,
     file: Option<File>,
     len: u64,
+    sums: Sums,
 }
 
 impl NextLog {
@@ -198,11 +201,16 @@ impl NextLog {
             .map_err(LogError::io(&path, "create"))?;
         // It is locked before it becomes the log, so that no second owner can open it.
         claim::lock(&file).map_err(LogError::io(&path, "lock"))?;
-        Ok(Self {
+        let mut sums = Sums::new(dir);
+        let annotation = sums.annotation(0).unwrap_or_default();
+        let mut next = Self {
             path,
             file: Some(file),
             len: 0,
-        })
+            sums,
+        };
+        next.write(&annotation)?;
+        Ok(next)
     }
 
     fn file(&self) -> &File {
@@ -216,6 +224,8 @@ impl NextLog {
             .write_all(bytes)
             .map_err(LogError::io(&self.path, "write"))?;
         self.len += bytes.len() as u64;
+        self.sums.appended(bytes);
+        self.sums.cut(STRETCH);
         Ok(())
     }
 
@@ -240,12 +250,16 @@ impl NextLog {
     }
 
     /// Renames the file to that of the log, which is the decisive step. From now on, appends must go to it.
-    fn put_in_place(mut self, dir: &Path) -> Result<(File, u64), LogError> {
+    fn put_in_place(mut self, dir: &Path) -> Result<(File, u64, Sums), LogError> {
         self.sync()?;
         let log = dir.join(LOG_FILE);
         fs::rename(&self.path, &log).map_err(LogError::io(&log, "replace"))?;
         let file = self.file.take().expect("put in place once");
-        Ok((file, self.len))
+        // The file of the old log's checksums no longer counts, since its id is not in the new log.
+        let mut sums = std::mem::replace(&mut self.sums, Sums::new(dir));
+        sums.cut(1);
+        sums.write();
+        Ok((file, self.len, sums))
     }
 }
 

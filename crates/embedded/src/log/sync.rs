@@ -27,12 +27,16 @@ pub(super) fn run(shared: &Shared) {
         if shared.check_claim(&mut state).is_err() {
             return;
         }
+        state.appender.sums().cut(1);
         let (file, written) = (Arc::clone(state.appender.file()), state.written);
         drop(state);
         let outcome = file.sync_data();
         let mut state = shared.lock();
         match outcome {
-            Ok(()) => state.synced = state.synced.max(written),
+            Ok(()) => {
+                state.synced = state.synced.max(written);
+                state.appender.sums().write();
+            }
             // Errors of a file are irrelevant after a rewrite has replaced it by a synced one.
             Err(_) if !Arc::ptr_eq(&file, state.appender.file()) => {}
             Err(error) => {

@@ -40,7 +40,7 @@ fn load_all(dir: &Path) -> Result<(Loaded, Vec<Vec<Effect>>), LogError> {
 
 fn append_all(dir: &Path, transactions: &[Vec<Effect>]) -> Vec<u64> {
     let (loaded, _) = load_all(dir).unwrap();
-    let mut appender = Appender::new(&loaded.path, loaded.file, loaded.len);
+    let mut appender = Appender::new(&loaded.path, loaded.file, loaded.len, loaded.sums);
     let append = |effects: &Vec<Effect>| {
         appender.append(effects).unwrap();
         appender.len()

@@ -85,6 +85,14 @@ pub enum OpenError {
         /// Time for which it was tried.
         waited: Duration,
     },
+    /// Another process uses the directory into which something is to be imported.
+    #[error("data directory {path}: another process uses it ({holder}). Stop it first")]
+    Used {
+        /// The data directory.
+        path: PathBuf,
+        /// Description of the other process, from the lock file.
+        holder: String,
+    },
     /// The TCP address is not a loopback address; the engine has no passwords.
     #[error("data directory: will not listen on {address}: only loopback addresses are allowed")]
     NotLoopback {

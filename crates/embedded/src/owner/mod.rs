@@ -2,6 +2,7 @@
 //! socket. This module does not know the engine's work.
 
 mod error;
+mod import;
 mod lock;
 mod monitor;
 mod place;
@@ -19,13 +20,16 @@ use std::{
 };
 
 pub use error::OpenError;
+pub use import::{ImportedAof, import_aof};
 use lock::Lock;
 pub use place::{check_place, open_parents};
+use rustix::process::Signal;
 pub use socket::attach;
 pub use survey::{Survey, survey};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, UnixStream},
+    signal::unix::SignalKind,
     sync::watch,
     task::JoinHandle,
     time::{Instant, timeout},
@@ -257,6 +261,7 @@ impl Owner {
         (lock, file): (Lock, File),
         options: Options,
     ) -> Result<Self, OpenError> {
+        survive_file_limit();
         let handle = Handle::with_clock(options.clock);
         let (tcp, address) = match options.tcp {
             None => (None, None),
@@ -282,6 +287,7 @@ impl Owner {
             Err(error) => {
                 // The error of the socket is the one to report.
                 let _: io::Result<()> = log.close(threads);
+                log.release();
                 return Err(refused(&dir, "listen in")(error));
             }
         };
@@ -333,10 +339,12 @@ impl Owner {
     /// Waits until the directory is no longer this process', and returns the reason.
     pub async fn lost(&self) -> Arc<LogError> {
         let mut lost = self.lost.clone();
-        match lost.wait_for(Option::is_some).await {
-            Ok(reason) => reason.clone().expect("waited for"),
+        let found = lost.wait_for(Option::is_some).await;
+        let reason = found.ok().and_then(|reason| reason.clone());
+        match reason {
+            Some(reason) => reason,
             // The log is closed.
-            Err(_) => std::future::pending().await,
+            None => std::future::pending().await,
         }
     }
 
@@ -385,6 +393,15 @@ impl Drop for Owner {
     }
 }
 
+/// Lets a write beyond the limit on the size of files fail, as on a full disk. By default, its signal kills the process.
+fn survive_file_limit() {
+    let signal = SignalKind::from_raw(Signal::XFSZ.as_raw());
+    // The handler stays for the life of the process; programs that it starts get the default again.
+    if let Err(error) = tokio::signal::unix::signal(signal) {
+        tracing::debug!(%error, "a write beyond the limit on the size of files would kill this process");
+    }
+}
+
 /// The lock is released last, because the next owner uses everything after it.
 fn give_back(dir: &Path, log: &Log, threads: Threads, lock: Lock) -> io::Result<()> {
     let synced = log.close(threads);
@@ -393,6 +410,7 @@ fn give_back(dir: &Path, log: &Log, threads: Threads, lock: Lock) -> io::Result<
         Some(_) => Ok(()),
         None => socket::remove(dir),
     };
+    log.release();
     drop(lock);
     synced.and(removed)
 }

@@ -10,7 +10,9 @@ use tokio::time::timeout;
 
 /// Waits until the owner has lost its directory, by this file.
 async fn loses(owner: &Owner, name: &str) {
-    let reason = timeout(PATIENCE, owner.lost()).await.expect("it is noticed");
+    let reason = timeout(PATIENCE, owner.lost())
+        .await
+        .expect("it is noticed");
     assert!(
         matches!(&*reason, LogError::Lost { file, .. } if *file == name),
         "{reason}"
@@ -80,10 +82,17 @@ async fn an_owner_whose_files_are_taken_away_writes_no_more_and_ends_with_an_err
         take_away(dir.path());
         loses(&owner, name).await;
         refuses_writes(&owner).await;
-        assert_eq!(client.reply().await, None, "{fault}: clients are disconnected");
+        assert_eq!(
+            client.reply().await,
+            None,
+            "{fault}: clients are disconnected"
+        );
         let before = fs::read(dir.path().join(LOG)).ok();
         let error = owner.close().await.unwrap_err();
-        assert!(error.to_string().contains("deleted or replaced"), "{fault}: {error}");
+        assert!(
+            error.to_string().contains("deleted or replaced"),
+            "{fault}: {error}"
+        );
         assert_eq!(fs::read(dir.path().join(LOG)).ok(), before, "{fault}");
         let kept = if fault == "the log is deleted" { 0 } else { 2 };
         has_keys(&own(dir.path(), Options::default()).await, kept).await;

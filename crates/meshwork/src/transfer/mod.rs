@@ -9,7 +9,7 @@ use meshwork_model::export::{BadItem, VERSION};
 const MAX_LINE: u64 = 320 * 1024 * 1024;
 
 /// Counts of an export or an import.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Transferred {
     /// Number of jobs.
@@ -28,6 +28,9 @@ pub struct Transferred {
     pub settings: u64,
     /// Number of settings that existed.
     pub settings_left: u64,
+    /// Lists under the names of jobs that an export left out, since no job is in them; the first 100.
+    #[serde(skip)]
+    pub skipped: Vec<String>,
 }
 
 /// The reason why a store cannot be exported or imported.
