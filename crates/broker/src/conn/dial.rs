@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo,
-    RedisResult, TlsCertificates,
+    AsyncConnectionConfig, Client, ConnectionAddr, ErrorKind, IntoConnectionInfo,
+    RedisConnectionInfo, RedisError, RedisResult, TlsCertificates,
 };
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpStream, UnixStream};
 
 use super::Subscriber;
 use super::target::{Server, TargetError};
@@ -75,7 +77,13 @@ impl Dial {
             .set_connection_timeout(Some(within))
             .set_response_timeout(None);
         let made = tokio::time::timeout(within, self.made(addr, config)).await;
-        let mut connection = made.unwrap_or_else(|_| Err(timed_out()))?;
+        let mut connection = match made.unwrap_or_else(|_| Err(timed_out())) {
+            Ok(connection) => connection,
+            Err(error) if error.is_io_error() => {
+                return Err(Box::pin(farewell(addr)).await.unwrap_or(error));
+            }
+            Err(error) => return Err(error),
+        };
         let introduced = tokio::time::timeout(within, introduce(&mut connection)).await;
         introduced.unwrap_or_else(|_| Err(timed_out()))?;
         Ok(connection)
@@ -140,6 +148,45 @@ impl Dial {
             None => Client::open(info),
         }
     }
+}
+
+/// Description of the error of [`farewell`].
+pub(super) const CLOSED: &str = "the server closes new connections";
+/// Time for a server to refuse a connection. It does so before it reads anything.
+const FAREWELL: Duration = Duration::from_millis(500);
+/// Greatest length of a refusal, in bytes.
+const MAX_FAREWELL: u64 = 512;
+
+/// Returns the error by which a server closes a new connection, such as that of too many clients. The request of the
+/// failed connection crossed it, so it was not read. Over TLS there is none.
+async fn farewell(addr: &ConnectionAddr) -> Option<RedisError> {
+    let listen = async {
+        let mut text = Vec::new();
+        match addr {
+            ConnectionAddr::Tcp(host, port) => {
+                let stream = TcpStream::connect((host.as_str(), *port)).await.ok()?;
+                stream
+                    .take(MAX_FAREWELL)
+                    .read_to_end(&mut text)
+                    .await
+                    .ok()?;
+            }
+            ConnectionAddr::Unix(path) => {
+                let stream = UnixStream::connect(path).await.ok()?;
+                stream
+                    .take(MAX_FAREWELL)
+                    .read_to_end(&mut text)
+                    .await
+                    .ok()?;
+            }
+            _ => return None,
+        }
+        Some(text)
+    };
+    let text = tokio::time::timeout(FAREWELL, listen).await.ok()??;
+    let text = String::from_utf8_lossy(&text);
+    let said = text.strip_prefix('-')?.lines().next()?.to_owned();
+    Some((ErrorKind::Io, CLOSED, said).into())
 }
 
 /// Sets the name of the connection, which identifies Meshwork's blocked clients in `CLIENT LIST`.

@@ -13,7 +13,8 @@ use redis::{Cmd, ConnectionAddr, Pipeline, RedisError, RedisFuture, RedisResult,
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use super::locate::{Found, Locator};
+use super::dial::CLOSED;
+use super::locate::{Found, Locator, REFUSED};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
 use super::{
@@ -71,6 +72,14 @@ pub(super) async fn reach(server: &Server, namespace: &Namespace) -> Result<Conn
 fn refused(server: &Server, error: RedisError) -> ConnectError {
     let mut place = server.place();
     let text = error.to_string();
+    if let Some(said) = error.detail().filter(|_| text.contains(CLOSED)) {
+        let said = said.to_owned();
+        return ConnectError::Closed { place, said };
+    }
+    if let Some(reason) = error.detail().filter(|_| text.contains(REFUSED)) {
+        let reason = reason.to_owned();
+        return ConnectError::RefusedBySentinels { place, reason };
+    }
     let by_server = matches!(error.code(), Some("WRONGPASS" | "NOAUTH" | "NOPERM"))
         || error.kind() == redis::ErrorKind::AuthenticationFailed
         || text.contains("AUTH");

@@ -12,7 +12,7 @@ use crate::acl;
 use crate::conn::{Conn, ConnectError, Security, Target};
 
 /// Settings that the checks need. None of them is a secret.
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 9] = [
     "appendfsync",
     "appendonly",
     "hash-max-listpack-value",
@@ -20,6 +20,7 @@ const SETTINGS: [&str; 8] = [
     "maxmemory",
     "maxmemory-policy",
     "min-replicas-to-write",
+    "no-appendfsync-on-rewrite",
     "save",
 ];
 
@@ -31,6 +32,8 @@ pub(super) struct Facts {
     /// True for the embedded engine.
     pub(super) embedded: bool,
     pub(super) namespace: Namespace,
+    /// Number of replicas that confirm each enqueued job, by the URL.
+    pub(super) confirmations: Option<u32>,
     /// Security of the connection; `None` for a data directory.
     pub(super) security: Option<Security>,
     info: HashMap<String, String>,
@@ -80,6 +83,7 @@ impl Facts {
         Ok(Self {
             embedded: info.contains_key("meshwork_version"),
             namespace: namespace.clone(),
+            confirmations: target.acknowledge().map(|rule| rule.replicas),
             security: target.security(),
             info,
             settings: ask(conn, &get).await.ok(),

@@ -44,6 +44,12 @@ fn master(facts: &Facts) -> Vec<Finding> {
         let remedy = "REPLICAOF on a second server, and sentinels to watch both";
         return vec![Finding::bad(Level::Hint, CHECK, what, why, remedy)];
     }
+    if let Some(confirmed) = facts.confirmations {
+        let what = format!(
+            "{replicas} replicas; an enqueued job is accepted when {confirmed} have it, so a failover does not lose it"
+        );
+        return vec![Finding::ok(CHECK, what)];
+    }
     let what = format!("{replicas} replicas");
     if needed == Some(0) {
         let why = "a master that is cut off from its replicas goes on to accept jobs, which a failover loses";

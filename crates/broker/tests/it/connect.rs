@@ -214,3 +214,28 @@ async fn nobody_there() {
         "{said}"
     );
 }
+
+/// The server says why before it closes the connection; a request that crosses it must not hide that.
+#[tokio::test]
+async fn a_server_with_too_many_clients_is_quoted() {
+    for options in [RealServer::redis(), RealServer::valkey()] {
+        let Some(server) = options.start() else {
+            return;
+        };
+        let set = ["CONFIG", "SET", "maxclients", "1"];
+        let client = redis::Client::open(server.url()).unwrap();
+        let mut held = client.get_connection().unwrap();
+        redis::cmd("CONFIG").arg(&set[1..]).exec(&mut held).unwrap();
+        let error = connect(&server.url(), TlsFiles::default())
+            .await
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, ConnectError::Closed { .. }), "{text}");
+        assert!(text.contains("max number of clients reached"), "{text}");
+        assert!(error.is_temporary(), "{text}");
+        drop(held);
+        let freed = async || connect(&server.url(), TlsFiles::default()).await.ok();
+        let patience = std::time::Duration::from_secs(30);
+        meshwork_test_servers::eventually("there is room again", patience, freed).await;
+    }
+}

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::doctor::{Finding, Level, examine, rights};
+use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Namespace;
 use meshwork_test_servers::servers::{RealCluster, RealServer, ServerOptions};
 
@@ -118,6 +119,39 @@ async fn damage_in_contexts_is_named() {
     );
 }
 
+/// What a crash may lose is said for each way to sync.
+#[tokio::test]
+async fn the_promise_of_a_server_is_stated() {
+    for options in [RealServer::redis(), RealServer::valkey()] {
+        let Some(server) = options.append_only().start() else {
+            return;
+        };
+        for (sync, pauses, promise) in [
+            ("always", "no", "loses no answered write"),
+            ("always", "yes", "except while the file is rewritten"),
+            (
+                "everysec",
+                "no",
+                "kill -9 of the server, or a power failure, may lose the last 2 s",
+            ),
+        ] {
+            for (name, value) in [("appendfsync", sync), ("no-appendfsync-on-rewrite", pauses)] {
+                server.say::<()>(&["CONFIG", "SET", name, value]).unwrap();
+            }
+            let all = findings(&server.url(), "hero").await;
+            let one = of(&all, "persistence");
+            assert!(one.what.contains(promise), "{one:?}");
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let all = look(&Target::Directory(dir.path().join("data")), "hero").await;
+    let one = of(&all, "persistence");
+    assert!(
+        one.what.contains("kill -9 loses no answered write"),
+        "{one:?}"
+    );
+}
+
 /// Scripts only say that some key is of the wrong kind.
 #[tokio::test]
 async fn a_key_of_another_kind_is_named() {
@@ -134,6 +168,29 @@ async fn a_key_of_another_kind_is_named() {
     says(&all, "keys", Level::Problem, "RENAME hero:q:config");
     let other = findings(&server.url(), "other").await;
     assert!(other.iter().all(|one| one.check != "keys"), "{other:?}");
+}
+
+#[tokio::test]
+async fn a_key_of_another_kind_is_named_for_each_name() {
+    let Some(server) = careful(RealServer::redis()).start() else {
+        return;
+    };
+    for (name, key) in Hero::default().script_names() {
+        let key = match key.ends_with(':') {
+            true => format!("{key}odd"),
+            false => key,
+        };
+        // A value of a type that no key of that name has.
+        server.say::<()>(&["DEL", &key]).unwrap();
+        server.say::<()>(&["PFADD", &key, "x"]).unwrap();
+        if matches!(name, "RATES" | "UNIQUE" | "SEQ" | "TURN") {
+            server.say::<()>(&["DEL", &key]).unwrap();
+            server.say::<()>(&["SADD", &key, "x"]).unwrap();
+        }
+        let all = findings(&server.url(), "hero").await;
+        says(&all, "keys", Level::Problem, &format!("RENAME {key} "));
+        server.say::<()>(&["DEL", &key]).unwrap();
+    }
 }
 
 #[tokio::test]

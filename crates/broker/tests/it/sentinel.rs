@@ -15,6 +15,37 @@ const SOON: Duration = Duration::from_secs(15);
 /// Timeout for confirmations of live replicas.
 const CONFIRM: Duration = Duration::from_secs(10);
 
+/// The login of the URL is for the servers, so the error names that of the sentinels.
+#[tokio::test]
+async fn a_sentinel_with_a_password_says_which_login_it_needs() {
+    let Some(sentinels) = RealSentinels::start(RealServer::redis(), None).await else {
+        return;
+    };
+    for sentinel in sentinels.sentinels() {
+        let set = ["ACL", "SETUSER", "default", "resetpass", ">sesame"];
+        sentinel.say::<redis::Value>(&set).unwrap();
+    }
+    for (login, said) in [
+        ("", "NOAUTH"),
+        ("?sentinel_password=wrong", "authentication"),
+    ] {
+        let error = connect(&sentinels.url(login)).await.unwrap_err();
+        let text = error.to_string();
+        assert!(
+            matches!(error, ConnectError::RefusedBySentinels { .. }),
+            "{text}"
+        );
+        assert!(
+            text.contains("sentinel_password=") && !error.is_temporary(),
+            "{text}"
+        );
+        assert!(text.to_lowercase().contains(&said.to_lowercase()), "{text}");
+    }
+    connect(&sentinels.url("?sentinel_password=sesame"))
+        .await
+        .unwrap();
+}
+
 async fn connect(url: &str) -> Result<Broker, ConnectError> {
     crate::common::connect(url, Hero::default()).await
 }

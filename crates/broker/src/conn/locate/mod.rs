@@ -14,6 +14,7 @@ use super::dial::{CONNECT_TIMEOUT, Dial};
 use super::target::{Kind, Server};
 use super::{ConnectError, Subscriber, in_time};
 use cluster::Cluster;
+pub(super) use sentinel::REFUSED;
 use sentinel::Sentinel;
 
 /// Timeout for one of several servers, after which the next one is tried.

@@ -8,6 +8,9 @@ use redis::{ConnectionAddr, ErrorKind, RedisError, RedisResult, Value};
 use super::super::dial::{Dial, beside};
 use super::{ASK_TIMEOUT, ask};
 
+/// Description of the error of a sentinel that refuses the credentials. The server's own error has another remedy.
+pub(in super::super) const REFUSED: &str = "the sentinel refuses the credentials";
+
 /// The sentinels of one service.
 pub(super) struct Sentinel {
     dial: Dial,
@@ -55,6 +58,16 @@ impl Sentinel {
     }
 
     async fn ask_one(&self, node: &ConnectionAddr) -> RedisResult<ConnectionAddr> {
+        self.ask_node(node).await.map_err(|error| {
+            let login = matches!(error.code(), Some("WRONGPASS" | "NOAUTH" | "NOPERM"));
+            if login || error.kind() == ErrorKind::AuthenticationFailed {
+                return (ErrorKind::AuthenticationFailed, REFUSED, error.to_string()).into();
+            }
+            error
+        })
+    }
+
+    async fn ask_node(&self, node: &ConnectionAddr) -> RedisResult<ConnectionAddr> {
         let mut connection = self.dial.connect(node, ASK_TIMEOUT).await?;
         let mut question = redis::cmd("SENTINEL");
         question.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.service);
