@@ -123,6 +123,11 @@ pub(crate) struct TargetArgs {
 }
 
 impl TargetArgs {
+    /// Returns the ids of the caller and of the context.
+    pub(crate) fn origin(&self) -> (&str, &str) {
+        (&self.caller_id, &self.context_id)
+    }
+
     /// Adds these options to a request whose script is at `script`.
     pub(crate) fn add_to(
         self,

@@ -9,6 +9,10 @@ use meshwork::protocol::bananas;
 
 use crate::yaml;
 
+/// Error for a topic that nothing reads.
+pub(crate) const UNREAD_TOPIC: &str =
+    "--topic has no effect without bindings: give --bindings FILE, or --route";
+
 /// Options that route jobs without a route.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Routing")]
@@ -30,9 +34,9 @@ impl Routing {
         }
     }
 
-    /// Returns true if a topic is given without bindings that read it.
-    pub(crate) fn has_unread_topic(&self) -> bool {
-        self.topic.is_some() && self.bindings.is_none()
+    /// Returns true if a topic is given, here or for one job, without bindings that read it.
+    pub(crate) fn has_unread_topic(&self, topic: Option<&Topic>) -> bool {
+        topic.or(self.topic.as_ref()).is_some() && self.bindings.is_none()
     }
 
     /// Adds the route of a job of Bananas.

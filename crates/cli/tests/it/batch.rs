@@ -137,3 +137,20 @@ on_all_data! {
         last.kill();
     }
 }
+
+on_all_data! {
+    fn jobs_of_a_file_of_lines_join_the_batch(ground: &Ground) {
+        ground.file("jobs.jsonl", "{\"type\":\"osis\",\"script\":\"1\"}\n{\"type\":\"osis\",\"script\":\"2\",\"batch\":\"c\"}\n");
+        for batch in ["b", "c"] {
+            ground.run(&["batch", "create", "--id", batch]).ok();
+        }
+        ground.run(&["job", "enqueue", "--jsonl", "jobs.jsonl", "--batch", "b"]).ok();
+        for batch in ["b", "c"] {
+            let status = ground.run(&["batch", "status", batch, "--json"]).ok().json();
+            assert_eq!(status["total"], 1, "{batch}: {status}");
+        }
+        let done = ground.run(&["job", "enqueue", "--jsonl", "jobs.jsonl", "--batch", "nowhere", "--json"]).exits(1);
+        assert_eq!(done.jsons()[0]["result"], "not_in_batch", "{done:?}");
+        assert_eq!(ground.jobs().len(), 3);
+    }
+}

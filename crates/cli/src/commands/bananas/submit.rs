@@ -11,7 +11,7 @@ use super::{Side, of_bananas, print};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::routing::Routing;
+use crate::routing::{Routing, UNREAD_TOPIC};
 use crate::value;
 
 /// Enqueue a job and print its id
@@ -61,10 +61,8 @@ struct Submitted<'a> {
 
 impl Submit {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        if self.routing.has_unread_topic() {
-            return Err(CommandError::usage(
-                "--topic has no effect without bindings: give --bindings FILE, or --route",
-            ));
+        if self.routing.has_unread_topic(None) {
+            return Err(CommandError::usage(UNREAD_TOPIC));
         }
         let mut request = Request::raw(&self.name, &self.payload)
             .priority(self.priority)

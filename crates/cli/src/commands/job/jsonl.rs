@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use meshwork::model::job::NewJob;
-use meshwork::model::name::ScriptType;
+use meshwork::model::name::{BatchId, ScriptType};
 use meshwork::{Client, Enqueued, JobRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -17,7 +17,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs, after};
 use crate::out::note;
-use crate::routing::Routing;
+use crate::routing::{Routing, UNREAD_TOPIC};
 use crate::script::Script;
 use crate::timing_args::TimingArgs;
 use crate::{ephemeral_worker, value};
@@ -38,6 +38,7 @@ pub(crate) struct All {
     pub(crate) timing: TimingArgs,
     pub(crate) given: TargetArgs,
     pub(crate) routing: Routing,
+    pub(crate) batch: Option<BatchId>,
 }
 
 /// Errors of lines; nothing was enqueued.
@@ -103,6 +104,7 @@ struct Line {
     caller: Option<String>,
     context: Option<String>,
     log_path: Option<String>,
+    batch: Option<String>,
     #[serde(flatten)]
     timing: BTreeMap<String, serde_json::Value>,
 }
@@ -318,7 +320,7 @@ impl Source {
 
 impl All {
     /// Parses and checks the job of a line.
-    fn job(&self, text: &[u8]) -> Result<NewJob, String> {
+    pub(super) fn job(&self, text: &[u8]) -> Result<NewJob, String> {
         let line: Line = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let request = self.request(line)?;
         request.build().map_err(|error| error.to_string())
@@ -371,13 +373,23 @@ impl All {
             request = request.concurrent(!exclusive);
         }
         if line.caller.is_some() || line.context.is_some() {
-            let [caller, context] = [line.caller, line.context].map(Option::unwrap_or_default);
+            let (caller, context) = self.given.origin();
+            let [caller, context] = [(line.caller, caller), (line.context, context)]
+                .map(|(own, all)| own.unwrap_or_else(|| all.to_owned()));
             request = request.caller(caller, context);
+        }
+        if let Some(batch) = &line.batch {
+            request = request.batch(parse(batch)?);
+        } else if let Some(batch) = &self.batch {
+            request = request.batch(batch.clone());
         }
         if let Some(path) = line.log_path {
             request = request.log_path(path);
         }
         let topic = line.topic.as_deref().map(parse).transpose()?;
+        if self.routing.has_unread_topic(topic.as_ref()) {
+            return Err(UNREAD_TOPIC.to_owned());
+        }
         Ok(self.routing.bind(request, topic.as_ref()))
     }
 

@@ -11,6 +11,8 @@ mod retry;
 mod run_now;
 mod show;
 mod submit;
+#[cfg(test)]
+mod tests;
 mod wait;
 
 use meshwork::model::access::{Object, Operation};

@@ -14,7 +14,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs};
 use crate::out::note;
-use crate::routing::Routing;
+use crate::routing::{Routing, UNREAD_TOPIC};
 use crate::scope::Scope;
 use crate::script::Script;
 use crate::timing_args::TimingArgs;
@@ -24,7 +24,7 @@ use crate::{single, value};
 ///
 /// With --jsonl, each line of a file is a job as a JSON object. Fields: script or payload (any JSON, for a handler),
 /// and type, id, group, route, topic, instance, priority, input, env, timeout, retries, backoff, depends_on,
-/// prerequisite_timeout, exclusive, caller, context, key, at, delay, unique, unique_for, unique_until, on_duplicate,
+/// prerequisite_timeout, exclusive, caller, context, batch, key, at, delay, unique, unique_for, unique_until, on_duplicate,
 /// debounce, throttle, start_timeout and tags (an array), as the options of these names. Options of the command line
 /// are defaults for all lines. All lines are checked before the first job is stored; then a line is printed for each.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub(crate) struct Submit {
     #[arg(last = true, requires = "script", value_name = "ARG")]
     args: Vec<String>,
     /// Many jobs: a file with a JSON object per line; - is stdin
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "input"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "input", "check"])]
     jsonl: Option<PathBuf>,
     #[command(flatten)]
     job_args: JobArgs,
@@ -94,6 +94,9 @@ impl Submit {
             let file = self.jsonl.clone().unwrap_or_default();
             return jsonl::submit(context, &file, self.all(script)).await;
         };
+        if self.routing.has_unread_topic(None) {
+            return Err(CommandError::usage(UNREAD_TOPIC));
+        }
         let (patience, has_id) = (self.wait, self.id.is_some());
         let mut request = self.request(script).await?;
         request.clone().build().map_err(meshwork::Error::from)?;
@@ -125,13 +128,14 @@ impl Submit {
     }
 
     /// Returns the defaults for all lines of a file.
-    fn all(self, script: Option<Script>) -> jsonl::All {
+    pub(super) fn all(self, script: Option<Script>) -> jsonl::All {
         jsonl::All {
             script,
             job_args: self.job_args,
             timing: self.timing,
             given: self.given,
             routing: self.routing,
+            batch: self.batch,
         }
     }
 
