@@ -14,7 +14,7 @@ use crate::environment;
 use crate::error::CommandError;
 use crate::exit::{self, Exit};
 use crate::logging::{self, LogFormat, Logging};
-use crate::out::{Out, OutError, note};
+use crate::out::{Out, OutError, note, show_raw};
 use crate::protocol::{self, CommandLine};
 use crate::target::Place;
 
@@ -39,6 +39,9 @@ pub(crate) struct Cli {
     /// Print JSON
     #[arg(long, global = true, help_heading = "Output")]
     json: bool,
+    /// Let a terminal get the output of scripts unchanged; without it, control characters are replaced there
+    #[arg(long, global = true, help_heading = "Output")]
+    raw: bool,
     /// Log more on stderr; twice: everything. RUST_LOG selects in detail
     #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = "Output")]
     verbose: u8,
@@ -83,6 +86,9 @@ impl Cli {
             note(
                 "warning: other users see the password on the command line; set REDIS_URL instead",
             );
+        }
+        if self.raw {
+            show_raw();
         }
         let out = Out::new(self.json);
         let (ends, mut ended) = mpsc::unbounded_channel();

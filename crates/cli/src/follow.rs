@@ -12,7 +12,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::log_file::LogDirs;
 use crate::logs::Which;
-use crate::out::{Out, OutError, note};
+use crate::out::{Out, OutError, script_note};
 use crate::single;
 
 #[derive(Debug, Serialize)]
@@ -94,6 +94,6 @@ fn print(out: &mut Out, at: Option<String>, stream: &str, line: &[u8]) -> Result
     if stream == "stdout" {
         return out.raw(&[line, b"\n"].concat());
     }
-    note(String::from_utf8_lossy(line));
+    script_note(line);
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::ephemeral_worker::{self, EphemeralWorker, WorkerTuning};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::out::{Out, note};
+use crate::out::{Out, note, script_note};
 use crate::record::Record;
 
 /// Longest time to cancel a job on an interruption.
@@ -144,7 +144,7 @@ fn tell_logs(job: &Job) {
         let log = secrets.mask_bytes(log);
         let log = log.trim_ascii_end();
         if !log.is_empty() && log.trim_ascii() != output {
-            note(String::from_utf8_lossy(log));
+            script_note(log);
         }
     }
 }

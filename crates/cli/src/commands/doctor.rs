@@ -5,7 +5,7 @@ use meshwork_broker::doctor::{Finding, Level, examine};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::Out;
+use crate::out::{Out, printable};
 
 /// Check the server, or the data directory, and print advice. Exits with 1 if there is a problem
 #[derive(Debug, clap::Args)]
@@ -39,13 +39,15 @@ fn say(out: &mut Out, finding: &Finding) -> Result<(), CommandError> {
     };
     out.line(format_args!(
         "{level:8} {}: {}",
-        finding.check, finding.what
+        finding.check,
+        // Names of keys are foreign.
+        printable(&finding.what)
     ))?;
     if let Some(why) = finding.why {
         out.line(format_args!("         why: {why}"))?;
     }
     if let Some(remedy) = &finding.remedy {
-        out.line(format_args!("         do:  {remedy}"))?;
+        out.line(format_args!("         do:  {}", printable(remedy)))?;
     }
     Ok(())
 }

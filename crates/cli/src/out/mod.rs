@@ -16,11 +16,11 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 
 pub(crate) use json::value_of;
-pub(crate) use note::{note, notes_as_json};
+pub(crate) use note::{note, notes_as_json, script_note};
 pub(crate) use progress::Progress;
 pub(crate) use row::Row;
 pub(crate) use table::{Column, Table};
-pub(crate) use text::{one_line, printable};
+pub(crate) use text::{one_line, printable, show_raw};
 
 /// Errors of output.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +55,8 @@ impl From<OutError> for CommandError {
 /// Stdout and its format.
 pub(crate) struct Out {
     json: bool,
+    /// True if stdout is a terminal.
+    terminal: bool,
     stdout: BufWriter<Stdout>,
 }
 
@@ -62,6 +64,7 @@ impl Out {
     pub(crate) fn new(json: bool) -> Self {
         Self {
             json,
+            terminal: io::stdout().is_terminal(),
             stdout: BufWriter::new(io::stdout()),
         }
     }
@@ -71,38 +74,48 @@ impl Out {
         self.json
     }
 
-    /// Prints a line of text.
+    /// Prints a line of text. On a terminal, control characters are replaced.
     pub(crate) fn line(&mut self, text: impl Display) -> Result<(), OutError> {
-        Ok(writeln!(self.stdout, "{text}")?)
+        match self.terminal {
+            true => self.write(format!("{text}\n").as_bytes()),
+            false => Ok(writeln!(self.stdout, "{text}")?),
+        }
     }
 
-    /// Prints bytes, with a newline at the end if they have none.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), OutError> {
+        match self.terminal {
+            true => Ok(self.stdout.write_all(&text::for_terminal(bytes))?),
+            false => Ok(self.stdout.write_all(bytes)?),
+        }
+    }
+
+    /// Prints bytes, with a newline at the end if they have none. On a terminal, control characters are replaced.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), OutError> {
-        self.stdout.write_all(bytes)?;
+        self.write(bytes)?;
         if !bytes.is_empty() && !bytes.ends_with(b"\n") {
             self.stdout.write_all(b"\n")?;
         }
         Ok(())
     }
 
-    /// Prints bytes exactly. On a terminal, adds a missing newline.
+    /// Prints bytes exactly. On a terminal, adds a missing newline, and replaces control characters.
     pub(crate) fn exact(&mut self, bytes: &[u8]) -> Result<(), OutError> {
-        match io::stdout().is_terminal() {
+        match self.terminal {
             true => self.raw(bytes),
-            false => Ok(self.stdout.write_all(bytes)?),
+            false => self.write(bytes),
         }
     }
 
     /// Prints a line of JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), OutError> {
-        serde_json::to_writer(&mut self.stdout, value).map_err(io::Error::from)?;
+        json::write(&mut self.stdout, value)?;
         Ok(self.stdout.write_all(b"\n")?)
     }
 
     /// Prints a table within the width of the terminal.
     pub(crate) fn table(&mut self, table: Table) -> Result<(), OutError> {
-        let terminal = io::stdout().is_terminal();
-        let width = terminal
+        let width = self
+            .terminal
             .then(console::Term::stdout)
             .and_then(|t| t.size_checked());
         self.line(table.drawn(width.map(|(_, columns)| columns)))

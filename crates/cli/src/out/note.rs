@@ -1,12 +1,12 @@
 //! Messages for people on stderr; with `--log-format json`, a line of JSON each.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
-use super::text::printable;
+use super::text::{for_terminal, printable};
 
 /// True if messages are JSON.
 static AS_JSON: AtomicBool = AtomicBool::new(false);
@@ -21,6 +21,20 @@ struct Line<'a> {
 /// Switches to lines of JSON.
 pub(crate) fn notes_as_json() {
     AS_JSON.store(true, Ordering::Relaxed);
+}
+
+/// Prints output of a script on stderr, with a newline at the end: unchanged, but without control characters on a
+/// terminal. Write errors are ignored.
+pub(crate) fn script_note(bytes: &[u8]) {
+    if AS_JSON.load(Ordering::Relaxed) {
+        return note(String::from_utf8_lossy(bytes));
+    }
+    let mut stderr = io::stderr();
+    let shown = match stderr.is_terminal() {
+        true => for_terminal(bytes),
+        false => bytes.into(),
+    };
+    stderr.write_all(&[&*shown, b"\n"].concat()).ok();
 }
 
 /// Prints a line. Write errors are ignored.

@@ -1,6 +1,31 @@
 //! Sanitizer of untrusted text for a terminal.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// True with `--raw`.
+static RAW: AtomicBool = AtomicBool::new(false);
+
+/// Lets a terminal get the bytes of scripts unchanged.
+pub(crate) fn show_raw() {
+    RAW.store(true, Ordering::Relaxed);
+}
+
+/// Returns the output of a script for a terminal: control characters are replaced, unless `--raw` is given. Carriage
+/// returns stay, since progress needs them.
+pub(super) fn for_terminal(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if RAW.load(Ordering::Relaxed) {
+        return bytes.into();
+    }
+    let commands = |c: char| commands_a_terminal(c) && !matches!(c, '\n' | '\t' | '\r');
+    let text = String::from_utf8_lossy(bytes);
+    match text.contains(commands) {
+        true => text.replace(commands, "\u{fffd}").into_bytes().into(),
+        // Bytes that are no text may be commands in the character set of the terminal.
+        false if matches!(text, Cow::Owned(_)) => text.into_owned().into_bytes().into(),
+        false => bytes.into(),
+    }
+}
 
 /// Returns the text without control characters, since scripts may print anything.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
@@ -29,8 +54,9 @@ pub(crate) fn one_line(text: &str, columns: usize) -> String {
 }
 
 /// Returns true for control characters, and for those that change the direction of text.
-fn commands_a_terminal(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+pub(super) fn commands_a_terminal(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
 }
 
 #[cfg(test)]
@@ -41,6 +67,20 @@ mod tests {
     fn no_text_commands_the_terminal() {
         assert_eq!(printable("a\n\tb ä"), "a\n\tb ä");
         assert_eq!(printable("\x1b[2Ja\u{202e}"), "\u{fffd}[2Ja\u{fffd}");
+    }
+
+    #[test]
+    fn output_of_scripts_commands_no_terminal() {
+        for (bytes, shown) in [
+            (&b"a\n\tb\r10 %"[..], "a\n\tb\r10 %"),
+            (
+                b"\x1b]0;title\x07\x9b2J",
+                "\u{fffd}]0;title\u{fffd}\u{fffd}2J",
+            ),
+            ("\u{9b}2J\u{61c}".as_bytes(), "\u{fffd}2J\u{fffd}"),
+        ] {
+            assert_eq!(for_terminal(bytes), shown.as_bytes());
+        }
     }
 
     #[test]

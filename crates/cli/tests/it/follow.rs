@@ -100,3 +100,30 @@ fn secrets_are_masked_in_lines_too() {
         "it is ***\n"
     );
 }
+
+#[test]
+fn a_line_without_its_end_is_shown_while_the_job_runs() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    ground.file(
+        "ask.py",
+        "import os, time\nprint('10 %\\r20 %\\r30 %', end='', flush=True)\n\
+         while not os.path.exists(os.environ['GO']): time.sleep(0.05)\nprint(' done')\n",
+    );
+    let go = format!("GO={}", ground.path("go").display());
+    let args = ["job", "enqueue", "ask.py", "--id", "j", "--env", &go];
+    ground.run(&args).ok();
+    let worker = ground.worker(&["--type", "python"]);
+    let mut follower = ground.start(&["job", "logs", "-f", "j"]);
+    assert_eq!(follower.line(), "30 %\n");
+    ground.file("go", "");
+    assert_eq!(follower.line(), " done\n");
+    follower.ended().ok();
+    let logs = ground.run(&["job", "logs", "j"]).ok();
+    assert_eq!(
+        logs.stdout, "10 %\r20 %\r30 % done\n",
+        "the record has all bytes"
+    );
+    worker.stop();
+}

@@ -54,6 +54,47 @@ async fn a_line_is_there_before_the_next() {
 }
 
 #[tokio::test]
+async fn a_line_without_its_end_is_shown_once() {
+    let sink = LogSink::default();
+    let drain = sink.drain(10);
+    let mut out = sink.writer(Stream::Stdout);
+    out.show();
+    for (piece, behind) in [
+        (&b"your name? "[..], true),
+        (b"", false),
+        (b"Bob\nand", true),
+        (b"\n", false),
+        (b"\n", false),
+    ] {
+        out.push(piece);
+        assert_eq!(out.is_behind(), behind, "{piece:?}");
+        out.show();
+    }
+    assert_eq!(out.finish(), b"your name? Bob\nand\n\n");
+    sink.close();
+    assert_eq!(all(drain).await, ["your name? ", "Bob", "and", ""]);
+}
+
+#[tokio::test]
+async fn of_progress_over_carriage_returns_the_latest_is_shown() {
+    for piece in [1, 2, 100] {
+        let sink = LogSink::default();
+        let drain = sink.drain(10);
+        let mut out = sink.writer(Stream::Stdout);
+        for piece in b"1 %\r22 %\r3 %\r".chunks(piece) {
+            out.push(piece);
+        }
+        out.show();
+        for piece in b"50 %\r100 %\r\nnext\r\n".chunks(piece) {
+            out.push(piece);
+        }
+        assert_eq!(out.finish(), b"1 %\r22 %\r3 %\r50 %\r100 %\r\nnext\r\n");
+        sink.close();
+        assert_eq!(all(drain).await, ["3 %", "100 %", "next"]);
+    }
+}
+
+#[tokio::test]
 async fn long_lines_are_cut_and_say_so() {
     let sink = LogSink::default();
     let drain = sink.drain(10);

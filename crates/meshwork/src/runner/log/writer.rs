@@ -16,12 +16,16 @@ pub struct LogWriter {
     line: Line,
 }
 
-/// The current line.
+/// The current line. After a carriage return, the next text replaces it, as on a terminal.
 #[derive(Debug, Default)]
 struct Line {
     bytes: Vec<u8>,
     /// True if the line was cut.
     cut: bool,
+    /// True after a carriage return.
+    returned: bool,
+    /// True if the log has a part of the line.
+    shown: bool,
 }
 
 impl LogWriter {
@@ -35,7 +39,7 @@ impl LogWriter {
         }
     }
 
-    /// Writes a piece. A line enters the log when it has ended.
+    /// Writes a piece. A line enters the log when it has ended, or with [`Self::show`].
     pub fn push(&mut self, bytes: &[u8]) {
         if self.sink.0.secrets.is_empty() {
             self.take_in(bytes);
@@ -54,7 +58,7 @@ impl LogWriter {
         if !self.line.bytes.is_empty() {
             self.end_line();
         }
-        self.line.cut = false;
+        self.line = Line::default();
         std::mem::replace(&mut self.tail, Tail::new(0)).into_bytes()
     }
 
@@ -65,15 +69,42 @@ impl LogWriter {
                 Some(text) => (text, true),
                 None => (piece, false),
             };
-            self.go_on(text);
-            if ends && !self.line.cut {
-                self.end_line();
+            for part in text.split_inclusive(|byte| *byte == b'\r') {
+                self.go_on(part);
             }
-            self.line.cut &= !ends;
+            if ends {
+                let nothing_new = self.line.shown && self.line.bytes.is_empty();
+                if !self.line.cut && !nothing_new {
+                    self.end_line();
+                }
+                self.line = Line::default();
+            }
+        }
+    }
+
+    /// Returns true if the log lacks a part of the current line.
+    pub(crate) fn is_behind(&self) -> bool {
+        !self.line.bytes.is_empty()
+    }
+
+    /// Sends the current line so far: a question, or the progress of a script.
+    pub(crate) fn show(&mut self) {
+        if self.is_behind() {
+            self.end_line();
+            self.line.shown = true;
         }
     }
 
     fn go_on(&mut self, text: &[u8]) {
+        let (text, returns) = match text.strip_suffix(b"\r") {
+            Some(text) => (text, true),
+            None => (text, false),
+        };
+        if self.line.returned && !text.is_empty() {
+            self.line.bytes.clear();
+            (self.line.returned, self.line.cut) = (false, false);
+        }
+        self.line.returned |= returns;
         if self.line.cut {
             return;
         }
@@ -90,8 +121,7 @@ impl LogWriter {
 
     fn end_line(&mut self) {
         let bytes = std::mem::take(&mut self.line.bytes);
-        let bytes = bytes.strip_suffix(b"\r").unwrap_or(&bytes);
-        let mut text = String::from_utf8_lossy(bytes);
+        let mut text = String::from_utf8_lossy(&bytes);
         let mut cut = self.line.cut;
         // Invalid UTF-8 becomes longer.
         cut |= text.len() > MAX_LINE;

@@ -1,16 +1,21 @@
 //! Captures a script's output while it runs: into its log, and up to the limit as its possible result.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use meshwork_model::job::limits::MAX_OUTPUT;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::log::LogWriter;
 
 /// Size of one read: the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
+
+/// Time after which the log gets a line without its end: a question to nobody, or progress over carriage returns.
+const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
 /// Captured output.
 #[derive(Debug)]
@@ -64,11 +69,33 @@ impl Capture {
         let into = Arc::clone(&state);
         let task: JoinHandle<()> = tokio::spawn(async move {
             let mut chunk = vec![0; CHUNK];
-            // A stream that cannot be read has ended.
-            while let Ok(length @ 1..) = stream.read(&mut chunk).await {
-                into.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take_in(&chunk[..length]);
+            // The time at which the log gets a line that has not ended.
+            let mut shows = None;
+            loop {
+                let late = async {
+                    match shows {
+                        Some(time) => tokio::time::sleep_until(time).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let read = tokio::select! {
+                    read = stream.read(&mut chunk) => read,
+                    () = late => {
+                        locked(&into).log.show();
+                        shows = None;
+                        continue;
+                    }
+                };
+                // A stream that cannot be read has ended.
+                let Ok(length @ 1..) = read else {
+                    return;
+                };
+                let mut state = locked(&into);
+                state.take_in(&chunk[..length]);
+                shows = match state.log.is_behind() {
+                    true => shows.or_else(|| Some(Instant::now() + SHOWN_AFTER)),
+                    false => None,
+                };
             }
         });
         Self {
@@ -86,13 +113,17 @@ impl Capture {
     /// Ends the capture and returns the output so far.
     pub(super) fn finish(self) -> Printed {
         self.task.abort();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.state);
         Printed {
             log: state.log.finish(),
             whole: state.whole.take(),
             size: state.size,
         }
     }
+}
+
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
