@@ -1,5 +1,5 @@
 //! HTTP endpoint of a process: `/metrics`, `/healthz` and `/readyz`. It has no secrets and no login; the address limits
-//! access.
+//! access, and `/metrics` checks the host, so that no web page can read it through a name of its own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,13 +9,14 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use meshwork::Monitor;
 use meshwork::metrics::{Format, Metrics};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::http::guard::Limits;
+use crate::http::guard::{Authority, Guard, Limits, Profile};
 use crate::http::{BindError, Bounds, Listener};
 
 /// Limits for a few scrapers and the checks of a platform.
@@ -30,9 +31,32 @@ const BOUNDS: Bounds = Bounds {
     grace: Duration::ZERO,
 };
 
-/// A bound address.
+/// The guard of the metrics. Probes of platforms name any host, and their answers have no data.
+const PROFILE: Profile = Profile {
+    token_variable: "",
+    probes: &[],
+    methods: "GET",
+    headers: "",
+    refuse: |refusal| (refusal.status, format!("{}\n", refusal.message)).into_response(),
+};
+
+/// Options of the endpoint, beside its address.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct EndpointArgs {
+    /// Accept this name in the Host header of requests for metrics too, with any port unless one is given; may be given
+    /// several times. Loopback names and the address that is listened on are always accepted
+    #[arg(
+        long = "metrics-host",
+        value_name = "NAME[:PORT]",
+        env = "MESHWORK_METRICS_HOST",
+        value_delimiter = ','
+    )]
+    hosts: Vec<Authority>,
+}
+
+/// A bound address, and the further names of its host.
 #[derive(Debug)]
-pub(crate) struct Endpoint(Listener);
+pub(crate) struct Endpoint(Listener, Vec<Authority>);
 
 /// A running endpoint; stopped on drop.
 #[derive(Debug)]
@@ -50,20 +74,30 @@ struct Sources {
 
 impl Endpoint {
     /// Binds an address, if there is one.
-    pub(crate) async fn bind(address: Option<SocketAddr>) -> Result<Option<Self>, BindError> {
+    pub(crate) async fn bind(
+        address: Option<SocketAddr>,
+        args: &EndpointArgs,
+    ) -> Result<Option<Self>, BindError> {
         match address {
-            Some(address) => Ok(Some(Self(Listener::bind(address, "metrics").await?))),
+            Some(address) => {
+                let listener = Listener::bind(address, "metrics").await?;
+                Ok(Some(Self(listener, args.hosts.clone())))
+            }
             None => Ok(None),
         }
     }
 
     /// Starts to serve. Without a worker, a process is healthy while it answers, and ready while the store answers.
     pub(crate) fn serve(self, metrics: Metrics, monitor: Option<Monitor>) -> Served {
-        let router = Router::new()
+        let sources = Arc::new(Sources { metrics, monitor });
+        let page = Router::new()
             .route("/metrics", get(page))
+            .with_state(Arc::clone(&sources));
+        let probes = Router::new()
             .route("/healthz", get(health))
             .route("/readyz", get(readiness))
-            .with_state(Arc::new(Sources { metrics, monitor }));
+            .with_state(sources);
+        let router = Guard::of_hosts(self.1, PROFILE).before(page).merge(probes);
         let address = self.0.address();
         let serves = self.0.serve(router, BOUNDS, CancellationToken::new());
         Served {

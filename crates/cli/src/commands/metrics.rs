@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::commands::bananas::beside;
 use crate::context::Context;
-use crate::endpoint::{Endpoint, Served};
+use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -24,6 +24,8 @@ pub(crate) struct MetricsCommand {
     /// Serve the metrics over HTTP at this address, until Ctrl-C; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT")]
     addr: Option<SocketAddr>,
+    #[command(flatten)]
+    endpoint: EndpointArgs,
     /// Include the metrics of Bananas' jobs with this prefix of keys [default: bananas]
     #[arg(long, value_name = "PREFIX", num_args = 0..=1, require_equals = true,
           default_missing_value = "bananas")]
@@ -51,7 +53,7 @@ impl MetricsCommand {
         if let Some(prefix) = self.bananas {
             metrics = metrics.bananas(&beside(&client, prefix));
         }
-        let Some(endpoint) = Endpoint::bind(self.addr).await? else {
+        let Some(endpoint) = Endpoint::bind(self.addr, &self.endpoint).await? else {
             return print(&metrics.whole(), context).await;
         };
         let served = endpoint.serve(metrics, None);

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::action::{self, Side};
 use super::worker::request::RequestArgs;
 use crate::context::Context;
-use crate::endpoint::{Endpoint, Served};
+use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{Interrupt, Quiet};
@@ -110,6 +110,8 @@ struct Listen {
     /// free port
     #[arg(long, value_name = "ADDRESS:PORT", env = "MESHWORK_METRICS_ADDR")]
     metrics_addr: Option<SocketAddr>,
+    #[command(flatten)]
+    endpoint: EndpointArgs,
 }
 
 /// Invalid combinations of options.
@@ -169,7 +171,7 @@ impl Listen {
         let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let client = interrupt.or(self.side.client(self.name(), context)).await?;
         self.admitted(client.broker()).await?;
-        let endpoint = Endpoint::bind(self.metrics_addr).await?;
+        let endpoint = Endpoint::bind(self.metrics_addr, &self.endpoint).await?;
         let mut service = Service::new(&client)
             .concurrency(self.concurrency.into())
             .timeout(self.timeout)

@@ -25,7 +25,7 @@ use in_contexts::{InContexts, Started};
 use request::RequestArgs;
 
 use crate::context::Context;
-use crate::endpoint::{Endpoint, Served};
+use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{Interrupt, Quiet};
@@ -98,6 +98,8 @@ struct Common {
     /// free port
     #[arg(long, value_name = "ADDRESS:PORT", env = "MESHWORK_METRICS_ADDR")]
     metrics_addr: Option<SocketAddr>,
+    #[command(flatten)]
+    endpoint: EndpointArgs,
 }
 
 impl Common {
@@ -157,7 +159,7 @@ impl Listen {
         if let Some(serves) = self.contexts.named().cloned() {
             return Box::pin(self.run_in(context, (&client, interrupt, quiet), serves)).await;
         }
-        let endpoint = Endpoint::bind(self.common.metrics_addr).await?;
+        let endpoint = Endpoint::bind(self.common.metrics_addr, &self.common.endpoint).await?;
         let worker = self.worker(&client)?.start().await?;
         let name = worker.name().to_owned();
         let metrics = Metrics::new(&client).worker(worker.monitor());
@@ -186,7 +188,7 @@ impl Listen {
         if self.hero.types().is_empty() {
             self.hero.types = interrupt.or(members.types()).await?;
         }
-        let endpoint = Endpoint::bind(self.common.metrics_addr).await?;
+        let endpoint = Endpoint::bind(self.common.metrics_addr, &self.common.endpoint).await?;
         let types = self.hero.all_types();
         let started = interrupt
             .or(members.start(&types, self.concurrency(), |client| self.worker(client)))

@@ -1,14 +1,17 @@
 //! An HTTP/1.1 server for any router, with a bound on all that a client can take up. The [`guard`] checks requests.
 
 pub(crate) mod guard;
+mod heads;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use guard::{Connections, Limits, Permit, TOKEN_GRACE};
+use heads::{Heads, TwoLengths};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -141,8 +144,13 @@ async fn connection(
 ) {
     let permit = Arc::new(permit);
     let router = TowerToHyperService::new(router);
+    let (stream, found) = Heads::new(stream);
+    let number = AtomicU64::new(0);
     let serves = service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(Arc::clone(&permit));
+        if found.is(number.fetch_add(1, Ordering::Relaxed) + 1) {
+            request.extensions_mut().insert(TwoLengths);
+        }
         router.call(request)
     });
     let connection = http1::Builder::new()

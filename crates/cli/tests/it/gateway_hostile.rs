@@ -319,3 +319,29 @@ on_all_data! {
         service.stop();
     }
 }
+
+on_all_data! {
+    fn a_request_with_two_lengths_is_refused(ground: &Ground) {
+        let service = service(ground, "streams");
+        let (gateway, address) = gateway(ground, &[], None);
+        let chunked = format!("{:x}\r\n{ITEMS}\r\n0\r\n\r\n", ITEMS.len());
+        let head = format!("POST {COUNT} HTTP/1.1\r\nhost: {address}\r\n{JSON}");
+        let length = format!("content-length: {}\r\n", chunked.len());
+        let coded = "transfer-encoding: chunked\r\n";
+        for lengths in [format!("{length}{coded}"), format!("{coded}{length}")] {
+            let came = came(connect(&address, &format!("{head}{lengths}\r\n{chunked}")));
+            assert_eq!(came.status, 400, "{}", came.body);
+            assert!(came.body.contains("TWO_LENGTHS"), "{}", came.body);
+            assert_eq!(came.header("connection"), Some("close"));
+        }
+        // A request that is hidden behind a body is never seen.
+        let hidden = format!("{head}{coded}\r\n{chunked}GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        let mut stream = connect(&address, &hidden);
+        let mut answers = String::new();
+        stream.read_to_string(&mut answers).ok();
+        assert_eq!(answers.matches("HTTP/1.1").count(), 1, "{answers}");
+        assert!(answers.starts_with("HTTP/1.1 200"), "{answers}");
+        gateway.stop();
+        service.stop();
+    }
+}

@@ -63,6 +63,7 @@ mod schedule;
 mod secrets;
 mod start_timeout;
 mod tags;
+mod terminal;
 mod tls;
 mod trace;
 mod transfer;

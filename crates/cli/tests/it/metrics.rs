@@ -25,7 +25,7 @@ fn get(address: &str, path: &str, headers: &str) -> (String, String) {
     let end = "connection: close\r\n\r\n";
     ask(
         address,
-        &format!("GET {path} HTTP/1.1\r\nhost: x\r\n{headers}{end}"),
+        &format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n{headers}{end}"),
     )
 }
 
@@ -96,7 +96,7 @@ on_all_data! {
     fn requests_are_bounded(ground: &Ground) {
         let (worker, address) = serving(ground, &[]);
         assert!(get(&address, "/other", "").0.starts_with("http/1.1 404"));
-        let post = ask(&address, "POST /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+        let post = ask(&address, &format!("POST /metrics HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"));
         assert!(post.0.starts_with("http/1.1 405"), "{post:?}");
         let long = format!("x: {}\r\n", "x".repeat(100_000));
         let (head, _) = get(&address, "/metrics", &long);
@@ -224,5 +224,25 @@ on_all_data! {
         for interval in ["0", "0.4", "3601", "x"] {
             ground.run(&["queue", "stats", "--interval", interval]).exits(2);
         }
+    }
+}
+
+on_all_data! {
+    fn metrics_are_for_names_of_this_host(ground: &Ground) {
+        let (worker, address) = serving(ground, &["--metrics-host", "worker.example"]);
+        let port = address.rsplit_once(':').unwrap().1;
+        let status = |path: &str, host: &str| {
+            let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+            ask(&address, &request).0.split(' ').nth(1).unwrap().to_owned()
+        };
+        for host in [&address, &format!("localhost:{port}"), "worker.example", "worker.example:9464"] {
+            assert_eq!(status("/metrics", host), "200", "{host}");
+        }
+        // A web page that has its own name resolved to this address.
+        for host in ["evil.example", &format!("evil.example:{port}"), "x"] {
+            assert_eq!(status("/metrics", host), "403", "{host}");
+            assert_eq!(status("/healthz", host), "200", "{host}: probes name any host");
+        }
+        worker.stop();
     }
 }

@@ -198,7 +198,7 @@ impl Bananas {
         let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let settings = self.settings(common)?;
         let client = interrupt.or(self.side.client(context)).await?;
-        let endpoint = Endpoint::bind(common.metrics_addr).await?;
+        let endpoint = Endpoint::bind(common.metrics_addr, &common.endpoint).await?;
         let mut worker = Worker::new(&client)
             .routes(settings.routes.clone())
             .concurrency(settings.concurrency)

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_REQUEST_METHOD, CONNECTION, ORIGIN, VARY,
+    ACCESS_CONTROL_REQUEST_METHOD, CONNECTION, ORIGIN, TRANSFER_ENCODING, VARY,
 };
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
@@ -22,11 +22,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router, middleware};
 
+use super::heads::TwoLengths;
 pub(crate) use args::GuardArgs;
 pub(crate) use body::{ALL_BODIES, Bodies};
 use connections::UNAUTHENTICATED;
 pub(crate) use connections::{Connections, Limits, Permit, TOKEN_GRACE};
-use host::Authority;
+pub(crate) use host::Authority;
 use origin::Origin;
 use token::Token;
 
@@ -88,6 +89,17 @@ impl Refusal {
 }
 
 impl Guard {
+    /// Returns a guard that checks hosts alone.
+    pub(crate) fn of_hosts(hosts: Vec<Authority>, profile: Profile) -> Self {
+        Self {
+            hosts,
+            origins: Vec::new(),
+            token: None,
+            peer_connections: 0,
+            profile,
+        }
+    }
+
     /// Returns the limits on connections, with `total` for all addresses together.
     pub(crate) fn limits(&self, total: usize) -> Limits {
         Limits {
@@ -106,13 +118,21 @@ impl Guard {
         self.profile.probes.contains(&request.uri().path())
     }
 
-    /// Checks the host and the origin: returns the origin of a page of another host that may read the response.
+    /// Checks the length, the host and the origin: returns the origin of a page of another host that may read the response.
     fn source(
         &self,
         head: &Parts,
         permit: &Permit,
         is_probe: bool,
     ) -> Result<Option<HeaderValue>, Refusal> {
+        if head.extensions.get::<TwoLengths>().is_some() {
+            let message = "the request has content-length and transfer-encoding: send one of them";
+            return Err(Refusal::new(
+                StatusCode::BAD_REQUEST,
+                "TWO_LENGTHS",
+                message,
+            ));
+        }
         let host = host::check(&self.hosts, head, permit.local(), is_probe)?;
         origin::check(&self.origins, &head.headers, host.as_ref())
     }
@@ -168,7 +188,8 @@ async fn pass(
         }
         Err(refusal) => (Verdict::Refused(refusal), None),
     };
-    let mut closes = permit.is_reserved();
+    // After a transfer encoding, a proxy in front may see the next request at another place.
+    let mut closes = permit.is_reserved() || head.headers.contains_key(TRANSFER_ENCODING);
     let mut response = match verdict {
         Verdict::Admitted => next.run(Request::from_parts(head, body)).await,
         Verdict::Preflight => guard.preflight(),
