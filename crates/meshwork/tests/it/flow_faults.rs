@@ -156,6 +156,7 @@ fn expected(plan: &Plan) -> Report {
         pick: &mut |_| 0,
         slots: 1,
         cancel_ms: None,
+        stop_ms: &|_| 0,
     };
     interpret(plan, FlowState::new(plan), &mut simulation).unwrap()
 }

@@ -18,14 +18,14 @@ use crate::out::note;
 
 /// Run an ended flow again from some of its jobs, and show the progress
 ///
-/// These jobs and all that depend on them start again with all their attempts, and so do cancelled and skipped jobs;
-/// other results are kept. Of a `foreach`, the items that did not finish run. To retry a flow with a compensated job,
-/// start at that job or before.
+/// These jobs, those that the end of the flow cancelled or skipped, and all that depend on these start again with all
+/// their attempts; other results are kept. Of a `foreach`, the items that did not finish run. To retry a flow with a
+/// compensated job, start at that job or before.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Retry {
     /// Number of the flow
     id: FlowId,
-    /// Jobs to start at, as `fetch,parse`; `parse[3]` is one item of a `foreach`
+    /// Jobs to start at, as `fetch,parse`; `parse[3],parse[7]` are two items of a `foreach`
     #[arg(long, required = true, value_delimiter = ',', value_name = "JOB,…")]
     from: Vec<Start>,
     /// Expand each named `foreach` again, instead of running the items that did not finish

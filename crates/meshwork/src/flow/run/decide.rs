@@ -109,17 +109,26 @@ impl<'a> Decider<'a> {
 
     /// True if a failure since the last retry stops all others.
     fn fails_fast(&self, state: &FlowState) -> bool {
-        let new = |number: Option<u64>| number.is_some_and(|number| number > state.retried_at);
-        let failed =
-            |phase: &Phase, number| phase.end().is_some_and(End::is_failure) && new(number);
-        let job_failed = |(node, run): (&Node, &JobRun)| {
-            let mut items = run.items.iter().flatten();
-            !node.continue_on_failure
-                && node.compensates.is_none()
-                && (failed(&run.phase, run.ended_as)
-                    || items.any(|item| failed(&item.phase, item.ended_as)))
+        self.halted_at(state).is_some()
+    }
+
+    /// The number of the first failure since the last retry that stops all others.
+    pub(super) fn halted_at(&self, state: &FlowState) -> Option<u64> {
+        let failed = |phase: &Phase, number: Option<u64>| {
+            let is_failure = phase.end().is_some_and(End::is_failure);
+            number.filter(|number| is_failure && *number > state.retried_at)
         };
-        self.plan.fail_fast && self.plan.jobs.iter().zip(&state.jobs).any(job_failed)
+        let job_failed = |(node, run): (&Node, &JobRun)| {
+            if node.continue_on_failure || node.compensates.is_some() {
+                return None;
+            }
+            let items = run.items.iter().flatten();
+            let items = items.filter_map(|item| failed(&item.phase, item.ended_as));
+            items.chain(failed(&run.phase, run.ended_as)).min()
+        };
+        let jobs = self.plan.jobs.iter().zip(&state.jobs);
+        let first = || jobs.filter_map(job_failed).min();
+        self.plan.fail_fast.then(first).flatten()
     }
 
     /// True if a job has to stop, or does not start any more. After a failure those go on that ask for it.
@@ -128,7 +137,8 @@ impl<'a> Decider<'a> {
         state.stop.is_some() || (halts && !condition.is_some_and(expr::asks_for_failure))
     }
 
-    /// A job that has not been decided on.
+    /// A job that has not been decided on. It waits for the ends of all its needs, also after a failure or a cancel: each need
+    /// did so too, so all its ancestors have ended, and an `if` sees their final ends.
     fn waiting(&self, state: &FlowState, job: usize, halts: bool) -> Option<Decision> {
         let settle = |end| {
             Some(Decision::Settle {
@@ -137,19 +147,19 @@ impl<'a> Decider<'a> {
                 end,
             })
         };
-        if self.stops(state, job, halts) {
-            return settle(if state.stop.is_some() {
-                End::Cancelled
-            } else {
-                End::Skipped
-            });
-        }
         let needs = self.graph.needs(job);
         if needs
             .iter()
             .any(|need| state.jobs[*need].phase.end().is_none())
         {
             return None;
+        }
+        if self.stops(state, job, halts) {
+            return settle(if state.stop.is_some() {
+                End::Cancelled
+            } else {
+                End::Skipped
+            });
         }
         match self.runs(state, job) {
             Ok(true) => {}

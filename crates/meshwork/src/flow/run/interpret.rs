@@ -47,6 +47,21 @@ pub struct Simulation<'a> {
     pub slots: usize,
     /// The time at which the flow is cancelled, in milliseconds from its start.
     pub cancel_ms: Option<u64>,
+    /// The time from the cancel of a running job to its end, in milliseconds. A run that ends before it keeps its end.
+    pub stop_ms: &'a dyn Fn(&Node) -> u64,
+}
+
+/// An entry of the log of a run: a job or an item starts or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The time, in milliseconds from the start.
+    pub ms: u64,
+    /// The number of the job.
+    pub job: usize,
+    /// The index of the item of a `foreach`.
+    pub item: Option<usize>,
+    /// True for a start, false for an end, also of a job that never started.
+    pub start: bool,
 }
 
 /// Outcome of a flow.
@@ -54,8 +69,8 @@ pub struct Simulation<'a> {
 pub struct Report {
     /// The state at the end.
     pub state: FlowState,
-    /// The starts of jobs in order: the time, the job, and its item.
-    pub starts: Vec<(u64, usize, Option<usize>)>,
+    /// The starts and ends of jobs and items, in their order.
+    pub log: Vec<Entry>,
     /// The time of the end, in milliseconds from the start.
     pub ended_ms: u64,
 }
@@ -68,6 +83,12 @@ impl Report {
             .outcome
             .as_ref()
             .expect("a report is of a flow that has ended")
+    }
+
+    /// The starts of jobs in order: the time, the job, and its item.
+    pub fn starts(&self) -> impl Iterator<Item = (u64, usize, Option<usize>)> {
+        let starts = self.log.iter().filter(|entry| entry.start);
+        starts.map(|entry| (entry.ms, entry.job, entry.item))
     }
 }
 
@@ -91,7 +112,7 @@ pub fn interpret(
         busy: 0,
         now: 0,
         number: 0,
-        starts: Vec::new(),
+        log: Vec::new(),
     };
     let stops = [
         (plan.timeout_ms, Stop::TimedOut),
@@ -125,7 +146,7 @@ pub fn interpret(
     }
     Ok(Report {
         state: run.state,
-        starts: run.starts,
+        log: run.log,
         ended_ms: run.now,
     })
 }
@@ -149,7 +170,7 @@ struct Run<'r, 'a> {
     busy: usize,
     now: u64,
     number: u64,
-    starts: Vec<(u64, usize, Option<usize>)>,
+    log: Vec<Entry>,
 }
 
 impl Run<'_, '_> {
@@ -177,39 +198,63 @@ impl Run<'_, '_> {
                         });
                     }
                     Decision::Stop { job, item } => self.stop(job, item),
-                    Decision::Expand { .. } | Decision::Settle { .. } | Decision::Finish(_) => {}
+                    Decision::Settle { job, item, .. } => self.note(job, item, false),
+                    Decision::Expand { .. } | Decision::Finish(_) => {}
                 }
             }
         }
     }
 
-    /// Takes a job out of the queue, or ends its run now.
-    fn stop(&mut self, job: usize, item: Option<usize>) {
-        let is = |released: &Released| (released.job, released.item) == (job, item);
-        let queued = self.queue.iter().position(is);
-        let mut running = self.running.iter();
-        let started = running
-            .find(|(_, (released, ..))| is(released))
-            .map(|(key, _)| *key);
-        let released = match (queued, started) {
-            (Some(place), _) => self.queue.remove(place),
-            (None, Some(key)) => match self.running.remove(&key) {
-                Some((released, _, slot)) => {
-                    self.busy -= usize::from(slot);
-                    released
-                }
-                None => return,
-            },
-            (None, None) => return,
-        };
+    fn note(&mut self, job: usize, item: Option<usize>, start: bool) {
+        let ms = self.now;
+        self.log.push(Entry {
+            ms,
+            job,
+            item,
+            start,
+        });
+    }
+
+    /// Notes the end of what was released, so the report fits.
+    fn report(&mut self, released: &Released, end: End) {
         let Released {
             job,
             item,
             generation,
             ..
-        } = released;
-        // It was released, so the report fits.
-        let _ = self.state.ended(job, item, generation, End::Cancelled);
+        } = *released;
+        if self.state.ended(job, item, generation, end).is_ok() {
+            self.note(job, item, false);
+        }
+    }
+
+    /// Takes a job out of the queue, or cancels its run, which goes on for a while.
+    fn stop(&mut self, job: usize, item: Option<usize>) {
+        let is = |released: &Released| (released.job, released.item) == (job, item);
+        if let Some(at) = self.queue.iter().position(is) {
+            let released = self.queue.remove(at);
+            return self.report(&released, End::Cancelled);
+        }
+        let mut running = self.running.iter();
+        let Some(key) = running
+            .find(|(_, (released, ..))| is(released))
+            .map(|(key, _)| *key)
+        else {
+            return;
+        };
+        let Some((released, end, slot)) = self.running.remove(&key) else {
+            return;
+        };
+        if !slot {
+            return self.report(&released, End::Cancelled);
+        }
+        let stopped = self.now + (self.simulation.stop_ms)(&self.plan.jobs[job]);
+        let end = match end {
+            End::Finished(value) if key.0 < stopped => End::Finished(value),
+            _ => End::Cancelled,
+        };
+        let at = (key.0.min(stopped), key.1);
+        self.running.insert(at, (released, end, slot));
     }
 
     /// Starts what is released, as far as there are slots.
@@ -235,7 +280,7 @@ impl Run<'_, '_> {
                 ..
             } = released;
             let _ = self.state.started(job, item, generation);
-            self.starts.push((self.now, job, item));
+            self.note(job, item, true);
             self.busy += usize::from(slot);
             self.number += 1;
             let at = self.now.saturating_add(ms);
@@ -251,13 +296,7 @@ impl Run<'_, '_> {
         };
         self.now = at;
         self.busy -= usize::from(slot);
-        let Released {
-            job,
-            item,
-            generation,
-            ..
-        } = released;
-        let _ = self.state.ended(job, item, generation, end);
+        self.report(&released, end);
     }
 
     /// The time and the end of all attempts of a job.
@@ -327,6 +366,7 @@ impl Run<'_, '_> {
             pick: &mut *self.simulation.pick,
             slots: self.simulation.slots,
             cancel_ms: None,
+            stop_ms: self.simulation.stop_ms,
         };
         let report = interpret(&flow, FlowState::new(&flow), &mut simulation)?;
         let FlowEnd { error, result, .. } = report.end();

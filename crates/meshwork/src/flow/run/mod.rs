@@ -17,7 +17,7 @@ mod retry_tests;
 mod tests;
 
 pub use decide::Decider;
-pub use interpret::{Attempt, JobReport, Report, Simulation, interpret};
+pub use interpret::{Attempt, Entry, JobReport, Report, Simulation, interpret};
 pub(super) use retry::renew;
 pub use retry::{From, RetryError, retry};
 pub use state::{

@@ -1,11 +1,12 @@
 //! `retry --from`: an ended flow starts anew at some of its jobs; all others keep their results.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::decide::Decider;
 use super::state::{End, FlowState, ItemRun, JobRun, Phase};
+use crate::flow::expr;
 
 /// The part of a job that runs again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,8 +38,8 @@ pub enum RetryError {
     Undone(String),
 }
 
-/// Starts an ended flow anew: the jobs that are named, all that depend on them, and those that were stopped or skipped get a
-/// new generation. On an error nothing has changed.
+/// Starts an ended flow anew: the jobs that are named, those that the end of the flow cancelled or skipped, and all that depend
+/// on these get a new generation. Returns all places at which it starts. On an error nothing has changed.
 ///
 /// # Errors
 ///
@@ -47,28 +48,34 @@ pub fn retry(
     decider: &Decider<'_>,
     state: &mut FlowState,
     from: &[From],
-) -> Result<(), RetryError> {
+) -> Result<Vec<From>, RetryError> {
     if state.outcome.is_none() {
         return Err(RetryError::NotEnded);
     }
-    let starts = starts(decider, state, from)?;
-    let again = again(decider, state, &starts);
+    let mut from = from.to_vec();
+    let named: BTreeSet<usize> = starts(decider, state, &from)?.into_keys().collect();
+    let halted = halted(decider, state).into_iter();
+    let halted = halted.filter(|job| !named.contains(job));
+    from.extend(halted.map(|job| From::All(decider.plan.jobs[job].name.to_string())));
+    let starts = starts(decider, state, &from)?;
+    let again = again(decider, &starts);
     for (partner, target) in partners(decider) {
         let ran = state.jobs[partner].phase.end().is_some();
-        if ran && !again.contains(&target) {
+        if ran && !again.contains_key(&target) {
             let name = decider.plan.jobs[target].name.to_string();
             return Err(RetryError::Undone(name));
         }
     }
     state.retries += 1;
-    renew_all(decider, state, &starts);
+    renew_all(decider, state, &again);
     state.stop = None;
     state.outcome = None;
     state.retried_at = state.ends;
-    Ok(())
+    Ok(from)
 }
 
-/// Gives the generation of the last retry to the jobs that it includes and that do not have it yet.
+/// Gives the generation of the last retry to the jobs that it includes and that do not have it yet. `from` is what [`retry`]
+/// returned.
 ///
 /// # Errors
 ///
@@ -79,19 +86,20 @@ pub(in crate::flow) fn renew(
     from: &[From],
 ) -> Result<(), RetryError> {
     let starts = starts(decider, state, from)?;
-    renew_all(decider, state, &starts);
+    renew_all(decider, state, &again(decider, &starts));
     Ok(())
 }
 
-/// A job at which a retry starts, by its number.
-type Start<'f> = (usize, &'f From);
+/// Jobs at which a retry starts, each with its places.
+type Starts<'f> = BTreeMap<usize, Vec<&'f From>>;
 
 fn starts<'f>(
     decider: &Decider<'_>,
     state: &FlowState,
     from: &'f [From],
-) -> Result<Vec<Start<'f>>, RetryError> {
-    let start = |place: &'f From| {
+) -> Result<Starts<'f>, RetryError> {
+    let mut starts = Starts::new();
+    for place in from {
         let (From::Job(name) | From::Item(name, _) | From::All(name)) = place;
         let job = decider
             .graph
@@ -101,26 +109,42 @@ fn starts<'f>(
         let items = state.jobs[job].items.as_ref().map_or(0, Vec::len);
         match place {
             From::Item(name, item) if *item >= items => {
-                Err(RetryError::NoItem(name.clone(), *item))
+                return Err(RetryError::NoItem(name.clone(), *item));
             }
-            _ => Ok((job, place)),
+            _ => starts.entry(job).or_default().push(place),
         }
-    };
-    from.iter().map(start).collect()
+    }
+    Ok(starts)
 }
 
-/// The jobs that a retry includes: those at which it starts, all that depend on them, and those that were stopped or skipped.
-/// The flow could not finish without these; one whose `if` was false is skipped once more.
-fn again(decider: &Decider<'_>, state: &FlowState, starts: &[Start<'_>]) -> BTreeSet<usize> {
-    let dependents = starts
-        .iter()
-        .flat_map(|(job, _)| decider.graph.with_descendants(*job));
-    let idle = (0..state.jobs.len()).filter(|job| {
-        let end = state.jobs[*job].phase.end();
-        let did_not_run = matches!(end, Some(End::Cancelled | End::Skipped));
-        did_not_run && decider.graph.level_of(*job).is_some()
+/// The jobs that the end of the flow cancelled or skipped: it could not finish without them. One whose `if` was false is not
+/// among them, since its ancestors had ended, and the answer would be the same.
+fn halted(decider: &Decider<'_>, state: &FlowState) -> Vec<usize> {
+    let halted_at = decider.halted_at(state);
+    let jobs = state.jobs.iter().enumerate().filter(|(job, run)| {
+        let condition = decider.plan.jobs[*job].condition.as_ref();
+        match run.phase.end() {
+            Some(End::Cancelled) => true,
+            Some(End::Skipped) => {
+                let after = halted_at.is_some_and(|number| run.ended_as > Some(number));
+                after && !condition.is_some_and(expr::asks_for_failure)
+            }
+            _ => false,
+        }
     });
-    dependents.chain(idle).collect()
+    let jobs = jobs.map(|(job, _)| job);
+    jobs.filter(|job| decider.graph.level_of(*job).is_some())
+        .collect()
+}
+
+/// The jobs that a retry includes. Without places: all of the job, since it depends on another one of them.
+fn again<'f>(decider: &Decider<'_>, starts: &Starts<'f>) -> Starts<'f> {
+    let mut again = starts.clone();
+    for start in starts.keys() {
+        let jobs = decider.graph.with_descendants(*start).into_iter();
+        again.extend(jobs.filter(|job| job != start).map(|job| (job, Vec::new())));
+    }
+    again
 }
 
 /// Compensations, each with the job that it undoes.
@@ -133,13 +157,12 @@ fn partners(decider: &Decider<'_>) -> Vec<(usize, usize)> {
     .collect()
 }
 
-fn renew_all(decider: &Decider<'_>, state: &mut FlowState, starts: &[Start<'_>]) {
+fn renew_all(decider: &Decider<'_>, state: &mut FlowState, again: &Starts<'_>) {
     let generation = state.retries;
-    for job in again(decider, state, starts) {
-        let run = &mut state.jobs[job];
+    for (job, places) in again {
+        let run = &mut state.jobs[*job];
         if run.generation < generation {
-            let start = starts.iter().find(|(start, _)| *start == job);
-            *run = renewed(run, start.map(|(_, place)| *place), generation);
+            *run = renewed(run, places, generation);
         }
     }
     for (partner, _) in partners(decider) {
@@ -150,18 +173,19 @@ fn renew_all(decider: &Decider<'_>, state: &mut FlowState, starts: &[Start<'_>])
     }
 }
 
-/// A job in its new generation. `place` is given for one at which the retry starts; one that depends on it is as new.
-fn renewed(run: &JobRun, place: Option<&From>, generation: u32) -> JobRun {
+/// A job in its new generation: as new, or with those items as new that one of the places names.
+fn renewed(run: &JobRun, places: &[&From], generation: u32) -> JobRun {
     let mut next = JobRun::new(generation);
-    let (Some(items), Some(From::Job(_) | From::Item(..))) = (&run.items, place) else {
+    let all = places.is_empty() || places.iter().any(|place| matches!(place, From::All(_)));
+    let Some(items) = run.items.as_ref().filter(|_| !all) else {
         return next;
     };
     let mut items = items.clone();
     for (number, item) in items.iter_mut().enumerate() {
-        let again = match place {
-            Some(From::Item(_, wanted)) => number == *wanted,
+        let again = places.iter().any(|place| match place {
+            From::Item(_, wanted) => number == *wanted,
             _ => !matches!(item.phase, Phase::Ended(End::Finished(_))),
-        };
+        });
         if again {
             *item = ItemRun::waiting(item.value.clone(), generation);
         }

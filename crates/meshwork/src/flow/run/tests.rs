@@ -32,6 +32,7 @@ pub(super) struct World<'w> {
     pub(super) fails: &'w [&'w str],
     pub(super) values: BTreeMap<&'w str, Value>,
     pub(super) cancel_ms: Option<u64>,
+    pub(super) stop_ms: u64,
     pub(super) from: Option<FlowState>,
 }
 
@@ -68,6 +69,7 @@ impl World<'_> {
             pick: &mut |_| 0,
             slots: 4,
             cancel_ms: self.cancel_ms,
+            stop_ms: &|_| self.stop_ms,
         };
         let state = self.from.unwrap_or_else(|| FlowState::new(plan));
         interpret(plan, state, &mut simulation).unwrap()
@@ -234,6 +236,45 @@ fn an_if_that_asks_for_failure_is_asked_after_one() {
     );
 }
 
+/// A cancel that takes its time: what comes after the cancelled job is decided on by its end.
+#[test]
+fn a_job_is_decided_on_when_all_its_ancestors_have_ended() {
+    let mut plan = plan(&[
+        ("boom", &[]),
+        ("a", &[]),
+        ("b", &["a"]),
+        ("always", &["b"]),
+        ("failed", &["b"]),
+    ]);
+    job(&mut plan, "a").condition = Some("always()".into());
+    job(&mut plan, "a").backoff_ms = Some(1000);
+    job(&mut plan, "a").retries = 2;
+    job(&mut plan, "always").condition = Some("always()".into());
+    job(&mut plan, "failed").condition = Some("failed()".into());
+    // `a` goes on after the failure, since it asks for it.
+    let report = failing(&["boom", "a#1", "a#2"]).run(&plan);
+    assert_eq!(
+        ends(&plan, &report),
+        "boom=error a=ok b=skipped always=ok failed=skipped"
+    );
+    let starts: Vec<_> = report.starts().map(|(ms, job, _)| (job, ms)).collect();
+    assert_eq!(starts, [(0, 0), (1, 0), (3, 6000)]);
+    // `a` is cancelled, and the cleanup runs however long that takes.
+    job(&mut plan, "a").condition = None;
+    for stop_ms in [0, 1, 3000] {
+        let world = World {
+            fails: &["boom", "a#1", "a#2"],
+            stop_ms,
+            ..World::default()
+        };
+        let report = world.run(&plan);
+        assert_eq!(
+            ends(&plan, &report),
+            "boom=error a=stopped b=skipped always=ok failed=ok"
+        );
+    }
+}
+
 #[test]
 fn an_expression_that_fails_fails_its_job() {
     let mut plan = plan(&[("a", &[]), ("b", &["a"])]);
@@ -263,10 +304,9 @@ fn a_foreach_gives_a_list_by_index() {
     assert_eq!(result(&report, &plan, "b"), json!(["b[0]", "b[1]", "b[2]"]));
     assert_eq!(report.ended_ms, 4000);
     let items: Vec<_> = report
-        .starts
-        .iter()
+        .starts()
         .filter(|(_, job, _)| *job == 1)
-        .map(|(ms, _, item)| (*ms, item.unwrap()))
+        .map(|(ms, _, item)| (ms, item.unwrap()))
         .collect();
     assert_eq!(items, [(1000, 0), (1000, 1), (2000, 2)]);
     // An item that fails stops the others, unless the flow goes on.

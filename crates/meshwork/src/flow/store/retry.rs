@@ -14,8 +14,8 @@ use super::{FlowClient, FlowError};
 use crate::flow::run::{Decider, FlowEnd, From, JobRun, RetryError, renew, retry};
 
 impl FlowClient {
-    /// Starts a flow that has ended anew at these jobs: they and all that depend on them run again, with all their attempts,
-    /// and so do jobs that were stopped or skipped; all others keep their results. The flow's timeout begins anew.
+    /// Starts a flow that has ended anew: these jobs, those that the end of the flow cancelled or skipped, and all that depend
+    /// on these run again, with all their attempts; all others keep their results. The flow's timeout begins anew.
     ///
     /// # Errors
     /// If there is no such flow or job, the flow has not ended, a job was undone by its compensation and would not run
@@ -29,7 +29,7 @@ impl FlowClient {
         let decider = Decider::new(&plan).map_err(|error| FlowError::Plan(error.to_string()))?;
         let mut view = View::read(&self.flows, id, &plan).await?;
         view.state.outcome = view.is_ended().then(FlowEnd::default);
-        retry(&decider, &mut view.state, from).map_err(refused)?;
+        let from = retry(&decider, &mut view.state, from).map_err(refused)?;
         self.all_there(&view).await?;
         let from = json!(from).to_string();
         match self.flows.retry(id, &from).await? {

@@ -14,6 +14,7 @@ use meshwork_model::keys::hero::Hero;
 use meshwork_model::outcome::{Failure, FailureKind};
 use serde_json::{Value, json};
 
+mod order;
 mod retry;
 
 /// The longest that a test waits.

@@ -1,4 +1,4 @@
-//! The judge: compares each flow with its outcome in memory, and its starts with the order of its needs.
+//! The judge: compares each flow with its outcome in memory, and its starts with the order of its ancestors.
 
 use std::collections::HashMap;
 
@@ -141,7 +141,7 @@ impl Noted {
         Self { programs, starts }
     }
 
-    /// Returns each job that started before its needs had run, and each that ran although it was skipped, or did not run
+    /// Returns each job that started before its ancestors had ended, and each that ran although it was skipped, or did not run
     /// although it finished.
     pub(super) fn order(
         &self,
@@ -153,6 +153,7 @@ impl Noted {
         let Ok(graph) = Graph::new(&dag.plan) else {
             return vec!["its graph has a cycle".to_owned()];
         };
+        let ancestors = graph.ancestors();
         let logged = |id: &str| self.starts.get(&log_name(id)?);
         let first = |id: &str| logged(id)?.first().copied();
         let is_group = |number: usize| dag.plan.jobs[number].foreach.is_some();
@@ -166,15 +167,15 @@ impl Noted {
             }
             let began = runs.iter().filter_map(|(id, _)| first(id)).min();
             let noted = self.first_begin(view, job, is_group(number));
-            for need in graph.needs(number) {
-                let need_job = &view.jobs[*need];
-                let mut needs = self::runs(need_job, is_group(*need)).into_iter();
-                let late = needs.any(|(id, _)| first(id).zip(began).is_some_and(|(n, j)| n > j));
-                if late || self.ends_after(dag, view, *need, noted) {
-                    wrong.push(format!(
-                        "{} began before {} had ended",
-                        job.name, need_job.name
-                    ));
+            for (other, before) in view.jobs.iter().enumerate() {
+                if !ancestors.contains(number, other) {
+                    continue;
+                }
+                let mut runs = self::runs(before, is_group(other)).into_iter();
+                let late = runs.any(|(id, _)| first(id).zip(began).is_some_and(|(n, j)| n > j));
+                if late || self.ends_after(dag, view, other, noted) {
+                    let (job, before) = (&job.name, &before.name);
+                    wrong.push(format!("{job} began before {before} had ended"));
                 }
             }
         }
@@ -192,7 +193,7 @@ impl Noted {
         noted.map(|(begin, _)| *begin).min()
     }
 
-    /// Returns true if a program of this need that finished ended after the position, or not at all.
+    /// Returns true if a program of this job that finished ended after the position, or not at all.
     fn ends_after(&self, dag: &Dag, view: &FlowView, need: usize, begin: Option<usize>) -> bool {
         let job = &view.jobs[need];
         let is_group = dag.plan.jobs[need].foreach.is_some();

@@ -150,6 +150,7 @@ fn expected(plan: &Plan, kinds: &[Kind]) -> Result<Report, ChaosError> {
         pick: &mut |_| 0,
         slots: 4,
         cancel_ms: None,
+        stop_ms: &|_| 0,
     };
     interpret(&plan, FlowState::new(&plan), &mut simulation).map_err(|error| failed(&error))
 }
