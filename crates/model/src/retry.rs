@@ -23,15 +23,17 @@ impl Default for RetryBackoff {
 
 impl RetryBackoff {
     /// Returns the pause after run number `attempt`, counted from 1. It is between three quarters and the whole of
-    /// the doubled value, by `chance` from 0 to 1. `first` is the job's own first pause.
+    /// the doubled value, by `chance` from 0 to 1. `own` is the job's own first pause: the cap does not shorten it, and
+    /// chance adds up to a quarter.
     #[must_use]
-    pub fn pause(&self, attempt: u32, first: Option<Duration>, chance: f64) -> Duration {
+    pub fn pause(&self, attempt: u32, own: Option<Duration>, chance: f64) -> Duration {
         let doublings = attempt.saturating_sub(1).min(31);
-        let pause = first
+        let pause = own
             .unwrap_or(self.first)
             .saturating_mul(1 << doublings)
-            .min(self.cap);
-        pause.mul_f64(0.75 + chance.clamp(0.0, 1.0) / 4.0)
+            .min(self.cap.max(own.unwrap_or_default()));
+        let least = if own.is_some() { 1.0 } else { 0.75 };
+        pause.mul_f64(least + chance.clamp(0.0, 1.0) / 4.0)
     }
 }
 
@@ -54,10 +56,22 @@ mod tests {
 
     #[test]
     fn chance_takes_a_quarter_at_most() {
-        let pause = |chance| BACKOFF.pause(1, Some(Duration::from_millis(400)), chance);
-        assert_eq!(pause(0.0), Duration::from_millis(300));
-        assert_eq!(pause(0.5), Duration::from_millis(350));
-        assert_eq!(pause(9.0), Duration::from_millis(400));
+        let pause = |chance| BACKOFF.pause(1, None, chance);
+        assert_eq!(pause(0.0), Duration::from_millis(1500));
+        assert_eq!(pause(0.5), Duration::from_millis(1750));
+        assert_eq!(pause(9.0), Duration::from_millis(2000));
+    }
+
+    #[test]
+    fn a_job_never_waits_less_than_its_own_backoff() {
+        let own = Duration::from_secs(3600);
+        for attempt in [0, 1, 2, 9] {
+            assert_eq!(BACKOFF.pause(attempt, Some(own), 0.0), own, "{attempt}");
+        }
+        let short = Some(Duration::from_millis(400));
+        assert_eq!(BACKOFF.pause(1, short, 0.0), Duration::from_millis(400));
+        assert_eq!(BACKOFF.pause(1, short, 1.0), Duration::from_millis(500));
+        assert_eq!(BACKOFF.pause(9, short, 0.0), BACKOFF.cap);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) struct Hero {
     /// --backoff-cap [default: 1]
     #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
     backoff: Option<Duration>,
-    /// Longest backoff, in seconds [default: 600]
+    /// Longest backoff, in seconds; a job's own first backoff may be longer [default: 600]
     #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
     backoff_cap: Option<Duration>,
     /// Retention of ended jobs, in seconds; use the same value for all workers [default: 604800]

@@ -345,7 +345,9 @@ impl Run<'_, '_> {
                 Err(error) if attempt > node.retries => return (ms, End::Failed(error)),
                 Err(_) => {
                     let first = node.backoff_ms.map(Duration::from_millis);
-                    let pause = RetryBackoff::default().pause(attempt, first, 1.0);
+                    // The whole pause, without a random part.
+                    let chance = if first.is_some() { 0.0 } else { 1.0 };
+                    let pause = RetryBackoff::default().pause(attempt, first, chance);
                     ms = ms.saturating_add(pause.as_millis() as u64);
                     attempt += 1;
                 }

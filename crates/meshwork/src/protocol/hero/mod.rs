@@ -184,7 +184,8 @@ impl Worker {
         self
     }
 
-    /// Sets the backoff of failed jobs without their own. Default: 1 s, doubled with each attempt, up to 10 min.
+    /// Sets the backoff of failed jobs without their own. Default: 1 s, doubled with each attempt, up to 10 min, or up to
+    /// the job's own backoff if that is longer.
     #[must_use]
     pub fn backoff(mut self, backoff: RetryBackoff) -> Self {
         self.backoff = backoff;
