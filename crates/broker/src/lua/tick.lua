@@ -46,6 +46,13 @@ local function undecided(answer)
   if answer == 'full' or answer == 'draining' then return 'its queue is ' .. answer end
 end
 
+-- Notes a slot whose job was refused: by the job with its unique name, or for its size.
+local function note_refusal(key, answer)
+  if counted[answer] or answer == 'exists' then return end
+  redis.call('HINCRBY', key, 'refused', 1)
+  redis.call('HSET', key, 'refusal', answer)
+end
+
 -- Counts a fired or skipped slot. A slot whose job existed was counted before.
 local function tell(queue, answer, slot)
   if answer == 'exists' then return end
@@ -70,6 +77,7 @@ while a <= #ARGV do
       if not stuck then decided = slot end
       if answer == 'stored' or answer == 'exists' then redis.call('HSET', key, 'last', id, 'slot', slot) end
       if counted[answer] then redis.call('HINCRBY', key, counted[answer], 1) end
+      if not stuck then note_refusal(key, answer) end
       if not stuck and next ~= '=' then tell(KEYS[k + 1], answer, slot) end
     end
     k, a = k + 2, behind

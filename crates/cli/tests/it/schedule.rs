@@ -83,6 +83,22 @@ on_all_data! {
         }
     }
 
+    fn a_refused_slot_names_the_job_with_the_unique_name(ground: &Ground) {
+        add(ground, &["--every", "1h", "--unique", "n", "--on-duplicate", "refuse"]);
+        let shown = show(ground, "s");
+        assert_eq!((&shown["refused"], &shown["refused_by"]), (&json("0"), &Value::Null));
+        ground.run(&["job", "enqueue", "a.rhai", "--id", "holder", "--unique", "n"]).ok();
+        for count in ["1", "2"] {
+            let refused = ground.run(&["schedule", "run", "s"]);
+            assert!(refused.stderr.contains("holder"), "{}", refused.stderr);
+            let shown = show(ground, "s");
+            assert_eq!((&shown["refused"], &shown["refused_by"]), (&json(count), &json("\"holder\"")));
+        }
+        let done = ground.run(&["schedule", "show", "s"]).ok();
+        let line = "refused      2, the last one since job holder has the unique name\n";
+        assert!(done.stdout.contains(line), "{}", done.stdout);
+    }
+
     fn its_jobs_run_and_a_worker_sees_their_slot(ground: &Ground) {
         ground.file("slot.py", "import os\nresult = os.environ['MESHWORK_SLOT']");
         ground.run(&["schedule", "add", "ticks", "slot.py", "--every", "1s", "--overlap", "allow"]).ok();

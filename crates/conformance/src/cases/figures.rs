@@ -273,12 +273,16 @@ async fn slots_by_what_became_of_them(world: &World) -> Outcome {
         .await?;
     world.at(SLOT + 20_000);
     same!(world.broker.tick().await?.stored, 0);
+    let there = read(world).await?;
+    same!((there.refused, there.refused_by()), (1, None));
+    check!(there.refusal.is_some_and(|why| why.starts_with("large ")));
     world.raw::<()>(&["DEL", &config]).await?;
     world.broker.set_max_length(None, Some(0)).await?;
     world.at(SLOT + 30_000);
     same!(world.broker.tick().await?.troubles.len(), 1);
     let expected = "created 2, slots:ran 1, slots:refused 1, slots:skipped 1, slots_late_ms 7";
     figures(world, expected).await?;
+    same!(read(world).await?.refused, 1);
     // The delayed slot comes late; the first one exists when it is decided again.
     world.broker.set_max_length(None, None).await?;
     world.at(SLOT + 35_000);

@@ -30,6 +30,10 @@ pub struct Scheduled {
     pub runs: u64,
     /// Number of slots that were skipped because the previous job had not ended.
     pub skipped: u64,
+    /// Number of slots whose job was refused.
+    pub refused: u64,
+    /// The last refusal: `keep ID` or `refuse ID` names the job with the unique name, `large BYTES` the size.
+    pub refusal: Option<String>,
     /// Reason why its last slot could not be decided.
     pub trouble: Option<String>,
     /// Time of creation, in ISO 8601.
@@ -55,6 +59,13 @@ impl Scheduled {
         &self.position_text
     }
 
+    /// Returns the job with the unique name that refused the last refused slot.
+    #[must_use]
+    pub fn refused_by(&self) -> Option<&str> {
+        let (word, id) = self.refusal.as_deref()?.split_once(' ')?;
+        matches!(word, "keep" | "refuse").then_some(id)
+    }
+
     fn new(name: ScheduleName, mut fields: HashMap<String, Vec<u8>>, next: Option<f64>) -> Self {
         let record = fields.remove("record").unwrap_or_default();
         let input = fields.remove("input");
@@ -71,6 +82,8 @@ impl Scheduled {
             last: word("last").map(JobId::foreign),
             runs: number(word("runs")).unwrap_or_default(),
             skipped: number(word("skipped")).unwrap_or_default(),
+            refused: number(word("refused")).unwrap_or_default(),
+            refusal: word("refusal"),
             trouble: word("trouble"),
             created_at: word("created_at").unwrap_or_default(),
             updated_at: word("updated_at").unwrap_or_default(),

@@ -29,6 +29,8 @@ pub(super) struct View {
     last_job: Option<String>,
     runs: u64,
     skipped: u64,
+    refused: u64,
+    refused_by: Option<String>,
     trouble: Option<String>,
     created_at: String,
     updated_at: String,
@@ -99,6 +101,8 @@ impl From<&Scheduled> for View {
             last_job: there.last.as_ref().map(ToString::to_string),
             runs: there.runs,
             skipped: there.skipped,
+            refused: there.refused,
+            refused_by: there.refused_by().map(ToOwned::to_owned),
             trouble: unreadable.or_else(|| there.trouble.clone()),
             created_at: there.created_at.clone(),
             updated_at: there.updated_at.clone(),
@@ -135,6 +139,7 @@ impl View {
             ("last job", self.last_job.as_ref()),
             ("runs", Some(&runs)),
             ("skipped", Some(&skipped)),
+            ("refused", refused(there).as_ref()),
             ("type", self.script_type.as_ref()),
         ] {
             if let Some(value) = value.filter(|value| !value.is_empty()) {
@@ -147,6 +152,17 @@ impl View {
         line("created", &self.created_at, out)?;
         line("updated", &self.updated_at, out)
     }
+}
+
+/// Returns the number of refused slots, with the reason of the last one; `None` without any.
+fn refused(there: &Scheduled) -> Option<String> {
+    let (count, refusal) = (there.refused, there.refusal.as_deref()?);
+    let why = match (there.refused_by(), refusal.strip_prefix("large ")) {
+        (Some(id), _) => format!("job {id} has the unique name"),
+        (None, Some(bytes)) => format!("the payload of {bytes} bytes is too large for the queue"),
+        (None, None) => refusal.to_owned(),
+    };
+    Some(format!("{count}, the last one since {why}"))
 }
 
 impl<'a> From<&'a NewJob> for JobView<'a> {
