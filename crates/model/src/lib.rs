@@ -18,6 +18,7 @@ pub mod keys;
 pub mod migration;
 pub mod name;
 pub mod nooble;
+pub mod number;
 pub mod outcome;
 pub mod queue;
 pub mod retry;

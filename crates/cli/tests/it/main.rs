@@ -48,6 +48,7 @@ mod metrics;
 mod migrate;
 mod migrate_bananas;
 mod noise;
+mod numbers;
 mod order;
 #[cfg(feature = "otlp")]
 mod otlp;

@@ -1,7 +1,11 @@
 //! Inputs of a flow: those given when it is submitted take the place of the defaults in its plan.
 
+use std::collections::BTreeMap;
+
 use meshwork_model::flow::Plan;
-use serde_json::{Map, Value};
+use meshwork_model::number;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// The value of an input, as it was given.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +40,19 @@ pub enum InputError {
         /// The kind of the value.
         found: &'static str,
     },
+    /// A number has more digits than expressions hold.
+    #[error(
+        "the input `{name}` has the number {number}, which 64 bits cannot hold with all its digits: give a text in quotes"
+    )]
+    Number {
+        /// The input.
+        name: String,
+        /// The number.
+        number: String,
+    },
+    /// The inputs are not a JSON object.
+    #[error("the inputs are no JSON object: {0}")]
+    Json(String),
     /// An input without a default was not given.
     #[error("the flow `{flow}` needs the input `{name}`: give it with `--set {name}=VALUE`")]
     Missing {
@@ -50,7 +67,8 @@ pub enum InputError {
 ///
 /// # Errors
 ///
-/// An input that the flow does not have, of another kind than its default, or that is missing.
+/// An input that the flow does not have, of another kind than its default, that is missing, or with a number that 64 bits
+/// cannot hold with all its digits.
 pub fn set_inputs(
     plan: &mut Plan,
     given: impl IntoIterator<Item = (String, Given)>,
@@ -65,8 +83,12 @@ pub fn set_inputs(
         let value = match value {
             Given::Json(value) => value,
             Given::Text(text) if default.is_null() || default.is_string() => Value::String(text),
-            Given::Text(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            Given::Text(text) => match number::read(&text) {
+                Ok(_) => exact(&name, &text)?,
+                Err(_) => Value::String(text),
+            },
         };
+        exact(&name, &value.to_string())?;
         if !default.is_null() && kind(default) != kind(&value) {
             let (wanted, found) = (kind(default), kind(&value));
             return Err(InputError::Kind {
@@ -85,11 +107,28 @@ pub fn set_inputs(
     Ok(())
 }
 
-/// The inputs of a JSON object, as `--input @FILE` gives them.
-pub fn inputs_of(object: Map<String, Value>) -> impl Iterator<Item = (String, Given)> {
-    object
-        .into_iter()
-        .map(|(name, value)| (name, Given::Json(value)))
+/// Reads the inputs of a JSON object.
+///
+/// # Errors
+///
+/// The text is no JSON object, or an input has a number that 64 bits cannot hold with all its digits.
+pub fn parse_inputs(json: &[u8]) -> Result<Vec<(String, Given)>, InputError> {
+    let inputs: BTreeMap<String, &RawValue> =
+        serde_json::from_slice(json).map_err(|error| InputError::Json(error.to_string()))?;
+    let given = |(name, value): (String, &RawValue)| {
+        let value = exact(&name, value.get())?;
+        Ok((name, Given::Json(value)))
+    };
+    inputs.into_iter().map(given).collect()
+}
+
+/// Reads the value of an input, all of whose numbers have to be exact.
+fn exact(name: &str, json: &str) -> Result<Value, InputError> {
+    if let Some(number) = number::first_inexact(json) {
+        let (name, number) = (name.to_owned(), number.to_owned());
+        return Err(InputError::Number { name, number });
+    }
+    serde_json::from_str(json).map_err(|error| InputError::Json(error.to_string()))
 }
 
 const fn kind(value: &Value) -> &'static str {
@@ -137,7 +176,20 @@ mod tests {
         assert_eq!(all, Ok(json!({"day": "today", "limit": 5, "who": "7"})));
         let json = Given::Json(json!([1]));
         assert_eq!(set(&[("who", json)]).unwrap()["who"], json!([1]));
+        let read = parse_inputs(br#"{"limit": 1e2, "who": [0.5]}"#).unwrap();
+        assert_eq!(read[1], ("who".to_owned(), Given::Json(json!([0.5]))));
+        let refused = parse_inputs(br#"{"limit": 2, "who": {"a": [1, 1e400]}}"#).unwrap_err();
+        assert!(refused.to_string().contains("`who` has the number 1e400"));
+        assert!(parse_inputs(b"[1]").is_err());
         for (given, says) in [
+            (
+                vec![("limit", text("18446744073709551615"))],
+                "`limit` has the number 18446744073709551615",
+            ),
+            (
+                vec![("who", Given::Json(json!([u64::MAX])))],
+                "`who` has the number 18446744073709551615",
+            ),
             (
                 vec![],
                 "needs the input `who`: give it with `--set who=VALUE`",

@@ -15,6 +15,6 @@ mod store;
 pub use builder::{Flow, Task};
 pub use fault::{FlowFault, FlowFaults};
 pub use file::{SCHEMA, load};
-pub use inputs::{Given, InputError, inputs_of, set_inputs};
+pub use inputs::{Given, InputError, parse_inputs, set_inputs};
 pub use meshwork_model::flow::{Fault, NodeName, Plan};
 pub use store::{FlowClient, FlowError, FlowView, ItemView, JobView, Stepper, StepperHandle};

@@ -1,14 +1,18 @@
 //! Inputs: results of other jobs for a run.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use data_encoding::BASE64;
 use meshwork_broker::Input;
 use meshwork_model::job::Job;
 use meshwork_model::job::limits::MAX_INPUTS;
+use meshwork_model::number;
 use meshwork_model::state::Status;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Results of prerequisites, or in a callback of the jobs of its batch, in order. Each is found by the id of its job,
 /// or by its names. Cheap to clone.
@@ -146,16 +150,35 @@ impl Inputs {
         self.0.iter()
     }
 
-    /// Returns the content of the file for programs: an object with an entry per result.
+    /// Returns the content of the file for programs: an object with an entry per result. JSON keeps its bytes.
     pub(super) fn file(&self) -> Vec<u8> {
         let entries = self.entries().flat_map(|entry| {
             let shown = entry.shown();
             entry.keys().map(move |key| (key.to_owned(), shown.clone()))
         });
-        Value::Object(entries.collect::<Map<_, _>>())
-            .to_string()
-            .into_bytes()
+        let entries: BTreeMap<String, Shown<'_>> = entries.collect();
+        serde_json::to_vec(&entries).expect("texts and JSON have a form in JSON")
     }
+}
+
+/// An entry of the file for programs.
+#[derive(Debug, Clone, Serialize)]
+struct Shown<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Json<'a>>,
+}
+
+/// JSON as it is, or a text.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+enum Json<'a> {
+    Raw(&'a RawValue),
+    Text(&'a str),
 }
 
 impl Entry {
@@ -193,26 +216,38 @@ impl Entry {
     }
 
     /// Returns the entry of the file.
-    fn shown(&self) -> Value {
-        let id = &self.input.id;
+    fn shown(&self) -> Shown<'_> {
+        let mut shown = Shown {
+            base64: None,
+            error: None,
+            id: &self.input.id,
+            result: None,
+        };
         match self.bytes() {
-            Ok(output) => match value(output) {
-                Some(result) => json!({"id": id, "result": result}),
-                None => json!({"id": id, "base64": BASE64.encode(output)}),
+            Ok(output) => match std::str::from_utf8(output) {
+                Ok(text) => {
+                    let raw = serde_json::from_str(text).map(Json::Raw);
+                    shown.result = Some(raw.unwrap_or(Json::Text(text)));
+                }
+                Err(_) => shown.base64 = Some(BASE64.encode(output)),
             },
-            Err(error) => json!({"id": id, "error": error.to_string()}),
+            Err(error) => shown.error = Some(error.to_string()),
         }
+        shown
     }
 }
 
-/// Returns a result as a value: JSON if it is JSON, else text; `None` for other bytes.
+/// Returns a result as a value: JSON if it is JSON, else text; `None` for other bytes. A number that 64 bits cannot hold
+/// is a text.
 pub(super) fn value(output: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(output).ok()?;
-    Some(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+    Some(number::read(text).unwrap_or_else(|_| text.into()))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn inputs() -> Inputs {
@@ -232,6 +267,7 @@ mod tests {
                 input("a", Some(Status::Finished), Some(b"[1,2]")),
                 input("b", Some(Status::Finished), Some(b"two words")),
                 input("c", Some(Status::Finished), Some(b"\xff")),
+                input("n", Some(Status::Finished), Some(b"[1e400,-0]")),
                 input("gone", None, None),
                 input("failed", Some(Status::Error), None),
                 input("large", Some(Status::Finished), None),
@@ -247,7 +283,7 @@ mod tests {
         }
         assert_eq!(inputs.bytes("text").unwrap(), b"two words");
         let ids: Vec<_> = inputs.ids().collect();
-        assert_eq!(ids, ["a", "b", "c", "gone", "failed", "large"]);
+        assert_eq!(ids, ["a", "b", "c", "n", "gone", "failed", "large"]);
     }
 
     #[test]
@@ -257,7 +293,7 @@ mod tests {
             ("gone", "pruned"),
             ("failed", "it is error"),
             ("large", "7 bytes"),
-            ("other", "this job has again, text, c"),
+            ("other", "this job has again, text, c, n"),
             ("b", "not what the handler takes"),
         ] {
             let said = inputs.get::<u8>(name).unwrap_err().to_string();
@@ -269,7 +305,10 @@ mod tests {
 
     #[test]
     fn the_file_has_an_entry_for_each_name() {
-        let file: Value = serde_json::from_slice(&inputs().file()).unwrap();
+        let file = String::from_utf8(inputs().file()).unwrap();
+        let number = r#""n":{"id":"n","result":[1e400,-0]}"#;
+        assert!(file.contains(number), "{file}");
+        let file: Value = serde_json::from_str(&file.replace("1e400", "1")).unwrap();
         assert_eq!(file["load"], json!({"id": "a", "result": [1, 2]}));
         assert_eq!(file["again"], file["load"]);
         assert_eq!(file["text"]["result"], "two words");

@@ -169,14 +169,15 @@ fn quoted(value: &[u8]) -> usize {
     value.iter().filter(|byte| **byte == b'"').count() / 2
 }
 
-/// Reads a JSON object with values of any type as an environment: strings unchanged, other values as JSON.
+/// Reads a JSON object with values of any type as an environment: strings without quotes, other values as they are
+/// written, so that numbers keep their digits.
 fn environment(value: &[u8]) -> EnvVars {
-    let Ok(serde_json::Value::Object(map)) = serde_json::from_slice(value) else {
+    let Ok(map) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(value) else {
         return EnvVars::default();
     };
-    let plain = |value| match value {
-        serde_json::Value::String(text) => text,
-        other => other.to_string(),
+    let plain = |value: &RawValue| {
+        let text = serde_json::from_str(value.get());
+        text.unwrap_or_else(|_| value.get().to_owned())
     };
     map.into_iter()
         .map(|(name, value)| (name, plain(value)))

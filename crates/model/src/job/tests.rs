@@ -49,7 +49,10 @@ fn a_foreign_record_is_read_leniently() {
         ("timeout", "soon"),
         ("retries", "2"),
         ("concurrent", "false"),
-        ("env_vars", "{\"A\": 1, \"B\": \"x\"}"),
+        (
+            "env_vars",
+            "{\"A\": 1, \"B\": \"x\", \"C\": 18446744073709551616, \"D\": [1e400, -0]}",
+        ),
         ("script_type", "OSIS"),
         ("novelty", "kept"),
         ("status", ""),
@@ -58,6 +61,8 @@ fn a_foreign_record_is_read_leniently() {
     assert_eq!(job.timeout, limits::DEFAULT_TIMEOUT);
     assert_eq!((job.retries, job.concurrent), (2, false));
     assert_eq!(job.env_vars["A"], "1");
+    assert_eq!(job.env_vars["C"], "18446744073709551616");
+    assert_eq!(job.env_vars["D"], "[1e400, -0]");
     assert_eq!(job.script_type.as_deref(), Some("osis"));
     assert_eq!(job.other["novelty"], b"kept");
     assert_eq!(job.status(), Some(Status::Dispatched));

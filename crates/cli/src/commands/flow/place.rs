@@ -2,7 +2,7 @@
 
 use meshwork::Client;
 use meshwork::context::Identity;
-use meshwork::flow::{FlowClient, Given, Plan, set_inputs};
+use meshwork::flow::{FlowClient, Given, Plan, parse_inputs, set_inputs};
 use meshwork::model::access::{Object, Operation};
 use std::path::Path;
 
@@ -61,13 +61,7 @@ impl InputArgs {
         let mut given = Vec::new();
         if let Some(input) = self.input {
             let bytes = input.read(file)?;
-            let all: serde_json::Map<_, _> = serde_json::from_slice(&bytes).map_err(|error| {
-                CommandError::usage(format_args!("--input is no JSON object: {error}"))
-            })?;
-            given.extend(
-                all.into_iter()
-                    .map(|(name, value)| (name, Given::Json(value))),
-            );
+            given.extend(parse_inputs(&bytes).map_err(CommandError::usage)?);
         }
         let set = self.set.into_iter();
         given.extend(set.map(|(name, value)| (name, Given::Text(value))));

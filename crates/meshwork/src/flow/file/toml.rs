@@ -1,10 +1,11 @@
 //! TOML, as the same values.
 
 use meshwork_model::flow::Position;
+use meshwork_model::number;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::tree::{Data, Key, MAX_DEPTH, SyntaxError, Tree, too_deep};
+use super::tree::{Data, Key, MAX_DEPTH, SyntaxError, Tree, too_deep, too_long};
 
 /// Reads a TOML document.
 pub(super) fn parse(text: &str) -> Result<Tree, SyntaxError> {
@@ -85,7 +86,8 @@ fn tree(
             Data::Int(read.map_err(|_| too_large(number))?)
         }
         DeValue::Float(number) => match number.as_str().parse::<f64>() {
-            Ok(read) if read.is_finite() => Data::Float(read),
+            Ok(read) if read.is_finite() && number::is_exact(number.as_str()) => Data::Float(read),
+            Ok(read) if read.is_finite() => return Err(too_long(at, number.as_str())),
             _ => return Err(too_large(number)),
         },
         DeValue::Boolean(truth) => Data::Bool(*truth),

@@ -96,3 +96,11 @@ pub(super) fn too_deep(at: Position) -> SyntaxError {
         format!("values are nested more than {MAX_DEPTH} levels deep: make them flatter"),
     )
 }
+
+/// The fault of a number with more digits than 64 bits hold.
+pub(super) fn too_long(at: Position, number: &str) -> SyntaxError {
+    let message = format!(
+        "the number {number} has more digits than 64 bits hold: quote it to make it a text"
+    );
+    SyntaxError::new(at, message)
+}

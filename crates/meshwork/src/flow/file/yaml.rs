@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use granit_parser::{Event, Parser, ScalarStyle, Span};
 use meshwork_model::flow::Position;
 use meshwork_model::flow::limits::MAX_ALIASES;
+use meshwork_model::number;
 
-use super::tree::{Data, Key, MAX_DEPTH, SyntaxError, Tree, too_deep};
+use super::tree::{Data, Key, MAX_DEPTH, SyntaxError, Tree, too_deep, too_long};
 
 /// The most values of a file, those of aliases counted each time: 10,000 jobs of 40 values.
 const MAX_VALUES: usize = 400_000;
@@ -289,6 +290,8 @@ fn core(text: &str, at: Position) -> Result<Data, SyntaxError> {
         "" | "~" | "null" | "Null" | "NULL" => Data::Null,
         "true" | "True" | "TRUE" => Data::Bool(true),
         "false" | "False" | "FALSE" => Data::Bool(false),
+        // An integer has no sign of zero.
+        "-0" => Data::Float(-0.0),
         _ if is_int(text) => Data::Int(text.parse().map_err(too_large)?),
         _ => match radix(text) {
             Some((digits, radix)) => {
@@ -297,7 +300,8 @@ fn core(text: &str, at: Position) -> Result<Data, SyntaxError> {
             None if is_float(text) => {
                 let number: f64 = text.parse().unwrap_or(f64::INFINITY);
                 match number.is_finite() {
-                    true => Data::Float(number),
+                    true if number::is_exact(text) => Data::Float(number),
+                    true => return Err(too_long(at, text)),
                     false => return Err(not_finite(at, text)),
                 }
             }

@@ -312,10 +312,15 @@ def _meshwork():
                 self._entries = {}
                 if results is not None:
                     with open(results, "rb") as file:
-                        self._entries = json.loads(file.read())
+                        self._entries = json.loads(file.read(), parse_float=number)
             return self._entries
 
         _entries = None
+
+    def number(text):
+        # One that is too large for a float keeps its digits as a text.
+        value = float(text)
+        return value if value - value == 0 else text
 
     results = os.environ.get("MESHWORK_INPUTS")
 

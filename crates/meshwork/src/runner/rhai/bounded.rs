@@ -1,10 +1,14 @@
 //! Standard functions of Rhai whose results can be far larger than their arguments. These versions check the limits
-//! first, while Rhai checks only the result, when the memory is used. `sleep` is refused.
+//! first, while Rhai checks only the result, when the memory is used. `sleep` is refused, and `parse_json` keeps all digits
+//! of a number.
 
+use meshwork_model::number;
 use rhai::{
     Array, Blob, Dynamic, EvalAltResult, FuncRegistration, ImmutableString, Module,
     NativeCallContext, Position,
 };
+
+use super::value::{MAX_NESTED, dynamic};
 
 type Context<'a> = NativeCallContext<'a>;
 type Result<T> = std::result::Result<T, Box<EvalAltResult>>;
@@ -14,6 +18,7 @@ pub(crate) fn functions() -> Module {
     let mut module = Module::new();
     function("sleep").set_into_module(&mut module, |_: i64| no_sleep());
     function("sleep").set_into_module(&mut module, |_: f64| no_sleep());
+    function("parse_json").set_into_module(&mut module, parse_json);
     replacing(&mut module);
     splitting(&mut module);
     splitting_backwards(&mut module);
@@ -26,6 +31,13 @@ fn function(name: &str) -> FuncRegistration {
 
 fn no_sleep() -> Result<()> {
     Err("`sleep` is not available: a script does not wait".into())
+}
+
+/// Reads any JSON. A number that 64 bits cannot hold becomes a text with all its digits; Rhai's own version rounds it.
+fn parse_json(json: &str) -> Result<Dynamic> {
+    let read = number::read(json).map_err(|error| format!("this is no JSON: {error}"))?;
+    let nested = || format!("the JSON nests deeper than {MAX_NESTED} levels").into();
+    dynamic(&read, 0).ok_or_else(nested)
 }
 
 fn too_large(what: &str) -> Box<EvalAltResult> {

@@ -3,6 +3,7 @@
 use meshwork_model::job::NewChild;
 use meshwork_model::name::JobId;
 use meshwork_model::nooble::Data;
+use meshwork_model::number;
 use rhai::{Dynamic, EvalAltResult, FuncRegistration, ImmutableString, Map, Module};
 use rhai::{NativeCallContext, Position};
 use serde_json::Value;
@@ -105,8 +106,7 @@ impl Asker {
 }
 
 fn in_script(data: &Data) -> Option<Dynamic> {
-    let read: Value = data.read().ok()?;
-    value::dynamic(&read, 0)
+    value::dynamic(&number::read(data.text()).ok()?, 0)
 }
 
 fn child(script: &str, mut options: Map) -> Result<NewChild, String> {

@@ -54,6 +54,8 @@ pub(crate) fn dynamic(value: &Value, depth: usize) -> Option<Dynamic> {
         Value::Bool(truth) => (*truth).into(),
         Value::Number(number) => match number.as_i64() {
             Some(number) => number.into(),
+            // A float would lose digits.
+            None if number.is_u64() => number.to_string().into(),
             None => number.as_f64()?.into(),
         },
         Value::String(text) => text.clone().into(),
