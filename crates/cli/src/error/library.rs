@@ -75,9 +75,10 @@ impl From<FlowError> for CommandError {
         let exit = match error {
             FlowError::Broker(error) => return meshwork::Error::from(error).into(),
             FlowError::NoFlow(_) | FlowError::NoApproval(..) => Exit::NO_JOB,
-            FlowError::NotEnded(_) | FlowError::NotAsked(_) | FlowError::Answered { .. } => {
-                Exit::FAILED
-            }
+            FlowError::NotEnded(_)
+            | FlowError::NotAsked(_)
+            | FlowError::Late(_)
+            | FlowError::Answered { .. } => Exit::FAILED,
             _ => Exit::USAGE,
         };
         Self::new(exit, error)

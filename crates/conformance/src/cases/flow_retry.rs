@@ -94,7 +94,7 @@ async fn a_place_runs_again_in_another_generation(world: &World) -> Outcome {
         same!(ground.kept(&key).await?, None);
         let renew = async |seen: &str| {
             let mut moves = Moves::default();
-            moves.renew("0", (seen, "w 1"), 1, (&key, "dispatched"));
+            moves.renew("0", (seen, "w 1"), 1, (&key, "dispatched"), None);
             Ok::<_, super::Failure>(ground.flows.commit(&lease, &moves).await?)
         };
         let dead = ground.flows.keys().dead();
@@ -142,7 +142,7 @@ async fn a_forgotten_item_leaves_nothing(world: &World) -> Outcome {
         let lease = ground.lease().await?;
         let mut moves = Moves::default();
         moves.note(&[("mw_retry", "[]".to_owned())]);
-        moves.renew("0", ("w 0", ""), 2, ("", ""));
+        moves.renew("0", ("w 0", ""), 2, ("", ""), None);
         moves.forget("1", "b");
         moves.renewed("[1]", Some(1_000));
         same!(ground.flows.commit(&lease, &moves).await?, StepDone::Done);

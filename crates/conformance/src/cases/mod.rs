@@ -36,6 +36,7 @@ mod fallback;
 mod feeds;
 mod figures;
 mod finish;
+mod flow_ends;
 mod flow_ground;
 mod flow_retry;
 mod flows;
@@ -267,6 +268,12 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "flow_retry",
         cases: flow_retry::CASES,
+        heavy: false,
+        beside: true,
+    },
+    Group {
+        name: "flow_ends",
+        cases: flow_ends::CASES,
         heavy: false,
         beside: true,
     },

@@ -45,8 +45,15 @@ local flow_moves = {
   expand = function(of, a)
     local node, generation, items, key = unpack(ARGV, a, a + 3)
     if not moves(of, node, 'w ' .. generation, 'g ' .. generation .. ' ' .. items) then return end
+    redis.call('HSET', of.record, 'mw_open:' .. node, items)
     redis.call('HDEL', key, 'mw_waiting')
     redis.call('HSET', key, 'status', 'started', 'updated_at', of.at)
+  end,
+
+  -- all items of a foreach have been released: nothing follows from such ends but the last: place, as it was seen, ends
+  calm = function(of, a)
+    local node, seen, ends = unpack(ARGV, a, a + 2)
+    moves(of, node, seen, seen .. ' ' .. ends)
   end,
 
   -- a place ends without a run: place, as it was seen, how, generation, key ('' if none is stored), status, result or error
@@ -54,6 +61,7 @@ local flow_moves = {
     local node, seen, how, generation, key, status, text = unpack(ARGV, a, a + 6)
     if (redis.call('HGET', of.nodes, node) or '') ~= seen then return end
     redis.call('HSET', of.nodes, node, how .. ' ' .. generation .. ' ' .. next_end(of.record))
+    is_calm(of.record, of.nodes, node, how)
     if key == '' or not exists(key) or final(redis.call('HGET', key, 'status')) then return end
     local has = record(key)
     redis.call('HDEL', key, 'mw_waiting')

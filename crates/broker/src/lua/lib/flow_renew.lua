@@ -14,11 +14,13 @@ local function as_new(of, key, generation, status)
   event(key, 'requeue', 'flow ' .. of.flow)
 end
 
--- A place runs again: place, as it was seen, its state from now on ('' for none), generation, key ('' if none is stored), status
+-- A place runs again: place, as it was seen, its state from now on ('' for none), generation, key ('' if none is stored),
+-- status, the number of items that have not ended ('' if none is expanded)
 function flow_moves.renew(of, a)
-  local node, seen, to, generation, key, status = unpack(ARGV, a, a + 5)
+  local node, seen, to, generation, key, status, open = unpack(ARGV, a, a + 6)
   if not moves(of, node, seen, to) then return end
   if to == '' then redis.call('HDEL', of.nodes, node) end
+  if open ~= '' then redis.call('HSET', of.record, 'mw_open:' .. node, open) end
   if key ~= '' and exists(key) then as_new(of, key, generation, status) end
 end
 

@@ -74,6 +74,8 @@ pub enum Answered {
     Answered,
     /// The job has ended; the answer that counted, as `yes 12`, if there was one.
     Ended(String),
+    /// The time for an answer is over.
+    Late,
     /// The question is not open yet.
     Waiting,
     /// The flow has no such approval.
@@ -145,6 +147,12 @@ impl Moves {
         self.push("expand", parts.map(|text| text.as_bytes().to_vec()).into());
     }
 
+    /// All items of a `foreach` have been released: nothing follows from these ends but the last. `seen` is its state as the
+    /// step has seen it, `ends` the letters of the ends.
+    pub fn calm(&mut self, node: &str, seen: &str, ends: &str) {
+        self.push("calm", vec![node.into(), seen.into(), ends.into()]);
+    }
+
     /// A place of the plan ends without a run. `seen` is its state as the step has seen it, `how` a letter: `f`, `e`, `c` or
     /// `s`; `text` the result or the error.
     pub fn settle(
@@ -162,16 +170,19 @@ impl Moves {
     }
 
     /// A place of the plan runs again. `seen` is its state as the step has seen it, `then` its state from now on (empty:
-    /// none); `key` and `status` those of its job, if one is stored.
+    /// none); `key` and `status` those of its job, if one is stored; `open` the items that have not ended, of a `foreach` that
+    /// is expanded.
     pub fn renew(
         &mut self,
         node: &str,
         (seen, then): (&str, &str),
         generation: u32,
         (key, status): (&str, &str),
+        open: Option<usize>,
     ) {
         let generation = generation.to_string();
-        let parts = [node, seen, then, &generation, key, status];
+        let open = open.map(|open| open.to_string()).unwrap_or_default();
+        let parts = [node, seen, then, &generation, key, status, &open];
         self.push("renew", parts.map(|text| text.as_bytes().to_vec()).into());
     }
 
@@ -322,6 +333,7 @@ impl Flows {
         Ok(match said.as_str() {
             "answered" => Answered::Answered,
             "ended" => Answered::Ended(first),
+            "late" => Answered::Late,
             "waiting" => Answered::Waiting,
             _ => Answered::Missing,
         })

@@ -52,6 +52,9 @@ pub enum FlowError {
     /// The question is not open yet.
     #[error("the approval `{0}` is not open yet: jobs before it have not ended")]
     NotAsked(String),
+    /// The answer came after the timeout.
+    #[error("the time for the approval `{0}` is over: retry the flow from it to ask again")]
+    Late(String),
     /// Somebody was first.
     #[error("the approval `{job}` has ended already{}", first(.answer))]
     Answered {

@@ -4,6 +4,7 @@
 //! [`Decider`](super::run::Decider) and commits what it decides. Killed at any point, it leaves a flow that another one
 //! goes on with: all that counts is in the store, and each commit holds as a whole or not at all.
 
+mod calm;
 mod error;
 mod node;
 mod results;
@@ -154,6 +155,7 @@ impl FlowClient {
                 let job = job.to_owned();
                 Err(FlowError::Answered { job, answer })
             }
+            Answered::Late => Err(FlowError::Late(job.to_owned())),
             Answered::Waiting => Err(FlowError::NotAsked(job.to_owned())),
             Answered::Missing => Err(no_approval()),
         }

@@ -11,7 +11,7 @@ use super::node::{self, place};
 use super::step::Step;
 use super::view::{self, View};
 use super::{FlowClient, FlowError};
-use crate::flow::run::{Decider, FlowEnd, From, JobRun, RetryError, renew, retry};
+use crate::flow::run::{Decider, FlowEnd, From, ItemRun, JobRun, RetryError, renew, retry};
 
 impl FlowClient {
     /// Starts a flow that has ended anew: these jobs, those that the end of the flow cancelled or skipped, and all that depend
@@ -144,8 +144,16 @@ impl Step<'_> {
             ),
         };
         let key = key.unwrap_or_default();
+        let items = run.items.as_ref().filter(|_| at.1.is_none());
+        let open = |items: &Vec<ItemRun>| {
+            items
+                .iter()
+                .filter(|item| item.phase.end().is_none())
+                .count()
+        };
+        let open = items.map(open);
         self.moves
-            .renew(&node, (seen, &then), generation, (&key, status));
+            .renew(&node, (seen, &then), generation, (&key, status), open);
         self.flush_if_full().await
     }
 

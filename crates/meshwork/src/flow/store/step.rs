@@ -419,6 +419,7 @@ impl Step<'_> {
         let first = expires.into_iter().chain(self.next).min();
         let first = first.map(|at| Duration::from_millis(at.saturating_sub(now)));
         let look = first.map_or(LOOK, |at| at.min(LOOK));
+        self.calm(view);
         self.moves.rest(view.dirty(), Some(look));
         let moves = std::mem::take(&mut self.moves);
         Ok(self.flows.commit(self.lease, &moves).await?)

@@ -13,6 +13,16 @@ end
 -- Counts the ends of a flow's jobs: a job that finished later has the higher number.
 local function next_end(record) return int(redis.call('HINCRBY', record, 'mw_ends', 1)) end
 
+-- Counts the end of an item of a foreach. True if others run, and nothing follows from such an end (`calm`, flow_moves.lua).
+local function is_calm(record, nodes, node, how)
+  local job, open = string.match(node, '^(%d+)%.'), 'mw_open:' .. (string.match(node, '^%d+') or '')
+  if not job or redis.call('HEXISTS', record, open) == 0 then return false end
+  local left = redis.call('HINCRBY', record, open, -1)
+  if left <= 0 then redis.call('HDEL', record, open) end
+  local calm = left > 0 and string.match(redis.call('HGET', nodes, job) or '', '^g %d+ %d+ (%l+)$') or ''
+  return string.find(calm, how, 1, true) ~= nil
+end
+
 -- Notes the end of a job, if it is of the generation that runs. Whether the flow keeps the job: until it has ended itself.
 local function end_in_flow(has, status, now)
   local flow, record = has.mw_flow, FLOW .. has.mw_flow
@@ -22,7 +32,7 @@ local function end_in_flow(has, status, now)
   if redis.pcall('HGET', nodes, has.mw_node) ~= 'r ' .. generation then return true end
   local how = status == 'finished' and 'f' or has.mw_stop and 'c' or 'e'
   redis.call('HSET', nodes, has.mw_node, how .. ' ' .. generation .. ' ' .. next_end(record))
-  wake_flow(flow, now)
+  if not is_calm(record, nodes, has.mw_node, how) then wake_flow(flow, now) end
   return true
 end
 
