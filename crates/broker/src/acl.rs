@@ -1,12 +1,16 @@
 //! Rights of users: the commands that Meshwork sends to a server, ACL rules that allow exactly these, and a check for
 //! missing rights.
 
+use std::collections::BTreeSet;
+
 use meshwork_model::keys::bananas::Bananas;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Namespace;
 use redis::RedisResult;
 
 use crate::conn::Conn;
+use crate::script::rights::{LACKS, needed};
+use crate::script::{Layout, Schema, Verb};
 
 /// Every command that Meshwork sends, inside and outside of scripts, as an example for a key `K`. The tests run all
 /// verbs as a user with exactly these rights.
@@ -106,14 +110,22 @@ pub fn rights(namespace: &Namespace) -> String {
     format!("resetkeys ~{namespace}:* resetchannels -@all {commands}")
 }
 
+/// Commands that a worker does without: they serve clusters, Sentinel, replicas and the doctor.
+const SELDOM: [&str; 5] = ["acl|whoami", "cluster|slots", "eval", "role", "wait"];
+
 /// Additional commands for jobs of Bananas.
-const BANANAS_COMMANDS: [&str; 4] = ["getrange", "publish", "subscribe", "unsubscribe"];
+const BANANAS_COMMANDS: [&str; 4] = [
+    "getrange K 0 1",
+    "publish c m",
+    "subscribe c",
+    "unsubscribe c",
+];
 
 /// Returns the additional rules for `ACL SETUSER` for jobs of Bananas under `prefix`.
 #[must_use]
 pub fn bananas_rights(prefix: &Namespace) -> String {
     let keys = Bananas::new(prefix.clone());
-    let commands = BANANAS_COMMANDS.map(|command| format!("+{command}"));
+    let commands = BANANAS_COMMANDS.map(|command| format!("+{}", name(command)));
     let channels = keys.notify_prefix();
     format!("~{prefix}:* &{channels}* {}", commands.join(" "))
 }
@@ -159,6 +171,33 @@ pub fn nooble_rights(prefix: &Namespace) -> String {
     format!("~{prefix}:* &{prefix}:* {}", commands.join(" "))
 }
 
+/// Returns the example of a command that scripts of this protocol send. Others do without it: a script that ends an
+/// imported job notifies Bananas, if the user may.
+pub(crate) fn example(schema: Schema, command: &str) -> Option<&'static str> {
+    let besides: &[&'static str] = match schema {
+        Schema::Hero | Schema::Context => &[],
+        Schema::Bananas => &BANANAS_COMMANDS,
+        Schema::Nooble => &NOOBLE_COMMANDS,
+    };
+    let mut all = COMMANDS.iter().chain(besides);
+    all.find(|it| name(it).eq_ignore_ascii_case(command))
+        .copied()
+}
+
+/// Returns the names of commands that a script of ours lacked, by its error.
+pub(crate) fn lacked(detail: &str) -> Option<Vec<&'static str>> {
+    let (_, names) = detail.split_once(LACKS)?;
+    let words = names.split_whitespace();
+    let all = || {
+        COMMANDS
+            .iter()
+            .chain(&BANANAS_COMMANDS)
+            .chain(&NOOBLE_COMMANDS)
+    };
+    let known = |word: &str| all().map(|it| name(it)).find(|it| *it == word);
+    Some(words.filter_map(known).collect())
+}
+
 /// Returns the commands that this user may not send, or not for the namespace's keys. `None` if the server cannot
 /// answer.
 pub(crate) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
@@ -167,6 +206,24 @@ pub(crate) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>
         Err(error) if error.code() == Some("NOPERM") => Some(vec!["eval"]),
         Err(_) => None,
     }
+}
+
+/// Returns the commands that a worker's user may not send, or not for its keys. `None` if the server cannot answer.
+pub(crate) async fn worker_lacks(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
+    if keys.context().is_none() {
+        let mut lacks = denied(conn, keys).await?;
+        lacks.retain(|command| !SELDOM.contains(command));
+        return Some(lacks);
+    }
+    // The users of a context have fewer rights.
+    let jobs = Verb::ALL
+        .into_iter()
+        .filter(|verb| verb.schema() == Schema::Hero);
+    let all: BTreeSet<_> = jobs
+        .flat_map(|verb| needed(verb, Layout::Context))
+        .collect();
+    let all: Vec<_> = all.into_iter().collect();
+    may_not_say(conn, &keys.lease(), &all).await.ok()
 }
 
 /// Returns the commands among these that this user may not send for a key.
@@ -194,10 +251,14 @@ async fn lacks(conn: &Conn, key: &str, says: impl Fn(&str) -> bool) -> Option<Ve
 
 /// Returns the commands of a script, with the call itself, that this user may not send for a key. `None` if the
 /// server cannot answer.
-pub(crate) async fn may_not(conn: &Conn, key: &str, source: &str) -> Option<Vec<&'static str>> {
-    let source = source.to_lowercase();
-    let says = |name: &str| name == "evalsha" || source.contains(&format!("call('{name}'"));
-    lacks(conn, key, says).await
+pub(crate) async fn may_not(
+    conn: &Conn,
+    key: &str,
+    needed: &BTreeSet<&'static str>,
+) -> Option<Vec<&'static str>> {
+    let call = COMMANDS.into_iter().filter(|it| name(it) == "evalsha");
+    let all: Vec<_> = call.chain(needed.iter().copied()).collect();
+    may_not_say(conn, key, &all).await.ok()
 }
 
 /// Returns the commands that a service may not send for a queue, and whether it receives no action without them.
@@ -220,12 +281,11 @@ mod tests {
     use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 
     use super::*;
-    use crate::script::{Layout, Schema, Verb};
 
     /// Returns the commands in a script, in lower case.
     fn said(verb: Verb, layout: Layout) -> Vec<String> {
         let source = verb.source(layout);
-        let calls = ["redis.call('", "redis.pcall('"];
+        let calls = ["redis.call('", "redis.pcall('", "try('"];
         let after = calls.iter().flat_map(|call| source.split(call).skip(1));
         let name = |rest: &str| rest.split('\'').next().unwrap_or_default().to_lowercase();
         after.map(name).collect()
@@ -242,8 +302,8 @@ mod tests {
                     Schema::Nooble => &NOOBLE_COMMANDS,
                     Schema::Context => &[],
                 };
-                let among = COMMANDS.iter().any(|command| name(command) == said)
-                    || besides.iter().any(|command| name(command) == said);
+                let mut all = COMMANDS.iter().chain(besides);
+                let among = all.any(|command| name(command) == said);
                 assert!(among, "{verb:?} says {said}");
             }
         }
@@ -267,7 +327,7 @@ mod tests {
         let mut seen = 0;
         for (verb, layout) in jobs {
             for said in said(verb, layout) {
-                let of_bananas = BANANAS_COMMANDS.contains(&&*said);
+                let of_bananas = BANANAS_COMMANDS.iter().any(|it| name(it) == said);
                 let may = rules.contains(&format!("+{said}"));
                 assert!(may || of_bananas, "{verb:?} says {said}");
                 seen += 1;

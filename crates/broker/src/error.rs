@@ -232,6 +232,12 @@ impl Error {
             || source.is_unrecoverable_error())
     }
 
+    /// Returns whether a worker repeats the call: it may succeed later, also since somebody gives back a right.
+    #[must_use]
+    pub fn is_repeated(&self) -> bool {
+        self.is_temporary() || matches!(self, Self::Denied { .. })
+    }
+
     /// Returns whether the same call may succeed later: the connection broke, the server is loading, busy, full or
     /// changing roles, or replicas are late.
     #[must_use]
@@ -317,6 +323,18 @@ pub(crate) fn is_denied(error: &redis::RedisError) -> bool {
             DENIED_WORDS.iter().any(|words| detail.contains(words))
         }
         _ => false,
+    }
+}
+
+/// Passes on the first error of a pipeline for which the user lacks a right. Other errors are about the types of keys.
+pub(crate) fn pass_denied<T>(
+    verb: &'static str,
+    answers: &[redis::RedisResult<T>],
+) -> Result<(), Error> {
+    let mut errors = answers.iter().filter_map(|answer| answer.as_ref().err());
+    match errors.find(|error| is_denied(error)) {
+        Some(denied) => Err(Error::of_keys(verb, &[], denied.clone())),
+        None => Ok(()),
     }
 }
 

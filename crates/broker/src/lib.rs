@@ -111,6 +111,27 @@ impl Broker {
         })
     }
 
+    /// Returns the time of the scripts, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn now(&self) -> Result<u64, Error> {
+        let shown = self.session.now().await?;
+        let mut get = redis::cmd("GET");
+        get.arg(self.keys.clock());
+        let seen: redis::RedisResult<Option<String>> =
+            get.query_async(&mut self.conn.clone()).await;
+        // Scripts leave a key of another type alone too.
+        let seen = seen.ok().flatten().unwrap_or_default();
+        Ok(Clock::of_scripts(shown, &seen))
+    }
+
+    /// Returns the commands that this user may not send to the server, although the calls of a worker need them. `None`
+    /// if the server cannot answer.
+    pub async fn lacks(&self) -> Option<Vec<&'static str>> {
+        acl::worker_lacks(&self.conn, &self.keys).await
+    }
+
     /// Sets another clock than the server's.
     #[must_use]
     pub fn with_clock(mut self, clock: Clock) -> Self {

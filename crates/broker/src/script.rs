@@ -8,6 +8,7 @@ mod expand;
 mod files;
 #[cfg(test)]
 mod names;
+pub(crate) mod rights;
 #[cfg(test)]
 mod tests;
 mod verb;
@@ -202,6 +203,12 @@ impl Scripts {
 /// Returns the names of keys and the limits that scripts use. A namespace has no quotes in it.
 fn constants(keys: Vec<ScriptName>, layout: Layout) -> Constants {
     let tagged = keys.iter().any(|(_, key)| key.contains('{'));
+    // Other systems' keys have no place for the latest time.
+    let missing = ["CLOCK", "EVENTS"].map(|name| (name, "false".to_owned()));
+    let missing: Vec<_> = missing
+        .into_iter()
+        .filter(|(name, _)| keys.iter().all(|(known, _)| known != name))
+        .collect();
     let keys = keys
         .into_iter()
         .map(|(name, key)| (name, format!("'{key}'")));
@@ -227,7 +234,7 @@ fn constants(keys: Vec<ScriptName>, layout: Layout) -> Constants {
     let tagged = [("TAGGED", tagged.to_string())];
     let words = layout.words().into_iter();
     let words = words.map(|(name, literal)| (name, literal.to_owned()));
-    Constants::new(keys.chain(bounds).chain(tagged).chain(words))
+    Constants::new(keys.chain(missing).chain(bounds).chain(tagged).chain(words))
 }
 
 fn ms(duration: Duration) -> u64 {

@@ -3,20 +3,11 @@
 use meshwork::model::job::Tag;
 use meshwork::model::keys::hero::Hero;
 use meshwork::model::name::{BatchId, Group, RoutingKey, ScriptType};
+use meshwork::model::outcome::DEAD_REASONS;
 use meshwork::{Client, JobFilter, JobState};
 
 use crate::error::CommandError;
 use crate::value::{self, Moment};
-
-/// Reasons of dead letters.
-const REASONS: [&str; 6] = [
-    "failed",
-    "timeout",
-    "permanent",
-    "snoozed",
-    "poison",
-    "queue",
-];
 
 /// Filter options.
 #[derive(Debug, clap::Args)]
@@ -49,8 +40,8 @@ pub(crate) struct Select {
     #[arg(long, value_name = "BATCH")]
     batch: Option<BatchId>,
     /// Only dead letters of this reason: no retry was left (failed, timeout), no retry could help (permanent), the job
-    /// killed its workers (poison), or its queue is not a list (queue)
-    #[arg(long, value_name = "WORD", value_parser = REASONS)]
+    /// killed its workers (poison), its queue is not a list (queue), or its record cannot be read (unreadable)
+    #[arg(long, value_name = "WORD", value_parser = DEAD_REASONS)]
     reason: Option<String>,
     /// Only jobs whose error contains this text
     #[arg(long, value_name = "TEXT", value_parser = text)]

@@ -67,6 +67,11 @@ pub const EXCEPTIONS: &[Exception] = &[
         "this mark",
     ),
     may(
+        "hero:stop_queue:*",
+        "end",
+        "a cancel request expires after a minute if the list did not exist before",
+    ),
+    may(
         "hero:q:ctl:*",
         "end",
         "a cancel request expires after a minute if the list did not exist before",

@@ -91,7 +91,7 @@ pub enum Error {
     NoContext,
     /// Another job has the unique name; nothing was written.
     #[error(
-        "job {id} is refused: job {other} has its unique name and has not ended; wait for that one, or let \
+        "job {id} is refused: job {other} has its unique name until it has ended, or for its time; wait for that one, or let \
          this one replace it"
     )]
     NotUnique {

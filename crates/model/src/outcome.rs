@@ -178,6 +178,18 @@ fn keep_start(text: &mut String, most: usize) {
     text.truncate(text.floor_char_boundary(most));
 }
 
+/// Reasons of dead letters. No retry was left: `failed`, `timeout`. No retry could help: `permanent`, `snoozed` (too
+/// often). The job killed its workers: `poison`. Its queue is no list: `queue`. Its record cannot be read: `unreadable`.
+pub const DEAD_REASONS: [&str; 7] = [
+    "failed",
+    "timeout",
+    "permanent",
+    "snoozed",
+    "poison",
+    "queue",
+    "unreadable",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,11 @@
 //! The clock of this host beside the server's.
 
-use super::facts::Facts;
+use meshwork_model::keys::hero::Hero;
+
+use super::facts::{Facts, ask};
 use super::{Finding, Level};
+use crate::clock::Steps;
+use crate::conn::Conn;
 
 /// Greatest accepted difference. Leases and delays use the server's clock; logs and certificates use the host's.
 const MOST_APART_MS: u64 = 1000;
@@ -22,4 +26,26 @@ pub(super) fn check(facts: &Facts) -> Option<Finding> {
                those in records, and certificates may seem not to be valid";
     let remedy = "let both follow a time server: `timedatectl set-ntp true` on each";
     Some(Finding::bad(Level::Warning, CHECK, what, why, remedy))
+}
+
+/// Finds that scripts are ahead of the server's clock, since it went back.
+pub(super) async fn steps(conn: &Conn, keys: &Hero) -> Option<Finding> {
+    let mut get = redis::cmd("GET");
+    get.arg(keys.clock());
+    let seen: Option<String> = ask(conn, &get).await.ok()?;
+    let steps = Steps::read(&seen?)?;
+    let time = ask::<(u64, u64)>(conn, &redis::cmd("TIME")).await;
+    let (seconds, micros) = time.ok()?;
+    let ahead = steps.ahead(seconds * 1000 + micros / 1000);
+    if ahead == 0 {
+        return None;
+    }
+    let (count, seconds) = (steps.count.max(1), ahead.div_ceil(1000));
+    let times = if count == 1 { "" } else { "s" };
+    let what = format!(
+        "the server's clock went back {count} time{times}; jobs and schedules are {seconds} s ahead of it"
+    );
+    let why = "times in records are ahead, and slots and delays come too early by the clock, for twice that time";
+    let remedy = "let the server follow a time server: `timedatectl set-ntp true`; no job waits for the clock";
+    Some(Finding::bad(Level::Warning, "clock", what, why, remedy))
 }

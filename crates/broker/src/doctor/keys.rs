@@ -6,7 +6,7 @@ use super::{Finding, Level};
 use crate::conn::Conn;
 
 /// Types of the keys by their names in scripts. The names of many keys of a kind end with a colon.
-const KINDS: [(&str, &[&str]); 46] = [
+const KINDS: [(&str, &[&str]); 47] = [
     ("QUEUES", &["list"]),
     ("STATS", &["hash"]),
     ("WORK", &["list"]),
@@ -48,6 +48,7 @@ const KINDS: [(&str, &[&str]); 46] = [
     ("SCHEDULES", &["zset"]),
     ("TAKEN", &["zset"]),
     ("TURN", &["string"]),
+    ("CLOCK", &["string"]),
     // Old clients have lists under the names of jobs.
     ("JOB", &["hash", "list"]),
     ("OLD_REPLY", &["list"]),

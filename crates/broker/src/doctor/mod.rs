@@ -13,6 +13,7 @@ mod memory;
 mod persistence;
 mod queues;
 mod replication;
+mod schedules;
 mod stale;
 
 use std::fmt::Display;
@@ -127,9 +128,11 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
     findings.extend(families.iter().flat_map(|family| family(&facts)));
     findings.extend(clock::check(&facts));
     let keys = Hero::new(namespace.clone());
+    findings.extend(clock::steps(&conn, &keys).await);
     findings.extend(keys::check(&conn, &keys).await);
     findings.extend(stale::check(&conn, &keys).await);
     findings.extend(queues::check(&conn, &keys).await);
     findings.extend(contexts::check(&conn, &keys).await);
+    findings.extend(schedules::check(&conn, &keys).await);
     Ok(findings)
 }

@@ -10,7 +10,7 @@
 -- Returns the number of jobs that were not watched before
 local now, adopted, a = clock(ARGV[1]), 0, 5
 local age, room, rescue = math.min(tonumber(ARGV[2]), LONGEST_AGE), tonumber(ARGV[3]), ARGV[4] == '1'
-local suspects = redis.pcall('ZCARD', STALE)
+local suspects = try('ZCARD', STALE)
 if type(suspects) ~= 'number' then suspects = 0 end
 
 -- Returns true if a job is open and no lease, delay or backlog accounts for it. A flow's job without a queue, such as an

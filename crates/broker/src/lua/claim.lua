@@ -1,5 +1,6 @@
 --- @include claim_fast
 --- @flags allow-oom
+--- @rights late
 -- Claims up to `want` jobs in the order of the queues, each under a lease and with a fencing token. Ids in the worker's
 -- prefetch lists come first; those beyond `want` return to their queues.
 -- KEYS[1..]  the worker's prefetch lists, then the queues in claim order

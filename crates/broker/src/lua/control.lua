@@ -14,9 +14,18 @@
 --         [3]  in how many ms the next delayed job or schedule is due, -1 for none
 --         [4]  per type its migration, '' for none
 --         [5]  for the leader, the tasks of maintenance that have something to do
+--         [6]  how often the server's clock went back
 local MOST = math.floor(1000 / math.max(1, #KEYS)) -- requests of each queue in one call
 local now, every, types = clock(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local held, taken, answer = {}, {}, {}
+-- The latest time of the server's clock.
+local known = try('GET', CLOCK) or ''
+local odd = type(known) ~= 'string' -- a key of another type is left alone
+if odd then known = '' end
+if not odd and shown > (tonumber(string.match(known, '^%d+') or '') or 0) then
+  redis.call('SET', CLOCK, int(shown) .. (string.match(known, '^%d+( .*)$') or ''))
+end
+local steps = string.match(known, ' (%d+)$') or '0'
 local room = 100 -- waiting jobs cancelled in one call: each searches lists
 for a = 5 + types, #ARGV do held[ARGV[a]] = 'runs' end
 
@@ -34,7 +43,7 @@ end
 local function dealt(id)
   if not names_job(id) then return true end
   local key = JOB .. id
-  local has = record(key, 'mw_lock', 'script_type', 'worker_id', 'actor_id')
+  local has, other = record(key, 'mw_lock', 'script_type', 'worker_id', 'actor_id')
   if held[id] == 'runs' then
     held[id] = 'stops'
     taken[#taken + 1] = id
@@ -46,7 +55,8 @@ local function dealt(id)
       redis.call('HSET', key, 'mw_with', '1')
       event(id, 'stop', ARGV[2], 'stopped_by_request')
     end
-  elseif not final(has.status) and exists(key) then
+  elseif other then return expires(id) <= now
+  elseif has.status and not final(has.status) then
     if room <= 0 then return false end
     room = room - ((has.mw_lock or not (has.mw_reply or has.mw_queue)) and 50 or 1)
     local queue = has.mw_queue or (WORK .. string.lower(has.script_type or ''))
@@ -57,7 +67,7 @@ end
 
 for _, queue in ipairs(KEYS) do
   -- The oldest requests; those that stay go to the other end, so that the others come next.
-  local ids, seen = redis.pcall('LRANGE', queue, -MOST, -1), {}
+  local ids, seen = try('LRANGE', queue, -MOST, -1), {}
   for i = #ids, 1, -1 do
     local id = ids[i]
     if not seen[id] and dealt(id) then
@@ -80,16 +90,16 @@ for a = 5, 4 + types do
 end
 -- A call that a key of another kind fails counts as something to do: the task reports it.
 local function is_due(set)
-  local due = redis.pcall('ZRANGEBYSCORE', set, '-inf', int(now), 'LIMIT', 0, 1)
+  local due = try('ZRANGEBYSCORE', set, '-inf', int(now), 'LIMIT', 0, 1)
   return due.err or due[1]
 end
 local tasks = {}
 if mine then
   -- Each worker is registered once for each of its types: more entries are those of others, which may be gone.
-  local actors = redis.pcall('ZCARD', ACTORS)
+  local actors = try('ZCARD', ACTORS)
   if type(actors) ~= 'number' or actors > types then tasks[#tasks + 1] = 'reclaim_dead' end
   if redis.call('EXISTS', SETTLE) == 1 then tasks[#tasks + 1] = 'settle' end
   if is_due(WATCH) or is_due(STARTS) then tasks[#tasks + 1] = 'watch' end
   if is_due(BATCHES_OPEN) then tasks[#tasks + 1] = 'tend_batches' end
 end
-return respond({taken, mine and 1 or 0, soonest(now), answer, tasks})
+return respond({taken, mine and 1 or 0, soonest(now), answer, tasks, steps})

@@ -48,7 +48,7 @@ if again then
   event(id, 'retry', has.mw_worker, ARGV[4])
   count(queue, 'retried')
   local delay = tonumber(ARGV[10])
-  local put = delay > 0 and type(redis.pcall('ZADD', DELAYED, int(now + delay), id)) == 'number'
+  local put = delay > 0 and type(try('ZADD', DELAYED, int(now + delay), id)) == 'number'
   return respond((put or deliver('LPUSH', id, key, has, queue, now)) and 'requeued' or 'failed')
 end
 local dead = ARGV[11] ~= '' and not has.mw_stop and ARGV[11] or nil

@@ -22,7 +22,7 @@ end
 local function fits(record, place, kind)
   local is = redis.call('TYPE', record).ok
   return (is == 'string' or is == 'none')
-    and type(redis.pcall(kind == 'later' and 'ZCARD' or 'LLEN', place)) == 'number'
+    and type(try(kind == 'later' and 'ZCARD' or 'LLEN', place)) == 'number'
 end
 
 for k = 1, #KEYS, 4 do

@@ -10,7 +10,7 @@ local MOST = 1000 -- ids in one call; the registry entry stays until its list is
 local moved = 0
 for k = 1, #KEYS, 2 do
   while moved < MOST do
-    local id = redis.pcall('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT')
+    local id = try('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT')
     if not id or id.err then break end -- a queue that is no list does not block others
     moved = moved + 1
   end

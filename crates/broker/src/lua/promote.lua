@@ -11,8 +11,8 @@ local at = stamp(now)
 local due = redis.call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, most)
 for _, id in ipairs(due) do
   local key = JOB .. id
-  redis.call('ZREM', DELAYED, id)
-  local has = record(key)
+  local has, other = record(key)
+  if other then put_off(DELAYED, id, now) else redis.call('ZREM', DELAYED, id) end
   if is_dispatched(has.status) and has.mw_queue then
     redis.call('HSET', key, 'updated_at', at) -- since when it is ready
     deliver('LPUSH', id, key, has, has.mw_queue, now, true)

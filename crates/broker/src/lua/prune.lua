@@ -9,13 +9,16 @@
 -- Returns [1]  the number of jobs deleted
 --         [2]  1 if more may be left
 local most, forgotten = tonumber(ARGV[4]), 0
-local old = int(clock(ARGV[1]) - tonumber(ARGV[2]))
+local now = clock(ARGV[1])
+local old = int(now - tonumber(ARGV[2]))
 local ids = redis.call('ZRANGEBYSCORE', ENDED, '-inf', old, 'LIMIT', 0, most)
 local over = redis.call('ZCARD', ENDED) - tonumber(ARGV[3])
 if #ids < most and over > #ids then ids = redis.call('ZRANGE', ENDED, 0, math.min(most, over) - 1) end
 for _, id in ipairs(ids) do
   -- The job may have been retried by hand, and may be a dead letter since.
-  if not final(read(JOB .. id, 'status').status) or redis.call('ZSCORE', DEAD, id) then
+  local has, other = read(JOB .. id, 'status')
+  if other then put_off(ENDED, id, now)
+  elseif not final(has.status) or redis.call('ZSCORE', DEAD, id) then
     redis.call('ZREM', ENDED, id)
   else
     drop_job(id)

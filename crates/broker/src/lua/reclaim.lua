@@ -17,8 +17,8 @@ local losses = tonumber(ARGV[3])
 local at, requeued, ended = stamp(now), {}, {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT', 0, ARGV[2])) do
   local key = JOB .. id
-  local has = record(key, 'mw_lost', 'mw_worker', 'mw_stop', 'mw_attempt')
-  unlease(id, key, has)
+  local has, other = record(key, 'mw_lost', 'mw_worker', 'mw_stop', 'mw_attempt')
+  if other then put_off(LEASES, id, now) else unlease(id, key, has) end
   if has.status == 'started' and has.mw_queue then
     local lost = (tonumber(has.mw_lost or '') or 0) + 1
     redis.call('HDEL', key, 'mw_token')

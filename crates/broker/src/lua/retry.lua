@@ -31,7 +31,7 @@ if stands then redis.call('LPUSH', KEYS[2], id) end
 -- The client may wait on either reply list.
 if LEGACY and stale and not has.mw_reply then redis.call('HSETNX', KEYS[1], 'mw_legacy', 'both') end
 redis.call('DEL', REPLY .. id, OLD_REPLY .. id, LOG .. id)
-for _, set in ipairs({ENDED, DEAD, STOPS}) do redis.pcall('ZREM', set, id) end
+for _, set in ipairs({ENDED, DEAD, STOPS}) do try('ZREM', set, id) end
 unwatch(id)
 unqueue(KEYS[3], id) -- a request to cancel the last run
 redis.call('HDEL', KEYS[1], OUTPUT, 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token',

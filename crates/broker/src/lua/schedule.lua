@@ -10,7 +10,8 @@
 -- ARGV[6..]  field, value, … ('' as value removes the field)
 -- Returns 1, or 0 if the schedule has changed
 local key, now = KEYS[1], clock(ARGV[1])
-local has = read(key, 'version', 'position', 'created_at')
+local has, other = read(key, 'version', 'position', 'created_at')
+if other then return try('HLEN', key) end -- the error of a key of another type, which is left alone
 if (has.version or '') ~= ARGV[3] then return 0 end
 if ARGV[4] ~= '' and has.position ~= ARGV[4] then return 0 end
 if ARGV[5] == 'gone' then

@@ -14,7 +14,8 @@ while visited < most do
   -- A blank before the id: the job finished, also if its record is deleted.
   local gone = string.match(id, '^ (.+)$')
   id = gone or id
-  local status = status_of(id) or (gone and 'finished' or 'error')
+  local status, other = status_of(id)
+  if not other then status = status or (gone and 'finished' or 'error') end -- else watch.lua tells them later
   visited = visited + 1
   if final(status) then visited = visited + notify_dependents(id, status == 'finished', now, most - visited + 1) end
 end

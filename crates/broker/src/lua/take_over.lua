@@ -39,7 +39,7 @@ local function store_dead(id, key, queue, script_type, from, died, why)
   if redis.call('EXISTS', key) == 1 then return 'exists' end
   write_record(key, id, script_type, 'error', at, from)
   redis.call('HSET', key, 'error', why, 'mw_dead', 'failed')
-  redis.pcall('ZADD', DEAD, int(math.min(now, tonumber(died) or now)), id)
+  try('ZADD', DEAD, int(math.min(now, tonumber(died) or now)), id)
   for _, what in ipairs({'created', 'failed', 'dead'}) do count(queue, what) end
   event(id, 'enqueue', who, script_type)
   return 'stored'

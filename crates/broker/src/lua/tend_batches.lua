@@ -26,7 +26,12 @@ local function expire(batch, has)
 end
 
 local function tend(batch)
-  local has = tools.state(batch)
+  local has, other = tools.state(batch)
+  if other then
+    redis.call('ZADD', BATCHES_OPEN, int(now + PAUSE), batch)
+    event('batch ' .. batch, 'defer', 'tend', 'its key has another type')
+    return 1
+  end
   if not has.total or has.ended then
     redis.call('ZREM', BATCHES_OPEN, batch)
     if not has.total then redis.call('DEL', MEMBERS .. batch, JOINED .. batch) end

@@ -14,16 +14,20 @@ local at, answers, k, a = stamp(now), {}, 1, 3
 local AGAIN = 5000 -- ms until slots that stayed are tried again
 local counted = {stored = 'runs', skipped = 'skipped'}
 
--- Returns the job of the last slot, if it has not ended.
+-- Returns the job of the last slot, if it has not ended; and an error if that cannot be read.
 local function last_of(key)
   local id = redis.call('HGET', key, 'last')
-  local has = id and slow_path().record(JOB .. id, 'mw_lock', 'mw_stop', 'mw_waiting', 'script_type', 'worker_id', 'actor_id')
-  if has and (has.status or '') ~= '' and not final(has.status) then return id, has end
+  if not id then return end
+  local has, other = slow_path().record(JOB .. id, 'mw_lock', 'mw_stop', 'mw_waiting', 'script_type', 'worker_id',
+    'actor_id')
+  if (has.status or '') ~= '' and not final(has.status) then return id, has end
+  if other then return id, nil, {err = 'ERR its last job, ' .. id .. ', cannot be read: its key has another type'} end
 end
 
 -- Fires or skips the slot whose job is at KEYS[k]. Returns the outcome.
 local function decide(key, control, overlap, timeout, id, script_type, o, from)
-  local last, has = last_of(key)
+  local last, has, fault = last_of(key)
+  if fault and overlap ~= 'allow' and last ~= id then return fault end
   if last and last ~= id and overlap == 'skip' then
     event(id, 'skip', who, last .. ' has not ended')
     return 'skipped'

@@ -52,11 +52,12 @@ end
 
 local function see(id)
   local key = JOB .. id
-  local has = record(key, 'mw_waiting', 'mw_expires', 'mw_lock', 'mw_seen', 'mw_lost', 'mw_fallback', 'mw_stop',
+  local has, other = record(key, 'mw_waiting', 'mw_expires', 'mw_lock', 'mw_seen', 'mw_lost', 'mw_fallback', 'mw_stop',
     'script_type', 'worker_id', 'actor_id', 'timeout', 'updated_at')
   local _, after, phase = old_list(type_of(has), worker_of(has))
   after, bounded, vague = phase and after or age, not phase, false
-  if not exists(key) then unwatch(id)
+  if other then look_later(id, now + after)
+  elseif not has.status then unwatch(id)
   elseif anothers(has, phase) then only_note(id, has, after, now)
   elseif final(has.status) then ended(id, key, has)
   elseif has.status == 'started' then started(id, key, has, after, now, losses)

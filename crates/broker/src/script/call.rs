@@ -6,7 +6,7 @@ use redis::{
 };
 
 use super::answer::Answer;
-use super::{Layout, Made, Named, Schema, Verb};
+use super::{Layout, Made, Named, Schema, Verb, rights};
 use crate::Error;
 use crate::acl;
 use crate::conn::Conn;
@@ -107,12 +107,19 @@ impl Call<'_> {
         let (verb, mut keys) = (self.verb.name(), self.keys());
         if is_denied(&source) {
             let first = keys.first().map_or("", String::as_str);
-            let scripts = Layout::ALL.map(|layout| self.verb.source(layout)).concat();
-            let lacks = acl::may_not(conn, first, &scripts).await;
+            let lacks = match source.detail().and_then(acl::lacked) {
+                Some(lacks) => lacks,
+                None => {
+                    let needed = Layout::ALL.map(|layout| rights::needed(self.verb, layout));
+                    let needed = needed.into_iter().flatten().collect();
+                    let lacks = acl::may_not(conn, first, &needed).await;
+                    lacks.unwrap_or_default()
+                }
+            };
             return Error::Denied {
                 verb,
                 keys: keys.join(", "),
-                lacks: lacks.unwrap_or_default(),
+                lacks,
                 source,
             };
         }

@@ -10,11 +10,14 @@
 //! * `--- @flags allow-oom`: the script runs although the server's memory is full. It frees memory, claims or
 //!   releases jobs, prevents a second run, or pauses or removes a schedule.
 //! * `--- @flags no-writes`: the script only reads. Only such a script can be called by `EVALSHA_RO`.
+//! * `--- @rights late`: the commands of lazy files are checked before those are first used, by `slow_denied()`, which
+//!   returns an error if a right is missing. Scripts without this line check all rights before they do anything. See
+//!   [`super::rights`].
 
 use std::fmt;
 
-use super::Layout;
 use super::files::text;
+use super::{Layout, Schema, rights};
 
 /// Mark of lines that name other files.
 const MARK: &str = "--- @";
@@ -39,6 +42,8 @@ pub(super) struct Top<'a> {
     gives: Vec<&'a str>,
     /// Flag for the script's first line.
     pub(super) flag: Option<Flag>,
+    /// True if rights for lazy files are checked at their first use.
+    late: bool,
     /// Rest of the file.
     body: &'a str,
 }
@@ -83,6 +88,7 @@ impl<'a> Top<'a> {
                 }
                 "flags" if names == "allow-oom" => top.flag = Some(Flag::AllowOom),
                 "flags" if names == "no-writes" => top.flag = Some(Flag::NoWrites),
+                "rights" if names == "late" => top.late = true,
                 _ => return Err(Fault::new(file, format!("`{MARK}{line}` is unknown"))),
             }
         }
@@ -165,14 +171,40 @@ impl<'a, F: Fn(&str) -> Option<&'a str>> Expander<F> {
             self.add(&name, file, &mut seldom)?;
             at += 1;
         }
+        let schema = Schema::of_file(file);
+        let rights = match (schema, top.flag) {
+            // A commit checks the rights to each of its keys; a script that only reads leaves nothing half done.
+            (Schema::Context, _) | (_, Some(Flag::NoWrites)) => String::new(),
+            _ => {
+                let late = if top.late { "" } else { &seldom };
+                let now = format!("{often}{late}{}", top.body);
+                let commands = rights::commands(schema, &now);
+                let denied = format!("return {}", rights::error());
+                rights::check(schema, &commands, &denied)
+            }
+        };
+        let rights = if rights.is_empty() {
+            rights
+        } else {
+            format!("do {rights} end\n")
+        };
         if self.lazy.is_empty() {
-            return Ok(first + &often + top.body);
+            return Ok(first + &often + &rights + top.body);
         }
+        let late = match top.late {
+            true => rights::check(
+                schema,
+                &rights::commands(schema, &seldom),
+                &format!("return {}", rights::error()),
+            ),
+            false => String::new(),
+        };
         let gives = self.gives.iter().map(|name| format!("{name} = {name}"));
         let gives = gives.collect::<Vec<_>>().join(", ");
         Ok(format!(
-            "{first}local slow_path, made\n{often}local function make()\n{seldom}return {{{gives}}}\nend\n\
-             slow_path = function()\n  made = made or make()\n  return made\nend\n{}",
+            "{first}local slow_path, slow_denied, made\n{often}local function make()\n{seldom}return {{{gives}}}\nend\n\
+             slow_path = function()\n  made = made or make()\n  return made\nend\nslow_denied = function()\n  \
+             if made then return end\n  {late}\nend\n{rights}{}",
             top.body
         ))
     }
@@ -196,7 +228,7 @@ impl<'a, F: Fn(&str) -> Option<&'a str>> Expander<F> {
         }
         self.seen.push(file.to_owned());
         let top = self.top(file, by)?;
-        if top.flag.is_some() {
+        if top.flag.is_some() || top.late {
             return Err(Fault::new(file, "flags are for scripts"));
         }
         self.add_all(file, &top, out)?;
@@ -284,8 +316,9 @@ mod tests {
             ("lib/f.lua", "f\n"),
             ("lib/g.lua", "g\n"),
         ];
-        let expected = "s\nlocal slow_path, made\nb\nd\nc\nlocal function make()\ng\ne\nf\nreturn {e = e, d = d, f = f}\n\
-                        end\nslow_path = function()\n  made = made or make()\n  return made\nend\na\n";
+        let expected = "s\nlocal slow_path, slow_denied, made\nb\nd\nc\nlocal function make()\ng\ne\nf\nreturn {e = e, d = d, f = f}\n\
+                        end\nslow_path = function()\n  made = made or make()\n  return made\nend\nslow_denied = function()\n  \
+                        if made then return end\n  \nend\na\n";
         assert_eq!(expanded(&files), Ok(expected.to_owned()));
     }
 

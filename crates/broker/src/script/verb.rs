@@ -101,6 +101,18 @@ pub enum Schema {
     Context,
 }
 
+impl Schema {
+    /// Returns the protocol of a script's file.
+    pub(super) fn of_file(file: &str) -> Self {
+        match file.split('/').next() {
+            Some("bananas") => Self::Bananas,
+            Some("nooble") => Self::Nooble,
+            Some("context") => Self::Context,
+            _ => Self::Hero,
+        }
+    }
+}
+
 impl Verb {
     /// All verbs, in the order of a job's life.
     pub const ALL: [Self; 80] = [

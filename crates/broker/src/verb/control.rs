@@ -37,6 +37,8 @@ pub struct Control {
     pub due: Option<Duration>,
     /// For each type, its migration, if it has one.
     pub migrations: Vec<Option<Migration>>,
+    /// How often the server's clock went back.
+    pub steps_back: u64,
 }
 
 impl Broker {
@@ -74,6 +76,7 @@ impl Broker {
             due,
             migrations: migrations.iter().map(|text| set(text)).collect(),
             tasks: answer.texts("tasks")?,
+            steps_back: answer.next::<String>("steps")?.parse().unwrap_or_default(),
         })
     }
 }

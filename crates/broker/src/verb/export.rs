@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use meshwork_model::export::{Bytes, MAX_IDS, StoredJob, StoredRecord};
 use meshwork_model::job::{field, text};
-use meshwork_model::name::{BatchId, JobId, ScheduleName};
+use meshwork_model::name::{BatchId, JobId};
 use redis::{FromRedisValue, RedisResult, Value};
 
 use super::Fields;
 use super::inspect::{SCAN_COUNT, glob_literal, texts};
+use crate::error::pass_denied;
 use crate::{Broker, Error};
 
 /// Greatest number of bytes of records in one call, except for a single larger record: they are in memory at once.
@@ -136,6 +137,8 @@ impl Broker {
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
+        // A key of another type is left out. A missing right would leave out everything.
+        pass_denied("export", &answers)?;
         Ok(answers.into_iter().map(Result::ok).collect())
     }
 
@@ -313,15 +316,20 @@ impl Broker {
     /// # Errors
     /// A call to the server fails.
     pub async fn export_schedules(&self, from: u64) -> Result<(Vec<StoredRecord>, u64), Error> {
-        let mut scan = redis::cmd("ZSCAN");
-        scan.arg(self.keys.schedules())
-            .arg(from)
-            .arg("COUNT")
-            .arg(PAGE / 10);
-        let (next, found): (u64, Vec<(String, String)>) = self.ask("export", &scan).await?;
-        let named = found
-            .into_iter()
-            .filter(|(name, _)| name.parse::<ScheduleName>().is_ok());
+        let (names, next) = self.schedule_names(from).await?;
+        let mut scores = redis::pipe();
+        for name in &names {
+            scores.cmd("ZSCORE").arg(self.keys.schedules());
+            scores.arg(name.as_str());
+        }
+        let scores = match names.is_empty() {
+            true => Vec::new(),
+            false => self.answers(scores).await?,
+        };
+        // One that the set of all schedules lacks is due at once.
+        let score = |score| read(score).unwrap_or_else(|| "0".to_owned());
+        let names = names.iter().map(ToString::to_string);
+        let named = names.zip(scores.into_iter().map(score));
         let key = |name: &str| {
             name.parse()
                 .map_or_else(|_| String::new(), |name| self.keys.schedule(&name))

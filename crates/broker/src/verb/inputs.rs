@@ -7,6 +7,7 @@ use meshwork_model::state::Status;
 use meshwork_model::stored;
 use redis::RedisResult;
 
+use crate::error::pass_denied;
 use crate::{Broker, Error};
 
 /// The result of a prerequisite.
@@ -96,6 +97,7 @@ impl Broker {
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
+        pass_denied("inputs", &answers)?;
         let mut answers = answers.into_iter();
         let mut next = || {
             answers
@@ -136,6 +138,7 @@ impl Broker {
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
+        pass_denied("inputs", &answers)?;
         // A finished job without an output has an empty result.
         Ok(answers
             .into_iter()

@@ -5,6 +5,7 @@ use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 
 use super::{Fields, MAX_ITEMS, at_most, job};
+use crate::error::pass_denied;
 use crate::{Broker, Error};
 
 /// Number of keys in each step of a scan.
@@ -57,6 +58,7 @@ impl Broker {
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
+        pass_denied("inspect", &records)?;
         // A list of this name is a legacy queue, which has the same prefix as jobs. A hash without a status is not a
         // job.
         let has_status = |fields: &Fields| {
@@ -90,6 +92,7 @@ impl Broker {
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
+        pass_denied("statuses", &words)?;
         let status = |word: redis::RedisResult<Option<Vec<u8>>>| {
             String::from_utf8(word.ok()??).ok()?.parse().ok()
         };

@@ -7,6 +7,7 @@ use meshwork_model::stored;
 use redis::RedisResult;
 
 use super::{MAX_ITEMS, at_most};
+use crate::error::pass_denied;
 use crate::{Broker, Error};
 
 /// Fields for a list of jobs: route and outcome, in a few short fields.
@@ -106,6 +107,7 @@ impl Broker {
                 verb: "outcomes",
                 source,
             })?;
+        pass_denied("outcomes", &records)?;
         // A list of this name is a legacy queue, which has the same prefix as jobs. A hash without a status is not a
         // job.
         let status = names.iter().position(|name| *name == field::STATUS);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use meshwork_model::job::field;
-use meshwork_model::name::{JobId, ScriptType};
+use meshwork_model::name::{JobId, ScheduleName, ScriptType};
 use meshwork_model::stored;
 use redis::RedisResult;
 
@@ -33,6 +33,8 @@ pub struct Swept {
     pub next: u64,
     /// Number of newly watched jobs.
     pub adopted: usize,
+    /// Number of schedules that the set of all schedules lacked, and has now.
+    pub restored: usize,
     /// Number of foreign clients' open jobs with an unknown type, which cannot be pushed again.
     pub unroutable: usize,
     /// True if the next scan is not due yet.
@@ -59,6 +61,7 @@ struct Page {
     lists: Vec<String>,
     /// Reply lists, with their jobs.
     replies: Vec<(String, JobId)>,
+    schedules: Vec<ScheduleName>,
     /// Cursor of the next page; 0 after the last one.
     next: u64,
 }
@@ -72,7 +75,8 @@ struct Walk {
 
 impl Broker {
     /// Continues the scan. It puts suspected orphans under watch ([`Broker::adopt`]), records the canonical queues,
-    /// and sets a time to live for replies whose worker set none. A scan begins once a minute, and while a type
+    /// sets a time to live for replies whose worker set none, and adds schedules to the set of all schedules if it
+    /// lacks them. A scan begins once a minute, and while a type
     /// migrates, at the end of the last one.
     ///
     /// Suspected orphans are jobs that were started without a lease, waiting jobs of foreign clients that are on no
@@ -100,6 +104,7 @@ impl Broker {
             let page = self.page(walk.next).await?;
             self.note_lists(&page.lists, now).await?;
             self.end_replies(&page.replies).await?;
+            swept.restored += self.restore_schedules(page.schedules, now).await?;
             let (open, next) = (self.read_open(&page.ids).await?, page.next);
             self.take_page(open, &migrations, &mut standing, &mut swept)
                 .await?;
@@ -144,7 +149,7 @@ impl Broker {
         scan.arg(from).arg("MATCH").arg(all);
         scan.arg("COUNT").arg(SCAN_COUNT);
         let (next, keys): (u64, Vec<Vec<u8>>) = self.ask("sweep", &scan).await?;
-        let work = self.keys.work_prefix();
+        let (work, schedules) = (self.keys.work_prefix(), self.keys.schedule_prefix());
         let mut page = Page {
             next,
             ..Page::default()
@@ -154,6 +159,8 @@ impl Broker {
                 page.ids.push(id);
             } else if key.starts_with(&work) {
                 page.lists.push(key);
+            } else if let Some(name) = key.strip_prefix(&schedules) {
+                page.schedules.extend(name.parse());
             } else if let Some(id) = self.reply_of(&key) {
                 page.replies.push((key, id));
             }

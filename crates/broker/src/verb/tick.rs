@@ -40,6 +40,8 @@ struct Due {
     now: u64,
     next: Option<Duration>,
     schedules: Vec<Read>,
+    /// Schedules that cannot be read, with the reason.
+    unread: Vec<(String, String)>,
 }
 
 /// A schedule as read by `due`.
@@ -96,6 +98,9 @@ impl Broker {
             items.push(item);
         }
         let mut ticked = self.decide(items).await?;
+        let unread = due.unread.into_iter();
+        let named = unread.filter_map(|(name, why)| Some((name.parse().ok()?, why)));
+        ticked.troubles.extend(named);
         (ticked.due, ticked.next) = (count, next);
         Ok(ticked)
     }
@@ -160,10 +165,13 @@ impl Broker {
             record,
             input,
         });
+        let schedules = schedules.collect();
+        let unread = answer.next::<Vec<(Vec<u8>, String)>>("unread")?.into_iter();
         Ok(Due {
             now,
             next,
-            schedules: schedules.collect(),
+            schedules,
+            unread: unread.map(|(name, why)| (text(name), why)).collect(),
         })
     }
 

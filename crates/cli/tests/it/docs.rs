@@ -195,3 +195,61 @@ fn coming_from() {
 fn install() {
     run("docs/install.md");
 }
+
+/// Returns the commands of `meshwork` in a page, without placeholders: those of blocks, and those within a sentence.
+fn quoted(page: &str) -> Vec<String> {
+    let within = page.split('`').skip(1).step_by(2);
+    let blocks = page.lines().filter_map(|line| line.strip_prefix("$ "));
+    let parts = blocks.chain(within).flat_map(|line| {
+        let line = line.split(" # ").next().unwrap_or_default();
+        line.split(['|', ';', '&', '>', '\n']).map(str::trim)
+    });
+    let is_placeholder = |word: &str| {
+        let capitals = word.bytes().filter(u8::is_ascii_uppercase).count();
+        capitals > 1 && !word.contains('=') && !word.chars().any(|c| c.is_ascii_lowercase())
+    };
+    let is_whole = |part: &&str| {
+        part.starts_with("meshwork ")
+            // A file that the page does not have.
+            && !part.contains("routing.yaml")
+            && !part.contains(['…', '$', '<', '(', '[', '*', '{', '\\'])
+            && !part.split_whitespace().any(is_placeholder)
+    };
+    parts.filter(is_whole).map(str::to_owned).collect()
+}
+
+/// Each command is one that this version understands, with its options and their values.
+#[test]
+fn each_quoted_command_is_understood() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let root = root.expect("the crate is in the repository");
+    let mut pages = vec![root.join("README.md")];
+    let docs = fs::read_dir(root.join("docs")).expect("it is there");
+    pages.extend(docs.filter_map(|entry| Some(entry.ok()?.path())));
+    pages.retain(|page| page.extension().is_some_and(|end| end == "md"));
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for page in pages {
+        let text = fs::read_to_string(&page).expect("it can be read");
+        for command in quoted(&text) {
+            // The option prints the help if all before it is understood.
+            let (ours, theirs) = command.split_once(" -- ").unwrap_or((&command, ""));
+            let theirs = if theirs.is_empty() {
+                theirs.to_owned()
+            } else {
+                format!(" -- {theirs}")
+            };
+            let done = shell(&ground, &format!("{ours} --help{theirs}")).output();
+            let done = done.expect("sh runs");
+            seen += 1;
+            if !done.status.success() {
+                let said = String::from_utf8_lossy(&done.stderr).into_owned();
+                wrong.push(format!("{}: {command}: {said}", page.display()));
+            }
+        }
+    }
+    assert!(seen > 100, "only {seen} commands");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -25,6 +25,10 @@ async fn what_is_no_job_is_forgotten(world: &World) -> Outcome {
         .raw::<()>(&["ZADD", &watch, "1", "gone", "1", "list", "1", "string"])
         .await?;
     same!(world.broker.watch().await?.looked, 3);
+    // Records may come back.
+    let left: Vec<String> = world.raw(&["ZRANGE", &watch, "0", "-1"]).await?;
+    same!(left, ["list", "string"]);
+    world.raw::<()>(&["DEL", &watch]).await?;
     world.unchanged(&before).await
 }
 

@@ -1,9 +1,14 @@
 //! Time: its format, the choice of the clock, and jumps of the clock.
 
-use meshwork_broker::{Claim, Clock, Failed, Feeds, Finished, Reclaimed};
+use std::time::Duration;
+
+use meshwork_broker::{Claim, Clock, Control, Controlled, Failed, Feeds, Finished, Reclaimed};
 use meshwork_model::outcome::FailureKind;
 
-use super::world::{LEASE, LEASE_MS, START, WORKER};
+use super::options::{delayed, held, promote};
+use super::schedule::{every, put};
+use super::tick::tick;
+use super::world::{Got, LEASE, LEASE_MS, START, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
 
 cases![
@@ -13,6 +18,12 @@ cases![
     the_servers_clock_counts_by_default,
     a_clock_that_jumps_back_loses_nothing,
     a_clock_that_jumps_ahead_costs_one_run,
+    an_hour_back_holds_up_nothing_for_an_hour,
+    each_step_back_is_counted,
+    any_script_sees_a_step_back,
+    a_rate_goes_on_after_a_step_back,
+    what_is_due_within_an_hour_ahead_comes_at_once,
+    a_clock_key_of_another_type_changes_nothing,
     far_away_times_are_whole_numbers,
 ];
 
@@ -209,5 +220,132 @@ async fn far_away_times_are_whole_numbers(world: &World) -> Outcome {
     same!(world.broker.reclaim().await?, Reclaimed::default());
     world.pass(1);
     same!(world.broker.reclaim().await?.requeued, ["j1"]);
+    Ok(())
+}
+
+const HOUR: u64 = 3_600_000;
+
+/// Polls, as each worker does once a second.
+async fn poll(world: &World) -> Got<Control> {
+    let request = Controlled {
+        worker: WORKER,
+        queues: &[],
+        types: &[],
+        held: &[],
+        turn: Duration::from_millis(900),
+    };
+    Ok(world.broker.control(request).await?)
+}
+
+/// Starts a job, delays another one, and adds a schedule, all due within ten seconds.
+async fn some_work(world: &World) -> Outcome {
+    world.started("lost").await?;
+    world.put_jobs(&[delayed(world, "later", 9_000)?]).await?;
+    put(world, &every(world, "@every 10s")?).await
+}
+
+/// The time goes on from the latest one, at half speed.
+async fn an_hour_back_holds_up_nothing_for_an_hour(world: &World) -> Outcome {
+    some_work(world).await?;
+    world.pass(1_000);
+    same!(poll(world).await?.steps_back, 0);
+    world.at(START + 1_000 - HOUR);
+    same!(world.broker.now().await?, START + 1_000);
+    same!(world.broker.reclaim().await?, Reclaimed::default());
+    same!(promote(world).await?, (0, Some(8_000)));
+    same!(tick(world).await?, (0, 0, 0));
+    world.pass(2 * 9_000);
+    same!(world.broker.now().await?, START + 10_000);
+    same!(world.broker.reclaim().await?.requeued, ["lost"]);
+    same!(promote(world).await?.0, 1);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(poll(world).await?.steps_back, 1);
+    // A lease that begins now lasts as long as the others.
+    same!(world.take(3).await?.len(), 3);
+    world.pass(2 * LEASE_MS - 2);
+    same!(world.broker.reclaim().await?, Reclaimed::default());
+    world.pass(2);
+    same!(world.broker.reclaim().await?.requeued.len(), 3);
+    world.pass(2 * HOUR);
+    same!(world.broker.now().await?, world.now());
+    Ok(())
+}
+
+/// Steps of less than two seconds, as time services make them, are none.
+async fn each_step_back_is_counted(world: &World) -> Outcome {
+    poll(world).await?;
+    world.at(START - 2_000);
+    same!(poll(world).await?.steps_back, 0);
+    same!(world.broker.now().await?, START - 2_000);
+    for (steps, back) in [(1, 2_001), (2, 10_000), (3, HOUR)] {
+        world.at(START);
+        poll(world).await?;
+        let before = world.broker.now().await?;
+        world.at(START - back);
+        world.put(&[&format!("j{steps}")]).await?;
+        same!(poll(world).await?.steps_back, steps);
+        same!(world.broker.now().await?, before);
+    }
+    let events = world.events().await?;
+    let back = events.iter().filter(|event| event[1] == "back");
+    let notes: Vec<_> = back.map(|event| event[3].as_str()).collect();
+    let last = "the server's clock went back by 3600000 ms";
+    same!((notes.len(), notes.last()), (3, Some(&last)));
+    Ok(())
+}
+
+/// No worker has polled since.
+async fn any_script_sees_a_step_back(world: &World) -> Outcome {
+    world.started("lost").await?;
+    poll(world).await?;
+    world.at(START - 2_000);
+    same!(world.broker.reclaim().await?, Reclaimed::default());
+    same!(poll(world).await?.steps_back, 0);
+    for hours in [1, 2] {
+        world.at(START - hours * HOUR);
+        same!(world.broker.reclaim().await?, Reclaimed::default());
+        same!(world.broker.now().await?, START);
+    }
+    world.pass(2 * LEASE_MS);
+    same!(world.broker.reclaim().await?.requeued, ["lost"]);
+    Ok(())
+}
+
+async fn a_rate_goes_on_after_a_step_back(world: &World) -> Outcome {
+    let rate = "rate=window:1:1000";
+    let name = format!("queue:{}", world.queue());
+    let config = world.keys().config();
+    world.raw::<()>(&["HSET", &config, &name, rate]).await?;
+    world.put(&["j1", "j2"]).await?;
+    same!(world.take(2).await?.len(), 1);
+    poll(world).await?;
+    world.at(START - HOUR);
+    same!(held(world, 1).await?, Some(1_000));
+    world.pass(2_000);
+    same!(world.take(2).await?.len(), 1);
+    Ok(())
+}
+
+/// The leases too: their jobs run again.
+async fn what_is_due_within_an_hour_ahead_comes_at_once(world: &World) -> Outcome {
+    some_work(world).await?;
+    poll(world).await?;
+    world.pass(HOUR);
+    same!(world.broker.reclaim().await?.requeued, ["lost"]);
+    same!(promote(world).await?.0, 1);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(poll(world).await?.steps_back, 0);
+    same!(world.broker.now().await?, world.now());
+    Ok(())
+}
+
+async fn a_clock_key_of_another_type_changes_nothing(world: &World) -> Outcome {
+    let key = world.keys().clock();
+    world.raw::<()>(&["LPUSH", &key, "x"]).await?;
+    same!(poll(world).await?.steps_back, 0);
+    world.at(START - HOUR);
+    same!(world.started("j1").await?.job.id, "j1");
+    same!(poll(world).await?.steps_back, 0);
+    same!(world.list(&key).await?, ["x"]);
     Ok(())
 }

@@ -31,6 +31,7 @@ cases![
     wherever_the_id_stands_in_a_long_old_list,
     a_walk_through_a_long_old_list_ends_the_call,
     each_job_is_run_by_one_side,
+    an_unannounced_second_push_is_run_by_one_side,
 ];
 
 /// Claims from the queue and from the old list of type `osis`, the old list last.
@@ -384,5 +385,34 @@ async fn each_job_is_run_by_one_side(world: &World) -> Outcome {
     all.sort();
     same!(run, all);
     same!(look_after(world, AGE).await?.len(), 0);
+    Ok(())
+}
+
+/// No migration was started, and clients push each id to both lists, without a mark. Once the old list has held an id,
+/// a job waits for its second push.
+async fn an_unannounced_second_push_is_run_by_one_side(world: &World) -> Outcome {
+    world.raw::<()>(&["LPUSH", &old(world), "j0"]).await?;
+    world.put_foreign("j0", &[]).await?;
+    same!(ids(&world.take(1).await?), ["j0"]);
+    same!(pop(world).await?, None);
+    // The second push follows.
+    world.put_foreign("j1", &[]).await?;
+    same!(ids(&world.take(1).await?), [""; 0]);
+    world.raw::<()>(&["LPUSH", &old(world), "j1"]).await?;
+    world.pass(200);
+    world.broker.promote().await?;
+    same!(ids(&world.take(1).await?), ["j1"]);
+    same!(pop(world).await?, None);
+    // An old worker was faster.
+    world.put_foreign("j2", &[]).await?;
+    same!(ids(&world.take(1).await?), [""; 0]);
+    start(world, "j2").await?;
+    world.pass(200);
+    world.broker.promote().await?;
+    same!(ids(&world.take(1).await?), [""; 0]);
+    // Without old workers, nothing waits after a day.
+    world.pass(86_400_000);
+    world.put_foreign("j3", &[]).await?;
+    same!(ids(&world.take(1).await?), ["j3"]);
     Ok(())
 }

@@ -96,6 +96,7 @@ mod sweep;
 mod tick;
 mod turns;
 mod unique;
+mod unread;
 mod waits;
 mod watch;
 
@@ -213,6 +214,7 @@ pub const GROUPS: &[Group] = &[
     group("rates", rates::CASES),
     group("keys", keys::CASES),
     group("unique", unique::CASES),
+    group("unread", unread::CASES),
     group("figures", figures::CASES),
     group("shared_events", shared_events::CASES),
     group("fallback", fallback::CASES),

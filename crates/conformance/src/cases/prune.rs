@@ -161,6 +161,11 @@ async fn what_is_no_job_is_passed_over(world: &World) -> Outcome {
         .raw::<()>(&["ZADD", &kept, "1", "gone", "1", "list", "1", "string"])
         .await?;
     same!(prune(world, 0, 9).await?, (0, false));
+    // Records may come back.
+    let left: Vec<String> = world.raw(&["ZRANGE", &kept, "0", "-1"]).await?;
+    same!(left, ["list", "string"]);
+    let events = world.keys().events();
+    world.raw::<()>(&["DEL", &kept, &events]).await?;
     world.unchanged(&before).await
 }
 

@@ -234,7 +234,9 @@ async fn what_is_not_there_is_not_changed(world: &World) -> Outcome {
     let key = world.keys().schedule(&name);
     world.raw::<()>(&["SET", &key, "x"]).await?;
     let before = world.all().await?;
-    check!(!world.broker.pause_schedule(&name).await?);
+    check!(world.broker.pause_schedule(&name).await.is_err());
+    check!(world.broker.resume_schedule(&name).await.is_err());
+    check!(world.broker.remove_schedule(&name).await.is_err());
     world.unchanged(&before).await
 }
 

@@ -59,6 +59,7 @@ pub(super) async fn sweep(world: &World) -> Got<Swept> {
         all.next = swept.next;
         all.adopted += swept.adopted;
         all.unroutable += swept.unroutable;
+        all.restored += swept.restored;
         if all.next == 0 {
             return Ok(all);
         }

@@ -42,6 +42,10 @@ async fn a_turn_survives_jumps_of_the_clock(world: &World) -> Outcome {
     check!(ask(world, "w1", &[]).await?.turn);
     check!(!ask(world, "w2", &[]).await?.turn);
     world.at(START);
+    check!(!ask(world, "w2", &[]).await?.turn);
+    // The store has forgotten the latest time.
+    let clock = world.keys().clock();
+    world.raw::<()>(&["DEL", &clock]).await?;
     check!(ask(world, "w2", &[]).await?.turn);
     check!(!ask(world, "w1", &[]).await?.turn);
     world.at(START - TURN);

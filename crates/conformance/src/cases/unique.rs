@@ -13,6 +13,7 @@ use Enqueued::{Exists, Kept, Stored, Taken};
 cases![
     whose_name_it_is_and_what_becomes_of_a_later_one,
     a_window_ends_with_its_time,
+    a_window_holds_against_a_job_without_one,
     a_name_is_free_however_its_job_ends,
     a_name_is_kept_through_retries_and_losses,
     a_replaced_job_says_by_whom,
@@ -130,6 +131,29 @@ async fn a_window_ends_with_its_time(world: &World) -> Outcome {
     put(world, "c", Until::Done, OnDuplicate::Keep).await?;
     let left: i64 = world.raw(&["PTTL", &name(world)?]).await?;
     same!(left, -1);
+    Ok(())
+}
+
+/// The holder decides: its window outlasts its end, its retention, and a later job's own rule.
+async fn a_window_holds_against_a_job_without_one(world: &World) -> Outcome {
+    put(world, "a", Until::For(WINDOW), OnDuplicate::Keep).await?;
+    let claimed = world.take_one().await?;
+    world.finish(&claimed, "42").await?;
+    for until in [Until::Done, Until::Started, Until::For(1)] {
+        let said = put(world, "b", until, OnDuplicate::Keep).await?;
+        same!(said, Kept("a".parse()?));
+        let said = put(world, "b", until, OnDuplicate::Refuse).await?;
+        same!(said, Taken("a".parse()?));
+    }
+    world.broker.delete(&world.read("a").await?).await?;
+    let said = put(world, "b", Until::Done, OnDuplicate::Keep).await?;
+    same!(said, Kept("a".parse()?));
+    let left: u64 = world.raw(&["PTTL", &name(world)?]).await?;
+    check!(left > WINDOW / 2 && left <= WINDOW);
+    let said = put(world, "b", Until::Done, OnDuplicate::Replace).await?;
+    same!(said, Stored);
+    let left: i64 = world.raw(&["PTTL", &name(world)?]).await?;
+    same!((left, holder(world).await?), (-1, Some("b".to_owned())));
     Ok(())
 }
 

@@ -84,8 +84,8 @@ pub struct JobFilter {
     pub batch: Option<BatchId>,
     /// Only children of this job.
     pub parent: Option<JobId>,
-    /// Only dead letters with this reason: `failed` (no retry was left), `timeout`, `permanent` (no retry could help),
-    /// `poison` (it lost five workers) or `queue` (its queue is no list).
+    /// Only dead letters with this reason, one of
+    /// [`DEAD_REASONS`](meshwork_model::outcome::DEAD_REASONS).
     pub reason: Option<String>,
     /// Only jobs whose error contains this text.
     pub error_contains: Option<String>,

@@ -44,7 +44,7 @@ pub(super) async fn fail<P: Protocol>(
                 counted::<P>(&task.job, attempt);
                 reason.log(false);
             }
-            Err(error) if error.is_temporary() && Instant::now() < until => {
+            Err(error) if error.is_repeated() && Instant::now() < until => {
                 engine.failed(("report", "fail"), &error);
                 tokio::select! {
                     () = backoff.wait() => continue,

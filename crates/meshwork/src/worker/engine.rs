@@ -55,6 +55,8 @@ pub(crate) struct Engine<P: Protocol> {
     /// True if the worker is registered for its queues, or will be. Locked during a renewal: a renewal after the
     /// deregistration would register the worker again.
     pub(super) listening: tokio::sync::Mutex<bool>,
+    /// Commands that the worker's user may not send, although its calls need them.
+    pub(super) lacks: watch::Sender<Vec<&'static str>>,
     /// Cancelled when the worker claims no more jobs: it is quiet or shuts down.
     pub(super) stop: CancellationToken,
     /// Cancelled when a shutdown was requested.
@@ -91,6 +93,7 @@ impl<P: Protocol> Engine<P> {
             in_flight: InFlight::default(),
             demand: Arc::new(Demand::new()),
             registered: watch::Sender::new(None),
+            lacks: watch::Sender::default(),
             listening: tokio::sync::Mutex::new(true),
             stop: CancellationToken::new(),
             stop_requested: CancellationToken::new(),
@@ -112,6 +115,27 @@ impl<P: Protocol> Engine<P> {
                 && !known.refused.iter().any(|name| name == queue)
         };
         self.demand.is_demanded(queue) && self.registration().is_some_and(takes)
+    }
+
+    /// Records the rights that are missing, and logs a change.
+    pub(super) fn note_rights(&self, lacks: Option<Vec<&'static str>>) {
+        let Some(lacks) = lacks else { return };
+        let worker = self.protocol.worker();
+        self.lacks.send_if_modified(|before| {
+            let changed = *before != lacks;
+            if changed && lacks.is_empty() {
+                tracing::warn!(worker, "the user of the server has all rights again");
+            } else if changed {
+                let rights = lacks.join(" ");
+                tracing::error!(
+                    worker,
+                    rights,
+                    "the user of the server lacks rights; jobs may wait"
+                );
+            }
+            *before = lacks;
+            changed
+        });
     }
 
     /// Records the failure of a call.
@@ -138,6 +162,10 @@ impl<P: Protocol> HealthSource for Engine<P> {
         let registered = self.registered.borrow();
         let known = registered.as_ref().filter(|it| it.refused.is_empty());
         known.map(|known| known.until)
+    }
+
+    fn lacks(&self) -> Vec<&'static str> {
+        self.lacks.borrow().clone()
     }
 
     fn meter(&self) -> &Meter {

@@ -62,7 +62,7 @@ async fn prepare<P: Protocol>(
     loop {
         let step = engine.protocol.prepare(&engine.config, &task.job, trace);
         match AssertUnwindSafe(step).catch_unwind().await {
-            Ok(Step::Again(error)) if error.is_temporary() && Instant::now() < until => {
+            Ok(Step::Again(error)) if error.is_repeated() && Instant::now() < until => {
                 engine.failed(("prepare", "prepare"), &error);
                 tokio::select! {
                     () = backoff.wait() => {}

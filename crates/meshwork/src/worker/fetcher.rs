@@ -467,7 +467,7 @@ impl<P: Protocol> Fetcher<P> {
 
     /// Puts results back that were not stored. After a permanent refusal each is sent alone.
     fn unreported(&mut self, results: Vec<Completion<P::Job>>, error: &Error, together: bool) {
-        let apart = !error.is_temporary() && together;
+        let apart = !error.is_repeated() && together;
         for mut ran in results.into_iter().rev() {
             if !apart && !ran.repeats(error, &P::id(&ran.task.job)) {
                 self.engine.in_flight.remove(ran.task.seq);

@@ -21,6 +21,8 @@ pub(crate) trait HealthSource: Send + Sync {
     fn busy(&self) -> usize;
     /// Returns the time at which the server stops counting it as alive; `None` while it is not registered.
     fn alive_until(&self) -> Option<Instant>;
+    /// Returns the commands that its user may not send to the server, although its calls need them.
+    fn lacks(&self) -> Vec<&'static str>;
     /// Returns its counters.
     fn meter(&self) -> &Meter;
 }
@@ -46,6 +48,9 @@ pub enum Unfit {
     /// It has not registered yet, or its registration has expired.
     #[error("the worker is not registered as a listener: it has just begun, or the server is away")]
     Unregistered,
+    /// Its user lacks rights on the server.
+    #[error("its user may not say {} to the server: see docs/operations.md, \"An ACL user\"", .0.join(", "))]
+    Rights(Vec<&'static str>),
     /// The server has not answered for this time.
     #[error("the server has not answered for {}", seconds(*.0))]
     Silence(Duration),
@@ -84,7 +89,7 @@ impl Monitor {
         }
     }
 
-    /// Readiness: healthy, registered, and not shutting down.
+    /// Readiness: healthy, registered, with all rights on the server, and not shutting down.
     ///
     /// # Errors
     /// The reason why the worker is not ready.
@@ -93,6 +98,10 @@ impl Monitor {
             return Err(Unfit::Stopping);
         }
         self.healthy()?;
+        let lacks = self.worker.lacks();
+        if !lacks.is_empty() {
+            return Err(Unfit::Rights(lacks));
+        }
         match self.worker.alive_until() {
             Some(until) if until > Instant::now() => Ok(()),
             _ => Err(Unfit::Unregistered),

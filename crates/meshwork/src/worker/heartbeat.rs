@@ -63,6 +63,8 @@ async fn beat_over<P: Protocol>(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        let lacks = in_turn(outages, "rights", every, protocol.lacks(conn)).await?;
+        engine.note_rights(lacks.flatten());
         renew(conn, engine).await?;
         *backoff = Backoff::new();
         engine.meter.heard();

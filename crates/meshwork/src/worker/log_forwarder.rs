@@ -95,7 +95,7 @@ async fn forward<P: Protocol>(
                 }
                 // The job has ended or belongs to another worker, so its log is complete.
                 Ok(Logged::Stale) => return,
-                Err(error) if error.is_temporary() => {
+                Err(error) if error.is_repeated() => {
                     protocol.outages().failed("log", &error);
                     backoff.wait().await;
                 }

@@ -349,6 +349,14 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         jobs: &[Self::Job],
         queues: Option<&Self::Queues>,
     ) -> impl Future<Output = Result<Renewed, Error>> + Send;
+    /// Returns the commands that the worker's user may not send, although its calls need them; `None` if unknown.
+    /// Called before each renewal.
+    fn lacks(
+        &self,
+        _conn: &Self::Conn,
+    ) -> impl Future<Output = Result<Option<Vec<&'static str>>, Error>> + Send {
+        std::future::ready(Ok(None))
+    }
     /// Prepares a new connection, after its first renewal.
     fn load(&self, _conn: &Self::Conn) -> impl Future<Output = Result<(), Error>> + Send {
         std::future::ready(Ok(()))

@@ -76,7 +76,7 @@ impl<J> Completion<J> {
         if self.task.cancel.reason() == Some(StopReason::Lost) {
             return false;
         }
-        let repeats = error.is_temporary() && Instant::now() < self.until;
+        let repeats = error.is_repeated() && Instant::now() < self.until;
         if !repeats {
             tracing::error!(job = id, %error, "result not stored");
         }

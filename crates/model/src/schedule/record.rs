@@ -26,6 +26,15 @@ pub struct Unreadable {
     why: String,
 }
 
+impl Unreadable {
+    /// Returns the error of a schedule whose key has another type.
+    #[must_use]
+    pub fn other_type(name: ScheduleName) -> Self {
+        let why = "its key has another type".to_owned();
+        Self { name, why }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct Stored {
     rhythm: String,

@@ -31,8 +31,8 @@ local function admit(id, k)
   local state, record = look(id)
   redis.call('HSET', HELD, hold, ARGV[4] .. ' ' .. KEYS[k])
   redis.call('ZADD', LEASES, deadline, hold)
-  redis.pcall('ZADD', SLOTS .. route_of(KEYS[k]), int(now), hold)
-  redis.pcall('LPUSH', PROCESSING, id)
+  try('ZADD', SLOTS .. route_of(KEYS[k]), int(now), hold)
+  try('LPUSH', PROCESSING, id)
   local g = gate_of[k]
   if g then g.left, g.spent = g.left - 1, g.spent + 1 end
   started[k] = (started[k] or 0) + 1
@@ -53,7 +53,7 @@ for k = 1, #KEYS, 2 do
   while looked < MOST do
     local may, id = more(k)
     if may then id = redis.call('RPOP', KEYS[k + 1])
-    else id = redis.pcall('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end
+    else id = try('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end
     if not id or id.err then break end
     looked = looked + 1
     if may then admit(id, k) end
@@ -61,7 +61,7 @@ for k = 1, #KEYS, 2 do
 end
 for k = 1, #KEYS, 2 do
   while more(k) do
-    local id = redis.pcall('RPOP', KEYS[k])
+    local id = try('RPOP', KEYS[k])
     if not id or id.err then break end -- a key that is no list is skipped
     looked = looked + 1
     admit(id, k)

@@ -11,7 +11,7 @@ local now, found = clock(ARGV[1]), {}
 local all = redis.call('HGETALL', CRONS)
 for i = 1, math.min(#all, 2 * MOST), 2 do
   -- A key of another kind counts as an empty state.
-  local state = redis.pcall('HMGET', SCHEDULE .. all[i], 'next_run', 'last_run', 'run_count')
+  local state = try('HMGET', SCHEDULE .. all[i], 'next_run', 'last_run', 'run_count')
   found[#found + 1] = {all[i], all[i + 1], state[1] or '', state[2] or '', state[3] or ''}
 end
 return {int(now), found}

@@ -14,7 +14,7 @@
 -- Returns 'fired', 'changed' or 'locked'
 local now, state = clock(ARGV[1]), SCHEDULE .. ARGV[2]
 if redis.call('HGET', CRONS, ARGV[2]) ~= ARGV[3] then return 'changed' end
-if (redis.pcall('HGET', state, 'next_run') or '') ~= ARGV[4] then return 'changed' end
+if (try('HGET', state, 'next_run') or '') ~= ARGV[4] then return 'changed' end
 redis.call('LLEN', KEYS[1]) -- ends the call if the key is no list: the slot waits
 -- Bananas' scheduler reads the state, then takes the lock: one that has read the state before finds the lock taken.
 if not redis.call('SET', SCHEDULE_LOCK .. ARGV[2], ARGV[6], 'NX', 'PX', ARGV[7]) then return 'locked' end

@@ -13,7 +13,7 @@ for k = 2, #KEYS do
   local id, alive = ARGV[2 * k - 1], tonumber(redis.call('ZSCORE', ROUTES, ARGV[2 * k]) or '') or 0
   -- If the key of the route is no list, the job stays in its list.
   if alive > now and redis.call('LPOS', KEYS[1], id, 'RANK', -1, 'MAXLEN', depth)
-    and type(redis.pcall('LPUSH', KEYS[k], id)) == 'number' then
+    and type(try('LPUSH', KEYS[k], id)) == 'number' then
     redis.call('LREM', KEYS[1], -1, id)
     moved = moved + 1
   end

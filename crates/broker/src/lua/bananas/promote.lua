@@ -18,7 +18,7 @@ for k = 1, #KEYS do
     bury(id, record, KEYS[k])
     tell(id, now, 0, 'error', why)
   else
-    there = there and type(redis.pcall('LPUSH', KEYS[k], id)) == 'number'
+    there = there and type(try('LPUSH', KEYS[k], id)) == 'number'
     if there and record then redis.call('SET', JOB .. id, record) end
   end
   if there then

@@ -14,7 +14,7 @@ local now, requeued = clock(ARGV[1]), {}
 for _, hold in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT', 0, ARGV[2])) do
   local _, list, id = holder(hold)
   -- A key that is no list does not block other jobs; its job is tried again.
-  local back = list and redis.pcall('RPUSH', list, id)
+  local back = list and try('RPUSH', list, id)
   if type(back) == 'number' or not list then
     let_go(hold, list, id)
     if list then

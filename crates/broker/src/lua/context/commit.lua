@@ -33,6 +33,9 @@ local changes = {
   end,
 }
 
+-- A right that is missing in the middle would leave the steps before it done.
+local commands = {set = 'HSET', push = 'LPUSH', drop = 'LREM', mark = 'ZADD', unmark = 'ZREM', keep = 'SET', note = 'XADD'}
+local may = redis.acl_check_cmd
 local kinds = {set = 'hash', push = 'list', drop = 'list', mark = 'zset', unmark = 'zset', keep = 'string', note = 'stream'}
 -- Skipped if the key has another type: there is nothing to remove, and a damaged trail prevents no change.
 local optional = {drop = true, unmark = true, note = true}
@@ -51,6 +54,7 @@ while at <= #ARGV do
     local kind = redis.call('TYPE', key).ok
     local fits = kind == 'none' or kind == kinds[word]
     if not fits and not optional[word] then return redis.error_reply('WRONGTYPE ' .. key .. ' holds a ' .. kind) end
+    if may and not may(commands[word], key) then return {err = 'NOPERM missing rights: ' .. string.lower(commands[word])} end
     if fits then steps[#steps + 1] = {changes[word], key, a} end
   end
 end

@@ -34,7 +34,7 @@ end
 -- The keys of a flow that has ended expire when retention drops its jobs.
 local function forget_later()
   redis.call('ZREM', FLOWS_DUE, of.flow)
-  local listed = redis.pcall('ZCARD', FLOWS_LIST)
+  local listed = try('ZCARD', FLOWS_LIST)
   if type(listed) == 'number' and listed > MOST_LISTED then redis.call('ZPOPMIN', FLOWS_LIST) end
   for _, key in ipairs({KEYS[1], KEYS[2], KEYS[3], KEYS[4]}) do redis.call('PEXPIRE', key, KEPT) end
 end

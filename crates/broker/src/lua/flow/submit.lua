@@ -46,7 +46,7 @@ end
 
 redis.call('HSET', record, 'status', 'dispatched', 'mw_sealed', '1', 'updated_at', at, unpack(ARGV, 7))
 if ARGV[6] ~= '' then redis.call('HSET', record, 'mw_expires', int(now + tonumber(ARGV[6]))) end
-redis.pcall('ZADD', FLOWS_LIST, int(now), flow)
+try('ZADD', FLOWS_LIST, int(now), flow)
 event('flow ' .. flow, 'submit', ARGV[2])
 wake_flow(flow, now)
 return respond('stored')

@@ -33,8 +33,8 @@ end
 local function let_go(hold, list, id)
   redis.call('ZREM', LEASES, hold)
   redis.call('HDEL', HELD, hold)
-  if list then redis.pcall('ZREM', SLOTS .. route_of(list), hold) end
-  redis.pcall('LREM', PROCESSING, 1, id or hold)
+  if list then try('ZREM', SLOTS .. route_of(list), hold) end
+  try('LREM', PROCESSING, 1, id or hold)
 end
 
 local function look(id) return look_at(JOB .. id) end
@@ -42,7 +42,7 @@ local function look(id) return look_at(JOB .. id) end
 -- Returns when a job was completed, '' if its result does not say so. Bananas' scheduler may push a completed job
 -- again with an older record.
 local function done_at(id)
-  local result = redis.pcall('HMGET', RESULT .. id, 'status', 'completed_at')
+  local result = try('HMGET', RESULT .. id, 'status', 'completed_at')
   return result[1] == 'completed' and result[2] or ''
 end
 
@@ -52,7 +52,7 @@ end
 
 -- Adds an id of that list to the dead letters, with the record that has the reason, if there is one.
 local function bury(id, record, list)
-  redis.pcall('LPUSH', DEAD, id)
+  try('LPUSH', DEAD, id)
   if record then redis.call('SET', JOB .. id, record, 'PX', DEAD_FOR) end
   redis.call('DEL', LOST .. id)
   count(list, 'dead')

@@ -3,7 +3,7 @@
 
 -- Returns the state of a record and its text: 'there', 'missing', or 'odd' if the key is no string.
 local function look_at(key)
-  local record = redis.pcall('GET', key)
+  local record = try('GET', key)
   if not record then return 'missing', '' end
   if record.err then return 'odd', '' end
   return 'there', record

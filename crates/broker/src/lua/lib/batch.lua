@@ -63,7 +63,7 @@ local function batches()
     local batch, has = of.batch, state(of.batch)
     if not has.total or has.ended then return end
     for _, how in ipairs({'succeeded', 'failed'}) do
-      local gone = #of[how] > 0 and redis.pcall('SREM', MEMBERS .. batch, unpack(of[how])) or 0
+      local gone = #of[how] > 0 and try('SREM', MEMBERS .. batch, unpack(of[how])) or 0
       if type(gone) == 'number' and gone > 0 then has[how] = redis.call('HINCRBY', BATCHES .. batch, how, gone) end
     end
     if tonumber(has.failed) > 0 and not has.failing then

@@ -22,15 +22,15 @@ local function batch_refuses(o, now)
   if has.ended or has.cancelled then return 'batch ended' end
   if has.sealed and not of_its_own(o) then return 'batch sealed' end
   if tonumber(has.total) + #has.ids >= MOST_MEMBERS then return 'batch full' end
-  local members = redis.pcall('SCARD', MEMBERS .. o.batch)
+  local members = try('SCARD', MEMBERS .. o.batch)
   return type(members) ~= 'number' and members or nil
 end
 
 -- Lists the first jobs of a batch, for its callbacks.
 local function list_joined(batch, ids)
   local key = JOINED .. batch
-  local room = MOST_LISTED - (tonumber(redis.pcall('LLEN', key)) or MOST_LISTED)
-  if room > 0 then redis.pcall('RPUSH', key, unpack(ids, 1, math.min(#ids, room))) end
+  local room = MOST_LISTED - (tonumber(try('LLEN', key)) or MOST_LISTED)
+  if room > 0 then try('RPUSH', key, unpack(ids, 1, math.min(#ids, room))) end
 end
 
 -- Adds the jobs that joined batches in this call.

@@ -16,9 +16,9 @@ local function scan_members(batch, has, now, most, by)
   local page = redis.call('SSCAN', MEMBERS .. batch, has.scan or '0', 'COUNT', most)
   for _, id in ipairs(page[2]) do
     local key = JOB .. id
-    local is = record(key, 'mw_lock', 'mw_stop', 'mw_token', 'script_type', 'worker_id', 'actor_id')
-    if final(is.status) or not exists(key) then leave(id, batch, is.status == 'finished', now)
-    elseif has.cancelled then cancel_member(id, key, is, has.cancelled, now, by) end
+    local is, other = record(key, 'mw_lock', 'mw_stop', 'mw_token', 'script_type', 'worker_id', 'actor_id')
+    if final(is.status) or not (is.status or other) then leave(id, batch, is.status == 'finished', now)
+    elseif has.cancelled and not other then cancel_member(id, key, is, has.cancelled, now, by) end
   end
   redis.call('HSET', BATCHES .. batch, 'scan', page[1])
   visit_batch(batch, now)

@@ -3,7 +3,7 @@
 
 -- Pushes a request, which expires after STOP_TTL. A list of other requests gets no expiry, which would delete those.
 local function request(queue, id)
-  local length = redis.pcall('LPUSH', queue, id)
+  local length = try('LPUSH', queue, id)
   if type(length) ~= 'number' then return end -- no list: the worker learns it at its next renewal
   if length == 1 then redis.call('PEXPIRE', queue, STOP_TTL)
   else redis.call('PEXPIRE', queue, STOP_TTL, 'GT') end

@@ -1,7 +1,7 @@
 --- @include ending, remove_from_lists
 -- Cancels a job that no worker runs. `later` and `kind` are those of fail_job.
 local function cancel_waiting(id, key, has, reason, queue, now, by, later, kind)
-  redis.pcall('ZREM', DELAYED, id)
+  try('ZREM', DELAYED, id)
   unqueue(queue, id)
   unlock(has.mw_lock, id)
   if unlist(id, has) then

@@ -7,7 +7,7 @@ local known
 local function canonical_place(id, has)
   if holds(has.mw_queue, id) then return has.mw_queue end
   if has.mw_reply then return end
-  known = known or redis.pcall('ZRANGE', LISTS, 0, MOST_LISTS - 1)
+  known = known or try('ZRANGE', LISTS, 0, MOST_LISTS - 1)
   for _, list in ipairs(known) do
     walked = walked + LIST
     if list ~= has.mw_queue and own_queue(list) and holds(list, id) then return list end
@@ -25,7 +25,7 @@ end
 local since_whole
 local function whole_at()
   if not since_whole then
-    local at, lists = redis.pcall('HGET', WALK, 'whole'), redis.pcall('ZCARD', LISTS)
+    local at, lists = try('HGET', WALK, 'whole'), try('ZCARD', LISTS)
     local all = type(lists) == 'number' and lists <= MOST_LISTS
     since_whole = all and type(at) == 'string' and tonumber(at) or -1
   end

@@ -5,6 +5,7 @@ local MOST = 1000 -- ids visited in one call
 local looked, dropped, taken, leases, walked = 0, 0, {}, {}, false
 local given = {} -- ids that this call has leased: an id may be listed twice
 local ask -- the request of this call
+local unclaimed -- the error of a right that is missing for the slow path: the ids return to their lists
 
 -- Returns the k-th list.
 local function list(k) return KEYS[ask.lists + k] end
@@ -30,13 +31,14 @@ end
 local function claim_ids(ids, from, k, g)
   looked = looked + #ids
   for i = 1, #ids do
-    if walked or looked > MOST then -- the others return in their order
+    local id, key, over = ids[i], JOB .. ids[i], walked or looked > MOST
+    local record = not (over or g or ask.homes[k]) and plain_record(key)
+    if not (over or record) then unclaimed = slow_denied() end
+    if over or unclaimed then -- the others return in their order
       for j = #ids, i, -1 do redis.call('RPUSH', from, ids[j]) end
+      walked = true
       break
-    end
-    local id, key = ids[i], JOB .. ids[i]
-    local record = not (g or ask.homes[k]) and plain_record(key)
-    if record then
+    elseif record then
       lease(id, key, list(k), '1') -- no number, which Redis would format
       respond_with(id, list(k), 1, record)
     else
@@ -52,7 +54,7 @@ local function sweep(from, n, places)
   call[n + 1], call[n + 2] = 'RIGHT', 'COUNT'
   while n > 0 and ask.want > 0 and looked < MOST and not walked do
     call[n + 3] = math.min(ask.want, MOST - looked)
-    local popped = redis.pcall('LMPOP', n, unpack(call))
+    local popped = try('LMPOP', n, unpack(call))
     if not popped then break end
     if popped.err then return false end
     local k = 1
@@ -76,7 +78,11 @@ local function claim(first, a, now)
   -- Prefetched ids beyond `want` return to their queues.
   local back = free and ask.want == 0 and n > 0 and redis.call('EXISTS', unpack(KEYS, first, first + n - 1)) > 0
   local held = {}
-  if not free or back or not sweep(first + n, #KEYS - ask.lists) then held = slow_path().claim_each() end
+  if not unclaimed and (not free or back or not sweep(first + n, #KEYS - ask.lists)) then
+    unclaimed = slow_denied()
+    if not unclaimed then held = slow_path().claim_each() end
+  end
   if #leases > 0 then redis.call('ZADD', LEASES, unpack(leases)) end
+  if unclaimed and #taken == 0 then return unclaimed end
   return {dropped, (walked or looked >= MOST) and 1 or 0, taken, held, ask.since}
 end

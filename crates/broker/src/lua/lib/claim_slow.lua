@@ -21,8 +21,8 @@ local function admit_job(g, queue, id, is, now)
   g.left, g.spent = g.left - 1, g.spent + 1
   -- The next job of the key enters now; after the last slot, it enters when a slot is freed.
   if key and set.fair and left > 1 then forward('LPUSH', queue, key, turns(queue, key, set), set) end
-  if set.concurrency then redis.pcall('ZADD', SLOTS .. set.base, int(now), id) end
-  if key and set.key_concurrency then redis.pcall('ZADD', SLOTS .. name, int(now), id) end
+  if set.concurrency then try('ZADD', SLOTS .. set.base, int(now), id) end
+  if key and set.key_concurrency then try('ZADD', SLOTS .. name, int(now), id) end
   local notes = {}
   if set.concurrency or (key and set.key_concurrency) then notes = {'mw_slot', set.base, 'mw_with', '1'} end
   if set.alert and not is.mw_alert_of then notes = {'mw_alert', set.base, 'mw_with', '1', unpack(notes)} end
@@ -30,8 +30,13 @@ local function admit_job(g, queue, id, is, now)
 end
 
 local function claim_slow(id, k, g)
+  if not names_job(id) then
+    event(id, 'drop', ask.worker, 'no key of a job of this context')
+    dropped = dropped + 1
+    return
+  end
   local key, is = JOB .. id, {}
-  local record, legacy = redis.pcall('HGETALL', key), ask.homes[k]
+  local record, legacy = try('HGETALL', key), ask.homes[k]
   for i = 1, #record, 2 do is[record[i]] = record[i + 1] end
   only_own(key, is)
   local queue = legacy and (canonical_queue(is) or legacy) or list(k)
@@ -61,7 +66,7 @@ local function from_feed(feed, k, g)
   while looked < MOST and not walked do
     local may, id = ask.want > 0 and (not g or g.left > 0)
     if may then id = redis.call('RPOP', feed)
-    else id = redis.pcall('LMOVE', feed, list(k), 'LEFT', 'RIGHT') end -- newest first
+    else id = try('LMOVE', feed, list(k), 'LEFT', 'RIGHT') end -- newest first
     if not id or id.err then break end
     if may then claim_ids({id}, feed, k, g) else looked = looked + 1 end
   end
@@ -70,7 +75,7 @@ end
 local function from_queue(k, g)
   while ask.want > 0 and (not g or g.left > 0) and looked < MOST and not walked do
     -- A key that is no list is skipped: an error would lose the jobs that are claimed already.
-    local ids = redis.pcall('RPOP', list(k), math.min(ask.want, g and g.left or MOST, MOST - looked))
+    local ids = try('RPOP', list(k), math.min(ask.want, g and g.left or MOST, MOST - looked))
     if not ids or ids.err then break end
     claim_ids(ids, list(k), k, g)
   end

@@ -7,7 +7,7 @@ local function defer_to_foreign(is, id, key, list, queue, legacy)
   if is.status ~= 'started' or (is.mw_lock and is.mw_lock ~= list) then return false end
   if redis.call('ZSCORE', LEASES, id) then return false end
   -- A job that cannot be watched runs at once.
-  if type(redis.pcall('ZADD', WATCH, 'NX', int(ask.now), id)) ~= 'number' then
+  if type(try('ZADD', WATCH, 'NX', int(ask.now), id)) ~= 'number' then
     is.status = 'dispatched'
     return false
   end
@@ -36,7 +36,7 @@ end
 -- Removes the notes of a job that waited: it has begun.
 local function note_begun(id, key)
   redis.call('HDEL', key, 'mw_lock', 'mw_seen', 'mw_start_by')
-  redis.pcall('ZREM', STARTS, id)
+  try('ZREM', STARTS, id)
   unwatch(id)
 end
 

@@ -3,14 +3,16 @@
 -- Completes jobs on the fast path: jobs of native clients without options. complete_slow.lua completes others. Shared
 -- keys are written once, at the end of the call.
 local over, next_of = {}, {}
+local denied -- the error of a right that is missing: the caller repeats the call
 
 -- Completes a job. Returns false if the token is not the current one. A repeated call changes nothing.
 local function complete(id, token, output, stdout, stderr, now, at)
   local key = JOB .. id
-  local has = redis.pcall('HMGET', key, 'status', 'mw_token', 'mw_with', 'mw_reply', 'mw_queue', 'mw_started',
+  local has = try('HMGET', key, 'status', 'mw_token', 'mw_with', 'mw_reply', 'mw_queue', 'mw_started',
     'mw_worker')
   if has[1] ~= 'started' or has[2] ~= token or has[3] or not has[4] or stdout ~= '' or stderr ~= '' then
-    return slow_path().complete_slow(id, token, output, stdout, stderr, now, at)
+    denied = denied or slow_denied()
+    return denied or slow_path().complete_slow(id, token, output, stdout, stderr, now, at)
   end
   redis.call('HSET', key, 'status', 'finished', OUTPUT, output, 'updated_at', at)
   over[#over + 1] = id
@@ -35,6 +37,9 @@ local function complete_all(n, a, now)
     a = a + FIELDS
   end
   if #over > 0 then redis.call('ZREM', LEASES, unpack(over)) end
-  if #next_of > 0 and redis.call('EXISTS', unpack(next_of)) > 0 then slow_path().notify_all(next_of, now) end
+  if #next_of > 0 and redis.call('EXISTS', unpack(next_of)) > 0 then
+    denied = denied or slow_denied()
+    if not denied then slow_path().notify_all(next_of, now) end
+  end
   return stale, a
 end

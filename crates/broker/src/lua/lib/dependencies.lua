@@ -35,15 +35,15 @@ local function await_prerequisites(id, key, queue, open, now, wait)
   local expires, name = now + (wait or INFINITE), '"' .. id .. '"'
   for _, prerequisite in ipairs(open) do
     local note = NEXT .. prerequisite
-    local noted = redis.pcall('RPUSH', note, id)
+    local noted = try('RPUSH', note, id)
     if status_of(prerequisite) then note_dependent(prerequisite, name)
     else -- it may never come
-      redis.pcall('PEXPIRE', note, int((wait or 0) + OUTLASTS), unpack(noted == 1 and {} or {'GT'}))
+      try('PEXPIRE', note, int((wait or 0) + OUTLASTS), unpack(noted == 1 and {} or {'GT'}))
     end
   end
   redis.call('HSET', key, 'status', WAITING, 'mw_waiting', '"' .. table.concat(open, '" "') .. '"',
     'mw_queue', queue, unpack(wait and {'mw_expires', int(expires)} or {}))
-  redis.pcall('ZADD', WATCH, int(math.min(expires, now + LOOK_EVERY)), id)
+  try('ZADD', WATCH, int(math.min(expires, now + LOOK_EVERY)), id)
 end
 
 -- Returns the error of a job whose wait is over.
@@ -60,9 +60,9 @@ local function look(id, key, has, now)
   local expires, ids = tonumber(has.mw_expires or '') or INFINITE, awaited(has.mw_waiting)
   if not (now < expires) then return 0, fail_job(id, key, has, overdue(ids), now, nil, '', true, 'timeout') end
   for _, prerequisite in ipairs(ids) do
-    local status = status_of(prerequisite)
-    if final(status) or (not status and has.mw_reply) then
-      if redis.call('EXISTS', NEXT .. prerequisite) == 0 then redis.pcall('RPUSH', NEXT .. prerequisite, id) end
+    local status, other = status_of(prerequisite)
+    if final(status) or (not (status or other) and has.mw_reply) then
+      if redis.call('EXISTS', NEXT .. prerequisite) == 0 then try('RPUSH', NEXT .. prerequisite, id) end
       defer_dependents(prerequisite, status == 'finished')
     end
   end

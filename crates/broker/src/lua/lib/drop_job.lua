@@ -1,17 +1,24 @@
---- @include base
+--- @include telemetry
 -- Leaves the dependents of an ended job to settle.lua. A blank before the id: it finished. Its record may be gone then.
-local function defer_dependents(id, finished) redis.pcall('LPUSH', SETTLE, (finished and ' ' or '') .. id) end
+local function defer_dependents(id, finished) try('LPUSH', SETTLE, (finished and ' ' or '') .. id) end
 
 -- Ends the watch of a job, which does not count as stale then (see stale.lua).
 local function unwatch(id)
-  redis.pcall('ZREM', WATCH, id)
-  redis.pcall('ZREM', STALE, 'away ' .. id, 'started ' .. id)
+  try('ZREM', WATCH, id)
+  try('ZREM', STALE, 'away ' .. id, 'started ' .. id)
 end
 
 -- Watches a job for one worker with a fallback queue while that worker's queue holds it.
 local function track_fallback(id, key, now)
   if redis.call('HEXISTS', key, 'mw_fallback') == 0 then return end
-  redis.pcall('ZADD', WATCH, int(now + LOOK_EVERY), id)
+  try('ZADD', WATCH, int(now + LOOK_EVERY), id)
+end
+
+-- Puts off a job in this set whose key has another type now: its record may come back.
+local UNREADABLE = 60000 -- ms
+local function put_off(set, id, now)
+  redis.call('ZADD', set, int(now + UNREADABLE), id)
+  event(id, 'defer', '', 'its key has another type')
 end
 
 -- Deletes a job with all its keys. Its dependents are left to settle.lua.
@@ -20,6 +27,6 @@ local function drop_job(id)
     defer_dependents(id, read(JOB .. id, 'status').status == 'finished')
   end
   redis.call('DEL', JOB .. id, REPLY .. id, OLD_REPLY .. id, LOG .. id)
-  for _, set in ipairs({ENDED, DEAD, DELAYED, TAKEN, STARTS}) do redis.pcall('ZREM', set, id) end
+  for _, set in ipairs({ENDED, DEAD, DELAYED, TAKEN, STARTS}) do try('ZREM', set, id) end
   unwatch(id)
 end

@@ -8,7 +8,7 @@ local set -- true if the namespace has settings
 -- Returns the ids that a queue gets at the end of the call; nil and an error if it is no list.
 local function end_of(queue)
   if not ends[queue] then
-    local length = redis.pcall('LLEN', queue)
+    local length = try('LLEN', queue)
     if type(length) ~= 'number' then return nil, length end
     ends[queue] = {length = length}
   end
@@ -19,7 +19,11 @@ end
 local function store(id, key, queue, script_type, o, from, now, at, who)
   if redis.call('EXISTS', key) == 1 then return 'exists' end
   if set == nil then set = redis.call('EXISTS', CONFIG) == 1 end
-  if o or set then return slow_path().enqueue_slow(id, key, queue, script_type, o or {}, from, now, at, who) end
+  if o or set then
+    local denied = slow_denied()
+    if denied then return denied end
+    return slow_path().enqueue_slow(id, key, queue, script_type, o or {}, from, now, at, who)
+  end
   local ids, fault = end_of(queue)
   if not ids then return fault end
   write_record(key, id, script_type, 'dispatched', at, from)

@@ -43,7 +43,7 @@ local function note_options(id, key, queue, o, now)
   if o.start then
     local by = int(math.max(now, o.due or now) + tonumber(o.start))
     redis.call('HSET', key, 'mw_start_by', by .. ' ' .. o.start)
-    redis.pcall('ZADD', STARTS, by, id)
+    try('ZADD', STARTS, by, id)
   end
   -- Fields that other scripts read only if `mw_with` is set.
   if o.key or o.due or o.unique or o.batch or o.start then redis.call('HSET', key, 'mw_queue', queue, 'mw_with', '1') end

@@ -41,7 +41,7 @@ end
 -- Moves up to `most` jobs from the backlog to the end (LPUSH) or the front (RPUSH) of the queue. Returns their number.
 local function forward(how, queue, key, most, set)
   local name = member(queue, key)
-  if most < 1 or type(redis.pcall('LLEN', queue)) ~= 'number' then return 0 end
+  if most < 1 or type(try('LLEN', queue)) ~= 'number' then return 0 end
   local first = redis.call('ZPOPMIN', BACKLOG .. name, most)
   local moved = #first / 2
   for i = 1, moved do
@@ -83,8 +83,8 @@ local function unlease(id, key, has)
   local base = more(key, has).mw_slot
   if not base then return end
   redis.call('HDEL', key, 'mw_slot')
-  redis.pcall('ZREM', SLOTS .. base, id)
-  if not has.mw_key or redis.pcall('ZREM', SLOTS .. member(base, has.mw_key), id) ~= 1 then return end
+  try('ZREM', SLOTS .. base, id)
+  if not has.mw_key or try('ZREM', SLOTS .. member(base, has.mw_key), id) ~= 1 then return end
   for _, priority in ipairs(PRIORITIES) do
     if forward('RPUSH', base .. priority, has.mw_key, 1, settings(base)) > 0 then return end
   end

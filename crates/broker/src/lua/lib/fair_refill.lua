@@ -8,7 +8,7 @@ local WALKS = 100 -- searches of lists in one call
 local LONGEST = 10000 -- entries of such a list
 local walks = 0
 local function lost_heads(queue, name)
-  local length, free = redis.pcall('LLEN', queue), 0
+  local length, free = try('LLEN', queue), 0
   if type(length) ~= 'number' or length > LONGEST then return 0 end
   for _, id in ipairs(redis.call('ZRANGE', HEADS .. name, 0, -1)) do
     if walks >= WALKS then break end

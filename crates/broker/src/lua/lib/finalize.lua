@@ -11,13 +11,13 @@ end
 -- Frees the unique name of a job.
 local function unclaim(id, has)
   local name = string.match(has.mw_unique or '', '^%a+ (.+)$')
-  if name and redis.pcall('GET', UNIQUE .. name) == id then redis.call('DEL', UNIQUE .. name) end
+  if name and try('GET', UNIQUE .. name) == id then redis.call('DEL', UNIQUE .. name) end
 end
 
 -- Completes an end that is in the record. `dead`: reason of a dead letter; `later`: settle.lua notifies the dependents.
 local function finalize(id, key, has, status, payload, now, dead, by, later)
   if has.mw_with and more(key, has).mw_flow and end_in_flow(has, status, now) then dead = nil elseif dead then
-    redis.pcall('ZADD', DEAD, int(now), id)
+    try('ZADD', DEAD, int(now), id)
     redis.call('HSET', key, 'mw_dead', dead)
     count(has.mw_queue, 'dead')
   else
@@ -53,7 +53,7 @@ end
 local function deliver(how, id, key, has, queue, now, later)
   if has.mw_with then
     local due = tonumber(more(key, has).mw_run_at or '')
-    if due and due > now then return type(redis.pcall('ZADD', DELAYED, int(due), id)) == 'number' end
+    if due and due > now then return type(try('ZADD', DELAYED, int(due), id)) == 'number' end
     if how == 'LPUSH' and not try_enter(queue, id, has, now) then return true end
   end
   local own = own_queue(queue or '')
@@ -67,7 +67,7 @@ end
 
 -- Notifies up to `most` dependents of an ended job, if they still wait for it. Returns the number of visited ones.
 notify_dependents = function(id, finished, now, most)
-  local children = redis.pcall('LPOP', NEXT .. id, most) or {}
+  local children = try('LPOP', NEXT .. id, most) or {}
   if children.err then return 0 end
   for _, child in ipairs(children) do
     local key = JOB .. child
@@ -82,7 +82,7 @@ notify_dependents = function(id, finished, now, most)
       else
         redis.call('HDEL', key, 'mw_waiting', 'mw_expires')
         redis.call('HSET', key, 'updated_at', stamp(now))
-        redis.pcall('ZREM', WATCH, child)
+        try('ZREM', WATCH, child)
         event(child, 'ready', id)
         local _, stands = deliver('LPUSH', child, key, has, has.mw_queue, now, true)
         if stands then

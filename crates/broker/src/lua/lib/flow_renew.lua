@@ -3,7 +3,7 @@
 
 -- Makes a record that of a job that has never run, in another generation.
 local function as_new(of, key, generation, status)
-  for _, set in ipairs({ENDED, DEAD, STOPS}) do redis.pcall('ZREM', set, key) end
+  for _, set in ipairs({ENDED, DEAD, STOPS}) do try('ZREM', set, key) end
   unwatch(key)
   redis.call('DEL', LOG .. key)
   redis.call('HDEL', key, OUTPUT, 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token', 'mw_attempt', 'mw_lost',

@@ -36,10 +36,6 @@ end
 
 -- Returns true or a reason to drop an id: no job, not to be claimed, or unreadable.
 local function skip(id, key, is, from, queue, legacy)
-  if not names_job(id) then
-    event(id, 'drop', ask.worker, 'no key of a job of this context')
-    return true
-  end
   if not is.status then
     if next(is) then event(id, 'drop', ask.worker, 'no job: its hash has no status') end
     return true

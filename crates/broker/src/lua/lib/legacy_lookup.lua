@@ -16,7 +16,7 @@ end
 
 -- Returns true if a list holds the id. The oldest entries are searched first.
 local function holds(list, id)
-  local length = list and redis.pcall('LLEN', list)
+  local length = list and try('LLEN', list)
   if type(length) ~= 'number' or length == 0 then return false end
   if bounded and length > 2 * FROM_ENDS then
     walked = walked + 2 * FROM_ENDS
@@ -36,7 +36,7 @@ local function in_feed(id)
   if not on_the_way then
     on_the_way = {}
     for _, member in ipairs(redis.call('ZRANGE', FEEDS, 0, MOST_LISTENERS - 1)) do
-      for _, one in ipairs(redis.pcall('LRANGE', FEED .. member, 0, MOST_IN_FEED - 1)) do on_the_way[one] = true end
+      for _, one in ipairs(try('LRANGE', FEED .. member, 0, MOST_IN_FEED - 1)) do on_the_way[one] = true end
     end
   end
   return on_the_way[id]

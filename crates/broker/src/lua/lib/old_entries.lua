@@ -3,7 +3,7 @@
 
 -- Removes the id from its legacy list, however long that is: legacy workers ignore the status.
 local function unlock(list, id)
-  if list then redis.pcall('LREM', list, -1, id) end
+  if list then try('LREM', list, -1, id) end
 end
 
 -- Removes a foreign client's job from the legacy lists that its client may have chosen, if no script has touched the
@@ -13,7 +13,7 @@ local function unlist(id, has)
   local worker_id, of_type = worker_of(has), OLD_TYPE .. string.lower(has.script_type or '')
   local stood = false
   for _, list in ipairs({of_type, JOB .. worker_id, OLD_WORK .. worker_id}) do
-    local removed = redis.pcall('LREM', list, 0, id)
+    local removed = try('LREM', list, 0, id)
     if type(removed) == 'number' and removed > 0 then stood = true end
   end
   return stood

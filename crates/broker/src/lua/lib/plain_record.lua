@@ -3,7 +3,7 @@ local PLAIN = 13 -- fields
 
 -- Returns the values of a plain record without their names, id and status; nothing for another record.
 local function plain_record(key)
-  if redis.pcall('HLEN', key) ~= PLAIN then return end
+  if try('HLEN', key) ~= PLAIN then return end
   local record = redis.call('HMGET', key, 'created_at', 'updated_at', 'script_type', 'caller_id', 'worker_id',
     'context_id', 'script', 'timeout', 'retries', 'concurrent', 'mw_reply', 'id', 'status')
   if record[PLAIN] ~= 'dispatched' then return end

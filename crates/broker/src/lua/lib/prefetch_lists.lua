@@ -10,7 +10,7 @@ local function unfeed(now, listeners, outlast)
     local member, queue = gone[i], string.match(gone[i], '^%S+ (.*)$')
     local feed, own, id = FEED .. member, queue and own_queue(queue)
     while queue and moved < MOST_MOVED do
-      if own then id = redis.pcall('LMOVE', feed, queue, 'LEFT', 'RIGHT') else id = redis.pcall('LPOP', feed) end
+      if own then id = try('LMOVE', feed, queue, 'LEFT', 'RIGHT') else id = try('LPOP', feed) end
       if not id or id.err then break end -- a queue that is no list does not block others
       if not own then send_home(id, now) end
       moved = moved + 1

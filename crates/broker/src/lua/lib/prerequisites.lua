@@ -1,8 +1,11 @@
 --- @include base
 -- Prerequisites of Hero jobs: other jobs. A context has more kinds (`lib/context/prerequisites.lua`).
 
--- Returns the status of a prerequisite; false or nil if it is missing.
-local function status_of(id) return exists(JOB .. id) and redis.call('HGET', JOB .. id, 'status') end
+-- Returns the status of a prerequisite; nil if it is missing, and true if its key has another type: it may come back.
+local function status_of(id)
+  local has, other = read(JOB .. id, 'status')
+  return has.status, other
+end
 
 -- Adds a dependent, its id in quotes, to the record of a prerequisite.
 local LONGEST_DEPENDENTS = 40000 -- bytes: about 1,000 ids; the list in NEXT is what counts

@@ -10,7 +10,7 @@ local function base_of(queue) return string.match(queue, '^(.*):prio:%d+$') or q
 local function settings(queue)
   local base = base_of(queue)
   if set_of[base] == nil then
-    local text, set = redis.pcall('HGET', CONFIG, 'queue:' .. base), false
+    local text, set = try('HGET', CONFIG, 'queue:' .. base), false
     if type(text) == 'string' then
       set = {base = base}
       for name, value in string.gmatch(text, '(%S+)=(%S+)') do set[name] = value end
@@ -39,7 +39,7 @@ local function allowance(rate, name, now)
   local kind, n, ms, burst = string.match(rate, '^(%a+):(%d+):(%d+):?(%d*)$')
   n, ms = tonumber(n), tonumber(ms)
   if (kind ~= 'window' and kind ~= 'bucket') or n < 1 or ms < 1 then return INFINITE, 0 end
-  local was = redis.pcall('GET', RATES .. name)
+  local was = try('GET', RATES .. name)
   local used, at = string.match(type(was) == 'string' and was or '', '^(%S+) (%d+)$')
   used, at = tonumber(used) or 0, tonumber(at)
   if kind == 'window' then
@@ -66,7 +66,7 @@ end
 local LEAKS = 20 -- slots checked in one call
 local function room(name, limit)
   local slots = SLOTS .. name
-  local held = redis.pcall('ZCARD', slots)
+  local held = try('ZCARD', slots)
   if type(held) ~= 'number' then return INFINITE end -- a key of another kind limits nothing
   local left = limit - held
   if left > 0 then return left end

@@ -3,7 +3,7 @@
 
 -- Returns the queue of a job's type, '' if its record has no type.
 local function queue_of_type(key)
-  local script_type = redis.pcall('HGET', key, 'script_type')
+  local script_type = try('HGET', key, 'script_type')
   return type(script_type) == 'string' and script_type ~= '' and WORK .. string.lower(script_type) or ''
 end
 

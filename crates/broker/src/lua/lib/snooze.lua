@@ -14,7 +14,7 @@ local function snooze(id, key, has, from, pause, now, most, longest)
   ran(has.mw_queue, has.mw_started, now)
   event(id, 'snooze', has.mw_worker)
   count(from, 'released')
-  local due = pause > 0 and type(redis.pcall('ZADD', DELAYED, int(now + pause), id)) == 'number'
+  local due = pause > 0 and type(try('ZADD', DELAYED, int(now + pause), id)) == 'number'
   if not due then deliver('LPUSH', id, key, has, from, now) end
   return true
 end

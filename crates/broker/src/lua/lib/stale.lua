@@ -5,14 +5,14 @@ local NEVER = 9e15
 
 -- Notes the state of a job, which counts as stale from `ms` on, or from an earlier time that was noted.
 local function note_stale(id, how, ms)
-  redis.pcall('ZREM', STALE, (how == 'away' and 'started ' or 'away ') .. id)
-  redis.pcall('ZADD', STALE, 'LT', int(ms), how .. ' ' .. id)
+  try('ZREM', STALE, (how == 'away' and 'started ' or 'away ') .. id)
+  try('ZADD', STALE, 'LT', int(ms), how .. ' ' .. id)
 end
 
 -- Returns true if a job counts as stale.
 local function is_stale(id, now)
   for _, how in ipairs({'away ', 'started '}) do
-    local from = redis.pcall('ZSCORE', STALE, how .. id)
+    local from = try('ZSCORE', STALE, how .. id)
     if type(from) == 'string' and tonumber(from) <= now then return true end
   end
   return false

@@ -1,8 +1,8 @@
 --- @include base
--- Events and statistics. Their keys are written with `pcall`: a key of another kind does not end a script half way.
+-- Events and statistics. Their keys are written with `pcall`: no error of theirs ends a script half way.
 
 -- Pushes an id. Returns false if the key is no list.
-local function pushed(how, list, id) return type(redis.pcall(how, list, id)) == 'number' end
+local function pushed(how, list, id) return type(try(how, list, id)) == 'number' end
 
 -- Notes an event: job, change, actor and note. Neighbours that differ in the job alone share a line, for its cost.
 local LONGEST_NOTE = 200 -- bytes: the record has the whole error
@@ -57,6 +57,6 @@ local function respond(answer)
     for what, n in pairs(of) do redis.pcall('HINCRBY', key, what, n) end
     if of.started then redis.pcall('HSET', key, 'claimed_at', taken_at) end
   end
-  if #kept > 0 then redis.pcall('ZADD', ENDED, unpack(kept)) end
+  if #kept > 0 then try('ZADD', ENDED, unpack(kept)) end
   return answer
 end

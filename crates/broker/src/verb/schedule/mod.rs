@@ -108,18 +108,24 @@ impl Broker {
             let Some(there) = self.read_schedule(name).await? else {
                 return Ok(false);
             };
+            let readable = there.schedule.as_ref();
+            let schedule = readable.map_err(|error| Error::ScheduleBusy {
+                name: name.clone(),
+                why: error.to_string(),
+            })?;
             if !there.paused {
-                return Ok(true);
+                if there.indexed {
+                    return Ok(true);
+                }
+                // Its slots since its position are due.
+                let next = Next::At(self.now().await?);
+                if self.write(name, Some(&there), next, &[]).await? {
+                    return Ok(true);
+                }
+                continue;
             }
             let from = decided(self.now().await?, Some(&there));
-            let next = there
-                .schedule
-                .as_ref()
-                .map_err(|error| Error::ScheduleBusy {
-                    name: name.clone(),
-                    why: error.to_string(),
-                })?;
-            let next = next.timing.next(from).map_or(Next::Never, Next::At);
+            let next = schedule.timing.next(from).map_or(Next::Never, Next::At);
             let from = from.to_string();
             let fields: [(&str, &[u8]); 2] = [("paused", b""), ("position", from.as_bytes())];
             if self.write(name, Some(&there), next, &fields).await? {

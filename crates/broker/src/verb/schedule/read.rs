@@ -5,11 +5,14 @@ use std::collections::HashMap;
 use meshwork_model::name::{JobId, ScheduleName};
 use meshwork_model::schedule::{Schedule, Unreadable};
 
+use crate::verb::inspect::{SCAN_COUNT, failed, glob_literal, texts};
 use crate::verb::{Fields, text};
 use crate::{Broker, Error};
 
 /// Number of names in a page.
 const PAGE: usize = 100;
+/// Bit of a cursor in the scan of all keys, which no cursor of a server has.
+const LOST: u64 = 1 << 63;
 
 /// A schedule and its state. All times are in milliseconds since 1970.
 #[derive(Debug, Clone)]
@@ -41,6 +44,8 @@ pub struct Scheduled {
     /// Time of the last change, in ISO 8601.
     pub updated_at: String,
     pub(in crate::verb) version: String,
+    /// False if the set of all schedules lacks it.
+    pub(crate) indexed: bool,
     pub(super) position_text: String,
 }
 
@@ -75,6 +80,7 @@ impl Scheduled {
         let number = |text: Option<String>| text.and_then(|text| text.parse().ok());
         Self {
             schedule,
+            indexed: next.is_some(),
             // Infinity means never.
             next: next.filter(|next| next.is_finite()).map(|next| next as u64),
             position: position_text.parse().ok(),
@@ -104,11 +110,27 @@ impl Broker {
         Ok(read.into_iter().next())
     }
 
-    /// Returns a page of all schedules, in no order. Begin at 0 and continue with `next` until it is 0.
+    /// Returns a page of all schedules, in no order. Begin at 0 and continue with `next` until it is 0. The last pages are
+    /// a scan of all keys for schedules that the set of all schedules lacks.
     ///
     /// # Errors
     /// The server refuses a call.
     pub async fn schedules(&self, from: u64) -> Result<SchedulePage, Error> {
+        let (names, next) = self.schedule_names(from).await?;
+        let schedules = self.read_schedules(names).await?;
+        Ok(SchedulePage { schedules, next })
+    }
+
+    /// Returns a page of the names of all schedules, and the cursor of the next page. Invalid names of other programs
+    /// are skipped.
+    pub(in crate::verb) async fn schedule_names(
+        &self,
+        from: u64,
+    ) -> Result<(Vec<ScheduleName>, u64), Error> {
+        if from & LOST != 0 {
+            let (names, next) = self.lost_schedules(from & !LOST).await?;
+            return Ok((names, if next == 0 { 0 } else { next | LOST }));
+        }
         let scan = redis::cmd("ZSCAN")
             .arg(self.keys.schedules())
             .arg(from)
@@ -116,10 +138,70 @@ impl Broker {
             .arg(PAGE)
             .to_owned();
         let (next, found): (u64, Vec<(Vec<u8>, f64)>) = self.ask("schedules", &scan).await?;
-        // Invalid names of other programs are skipped.
         let names = found.into_iter().map(|(name, _)| text(name).parse().ok());
-        let schedules = self.read_schedules(names.flatten().collect()).await?;
-        Ok(SchedulePage { schedules, next })
+        Ok((
+            names.flatten().collect(),
+            if next == 0 { LOST } else { next },
+        ))
+    }
+
+    /// Returns the names of a page of all keys that are schedules which the set of all schedules lacks, and the cursor
+    /// of the next page.
+    async fn lost_schedules(&self, from: u64) -> Result<(Vec<ScheduleName>, u64), Error> {
+        let prefix = self.keys.schedule_prefix();
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(from).arg("MATCH");
+        scan.arg(format!("{}*", glob_literal(&prefix)));
+        scan.arg("COUNT").arg(SCAN_COUNT);
+        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask("schedules", &scan).await?;
+        let name = |key: String| key.strip_prefix(&prefix)?.parse().ok();
+        let names = texts(keys).filter_map(name).collect();
+        Ok((self.not_indexed(names).await?, next))
+    }
+
+    /// Returns those of the names that the set of all schedules lacks.
+    async fn not_indexed(&self, names: Vec<ScheduleName>) -> Result<Vec<ScheduleName>, Error> {
+        if names.is_empty() {
+            return Ok(names);
+        }
+        let mut pipe = redis::pipe();
+        for name in &names {
+            pipe.cmd("ZSCORE")
+                .arg(self.keys.schedules())
+                .arg(name.as_str());
+        }
+        let conn = &mut self.conn.clone();
+        let scores: Vec<Option<f64>> = pipe.query_async(conn).await.map_err(failed)?;
+        let both = names.into_iter().zip(scores);
+        Ok(both
+            .filter(|(_, score)| score.is_none())
+            .map(|(name, _)| name)
+            .collect())
+    }
+
+    /// Adds schedules to the set of all schedules if it lacks them: each is due now, unless it is paused. Returns their
+    /// number.
+    pub(in crate::verb) async fn restore_schedules(
+        &self,
+        names: Vec<ScheduleName>,
+        now: u64,
+    ) -> Result<usize, Error> {
+        let lost = self.not_indexed(names).await?;
+        let lost = self.read_schedules(lost).await?;
+        let mut restored = 0;
+        for there in lost.iter().filter(|there| !there.version.is_empty()) {
+            let mut add = redis::cmd("ZADD");
+            add.arg(self.keys.schedules()).arg("NX");
+            if there.paused {
+                add.arg("+inf");
+            } else {
+                add.arg(now);
+            }
+            restored += self
+                .ask::<usize>("sweep", add.arg(there.name.as_str()))
+                .await?;
+        }
+        Ok(restored)
     }
 
     /// Returns those of the schedules that exist.
@@ -136,27 +218,33 @@ impl Broker {
                 .arg(self.keys.schedules())
                 .arg(name.as_str());
         }
-        let failed = |source| Error::Call {
-            verb: "schedule",
-            source,
-        };
         let answers: Vec<redis::RedisResult<redis::Value>> = pipe
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
         let mut schedules = Vec::new();
         for (name, answer) in names.into_iter().zip(answers.chunks(2)) {
-            let [Ok(fields), Ok(next)] = answer else {
+            let [fields, next] = answer else {
                 continue;
             };
+            let next = redis::from_redis_value(next.clone().map_err(failed)?);
+            let next = next.map_err(|error| failed(error.into()))?;
+            let fields = match fields {
+                Err(error) if error.code() == Some("WRONGTYPE") => {
+                    let other = Unreadable::other_type(name.clone());
+                    let mut there = Scheduled::new(name, HashMap::new(), next);
+                    there.schedule = Err(other);
+                    schedules.push(there);
+                    continue;
+                }
+                fields => fields.clone().map_err(failed)?,
+            };
             let fields: Fields =
-                redis::from_redis_value(fields.clone()).map_err(|error| failed(error.into()))?;
+                redis::from_redis_value(fields).map_err(|error| failed(error.into()))?;
             let fields: HashMap<_, _> = fields
                 .into_iter()
                 .map(|(name, value)| (text(name), value))
                 .collect();
-            let next =
-                redis::from_redis_value(next.clone()).map_err(|error| failed(error.into()))?;
             if fields.contains_key("version") {
                 schedules.push(Scheduled::new(name, fields, next));
             }

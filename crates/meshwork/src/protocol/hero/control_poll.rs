@@ -25,6 +25,7 @@ pub(super) async fn poll_control(
     let types = hero.places.types();
     let mut ticks = tokio::time::interval(POLL_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut steps = None;
     loop {
         ticks.tick().await;
         let idle = |member: &Member| !member.is_poll_due(in_flight.count());
@@ -49,6 +50,13 @@ pub(super) async fn poll_control(
         )
         .await?
         {
+            if steps.is_some_and(|before| control.steps_back > before) {
+                tracing::warn!(
+                    steps = control.steps_back,
+                    "the server's clock went back; jobs go on from the latest time"
+                );
+            }
+            steps = Some(control.steps_back);
             apply(hero, in_flight, polls, control);
         }
     }

@@ -108,7 +108,7 @@ async fn inputs(broker: &Broker, job: &Job) -> Result<Inputs, Failure> {
                 broker.outages().succeeded("inputs");
                 return Ok(Inputs::new(job, inputs));
             }
-            Err(error) if error.is_temporary() && Instant::now() < until => {
+            Err(error) if error.is_repeated() && Instant::now() < until => {
                 broker.outages().failed("inputs", &error);
                 backoff.wait().await;
             }
@@ -406,6 +406,10 @@ impl Protocol for HeroProtocol {
             cancel: places(&renewed.stop),
             refused: Vec::new(),
         })
+    }
+
+    async fn lacks(&self, broker: &Broker) -> Result<Option<Vec<&'static str>>, Error> {
+        Ok(broker.lacks().await)
     }
 
     async fn load(&self, broker: &Broker) -> Result<(), Error> {

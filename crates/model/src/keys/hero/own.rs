@@ -52,6 +52,13 @@ impl Hero {
         )
     }
 
+    /// The latest time that the server's clock has shown, and how far scripts are ahead of it since it went back (a
+    /// string: see `lua/lib/base.lua`).
+    #[must_use]
+    pub fn clock(&self) -> String {
+        self.own("clock")
+    }
+
     /// State of unfinished work of `run --each`, by the digest of its arguments.
     #[must_use]
     pub fn each(&self, digest: &str) -> String {
@@ -340,6 +347,8 @@ impl Hero {
             ("TAKEN", self.taken_over()),
             // Time until which one worker does maintenance (a string, milliseconds).
             ("TURN", self.own("turn")),
+            // The latest time of the server's clock, and its steps back (a string).
+            ("CLOCK", self.clock()),
         ]
     }
 }

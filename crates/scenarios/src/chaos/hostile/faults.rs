@@ -1,4 +1,4 @@
-//! Faults: kills, pauses, cut connections, full memory and full disks, injected in turn while the jobs run.
+//! Faults: kills, pauses, cut connections, missing rights, full memory and full disks, injected in turn while the jobs run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -56,15 +56,18 @@ enum Kind {
     ForgetScripts,
     CutConnections,
     FullMemory,
+    /// The server's ACL takes a right away.
+    MissingRight,
     FullDisk,
     /// A full disk, and a kill of its writer before there is room again.
     FullDiskAndKill,
 }
 
 /// Faults of a redis-server, in turn. Those that do the most harm come first, so that a short play has them.
-const SERVER: [Kind; 12] = [
+const SERVER: [Kind; 14] = [
     Kind::KillWorker,
     Kind::FullDiskAndKill,
+    Kind::MissingRight,
     Kind::CutConnections,
     Kind::LongPause,
     Kind::FullMemory,
@@ -73,8 +76,13 @@ const SERVER: [Kind; 12] = [
     Kind::KillServer,
     Kind::ShortPause,
     Kind::KillWorker,
+    Kind::MissingRight,
     Kind::CutConnections,
     Kind::FullMemory,
+];
+/// Rights of which one is taken away.
+const RIGHTS: [&str; 10] = [
+    "lpush", "hmget", "zadd", "rpush", "hexists", "hset", "zrem", "lmpop", "hdel", "exists",
 ];
 /// Faults of the embedded engine. It has no limit of memory that could be full.
 const EMBEDDED: [Kind; 12] = [
@@ -194,8 +202,8 @@ impl Faults {
         scene.peace(calm).await?;
         begins(scene);
         let kinds = match scene.engine {
-            Engine::Redis => SERVER,
-            Engine::Embedded => EMBEDDED,
+            Engine::Redis => &SERVER[..],
+            Engine::Embedded => &EMBEDDED,
         };
         let kind = kinds[self.drawn % kinds.len()];
         self.drawn += 1;
@@ -226,6 +234,13 @@ impl Faults {
                 scene.say(&["CONFIG", "SET", "maxmemory", "1"]).await?;
                 scene.peace(FULL).await?;
                 scene.say(&["CONFIG", "SET", "maxmemory", "0"]).await?;
+            }
+            Kind::MissingRight => {
+                let right = RIGHTS[self.random.random_range(0..RIGHTS.len())];
+                let (without, with) = (format!("-{right}"), format!("+{right}"));
+                scene.say(&["ACL", "SETUSER", "default", &without]).await?;
+                scene.peace(FULL).await?;
+                scene.say(&["ACL", "SETUSER", "default", &with]).await?;
             }
             Kind::FullDisk | Kind::FullDiskAndKill => {
                 self.full_disk(scene, kind == Kind::FullDiskAndKill).await?;

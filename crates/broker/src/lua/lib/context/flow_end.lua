@@ -6,8 +6,8 @@ local function wake_flow(flow, now)
   local record = FLOW .. flow
   redis.call('HINCRBY', record, 'mw_dirty', 1)
   if redis.call('HEXISTS', record, 'mw_lease') == 1 then return end
-  redis.pcall('ZADD', FLOWS_DUE, int(now), flow)
-  if redis.pcall('LLEN', FLOW_QUEUE) == 0 then redis.pcall('LPUSH', FLOW_QUEUE, record) end
+  try('ZADD', FLOWS_DUE, int(now), flow)
+  if try('LLEN', FLOW_QUEUE) == 0 then try('LPUSH', FLOW_QUEUE, record) end
 end
 
 -- Counts the ends of a flow's jobs: a job that finished later has the higher number.
@@ -26,10 +26,10 @@ end
 -- Notes the end of a job, if it is of the generation that runs. Whether the flow keeps the job: until it has ended itself.
 local function end_in_flow(has, status, now)
   local flow, record = has.mw_flow, FLOW .. has.mw_flow
-  local state = redis.pcall('HGET', record, 'status')
+  local state = try('HGET', record, 'status')
   if type(state) ~= 'string' or final(state) then return false end
   local nodes, generation = FLOWS .. flow .. ':nodes', has.mw_generation or ''
-  if redis.pcall('HGET', nodes, has.mw_node) ~= 'r ' .. generation then return true end
+  if try('HGET', nodes, has.mw_node) ~= 'r ' .. generation then return true end
   local how = status == 'finished' and 'f' or has.mw_stop and 'c' or 'e'
   redis.call('HSET', nodes, has.mw_node, how .. ' ' .. generation .. ' ' .. next_end(record))
   if not is_calm(record, nodes, has.mw_node, how) then wake_flow(flow, now) end
@@ -39,7 +39,7 @@ end
 -- A job of a flow starts: so has the flow.
 local function start_in_flow(flow, at)
   local record = FLOW .. flow
-  if redis.pcall('HGET', record, 'status') == 'dispatched' then
+  if try('HGET', record, 'status') == 'dispatched' then
     redis.call('HSET', record, 'status', 'started', 'updated_at', at)
   end
 end

@@ -5,7 +5,7 @@ local PLAIN = 15 -- fields
 -- Returns the values of a plain record without their names, id and status; nothing for another record or a key of
 -- another context.
 local function plain_record(key)
-  if not names_job(key) or redis.pcall('HLEN', key) ~= PLAIN then return end
+  if not names_job(key) or try('HLEN', key) ~= PLAIN then return end
   local record = redis.call('HMGET', key, 'created_at', 'updated_at', 'script_type', 'caller_id', 'context_id',
     'script', 'timeout', 'retries', 'env_vars', 'result', 'prerequisites', 'dependends', 'mw_reply', 'id', 'status')
   if record[PLAIN] ~= 'dispatched' then return end

@@ -121,6 +121,12 @@ impl Task for ForeignScan {
                     "jobs of foreign clients do not tell their type; nobody can requeue them"
                 );
             }
+            if swept.restored > 0 {
+                tracing::warn!(
+                    schedules = swept.restored,
+                    "restored schedules that the set of all schedules lacked"
+                );
+            }
             Ok(Outcome {
                 worked: swept.adopted > 0,
                 next: swept.rests.then_some(BETWEEN_WALKS),

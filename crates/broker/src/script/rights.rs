@@ -1,0 +1,83 @@
+//! Checks of rights in scripts: before it writes anything, a script asks the server whether its user may send each of
+//! its commands. A right that is missing then leaves nothing half done, and is never taken for a fault of a key.
+
+use std::collections::BTreeSet;
+
+use super::constants::quoted;
+use super::{Layout, Schema, Verb};
+use crate::acl;
+
+/// Beginning of the error of a script whose user lacks rights; their names follow.
+pub(crate) const LACKS: &str = "missing rights: ";
+
+/// Returns the commands in a script of this protocol, as examples (see [`acl::example`]). A command may be an argument,
+/// as in `pushed('LPUSH', …)`, so that each text in capitals counts.
+pub(super) fn commands(schema: Schema, script: &str) -> BTreeSet<&'static str> {
+    let mut found = BTreeSet::new();
+    for line in script.lines() {
+        let line = line.split("--").next().unwrap_or_default();
+        let mut rest = line;
+        while let Some(at) = rest.find('\'') {
+            let (text, after) = rest[at..].split_at(quoted(&rest[at..]));
+            let word = text.trim_matches('\'');
+            if word.bytes().all(|byte| byte.is_ascii_uppercase()) {
+                // A user may have the channels of some jobs only.
+                let example = acl::example(schema, word);
+                found.extend(example.filter(|it| !it.starts_with("publish")));
+            }
+            rest = after;
+        }
+    }
+    found
+}
+
+/// Returns the commands without which a script fails.
+pub(crate) fn needed(verb: Verb, layout: Layout) -> BTreeSet<&'static str> {
+    commands(verb.schema(), verb.source(layout))
+}
+
+/// Returns the key with which the check is made: one that each user of these scripts may use.
+fn key(schema: Schema) -> &'static str {
+    match schema {
+        Schema::Nooble => "KEYS[1]",
+        _ => "LEASES",
+    }
+}
+
+/// Returns the arguments of `redis.acl_check_cmd` for an example: up to its last key if the key comes first, else all.
+fn arguments(example: &str, key: &str) -> String {
+    let words: Vec<_> = example.split(' ').collect();
+    let last = words.iter().rposition(|word| *word == "K").unwrap_or(0);
+    let words = match words.get(1) {
+        Some(&"K") => &words[..=last],
+        _ => &words[..],
+    };
+    let word = |word: &&str| match *word {
+        "K" => key.to_owned(),
+        word => format!("'{word}'"),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a line of Lua that runs `otherwise` if the user lacks one of these commands; `lacks` has their names there.
+/// The embedded engine has no users.
+pub(super) fn check(schema: Schema, commands: &BTreeSet<&str>, otherwise: &str) -> String {
+    if commands.is_empty() {
+        return String::new();
+    }
+    let calls = commands.iter().map(|it| arguments(it, key(schema)));
+    let calls: Vec<_> = calls.collect();
+    let all: Vec<_> = calls.iter().map(|call| format!("may({call})")).collect();
+    let tables: Vec<_> = calls.iter().map(|call| format!("{{{call}}}")).collect();
+    format!(
+        "local may = redis.acl_check_cmd if may and not ({}) then local lacks = '' for _, c in ipairs({{{}}}) do if not \
+         may(unpack(c)) then lacks = lacks .. ' ' .. c[1] end end {otherwise} end",
+        all.join(" and "),
+        tables.join(", "),
+    )
+}
+
+/// Returns the error that the scripts return, as Lua.
+pub(super) fn error() -> String {
+    format!("{{err = 'NOPERM {}' .. string.sub(lacks, 2)}}", LACKS)
+}
