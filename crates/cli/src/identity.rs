@@ -7,7 +7,6 @@ use meshwork::Client;
 use meshwork::context::{
     ContextError, ContextHandle, Identity, KeyFile, Node, Passphrase, new_key, write_key,
 };
-use meshwork::model::access::Role;
 use meshwork::model::actor_key::SecretKey;
 use meshwork::model::keys::context::ContextId;
 
@@ -151,8 +150,6 @@ pub(crate) async fn find(
     match contexts.len() {
         0 => {
             let made = node.create_context(me, None, None).await?;
-            // The creator can run jobs at once: an admin could grant this role to himself anyway.
-            made.grant(me, Role::Executor, me.id()).await?;
             note(format_args!(
                 "created context {}, with {me} as admin and executor",
                 made.id()

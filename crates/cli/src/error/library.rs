@@ -104,6 +104,7 @@ impl From<ContextError> for CommandError {
             E::NoRunner { .. } => Exit::NO_JOB,
             E::NotEnded { .. } => Exit::NOT_ENDED,
             E::Busy(_) | E::Denied(_) | E::HasRole { .. } | E::LacksRole { .. } => Exit::FAILED,
+            E::MessageOpen { .. } => Exit::FAILED,
             E::LastAdmin { .. } | E::NoNumber(_) => Exit::FAILED,
             E::RevokedKey(_) | E::UnknownKey { .. } => Exit::FAILED,
             _ => Exit::USAGE,

@@ -113,9 +113,6 @@ fn acl_users_are_kept_in_their_context(
         clients.contains("blocked_clients:1").then_some(())
     });
     ground
-        .run(&["context", "grant", context, "executor", "1"])
-        .ok();
-    ground
         .run(&["context", "revoke", context, "executor", "1", "--acl"])
         .ok();
     assert!(blocked.join().unwrap().is_err());
@@ -171,7 +168,6 @@ fn our_programs_work_as_acl_users(server: ServerOptions, layout: &str) {
     ground
         .run(&["context", "create", "--id", "7", "--layout", layout])
         .ok();
-    ground.run(&["context", "grant", "7", "executor", "1"]).ok();
     let [runner, admin] =
         ["runner", "admin"].map(|user| login(&ground, &server, "7", user, NODE_DATABASE));
     let as_admin = |args: &[&str]| start_as(&ground, &admin, args).ended();

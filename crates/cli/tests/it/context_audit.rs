@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::common::{Ground, eventually, on_both};
 
-fn change(ground: &Ground, role: &str, actor: &str) {
-    let word = ["context", "grant", "7", role, actor];
+fn change(ground: &Ground, how: &str) {
+    let word = ["context", how, "7", "reader", "1"];
     ground.run(&word).ok();
 }
 
@@ -21,7 +21,7 @@ fn a_file_has_each_entry_once() {
         assert_eq!(mode & 0o777, 0o600);
 
         // A killed process left a part of its last line.
-        change(ground, "executor", "1");
+        change(ground, "grant");
         ground.run(&to_file).ok();
         let whole = fs::read_to_string(&file).unwrap();
         fs::write(&file, &whole[..whole.len() - 10]).unwrap();
@@ -34,7 +34,7 @@ fn a_file_has_each_entry_once() {
             busy.contains("trail.jsonl is being written by another process"),
             "{busy}"
         );
-        change(ground, "reader", "1");
+        change(ground, "revoke");
         eventually("a new entry comes", || {
             let lines = fs::read_to_string(&file).unwrap();
             (lines.lines().count() > whole.lines().count()).then_some(())

@@ -12,10 +12,9 @@ fn as_actor(ground: &Ground, name: &str, args: &[&str]) -> Done {
     ground.run(&[args, &["--actor-key", &file]].concat())
 }
 
-/// Makes a context whose admin is its executor too.
+/// Makes a context, whose creator is also its executor.
 fn context(ground: &Ground, id: &str) {
     ground.run(&["context", "create", "--id", id]).ok();
-    ground.run(&["context", "grant", id, "executor", "1"]).ok();
 }
 
 /// Starts a worker, and returns what it says when it listens.
@@ -172,7 +171,6 @@ fn one_process_serves_two_contexts_in_both_layouts() {
         ground
             .run(&["context", "create", "--id", "8", "--layout", "prefix"])
             .ok();
-        ground.run(&["context", "grant", "8", "executor", "1"]).ok();
         ground.file("sum.rhai", "1 + 2");
         let (mut runs, first) = worker(ground, &["--type", "osis", "--context", "all"]);
         let second = of_line(&runs.line());

@@ -53,8 +53,11 @@ fn each_message_has_one_result_whoever_is_killed() {
     let ground = Ground::url(server.url());
     for id in ["7", "8"] {
         ground.run(&["context", "create", "--id", id]).ok();
-        ground.run(&["context", "grant", id, "executor", "1"]).ok();
     }
+    // The messages are written by a plain client, without a signature.
+    ground
+        .run(&["context", "set", "8", "--unsigned", "accept"])
+        .ok();
     let mut plain = Plain::connect(&server.url_of(7)).unwrap();
     let (now, _): (u64, u64) = plain.ask(&["TIME"]).unwrap();
     for number in 1..=MESSAGES {
@@ -145,7 +148,6 @@ fn jobs_of_all_contexts_of_a_killed_process_run_elsewhere() {
         ground.file("wait.sh", script);
         for id in POOLED {
             ground.run(&["context", "create", "--id", id]).ok();
-            ground.run(&["context", "grant", id, "executor", "1"]).ok();
         }
         let killed = pooled(&ground);
         let clients: String = server.say(&["CLIENT", "LIST"]).unwrap();

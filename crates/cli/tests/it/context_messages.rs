@@ -1,6 +1,6 @@
 //! `meshwork message` and `supervisor` beside plain clients and plain runners, on servers of their own.
 
-use crate::common::{BOUND, Ground, Running, eventually, json as of_line};
+use crate::common::{BOUND, Ground, Running, eventually, json as of_line, on_both};
 use meshwork_test_servers::plain::Plain;
 use meshwork_test_servers::servers::{RealServer, ServerOptions};
 use serde_json::json;
@@ -18,7 +18,12 @@ fn served(server: &RealServer) -> (Ground, Running) {
 
 /// A plain runner: takes a job off its queue and writes what came of it.
 fn plain_runner(server: &RealServer, queue: &str, result: &str) -> String {
-    let mut runner = Plain::connect(&server.url_of(8)).unwrap();
+    plain_runner_of(server, 8, queue, result)
+}
+
+/// The same, of another context.
+fn plain_runner_of(server: &RealServer, database: u32, queue: &str, result: &str) -> String {
+    let mut runner = Plain::connect(&server.url_of(database)).unwrap();
     let timeout = BOUND.as_secs().to_string();
     let (_, job): (String, String) = runner.ask(&["BRPOP", queue, &timeout]).unwrap();
     runner
@@ -76,6 +81,9 @@ fn a_plain_client_sends_a_message_by_hand() {
         return;
     };
     let (ground, _supervisor) = served(&server);
+    ground
+        .run(&["context", "set", "8", "--unsigned", "accept"])
+        .ok();
     let mut plain = Plain::connect(&server.url_of(7)).unwrap();
     let job = r#"{"id": 2001, "caller_id": 1, "script": "1", "script_type": "v"}"#;
     let fields = [
@@ -117,6 +125,65 @@ fn a_plain_client_sends_a_message_by_hand() {
             .find(|it| it["what"] == "drop" && it["object"] == "queue:v")
     });
     unsigned_messages_are_refused(&ground, &mut plain, &now);
+}
+
+#[test]
+fn a_plain_client_and_a_plain_runner_share_a_context() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let (ground, _supervisor) = served(&server);
+    let mut plain = Plain::connect(&server.url_of(7)).unwrap();
+    let job = r#"{"id": 2001, "caller_id": 1, "script": "1", "script_type": "v"}"#;
+    let message = ["HSET", "message:1:101", "message_type", "job", "job", job];
+    plain.ask::<i64>(&message).unwrap();
+    let push = ["LPUSH", "msg_out", "message:1:101"];
+    plain.ask::<i64>(&push).unwrap();
+    assert_eq!(plain_runner_of(&server, 7, "queue:v", "fine"), "job:1:2001");
+    let wait = ["message", "wait", "1:101", "--context", "7", "--json"];
+    let done = ground.run(&wait).ok().json();
+    assert_eq!(done["job"][0]["result"], json!({"result": "fine"}));
+    // In another context, the same message needs a signature.
+    let message = [&message[..], &["target_context", "8"]].concat();
+    let other: Vec<_> = message
+        .iter()
+        .map(|word| word.replace("message:1:101", "message:1:102"))
+        .collect();
+    let other: Vec<_> = other.iter().map(String::as_str).collect();
+    plain.ask::<i64>(&other).unwrap();
+    let push = ["LPUSH", "msg_out", "message:1:102"];
+    plain.ask::<i64>(&push).unwrap();
+    let wait = ["message", "wait", "1:102", "--context", "7"];
+    let refused = ground.run(&wait).exits(1).stdout;
+    assert!(refused.contains("unsigned: own"), "{refused}");
+}
+
+#[test]
+fn a_deleted_message_is_gone() {
+    on_both(|ground| {
+        for id in ["7", "8"] {
+            ground.run(&["context", "create", "--id", id]).ok();
+        }
+        ground
+            .run(&["message", "send", "8", "hello", "--context", "7"])
+            .ok();
+        let gone = ["message", "delete", "1:1", "--context", "7"];
+        let deleted = ground.run(&[&gone[..], &["--json"]].concat()).ok().json();
+        assert_eq!(deleted, json!({"message": "1:1", "outcome": "deleted"}));
+        let missing = ground.run(&gone).exits(5).stderr;
+        assert!(missing.contains("there is no message:1:1"), "{missing}");
+        let listed = ground.run(&["message", "list", "--context", "7", "--json"]);
+        assert_eq!(listed.ok().stdout, "");
+        let trail = ground
+            .run(&["context", "audit", "7", "--json"])
+            .ok()
+            .jsons();
+        let entry = trail.iter().find(|it| it["what"] == "delete").unwrap();
+        assert_eq!(
+            (&entry["who"], &entry["object"]),
+            (&json!("actor 1"), &json!("message:1:1"))
+        );
+    });
 }
 
 /// By a context that takes none.

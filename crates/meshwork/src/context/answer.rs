@@ -5,15 +5,16 @@ use std::collections::HashSet;
 use meshwork_broker::MAX_ITEMS;
 use meshwork_broker::context::{Commit, Read};
 use meshwork_model::context::{
-    ContextJob, LogLevel, Message, MessageStatus, MessageType, NodeId, field, limits,
+    ContextJob, LogLevel, Message, MessageStatus, MessageType, NodeId, Overdue, field, limits,
 };
 use meshwork_model::keys::context::{Counter, MessageKey};
+use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 
 use super::audit::{COORDINATOR, Change};
 use super::damage::Damage;
 use super::done::Done;
-use super::message::{MessageView, logs_with};
+use super::message::{MessageView, logs_with, overdue};
 use super::origin::Origin;
 use super::{ContextError, ContextHandle, MOST, Transport};
 
@@ -41,6 +42,15 @@ fn is_over(status: &[u8]) -> bool {
 /// Returns true if a job may still end. One that is gone will not: it counts as failed.
 fn waits((status, id): &(Vec<u8>, Vec<u8>)) -> bool {
     !is_over(status) && (!status.is_empty() || !id.is_empty())
+}
+
+/// Returns the time at which the jobs of a message may not begin any more, in milliseconds.
+fn last_start_ms((created_at, timeout): &(Vec<u8>, Vec<u8>)) -> Option<u64> {
+    let created_at = number(created_at).filter(|at| *at > 0)?;
+    let timeout = number(timeout).unwrap_or(limits::DEFAULT_TIMEOUT_RESULT.into());
+    let end = created_at.saturating_add(timeout);
+    // A timeout is over in the second after its last one.
+    Some(end.saturating_add(1).saturating_mul(1000))
 }
 
 fn number(text: &[u8]) -> Option<u64> {
@@ -103,17 +113,23 @@ impl ContextHandle {
         let pairs = async |fields| self.store().pairs(self.database(), &records, fields).await;
         let states = pairs((field::STATUS, field::MATERIALISED)).await?;
         let times = pairs((field::UPDATED_AT, field::ACKED_AT)).await?;
+        let ends = pairs((field::CREATED_AT, field::TIMEOUT_RESULT)).await?;
         let now = self.store().now().await?;
-        let read = named.into_iter().zip(states).zip(times);
+        let read = named.into_iter().zip(states).zip(times).zip(ends);
         let heads = read.map(
-            |(((element, key), (status, jobs)), (since, acknowledged))| {
+            |((((element, key), (status, jobs)), (since, acknowledged)), end)| {
+                let left = last_start_ms(&end).map(|end| end.saturating_sub(now));
                 let is_plain = status == MessageStatus::Acknowledged.as_str().as_bytes();
-                let is_plain = is_plain && !acknowledged.is_empty();
+                // After the last start, jobs that have not begun are cancelled.
+                let is_plain = is_plain && !acknowledged.is_empty() && left != Some(0);
                 let jobs = serde_json::from_slice::<Vec<String>>(&jobs).ok();
                 let jobs = jobs.filter(|jobs| is_plain && jobs.len() <= limits::MAX_MESSAGE_JOBS);
                 let since = number(&since).unwrap_or_default().saturating_mul(1000);
                 let [least, most] = LOOK_AGAIN_MS;
                 let pause = (now.saturating_sub(since) / AGE_SHARE).clamp(least, most);
+                let pause = left
+                    .filter(|left| *left > 0)
+                    .map_or(pause, |left| pause.min(left));
                 Open {
                     element,
                     key,
@@ -177,13 +193,46 @@ impl ContextHandle {
             return Ok(true);
         }
         let acknowledged = match (view.acked_at, &view.origin) {
-            (None, Some(origin)) => self.acknowledge(&view, transport, origin).await,
+            (None, Some(origin)) => self.acknowledge(&view, node, transport, origin).await,
             _ => Ok(()),
         };
         let answered = self.answer_one(node, &view, open, head.element).await?;
         // Only now: a sender that cannot be notified must not delay the result.
         acknowledged?;
         Ok(answered)
+    }
+
+    /// Cancels the jobs of a message that have not begun within its `timeout_result`. Workers of Meshwork do not begin
+    /// them after that, but plain runners would.
+    async fn cancel_late(
+        &self,
+        view: &MessageView,
+        names: &[String],
+        found: &[(Vec<u8>, Vec<u8>)],
+    ) -> Result<(), ContextError> {
+        let (message, now) = (&view.message, self.node().now().await?);
+        if overdue(message, now, true) != Some(Overdue::Result) {
+            return Ok(());
+        }
+        let waiting = [Status::Dispatched, Status::WaitingForPrerequisites];
+        let waits = |status: &[u8]| waiting.iter().any(|it| it.as_str().as_bytes() == status);
+        let late = names.iter().zip(found);
+        let late = late.filter(|(_, (status, _))| waits(status));
+        let late: Vec<_> = late.map(|(key, _)| JobId::foreign(key.clone())).collect();
+        if late.is_empty() {
+            return Ok(());
+        }
+        let broker = self.node().broker().of_context(self.keys().clone()).await?;
+        let why = format!(
+            "timeout: not begun within the timeout_result of its message, {} s",
+            message.timeout_result
+        );
+        for job in broker.inspect_many(&late).await?.into_iter().flatten() {
+            if job.status() != Some(Status::Started) {
+                broker.cancel(&job, &why, false).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn answer_one(
@@ -198,6 +247,7 @@ impl ContextHandle {
         let fields = (field::STATUS, field::ID);
         let found = self.store().pairs(self.database(), &names, fields).await?;
         if found.iter().any(waits) {
+            self.cancel_late(view, &names, &found).await?;
             return Ok(false);
         }
         let jobs = self.results(view, jobs).await?;
@@ -263,7 +313,8 @@ impl ContextHandle {
         let element = self.keys().message(key);
         let nonce = meshwork_model::envelope::Nonce(rand::random()).to_string();
         let re = origin.message.numbers();
-        Ok(commit
+        Ok(self
+            .kept(commit, &element, now)
             .absent(&element)
             .set(&element, answer.to_fields())
             .set(&element, [(field::NONCE, nonce.as_str()), (field::RE, &re)])

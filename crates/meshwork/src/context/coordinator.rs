@@ -7,15 +7,14 @@ use std::time::Duration;
 
 use meshwork_broker::Backoff;
 use meshwork_broker::context::{Commit, Read};
-use meshwork_model::context::{LogLevel, MessageStatus, NodeId, Overdue};
+use meshwork_model::context::NodeId;
 use meshwork_model::keys::context::ContextId;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::audit::{COORDINATOR, Change};
 use super::damage::Damage;
 use super::done::Done;
-use super::message::{logs_with, next_look_ms};
+use super::message::next_look_ms;
 use super::outbox_watch::OutboxWatch;
 use super::served::{Part, Roll, Served};
 use super::{ContextError, ContextHandle, LocalTransport, MOST, Node, Transport};
@@ -176,7 +175,7 @@ impl Coordinator {
     async fn serve_if_needed(&self, served: &mut Served) -> Result<Done, ContextError> {
         let keys = served.context.keys();
         let lists = [keys.msg_out(), keys.msg_in(), keys.msg_in_jobs()];
-        let times = [keys.outbound(), keys.sent(), keys.open()];
+        let times = [keys.outbound(), keys.sent(), keys.open(), keys.messages()];
         let lists = lists.iter().map(|key| (key.as_str(), Read::Tail(1)));
         let times = times.iter().map(|key| (key.as_str(), Read::Due(1)));
         let reads: Vec<_> = lists.chain(times).collect();
@@ -235,6 +234,7 @@ impl Coordinator {
             Part::Sort => context.sort_inbox(&mut served.sorted).await,
             Part::TakeUp => context.take_up(self.id, transport).await,
             Part::Answer => context.answer(self.id, transport).await,
+            Part::Prune => self.prune(context).await,
         }
     }
 
@@ -282,31 +282,8 @@ impl Coordinator {
             let _ = context.commit(&next).await?;
             return Ok(());
         };
-        let why = match overdue {
-            Overdue::Delivery => format!(
-                "timeout: not stored by its target within {} s",
-                message.timeout
-            ),
-            Overdue::Acknowledgement => {
-                format!("timeout_ack: not taken up within {} s", message.timeout_ack)
-            }
-            Overdue::Result => format!(
-                "timeout_result: not processed within {} s",
-                message.timeout_result
-            ),
-        };
-        let logs = logs_with(message, now, LogLevel::Error, &why);
-        let record = context.keys().message(message.key());
-        let change = Change {
-            who: COORDINATOR,
-            what: "time out",
-            object: &record,
-            after: &why,
-            ..Change::default()
-        };
-        let commit = context.changed(&view, MessageStatus::Error, now, &logs);
         let _ = context
-            .commit(&change.noted(commit, &context.keys().audit()))
+            .commit(&context.timed_out(&view, overdue, now))
             .await?;
         Ok(())
     }

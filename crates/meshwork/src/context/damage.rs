@@ -81,10 +81,12 @@ impl ContextHandle {
                 // First: one who is killed here leaves a message that ends again.
                 if let Ok(origin) = text(&fields, field::ORIGIN).parse::<Origin>() {
                     let event = MessageEvent::Fail;
-                    transport.notify(&origin, event, Some(&why)).await?;
+                    let from = self.site(self.node().identity().await?);
+                    transport.notify(from, &origin, event, Some(&why)).await?;
                 }
                 let now = self.node().now().await?;
                 let logs = logs_after(&fields, Log::new(now, LogLevel::Error, &why));
+                let commit = self.kept(commit, record, now);
                 let now = now.to_string();
                 let status = MessageStatus::Error.as_str();
                 let ended = [

@@ -11,12 +11,26 @@ use meshwork_model::envelope::{Keyring, Kind, Receiver, Refusal, SKEW, open};
 use meshwork_model::keys::context::{Counter, MessageKey};
 
 use super::audit::Change;
-use super::message::{MessageView, after, logs_with};
-use super::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel, TRIES};
+use super::message::{after, logs_with, overdue, overdue_text};
+use super::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel, Site, TRIES};
 
 /// Retention of a message's origin, in ms: the validity of its envelope (with `SKEW` for the sender's clock and after
 /// the expiry), and 1 h.
 const ORIGIN_FOR_MS: u64 = (limits::MAX_MESSAGE_TIMEOUT as u64 + 2 * SKEW + 3_600) * 1_000;
+
+/// Decision about a message that has come.
+enum Verdict {
+    /// To be stored. It is the result of this message, if any.
+    Take(Option<Asked>),
+    /// To be refused, with the reason.
+    Refuse(String),
+}
+
+/// A message of this context that waits for a result.
+struct Asked {
+    key: MessageKey,
+    nonce: String,
+}
 
 impl Node {
     /// Takes a message for one of the node's contexts.
@@ -33,9 +47,9 @@ impl Node {
             }
             Err(error) => return Err(error),
         };
-        let taken = match target.refusal(me, parcel).await {
-            Ok(None) => target.store_once(parcel).await,
-            Ok(Some(reason)) => Ok(Delivery::Refused { reason }),
+        let taken = match target.verdict(me, parcel).await {
+            Ok(Verdict::Take(asked)) => target.store_once(parcel, asked.as_ref()).await,
+            Ok(Verdict::Refuse(reason)) => Ok(Delivery::Refused { reason }),
             Err(error) => Err(error),
         };
         let reason = match taken {
@@ -48,7 +62,7 @@ impl Node {
             taken => return taken,
         };
         let change = Change {
-            who: &format!("actor {}", parcel.message.caller_id),
+            who: &author(parcel),
             what: "refuse message",
             object: &parcel.origin.to_string(),
             after: &reason,
@@ -59,42 +73,112 @@ impl Node {
     }
 }
 
+/// Returns the author of a message for the audit trail. Without a signature, the number of the caller is a claim of
+/// whoever can write in the sending context.
+fn author(parcel: &Parcel) -> String {
+    let caller = parcel.message.caller_id;
+    match parcel.message.envelope {
+        Some(_) => format!("actor {caller}"),
+        None => format!(
+            "actor {caller} (unsigned, context {})",
+            parcel.origin.context
+        ),
+    }
+}
+
 impl ContextHandle {
-    /// Why a message is not taken: its signature, or what its sender may do here.
-    async fn refusal(&self, me: NodeId, parcel: &Parcel) -> Result<Option<String>, ContextError> {
+    /// Checks the signature of a message, and the rights of its sender here.
+    async fn verdict(&self, me: NodeId, parcel: &Parcel) -> Result<Verdict, ContextError> {
         let message = &parcel.message;
-        // Requested results are expected; other results are messages of an admin.
-        if message.is_result() && self.expects(parcel).await? {
-            return Ok(None);
-        }
-        if let Some(reason) = self.unsealed(me, message, Some(&parcel.origin)).await? {
-            return Ok(Some(reason));
-        }
-        let object = match message.message_type {
-            _ if message.is_result() => Object::OtherResult,
-            MessageType::Chat | MessageType::Mail => Object::Chat,
-            MessageType::Job | MessageType::Result => Object::JobMessage,
+        // A result needs no role here if it was asked for; another one is a message of an admin.
+        let asked = match message.is_result() {
+            true => self.asked(me, parcel).await?,
+            false => None,
         };
-        match self
-            .allow(message.caller_id, object, Operation::Create)
-            .await
-        {
-            Ok(_) => Ok(None),
-            Err(ContextError::Denied(denied)) => Ok(Some(denied.to_string())),
-            Err(error) => Err(error),
+        // Inside the node, the coordinator took the result off the outbox of the context that ran the jobs, and whoever
+        // can write there can write the results of these jobs. Between nodes only a signature proves that.
+        let proven = message.envelope.is_none() && parcel.origin.node == me;
+        if asked.is_some() && proven {
+            return Ok(Verdict::Take(asked));
         }
+        let unsealed = self.unsealed(me, message, parcel.re, Some(&parcel.origin));
+        if let Some(reason) = unsealed.await? {
+            return Ok(Verdict::Refuse(reason));
+        }
+        if asked.is_some() {
+            return Ok(Verdict::Take(asked));
+        }
+        let denial = self.denial(message.caller_id, object_of(message), Operation::Create);
+        Ok(match denial.await? {
+            Some(reason) => Verdict::Refuse(reason),
+            None => Verdict::Take(None),
+        })
     }
 
-    /// True if a message of this context waits for this result.
-    async fn expects(&self, parcel: &Parcel) -> Result<bool, ContextError> {
-        let Some(re) = parcel.re else {
-            return Ok(false);
+    /// Returns the outcome of a message whose `timeout` is over: refused, unless it was stored before. The sender's
+    /// coordinator ends such messages too, but knows a plain client's message only after its delivery.
+    async fn late(&self, parcel: &Parcel) -> Result<Option<Delivery>, ContextError> {
+        let now = self.node().now().await?;
+        let Some(overdue) = overdue(&parcel.message, now, false) else {
+            return Ok(None);
         };
-        let original = self.message_of(re).await?;
-        Ok(original.is_some_and(|original| {
-            original.message.message_type == MessageType::Job
-                && original.message.target_context.unwrap_or(self.id()) == parcel.origin.context
+        let origin = self.keys().origin(&parcel.origin.to_string());
+        let is_new = Commit::default().absent(&origin);
+        Ok(Some(match self.commit(&is_new).await? {
+            Committed::Done => {
+                let reason = overdue_text(&parcel.message, overdue);
+                Delivery::Refused { reason }
+            }
+            Committed::Unmet(_) => Delivery::Duplicate,
         }))
+    }
+
+    /// Returns the message of this context whose result this is: a job message that was sent to the context and node
+    /// from which the result comes.
+    async fn asked(&self, me: NodeId, parcel: &Parcel) -> Result<Option<Asked>, ContextError> {
+        let Some(key) = parcel.re else {
+            return Ok(None);
+        };
+        let original = match self.message_of(key).await {
+            Err(error) if error.is_permanent() => None,
+            original => original?,
+        };
+        let Some(original) = original else {
+            return Ok(None);
+        };
+        // A received message is answered here, not by others.
+        let sent = original.origin.is_none() && original.re.is_none();
+        let job = original.message.message_type == MessageType::Job;
+        if !sent || !job || original.target(me) != parcel.origin.site() {
+            return Ok(None);
+        }
+        Ok(original.nonce.map(|nonce| Asked { key, nonce }))
+    }
+
+    /// Returns the reason to refuse a message without an envelope that was sent from `from`.
+    async fn unsigned(
+        &self,
+        me: NodeId,
+        message: &Message,
+        from: Site,
+    ) -> Result<Option<String>, ContextError> {
+        let refused = |why: &str| Ok(Some(format!("it has no signed envelope, and {why}")));
+        match self.record().await?.unsigned {
+            Unsigned::Refuse => refused("the context refuses such messages (unsigned: refuse)"),
+            _ if from == self.site(me) => Ok(None),
+            Unsigned::Own => refused(
+                "the context accepts such messages only from itself (unsigned: own); sign the message",
+            ),
+            Unsigned::Accept if from.node != me => refused("comes from another node"),
+            // Else whoever writes in any context could act here in the name of any actor.
+            Unsigned::Accept => {
+                let sender = self.node().context(from.context).await?;
+                let object = object_of(message);
+                sender
+                    .denial(message.caller_id, object, Operation::Create)
+                    .await
+            }
+        }
     }
 
     /// Why the envelope of a message is not taken, or its lack. One that came over a transport has an origin: it has to
@@ -103,13 +187,12 @@ impl ContextHandle {
         &self,
         me: NodeId,
         message: &Message,
+        re: Option<MessageKey>,
         origin: Option<&Origin>,
     ) -> Result<Option<String>, ContextError> {
         let Some(envelope) = &message.envelope else {
-            let reason =
-                "it has no signed envelope, and the context takes none without (unsigned: refuse)";
-            let refused = self.record().await?.unsigned == Unsigned::Refuse;
-            return Ok(refused.then(|| reason.to_owned()));
+            let from = origin.map_or(self.site(me), Origin::site);
+            return self.unsigned(me, message, from).await;
         };
         let actor = match self.node().actor(message.caller_id).await {
             Ok(actor) => actor,
@@ -129,7 +212,7 @@ impl ContextHandle {
         let refused = |refusal: Refusal| Some(format!("{}: {refusal}", refusal.code()));
         Ok(match open(envelope.as_bytes(), &receiver, &keys, now) {
             Err(refusal) => refused(refusal),
-            Ok(opened) => match opened.body.difference(message) {
+            Ok(opened) => match opened.body.difference(message, re) {
                 Some(field) => Some(format!("tampered: `{field}` is not what was signed")),
                 None if origin.is_some_and(|it| *it != Origin::signed(&opened.body)) => {
                     refused(Refusal::Replayed)
@@ -139,58 +222,38 @@ impl ContextHandle {
         })
     }
 
-    /// Stores a message under its key, or under the next number where that is taken.
-    async fn store_once(&self, parcel: &Parcel) -> Result<Delivery, ContextError> {
-        let (keys, message) = (self.keys(), &parcel.message);
+    /// Stores a message under its key, or under the next number where that is taken. A message has one result.
+    async fn store_once(
+        &self,
+        parcel: &Parcel,
+        asked: Option<&Asked>,
+    ) -> Result<Delivery, ContextError> {
+        if let Some(late) = self.late(parcel).await? {
+            return Ok(late);
+        }
+        let keys = self.keys();
         let origin_key = keys.origin(&parcel.origin.to_string());
-        let mut key = message.key();
+        let mut key = parcel.message.key();
         for _ in 0..TRIES {
             let now = self.node().now().await?;
             let element = keys.message(key);
-            let jobs = message.message_type == MessageType::Job && !message.is_result();
-            let list = if jobs {
-                keys.msg_in_jobs()
-            } else {
-                keys.msg_in()
-            };
-            let copy = Message {
-                id: key.id,
-                context_id: self.id(),
-                updated_at: now,
-                ..message.clone()
-            };
-            let origin = parcel.origin.to_string();
-            let change = Change {
-                who: &format!("actor {}", message.caller_id),
-                what: "receive",
-                object: &element,
-                before: &origin,
-                after: message.message_type.as_str(),
-            };
-            let commit = Commit::default()
-                .absent(&origin_key)
-                .absent(&element)
-                .set(&element, copy.to_fields())
-                .set(
-                    &element,
-                    [
-                        (field::ORIGIN, origin.as_str()),
-                        (field::NONCE, &parcel.origin.nonce),
-                    ],
-                )
-                .push(&list, element.as_bytes())
-                .keep(&origin_key, &element, ORIGIN_FOR_MS);
-            let commit = match parcel.re {
-                Some(re) => self.with_result(commit, re, message, &element, now).await?,
+            let commit = Commit::default().absent(&origin_key).absent(&element);
+            let commit = match asked {
+                Some(asked) => {
+                    self.with_result(commit, asked, parcel, &element, now)
+                        .await?
+                }
                 None => commit,
             };
-            match self.commit(&change.noted(commit, &keys.audit())).await? {
+            let commit = self.with_copy(commit, parcel, key, now);
+            let commit = commit.keep(&origin_key, &element, ORIGIN_FOR_MS);
+            match self.commit(&commit).await? {
                 Committed::Done => return Ok(Delivery::Stored),
                 Committed::Unmet(1) => return Ok(Delivery::Duplicate),
                 Committed::Unmet(2) => {
                     let (counter, prefix) = (
                         keys.next_id(Counter::Message),
-                        keys.message_prefix(message.caller_id),
+                        keys.message_prefix(key.caller),
                     );
                     let drawn = self
                         .store()
@@ -199,6 +262,10 @@ impl ContextHandle {
                     let id = drawn.ok_or(ContextError::NoNumber("message"))?;
                     key = MessageKey { id, ..key };
                 }
+                Committed::Unmet(3) => {
+                    let reason = "the message has its result already".to_owned();
+                    return Ok(Delivery::Refused { reason });
+                }
                 // The message that it answers has changed meanwhile.
                 Committed::Unmet(_) => {}
             }
@@ -206,44 +273,87 @@ impl ContextHandle {
         Err(ContextError::Busy(key.to_string()))
     }
 
-    /// Adds to a commit that the message here, whose result has come, is over.
+    /// Adds to a commit the copy of a message, its place in an inbox, and an entry of the audit trail.
+    fn with_copy(&self, commit: Commit, parcel: &Parcel, key: MessageKey, now: u32) -> Commit {
+        let (keys, message) = (self.keys(), &parcel.message);
+        let element = keys.message(key);
+        let list = match message.message_type == MessageType::Job && !message.is_result() {
+            true => keys.msg_in_jobs(),
+            false => keys.msg_in(),
+        };
+        let copy = Message {
+            id: key.id,
+            context_id: self.id(),
+            updated_at: now,
+            ..message.clone()
+        };
+        let origin = parcel.origin.to_string();
+        let change = Change {
+            who: &author(parcel),
+            what: "receive",
+            object: &element,
+            before: &origin,
+            after: message.message_type.as_str(),
+        };
+        let commit = commit
+            .set(&element, copy.to_fields())
+            .set(
+                &element,
+                [
+                    (field::ORIGIN, origin.as_str()),
+                    (field::NONCE, &parcel.origin.nonce),
+                ],
+            )
+            .push(&list, element.as_bytes());
+        change.noted(self.kept(commit, &element, now), &keys.audit())
+    }
+
+    /// Adds to a commit that the result of a message here has come, and that the message is over. A message that is over
+    /// before does not change, and the first result counts.
     async fn with_result(
         &self,
         commit: Commit,
-        re: MessageKey,
-        result: &Message,
+        asked: &Asked,
+        parcel: &Parcel,
         element: &str,
         now: u32,
     ) -> Result<Commit, ContextError> {
-        let Some(original) = self.message_of(re).await? else {
-            return Ok(commit);
-        };
-        let event = match result.status {
+        let answer = self.keys().answer(asked.key, &asked.nonce);
+        let commit = commit
+            .absent(&answer)
+            .keep(&answer, element, ORIGIN_FOR_MS)
+            .set(element, [(field::RE, asked.key.numbers().as_str())]);
+        let event = match parcel.message.status {
             MessageStatus::Error => MessageEvent::Fail,
             _ => MessageEvent::Process,
         };
-        let record = self.keys().message(re);
-        let commit = commit
-            .is(&record, field::STATUS, original.written_status.as_bytes())
-            .set(&record, [(field::RESULT_MESSAGE, element)])
-            .set(element, [(field::RE, re.numbers().as_str())]);
-        let Some(status) = after(original.message.status, event) else {
+        let original = self.message_of(asked.key).await?;
+        let open = original.and_then(|view| Some((after(view.message.status, event)?, view)));
+        let Some((status, original)) = open else {
             return Ok(commit);
         };
-        Ok(self.ended(commit, &original, status, now))
-    }
-
-    /// Adds to a commit that a message of this context is over.
-    fn ended(&self, commit: Commit, view: &MessageView, status: MessageStatus, now: u32) -> Commit {
-        let record = self.keys().message(view.message.key());
-        let logs = logs_with(&view.message, now, LogLevel::Info, "result received");
+        let logs = logs_with(&original.message, now, LogLevel::Info, "result received");
+        let record = self.keys().message(asked.key);
         let fields = [
             (field::STATUS, status.as_str()),
             (field::UPDATED_AT, &now.to_string()),
             (field::LOGS, &logs),
+            (field::RESULT_MESSAGE, element),
         ];
-        commit
+        let commit = self.kept(commit, &record, now);
+        Ok(commit
+            .is(&record, field::NONCE, asked.nonce.as_bytes())
+            .is(&record, field::STATUS, original.written_status.as_bytes())
             .set(&record, fields)
-            .unmark(&self.keys().sent(), record.as_bytes())
+            .unmark(&self.keys().sent(), record.as_bytes()))
+    }
+}
+
+/// Returns the object that the sender of a message creates.
+fn object_of(message: &Message) -> Object {
+    match message.message_type {
+        _ if message.is_result() => Object::OtherResult,
+        MessageType::Chat | MessageType::Mail => Object::Chat,
+        MessageType::Job | MessageType::Result => Object::JobMessage,
     }
 }

@@ -143,6 +143,16 @@ pub enum ContextError {
         /// Number of the context.
         context: ContextId,
     },
+    /// The jobs of the message may run.
+    #[error(
+        "{key} in context {context} is acknowledged, and its jobs may run: wait for it, or cancel its jobs first"
+    )]
+    MessageOpen {
+        /// Key of the message.
+        key: MessageKey,
+        /// Number of the context.
+        context: ContextId,
+    },
     /// The message has not ended within the caller's wait.
     #[error("{key} in context {context} has not ended; it goes on, wait for it again")]
     NotEnded {

@@ -3,11 +3,11 @@
 use meshwork_broker::context::{Commit, ContextStore, Database, Read};
 use meshwork_model::access::{self, Object, Operation, Place, Role, Roles, Who};
 use meshwork_model::acl::{self, AclUser};
-use meshwork_model::context::{Context, Unsigned, field};
+use meshwork_model::context::{Context, NodeId, Unsigned, field};
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout};
 
 use super::audit::{AuditEntry, Change};
-use super::{ContextError, Identity, Node, TRIES};
+use super::{ContextError, Identity, Node, Site, TRIES};
 
 /// A context; cheap to clone.
 #[derive(Debug, Clone)]
@@ -52,6 +52,14 @@ impl ContextHandle {
     #[must_use]
     pub const fn keys(&self) -> &ContextKeys {
         &self.keys
+    }
+
+    /// Returns its place among the contexts of all nodes; `node` is this one.
+    pub(super) const fn site(&self, node: NodeId) -> Site {
+        Site {
+            node,
+            context: self.id(),
+        }
     }
 
     /// Returns its node.
@@ -136,6 +144,20 @@ impl ContextHandle {
         })
         .await?;
         Err(ContextError::Denied(denied))
+    }
+
+    /// Same as [`Self::allow`]. Returns the reason of a refusal.
+    pub(super) async fn denial(
+        &self,
+        who: ActorId,
+        object: Object,
+        operation: Operation,
+    ) -> Result<Option<String>, ContextError> {
+        match self.allow(who, object, operation).await {
+            Ok(_) => Ok(None),
+            Err(ContextError::Denied(denied)) => Ok(Some(denied.to_string())),
+            Err(error) => Err(error),
+        }
     }
 
     /// Adds an entry to the audit trail, with no change.

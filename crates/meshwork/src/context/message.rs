@@ -3,15 +3,15 @@
 use meshwork_broker::context::{Commit, Read, RecordFields};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::{
-    Log, LogLevel, Message, MessageEvent, MessageStatus, MessageType, field,
+    Log, LogLevel, Message, MessageEvent, MessageStatus, MessageType, NodeId, Overdue, field,
 };
 use meshwork_model::keys::context::{ContextId, MessageKey};
 use serde::Serialize;
 
-use super::audit::Change;
+use super::audit::{COORDINATOR, Change};
 use super::damage::Damage;
 use super::origin::is_nonce;
-use super::{ContextError, ContextHandle, Identity, Origin, TRIES, Transport};
+use super::{ContextError, ContextHandle, Identity, Origin, Site, TRIES, Transport};
 
 /// A message with the fields that this node adds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,6 +46,20 @@ pub struct MessageView {
 }
 
 impl MessageView {
+    /// Returns the key of the message that it claims to answer.
+    pub(super) fn answered(&self) -> Option<MessageKey> {
+        MessageKey::of_numbers(self.re.as_deref()?).ok()
+    }
+
+    /// Returns the context to which the message goes; `here` is this node. Default: its own.
+    pub(super) fn target(&self, here: NodeId) -> Site {
+        let message = &self.message;
+        Site {
+            node: message.target_node.unwrap_or(here),
+            context: message.target_context.unwrap_or(message.context_id),
+        }
+    }
+
     /// Reads the fields of a hash. Returns `None` for a missing one.
     ///
     /// # Errors
@@ -93,6 +107,33 @@ pub(super) fn logs_with(
     let mut message = message.clone();
     message.note(Log::new(at, level, text));
     serde_json::to_string(&message.logs).unwrap_or_else(|_| "[]".to_owned())
+}
+
+/// Returns the reason of a timeout for logs.
+pub(super) fn overdue_text(message: &Message, overdue: Overdue) -> String {
+    match overdue {
+        Overdue::Delivery => {
+            let limit = message.timeout;
+            format!("timeout: not stored by its target within {limit} s")
+        }
+        Overdue::Acknowledgement => {
+            let limit = message.timeout_ack;
+            format!("timeout_ack: not taken up within {limit} s")
+        }
+        Overdue::Result => {
+            let limit = message.timeout_result;
+            format!("timeout_result: not processed within {limit} s")
+        }
+    }
+}
+
+/// Returns the timeout of a message that is over at `now`. A plain client may leave the time of creation out: such a
+/// message has just been sent.
+pub(super) fn overdue(message: &Message, now: u32, stored: bool) -> Option<Overdue> {
+    match message.created_at {
+        0 => None,
+        _ => message.overdue(now, stored),
+    }
 }
 
 /// Returns the time of the next check of a message's timeouts, in milliseconds since 1970: 1 s after the first open
@@ -220,22 +261,22 @@ impl ContextHandle {
             view.message.message_type,
             MessageType::Chat | MessageType::Mail
         );
-        let now = self.node().now().await?.to_string();
+        let now = self.node().now().await?;
         let take = match letter && !view.message.status.is_final() {
             true => {
                 view.message.status = MessageStatus::Processed;
                 let status = view.message.status.as_str();
-                take.set(
-                    &record,
-                    [(field::STATUS, status), (field::UPDATED_AT, &now)],
-                )
+                let at = now.to_string();
+                let take = take.set(&record, [(field::STATUS, status), (field::UPDATED_AT, &at)]);
+                self.kept(take, &record, now)
             }
             false => take,
         };
         // Before the sender is notified: if this process is killed in between, the message can be read again.
         if let (true, Some(origin)) = (letter, &view.origin) {
+            let from = self.site(self.node().identity().await?);
             transport
-                .notify(origin, MessageEvent::Process, None)
+                .notify(from, origin, MessageEvent::Process, None)
                 .await?;
         }
         // Otherwise another reader has taken it meanwhile.
@@ -244,9 +285,13 @@ impl ContextHandle {
 }
 
 impl super::Node {
-    /// Changes the sender's copy of a message after an event. An ended or replaced message stays as it is.
+    /// Changes the sender's copy of a message after an event. An ended or replaced message stays as it is, and one that
+    /// went to another context than `from`: whoever writes a message may claim any origin. A job message is processed by
+    /// its result alone.
     pub(super) async fn notified(
         &self,
+        here: NodeId,
+        from: Site,
         origin: &Origin,
         event: MessageEvent,
         reason: Option<&str>,
@@ -263,7 +308,9 @@ impl super::Node {
             let Some(status) = after(view.message.status, event) else {
                 return Ok(());
             };
-            if view.nonce.as_deref() != Some(origin.nonce.as_str()) {
+            let is_job = view.message.message_type == MessageType::Job;
+            let same = view.nonce.as_deref() == Some(origin.nonce.as_str());
+            if !same || view.target(here) != from || (is_job && event == MessageEvent::Process) {
                 return Ok(());
             }
             let now = self.now().await?;
@@ -294,6 +341,21 @@ pub(super) fn after(status: MessageStatus, event: MessageEvent) -> Option<Messag
 }
 
 impl ContextHandle {
+    /// Ends a message one of whose timeouts is over.
+    pub(super) fn timed_out(&self, view: &MessageView, overdue: Overdue, now: u32) -> Commit {
+        let why = overdue_text(&view.message, overdue);
+        let logs = logs_with(&view.message, now, LogLevel::Error, &why);
+        let change = Change {
+            who: COORDINATOR,
+            what: "time out",
+            object: &self.keys().message(view.message.key()),
+            after: &why,
+            ..Change::default()
+        };
+        let commit = self.changed(view, MessageStatus::Error, now, &logs);
+        change.noted(commit, &self.keys().audit())
+    }
+
     /// Changes the status of a message, if it is still the expected one. An ended message has no timeouts.
     pub(super) fn changed(
         &self,
@@ -313,6 +375,7 @@ impl ContextHandle {
                     (field::LOGS, logs),
                 ],
             );
+        let commit = self.kept(commit, &record, now);
         match to.is_final() {
             true => commit.unmark(&self.keys().sent(), record.as_bytes()),
             false => commit,

@@ -10,6 +10,15 @@ use meshwork_model::keys::context::{ContextId, MessageKey};
 /// Bytes of a nonce, in hexadecimal digits.
 const NONCE: usize = 32;
 
+/// A context of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// The node.
+    pub node: NodeId,
+    /// The context there.
+    pub context: ContextId,
+}
+
 /// Origin of a message, the same in each delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
@@ -29,6 +38,15 @@ pub struct Origin {
 pub struct InvalidOrigin;
 
 impl Origin {
+    /// Returns the context that sent the message.
+    #[must_use]
+    pub const fn site(&self) -> Site {
+        Site {
+            node: self.node,
+            context: self.context,
+        }
+    }
+
     /// Returns the origin that an envelope was signed for.
     pub(super) fn signed(body: &Body) -> Self {
         Self {

@@ -56,7 +56,13 @@ impl Coordinator {
                 before: outbox.waiting,
                 after: &why,
             };
-            let commit = change.noted(settled.clone(), &context.keys().audit());
+            let now = self.node.now().await?;
+            // Also an unreadable message has an end.
+            let commit = match context.keys().parse_message(element) {
+                Ok(key) => context.kept(settled.clone(), &context.keys().message(key), now),
+                Err(_) => settled.clone(),
+            };
+            let commit = change.noted(commit, &context.keys().audit());
             context.commit(&commit).await.map(|_| ())
         };
         let key = match context.keys().parse_message(element) {
@@ -79,7 +85,7 @@ impl Coordinator {
             // Another coordinator prepares it: it comes again.
             return Ok(());
         };
-        let delivered = self.delivered(context, &message, view.re.as_deref(), nonce);
+        let delivered = self.delivered(context, &message, view.answered(), nonce);
         let delivery = match delivered.await {
             // Its target cannot store this message, whose sender's other messages must not wait.
             Err(error) if error.is_permanent() => Delivery::Refused {
@@ -112,7 +118,8 @@ impl Coordinator {
             (field::CREATED_AT, &created_at),
             (field::STATUS, message.status.as_str()),
         ];
-        let commit = Commit::default()
+        let commit = context
+            .kept(Commit::default(), &record, now)
             .is(&record, field::NONCE, b"")
             .set(&record, fields);
         Ok(context
@@ -126,7 +133,7 @@ impl Coordinator {
         &self,
         context: &ContextHandle,
         message: &Message,
-        re: Option<&str>,
+        re: Option<MessageKey>,
         nonce: String,
     ) -> Result<Delivery, ContextError> {
         let to_node = message.target_node.unwrap_or(self.id);
@@ -143,7 +150,7 @@ impl Coordinator {
             },
             // A message that names no context is for its own.
             to: message.target_context.unwrap_or(context.id()),
-            re: re.and_then(|re| MessageKey::of_numbers(re).ok()),
+            re,
             message: message.clone(),
         };
         self.transport.deliver(&parcel).await
@@ -185,6 +192,7 @@ impl Coordinator {
         let record = context.keys().message(message.key());
         let at = now.to_string();
         let commit = commit.is(&record, field::STATUS, view.written_status.as_bytes());
+        let commit = context.kept(commit, &record, now);
         let reason = match delivery {
             Delivery::Stored | Delivery::Duplicate => {
                 let to = message.target_context.unwrap_or(context.id());
@@ -235,7 +243,12 @@ fn not_sent(view: &MessageView) -> Option<String> {
     if view.stored_at.is_some() {
         return Some("it was sent before".to_owned());
     }
-    let result = view.re.is_some() || message.message_type == MessageType::Result;
-    let over = message.status.is_final() && !result;
+    // A message with a final status is the result of another one, or has ended itself.
+    let is_result = match message.message_type {
+        MessageType::Result => true,
+        MessageType::Job => view.re.is_some(),
+        MessageType::Chat | MessageType::Mail => false,
+    };
+    let over = message.status.is_final() && !is_result;
     over.then(|| format!("it is over: {}", message.status))
 }

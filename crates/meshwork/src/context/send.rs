@@ -135,7 +135,8 @@ impl ContextHandle {
                 after: message.message_type.as_str(),
                 ..Change::default()
             };
-            let commit = Commit::default()
+            let commit = self
+                .kept(Commit::default(), &element, now)
                 .absent(&element)
                 .set(&element, message.to_fields())
                 .set(&element, [(field::NONCE, nonce.to_string().as_str())])

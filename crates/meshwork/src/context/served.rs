@@ -24,16 +24,18 @@ pub(super) enum Part {
     Sort,
     TakeUp,
     Answer,
+    Prune,
 }
 
 impl Part {
     /// All parts in their order. A message whose time is over is not sent any more.
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Expire,
         Self::Route,
         Self::Sort,
         Self::TakeUp,
         Self::Answer,
+        Self::Prune,
     ];
 }
 

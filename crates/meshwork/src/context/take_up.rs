@@ -6,6 +6,7 @@ use meshwork_broker::context::{Commit, Read};
 use meshwork_model::context::{
     ContextJob, LogLevel, Message, MessageEvent, MessageStatus, MessageType, NodeId, field,
 };
+use meshwork_model::job::field as job_field;
 use meshwork_model::keys::context::{ActorId, Counter, JobKey};
 use meshwork_model::route::Route;
 use meshwork_model::state::Status;
@@ -13,7 +14,7 @@ use meshwork_model::state::Status;
 use super::audit::{COORDINATOR, Change};
 use super::damage::Damage;
 use super::done::Done;
-use super::message::{MessageView, logs_with};
+use super::message::{MessageView, logs_with, overdue, overdue_text};
 use super::origin::Origin;
 use super::{ContextError, ContextHandle, MOST, Transport};
 
@@ -96,33 +97,49 @@ impl ContextHandle {
                 .drop_from(list, element, "it was taken up before")
                 .await;
         }
-        // One that came over a transport was checked when it was stored.
-        // Any other counts as said by whoever may write in this database, who could have stored its jobs himself.
-        let refused = match view.origin {
-            Some(_) => None,
-            None => match self.unsealed(node, message, None).await {
-                Err(error) if error.is_permanent() => Some(error.to_string()),
-                refused => refused?,
-            },
-        };
-        if let Some(reason) = refused.or_else(|| self.unfit(message)) {
+        if let Some(reason) = self.refused(node, &view).await? {
             return self
-                .refuse(&view, transport, (list, element), &reason)
+                .refuse(&view, node, transport, (list, element), &reason)
                 .await;
         }
         match self.materialise(&view, list, element).await {
             Err(error) if error.is_permanent() => {
                 tracing::warn!(context = %self.id(), %error, "message refused: damaged key");
                 return self
-                    .refuse(&view, transport, (list, element), &error.to_string())
+                    .refuse(&view, node, transport, (list, element), &error.to_string())
                     .await;
             }
             done => done?,
         }
         if let Some(origin) = &view.origin {
-            self.acknowledge(&view, transport, origin).await?;
+            self.acknowledge(&view, node, transport, origin).await?;
         }
         Ok(())
+    }
+
+    /// Returns the reason why a message is not taken up: its signature, its time, or its jobs.
+    async fn refused(
+        &self,
+        node: NodeId,
+        view: &MessageView,
+    ) -> Result<Option<String>, ContextError> {
+        let message = &view.message;
+        // One that came over a transport was checked when it was stored.
+        // Any other counts as said by whoever may write in this database, who could have stored its jobs himself.
+        let unsealed = match view.origin {
+            Some(_) => None,
+            None => {
+                let unsealed = self.unsealed(node, message, view.answered(), None);
+                match unsealed.await {
+                    Err(error) if error.is_permanent() => Some(error.to_string()),
+                    unsealed => unsealed?,
+                }
+            }
+        };
+        // The message may have waited here for long.
+        let late = overdue(message, self.node().now().await?, true);
+        let late = late.map(|late| overdue_text(message, late));
+        Ok(unsealed.or(late).or_else(|| self.unfit(message)))
     }
 
     /// Why the jobs of a message cannot be run, if so.
@@ -141,7 +158,13 @@ impl ContextHandle {
             ));
         }
         let typeless = message.job.iter().find(|job| job.script_type.is_none());
-        typeless.map(|job| format!("{} has no script_type", job.key()))
+        if let Some(job) = typeless {
+            return Some(format!("{} has no script_type", job.key()));
+        }
+        let circle = message.circle(self.keys())?;
+        Some(format!(
+            "{circle} waits for itself, through its prerequisites"
+        ))
     }
 
     /// Takes an element off a list that nothing can be done with, and says why in the trail.
@@ -170,14 +193,16 @@ impl ContextHandle {
     async fn refuse(
         &self,
         view: &MessageView,
+        node: NodeId,
         transport: &dyn Transport,
         (list, element): (&str, &[u8]),
         why: &str,
     ) -> Result<(), ContextError> {
         // First: one who is killed here leaves a message that is refused again.
         if let Some(origin) = &view.origin {
+            let from = self.site(node);
             transport
-                .notify(origin, MessageEvent::Fail, Some(why))
+                .notify(from, origin, MessageEvent::Fail, Some(why))
                 .await?;
         }
         let now = self.node().now().await?;
@@ -219,44 +244,39 @@ impl ContextHandle {
         let logs = logs_with(message, now, LogLevel::Info, "taken up");
         let names = serde_json::to_string(&elements).unwrap_or_else(|_| "[]".to_owned());
         let open_at = u64::from(now) * 1000 + FIRST_LOOK_MS;
+        let created_at = match message.created_at {
+            0 => now,
+            created_at => created_at,
+        };
+        let begin = start_by(created_at, message.timeout_result);
         let mut commit = self
             .changed(view, MessageStatus::Acknowledged, now, &logs)
             .listed(list, element)
-            .set(&record, [(field::MATERIALISED, names.as_str())])
+            .set(
+                &record,
+                [
+                    (field::MATERIALISED, names.as_str()),
+                    (field::CREATED_AT, &created_at.to_string()),
+                ],
+            )
             .drop(list, element)
             .mark(&self.keys().open(), open_at, element);
         for ((job, key), name) in message.job.iter().zip(&keys).zip(&elements) {
-            let dependends: Vec<u32> = job
-                .dependends
-                .iter()
-                .map(|id| *become_ids.get(id).unwrap_or(id))
-                .collect();
-            let waits = !dependends.is_empty() || !job.prerequisites.is_empty();
-            let status = if waits {
-                Status::WaitingForPrerequisites
-            } else {
-                Status::Dispatched
-            };
+            let dependends = job.dependends.iter();
+            let dependends = dependends.map(|id| *become_ids.get(id).unwrap_or(id));
             let job = ContextJob {
                 id: key.id,
                 context_id: self.id(),
-                dependends,
-                status,
+                dependends: dependends.collect(),
                 created_at: now,
                 updated_at: now,
                 ..job.clone()
             };
-            let Some(script_type) = job.script_type.clone() else {
-                continue;
-            };
-            let queue = self.keys().queue(&Route::to(script_type));
-            let mut fields = job.to_fields();
-            fields.push((field::OF_MESSAGE.to_owned(), record.clone()));
-            commit = commit
-                .absent(name)
-                // One step: a message with the most jobs must fit into one commit.
-                .set(name, fields)
-                .push(&queue, name.as_bytes());
+            let more = [
+                (field::OF_MESSAGE, record.as_str()),
+                (job_field::START_BY, &begin),
+            ];
+            commit = self.with_job(commit, job, name, &more);
         }
         let change = Change {
             who: COORDINATOR,
@@ -270,6 +290,34 @@ impl ContextHandle {
             .commit(&change.noted(commit, &self.keys().audit()))
             .await?;
         Ok(())
+    }
+
+    /// Adds to a commit that a job is stored under `name` with these fields, and queued.
+    fn with_job(
+        &self,
+        commit: Commit,
+        job: ContextJob,
+        name: &str,
+        more: &[(&str, &str)],
+    ) -> Commit {
+        let waits = !job.dependends.is_empty() || !job.prerequisites.is_empty();
+        let status = match waits {
+            true => Status::WaitingForPrerequisites,
+            false => Status::Dispatched,
+        };
+        let job = ContextJob { status, ..job };
+        let Some(script_type) = job.script_type.clone() else {
+            return commit;
+        };
+        let more = more.iter();
+        let more = more.map(|(field, value)| ((*field).to_owned(), (*value).to_owned()));
+        let fields = job.to_fields().into_iter().chain(more);
+        let queue = self.keys().queue(&Route::to(script_type));
+        // One step for all fields: a message with the most jobs must fit into one commit.
+        commit
+            .absent(name)
+            .set(name, fields)
+            .push(&queue, name.as_bytes())
     }
 
     /// The keys of a message's jobs here: their own where those are free, else the next numbers.
@@ -304,11 +352,13 @@ impl ContextHandle {
     pub(super) async fn acknowledge(
         &self,
         view: &MessageView,
+        node: NodeId,
         transport: &dyn Transport,
         origin: &Origin,
     ) -> Result<(), ContextError> {
+        let from = self.site(node);
         transport
-            .notify(origin, MessageEvent::Acknowledge, None)
+            .notify(from, origin, MessageEvent::Acknowledge, None)
             .await?;
         let record = self.keys().message(view.message.key());
         let now = self.node().now().await?.to_string();
@@ -316,4 +366,10 @@ impl ContextHandle {
         let _ = self.commit(&commit).await?;
         Ok(())
     }
+}
+
+/// Returns the field of a job that has to begin within `timeout` seconds from `created_at`, as the scripts read it.
+fn start_by(created_at: u32, timeout: u32) -> String {
+    let (created_at, timeout) = (u64::from(created_at), u64::from(timeout));
+    format!("{} {}", (created_at + timeout) * 1000, timeout * 1000)
 }

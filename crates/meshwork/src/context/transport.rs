@@ -4,18 +4,19 @@ use futures_util::future::BoxFuture;
 use meshwork_model::context::{Message, MessageEvent, NodeId};
 use meshwork_model::keys::context::{ContextId, MessageKey};
 
-use super::{ContextError, Node, Origin};
+use super::{ContextError, Node, Origin, Site};
 
 /// A message to deliver.
 #[derive(Debug, Clone)]
 pub struct Parcel {
-    /// Origin, the same in each attempt.
+    /// Origin, the same in each attempt. The transport is responsible for its node and context: they decide whose result
+    /// a message may bring.
     pub origin: Origin,
     /// Context that receives it.
     pub to: ContextId,
     /// The message as stored at the sender.
     pub message: Message,
-    /// Key of the receiver's message whose result this one has.
+    /// Key of the receiver's message whose result this one claims to have.
     pub re: Option<MessageKey>,
 }
 
@@ -41,9 +42,11 @@ pub trait Transport: Send + Sync + 'static {
     /// Delivers a message to its target. An error is temporary: the message is delivered again later.
     fn deliver<'a>(&'a self, parcel: &'a Parcel) -> BoxFuture<'a, Result<Delivery, ContextError>>;
 
-    /// Notifies the sender of a message that it was acknowledged, processed, or refused for a reason.
+    /// Notifies the sender of a message that `from` has acknowledged, read or refused the message. The transport is
+    /// responsible for `from`: only the context to which a message went may change its status.
     fn notify<'a>(
         &'a self,
+        from: Site,
         origin: &'a Origin,
         event: MessageEvent,
         reason: Option<&'a str>,
@@ -80,12 +83,18 @@ impl Transport for LocalTransport {
 
     fn notify<'a>(
         &'a self,
+        from: Site,
         origin: &'a Origin,
         event: MessageEvent,
         reason: Option<&'a str>,
     ) -> BoxFuture<'a, Result<(), ContextError>> {
         Box::pin(async move {
-            match self.node.notified(origin, event, reason).await {
+            // The record of a plain client may claim another node.
+            if origin.node != self.id {
+                return Ok(());
+            }
+            let notified = self.node.notified(self.id, from, origin, event, reason);
+            match notified.await {
                 // The sender's own coordinator finds the damage, and ends the message.
                 Err(error) if error.is_permanent() => Ok(()),
                 notified => notified,

@@ -22,7 +22,7 @@ pub const ADMINS: &str = "admins";
 pub const READERS: &str = "readers";
 /// Actors who run jobs in the context (JSON array of numbers).
 pub const EXECUTORS: &str = "executors";
-/// Rule for messages without an envelope: `accept` or `refuse`. Meshwork's own.
+/// Rule for messages without an envelope: `own`, `accept` or `refuse`. Meshwork's own.
 pub const UNSIGNED: &str = "unsigned";
 /// Jobs of a flow (JSON array of numbers of the same caller).
 pub const JOBS: &str = "jobs";

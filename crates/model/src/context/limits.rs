@@ -26,6 +26,8 @@ pub const DEFAULT_TIMEOUT: u32 = 3600;
 pub const DEFAULT_TIMEOUT_ACK: u32 = 2 * 3600;
 /// Default time until a message must be processed, in seconds (1 day).
 pub const DEFAULT_TIMEOUT_RESULT: u32 = 24 * 3600;
+/// Retention of a message, in seconds (7 days): that of a job. It begins with each change of the message's status.
+pub const KEEP_MESSAGE_FOR: u32 = 7 * 24 * 3600;
 /// Greatest length of a topic, in bytes, as on the overlay network.
 pub const MAX_TOPIC: usize = 255;
 /// Greatest number of types of a runner. Its queues are all combinations of types, groups and priorities.

@@ -1,5 +1,7 @@
 //! A message: a text or jobs from one actor to another, with three timeouts.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -9,7 +11,7 @@ use super::reader::{
 use super::value::{Log, NodeId};
 use super::words::{MessageFormat, MessageStatus, MessageType};
 use super::{ContextJob, FieldFault, field, limits};
-use crate::keys::context::{ActorId, ContextId, MessageKey};
+use crate::keys::context::{ActorId, ContextId, ContextKeys, JobKey, MessageKey, Prerequisite};
 
 /// The record `message:{caller_id}:{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -130,6 +132,56 @@ impl Message {
             _ if over(self.timeout_result) => Some(Overdue::Result),
             _ => None,
         }
+    }
+
+    /// Returns a job that waits for itself, through other jobs of the message or at once; `keys` are those of the context
+    /// that runs the jobs. Such a job would never begin.
+    #[must_use]
+    pub fn circle(&self, keys: &ContextKeys) -> Option<JobKey> {
+        let places: HashMap<JobKey, usize> =
+            self.job.iter().map(ContextJob::key).zip(0..).collect();
+        let mut needed_by = vec![Vec::new(); self.job.len()];
+        let mut needs = vec![0_usize; self.job.len()];
+        for (at, job) in self.job.iter().enumerate() {
+            let named = job.prerequisites.iter();
+            let named = named.filter_map(|text| keys.parse_prerequisite(text).ok());
+            let named: Vec<_> = named.collect();
+            // The message ends after its jobs.
+            if named.contains(&Prerequisite::Message(self.key())) {
+                return Some(job.key());
+            }
+            let named = named.into_iter().filter_map(|named| match named {
+                Prerequisite::Job(key) => Some(key),
+                _ => None,
+            });
+            for before in job.dependencies().chain(named) {
+                if let Some(before) = places.get(&before) {
+                    needed_by[*before].push(at);
+                    needs[at] += 1;
+                }
+            }
+        }
+        // Jobs that can begin are taken away, until only those of a circle and those behind it are left.
+        let mut free: Vec<_> = (0..needs.len()).filter(|at| needs[*at] == 0).collect();
+        while let Some(at) = free.pop() {
+            for after in std::mem::take(&mut needed_by[at]) {
+                needs[after] -= 1;
+                if needs[after] == 0 {
+                    free.push(after);
+                }
+            }
+        }
+        // Of these, a job that none of the others waits for is behind the circle.
+        let stuck = |at: usize| needs[at] > 0;
+        let mut at = (0..needs.len()).find(|at| stuck(*at))?;
+        let before: HashMap<usize, usize> = (0..needs.len())
+            .filter(|from| stuck(*from))
+            .flat_map(|from| needed_by[from].iter().map(move |to| (*to, from)))
+            .collect();
+        for _ in 0..needs.len() {
+            at = *before.get(&at)?;
+        }
+        Some(self.job[at].key())
     }
 
     /// Appends an entry to the log, and drops the oldest beyond [`limits::MAX_LOGS`].

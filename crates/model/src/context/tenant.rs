@@ -10,16 +10,19 @@ use crate::keys::context::{ActorId, ContextId};
 /// Rule for messages without an envelope, in the field `unsigned`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unsigned {
-    /// Accepts them: their sender can write in the context's database. Default.
+    /// Accepts those that were sent inside the context: their sender can write there anyway. Default.
     #[default]
+    Own,
+    /// Also accepts those of other contexts of the node, if the caller may send such a message there too.
     Accept,
-    /// Refuses them.
+    /// Refuses all.
     Refuse,
 }
 
 impl std::fmt::Display for Unsigned {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Own => "own",
             Self::Accept => "accept",
             Self::Refuse => "refuse",
         })
@@ -31,10 +34,11 @@ impl std::str::FromStr for Unsigned {
 
     fn from_str(text: &str) -> Result<Self, UnknownWord> {
         match text {
+            "own" => Ok(Self::Own),
             "accept" => Ok(Self::Accept),
             "refuse" => Ok(Self::Refuse),
             _ => Err(UnknownWord {
-                wanted: "accept or refuse".to_owned(),
+                wanted: "own, accept or refuse".to_owned(),
             }),
         }
     }
@@ -68,14 +72,14 @@ fn is_default(unsigned: &Unsigned) -> bool {
 }
 
 impl Context {
-    /// Returns a context with its first admin.
+    /// Returns a context whose creator is admin and executor: an admin can grant himself the second role anyway.
     #[must_use]
-    pub fn new(id: ContextId, admin: ActorId, now: u32) -> Self {
+    pub fn new(id: ContextId, creator: ActorId, now: u32) -> Self {
         Self {
             id,
-            admins: vec![admin],
+            admins: vec![creator],
             readers: Vec::new(),
-            executors: Vec::new(),
+            executors: vec![creator],
             unsigned: Unsigned::default(),
             created_at: now,
             updated_at: now,
@@ -157,7 +161,7 @@ mod tests {
         let context = read(&[]).unwrap();
         assert!(context.admins.is_empty() && context.readers.is_empty());
         assert!(context.executors.is_empty());
-        assert_eq!(context.unsigned, Unsigned::Accept);
+        assert_eq!(context.unsigned, Unsigned::Own);
     }
 
     #[test]
@@ -183,7 +187,9 @@ mod tests {
     }
 
     #[test]
-    fn unsigned_messages_are_accepted_unless_it_says_otherwise() {
+    fn unsigned_messages_of_other_contexts_are_accepted_on_request() {
+        let context = read(&[("unsigned", "accept")]).unwrap();
+        assert_eq!(context.unsigned, Unsigned::Accept);
         let context = read(&[("unsigned", "refuse")]).unwrap();
         assert_eq!(context.unsigned, Unsigned::Refuse);
         assert!(
@@ -192,6 +198,6 @@ mod tests {
                 .contains(&("unsigned".to_owned(), "refuse".to_owned()))
         );
         let error = read(&[("unsigned", "no")]).unwrap_err().to_string();
-        assert!(error.contains("write accept or refuse"), "{error}");
+        assert!(error.contains("write own, accept or refuse"), "{error}");
     }
 }

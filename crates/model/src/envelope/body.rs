@@ -195,6 +195,12 @@ impl Body {
         }
     }
 
+    /// Returns the body as that of an answer to the message `re`.
+    #[must_use]
+    pub fn answering(self, re: Option<MessageKey>) -> Self {
+        Self { re, ..self }
+    }
+
     /// Signs it with each key, and writes the envelope.
     ///
     /// # Errors
@@ -269,12 +275,14 @@ impl Body {
             .collect()
     }
 
-    /// Returns the first field in which the sender's stored message differs from this body. A message that differs
-    /// must be refused. The status and the log of a message are not signed.
+    /// Returns the first field in which the sender's stored message differs from this body; `re`: the message that it
+    /// claims to answer. A message that differs must be refused. The log of a message is not signed, and the status
+    /// only of a result.
     #[must_use]
-    pub fn difference(&self, message: &Message) -> Option<&'static str> {
+    pub fn difference(&self, message: &Message, re: Option<MessageKey>) -> Option<&'static str> {
         use crate::context::field;
         let expected = Self::of(message, self.nonce, self.src, self.dst.clone());
+        let reports = self.kind == Kind::Result;
         let same = [
             (field::ID, self.id == expected.id),
             (field::MESSAGE_TYPE, self.kind == expected.kind),
@@ -288,6 +296,8 @@ impl Body {
             ),
             (field::JOB, self.jobs == expected.jobs),
             (field::CREATED_AT, self.created_at == expected.created_at),
+            (field::RE, self.re == re),
+            (field::STATUS, !reports || self.status == expected.status),
             (
                 field::TARGET_CONTEXT,
                 message

@@ -346,7 +346,7 @@ fn bodies_of_other_forms_are_refused_though_they_are_signed() {
 #[test]
 fn a_stored_message_must_say_what_its_envelope_says() {
     let (body, stored) = (body(), message());
-    assert_eq!(body.difference(&stored), None);
+    assert_eq!(body.difference(&stored, None), None);
     let later = Message {
         status: MessageStatus::Acknowledged,
         target_context: Some(SEVEN),
@@ -354,20 +354,43 @@ fn a_stored_message_must_say_what_its_envelope_says() {
         updated_at: 5,
         ..stored.clone()
     };
-    assert_eq!(body.difference(&later), None);
+    assert_eq!(body.difference(&later, None), None);
     let mut other_job = stored.clone();
     other_job.job[0].script.push('2');
-    assert_eq!(body.difference(&other_job), Some("job"));
+    assert_eq!(body.difference(&other_job, None), Some("job"));
     let other = Message {
         target_context: ContextId::new(8),
         ..stored.clone()
     };
-    assert_eq!(body.difference(&other), Some("target_context"));
+    assert_eq!(body.difference(&other, None), Some("target_context"));
     let other = Message {
         message: "now".to_owned(),
         ..stored
     };
-    assert_eq!(body.difference(&other), Some("message"));
+    assert_eq!(body.difference(&other, None), Some("message"));
+}
+
+#[test]
+fn the_answered_message_and_the_status_of_a_result_are_signed() {
+    let result = Message {
+        status: MessageStatus::Processed,
+        ..message()
+    };
+    let (src, dst, re) = (body().src, body().dst, MessageKey::new(1, 1));
+    let body = Body::of(&result, Nonce([9; 16]), src, dst).answering(Some(re));
+    let json = serde_json::to_string(&body).unwrap();
+    assert!(json.contains("\"re\":\"1:1\""), "{json}");
+    assert_eq!(body.difference(&result, Some(re)), None);
+    assert_eq!(body.difference(&result, None), Some("mw_re"));
+    let other = Some(MessageKey::new(1, 2));
+    assert_eq!(body.difference(&result, other), Some("mw_re"));
+    let failed = Message {
+        status: MessageStatus::Error,
+        ..result
+    };
+    assert_eq!(body.difference(&failed, Some(re)), Some("status"));
+    let unanswered = Body::of(&message(), Nonce([9; 16]), body.src, body.dst);
+    assert_eq!(unanswered.difference(&message(), Some(re)), Some("mw_re"));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 -- ARGV[3..]  per step: its word, the position of its key, the number of its strings, its strings.
 --            Conditions: is: field, value ('' for none); absent; empty (the database); listed: element.
 --            Changes: set: field, value, …; push: element; drop: element; mark: score, member; unmark: member;
---            keep: value, for how many ms; note: most entries, field, value, …
+--            keep: value, for how many ms; note: most entries, field, value, …; delete (a key of any kind)
 -- Returns 0, or the number of the first condition that does not hold, from 1: nothing is changed then
 local now = clock(ARGV[1])
 local keys = enter_database(ARGV[2])
@@ -28,6 +28,7 @@ local changes = {
   mark = function(key, a) redis.call('ZADD', key, a[1], a[2]) end,
   unmark = function(key, a) redis.call('ZREM', key, a[1]) end,
   keep = function(key, a) redis.call('SET', key, a[1], 'PX', a[2]) end,
+  delete = function(key) redis.call('DEL', key) end,
   note = function(key, a)
     redis.call('XADD', key, 'MAXLEN', '~', a[1], '*', 'at', int(math.floor(now / 1000)), unpack(a, 2))
   end,
@@ -52,7 +53,7 @@ while at <= #ARGV do
   else
     -- Checked before anything is written: a step that fails would leave the ones before it done.
     local kind = redis.call('TYPE', key).ok
-    local fits = kind == 'none' or kind == kinds[word]
+    local fits = kind == 'none' or kind == (kinds[word] or kind)
     if not fits and not optional[word] then return redis.error_reply('WRONGTYPE ' .. key .. ' holds a ' .. kind) end
     if may and not may(commands[word], key) then return {err = 'NOPERM missing rights: ' .. string.lower(commands[word])} end
     if fits then steps[#steps + 1] = {changes[word], key, a} end

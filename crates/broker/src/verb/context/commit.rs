@@ -118,6 +118,12 @@ impl Commit {
         self.step("keep", key, bytes([value, &for_ms.to_string()]))
     }
 
+    /// Deletes a key of any kind.
+    #[must_use]
+    pub fn delete(self, key: &str) -> Self {
+        self.step("delete", key, Vec::new())
+    }
+
     /// Appends an entry to a stream that keeps about `most`; `at` (seconds since 1970) is added to its fields.
     /// Skipped if the key holds another kind of value.
     #[must_use]

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::identity::IdentityArgs;
 use crate::out::note;
 
-/// Create a context, with you as its admin, and print its number
+/// Create a context, with you as its admin and executor, and print its number
 ///
 ///   meshwork context create
 ///   meshwork context create --id 7
@@ -150,7 +150,8 @@ impl Revoke {
 pub(crate) struct Set {
     /// The context
     context: ContextId,
-    /// Messages without a signed envelope: accept or refuse
+    /// Messages without a signed envelope: own (accept those sent inside the context), accept (also those of other
+    /// contexts), or refuse
     #[arg(long, value_name = "WORD")]
     unsigned: Unsigned,
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! `meshwork message`.
 
+mod delete;
 mod look;
 mod read;
 mod send;
@@ -23,6 +24,7 @@ pub(crate) enum MessageCommand {
     List(look::List),
     Read(read::Read),
     Wait(wait::Wait),
+    Delete(delete::Delete),
 }
 
 impl MessageCommand {
@@ -32,6 +34,7 @@ impl MessageCommand {
             Self::List(list) => list.run(context).await,
             Self::Read(read) => Box::pin(read.run(context)).await,
             Self::Wait(wait) => Box::pin(wait.run(context)).await,
+            Self::Delete(delete) => delete.run(context).await,
         }
     }
 }

@@ -16,6 +16,7 @@ cases![
     a_counter_that_holds_no_number_is_named,
     what_is_dropped_is_gone_everywhere,
     what_is_kept_goes,
+    a_deleted_key_is_gone,
     an_entry_has_its_time,
     numbers_follow,
     numbers_of_others_are_stepped_over,
@@ -165,6 +166,23 @@ async fn a_counter_that_holds_no_number_is_named(world: &World) -> Outcome {
         check!(matches!(error, E::WrongType { .. } | E::WrongKind { .. }));
         check!(error.to_string().contains(&counter));
     }
+    Ok(())
+}
+
+async fn a_deleted_key_is_gone(world: &World) -> Outcome {
+    let [hash, text, other] = [key(world, "h")?, key(world, "t")?, key(world, "o")?];
+    world.raw::<()>(&["SET", &text, "x"]).await?;
+    let fields = [("a", "1")];
+    put(
+        world,
+        Commit::default().set(&hash, fields).set(&other, fields),
+    )
+    .await?;
+    let none = key(world, "none")?;
+    let commit = Commit::default().delete(&hash).delete(&text).delete(&none);
+    put(world, commit).await?;
+    same!(world.raw::<i64>(&["EXISTS", &hash, &text]).await?, 0);
+    same!(world.raw::<i64>(&["EXISTS", &other]).await?, 1);
     Ok(())
 }
 

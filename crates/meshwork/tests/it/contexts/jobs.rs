@@ -45,7 +45,6 @@ impl Place {
         let me = node.identify(key).await.unwrap();
         let context = node.create_context(&me, ContextId::new(7), Some(layout));
         let context = context.await.unwrap();
-        context.grant(&me, Role::Executor, me.id()).await.unwrap();
         let client = context.client(&me, Object::Job, Operation::Create).await;
         Self {
             _server: server,

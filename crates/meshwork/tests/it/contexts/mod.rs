@@ -2,9 +2,11 @@
 
 mod damage;
 mod jobs;
+mod lifetime;
 mod many;
 mod pool;
 mod replay;
+mod trust;
 mod world;
 
 use std::collections::BTreeSet;

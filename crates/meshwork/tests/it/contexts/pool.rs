@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use meshwork::context::{ContextHandle, Identity, Node, new_key};
-use meshwork::model::access::{Object, Operation, Role};
+use meshwork::model::access::{Object, Operation};
 use meshwork::model::job::Job;
 use meshwork::model::keys::context::{ContextId, ContextLayout};
 use meshwork::model::name::ScriptType;
@@ -48,7 +48,6 @@ impl Site {
         for id in 1..=many {
             let context = node.create_context(&me, ContextId::new(id), layout);
             let context = context.await.unwrap();
-            context.grant(&me, Role::Executor, me.id()).await.unwrap();
             let client = context.client(&me, Object::Job, Operation::Create).await;
             clients.push(client.unwrap());
             contexts.push(context);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use futures_util::future::BoxFuture;
 use meshwork::context::{
     ContextError, ContextHandle, Coordinator, Delivery, Identity, LocalTransport, MessageJob,
-    NewMessage, Node, Origin, Parcel, Transport, new_key,
+    NewMessage, Node, Origin, Parcel, Site, Transport, new_key,
 };
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::{Broker, Clock};
@@ -63,6 +63,20 @@ impl World {
         }
     }
 
+    pub(super) fn layout(&self) -> ContextLayout {
+        self.layout.unwrap_or(ContextLayout::Db)
+    }
+
+    /// The key of a context that has this name.
+    pub(super) fn key(&self, context: u32, name: &str) -> String {
+        match self.layout() {
+            ContextLayout::Prefix if !name.starts_with("{ctx:") => {
+                format!("{{ctx:{context}}}:{name}")
+            }
+            _ => name.to_owned(),
+        }
+    }
+
     /// In both layouts, on each engine.
     pub(super) async fn everywhere() -> Vec<Self> {
         let mut worlds = Vec::new();
@@ -97,8 +111,7 @@ impl World {
     }
 
     fn context_keys(&self, context: u32) -> ContextKeys {
-        let layout = self.layout.unwrap_or(ContextLayout::Db);
-        ContextKeys::new(ContextId::new(context).unwrap(), layout)
+        ContextKeys::new(ContextId::new(context).unwrap(), self.layout())
     }
 
     /// A field of a record of a context.
@@ -134,17 +147,23 @@ impl World {
             .unwrap()
     }
 
-    /// A plain command in a database.
-    pub(super) async fn plain<T: redis::FromRedisValue>(&self, database: u32, words: &[&str]) -> T {
+    /// A plain command for a key of a context, the second word.
+    pub(super) async fn plain<T: redis::FromRedisValue>(&self, context: u32, words: &[&str]) -> T {
         let mut conn = self.conn.dedicated().await.unwrap();
+        let key = words.get(1).map(|key| self.key(context, key));
+        let of_node = context == 0 || self.layout() == ContextLayout::Prefix;
+        let mut words = words.to_vec();
+        if let (Some(key), true) = (&key, context > 0) {
+            words[1] = key;
+        }
         redis::cmd("SELECT")
-            .arg(database)
+            .arg(if of_node { 0 } else { context })
             .query_async::<()>(&mut conn)
             .await
             .unwrap();
         let mut cmd = redis::Cmd::new();
         for word in words {
-            cmd.arg(*word);
+            cmd.arg(word);
         }
         cmd.query_async(&mut conn).await.unwrap()
     }
@@ -258,10 +277,11 @@ impl Transport for Faulty {
 
     fn notify<'a>(
         &'a self,
+        from: Site,
         origin: &'a Origin,
         event: MessageEvent,
         reason: Option<&'a str>,
     ) -> BoxFuture<'a, Result<(), ContextError>> {
-        self.inner.notify(origin, event, reason)
+        self.inner.notify(from, origin, event, reason)
     }
 }

@@ -172,3 +172,47 @@ fn limits_are_named() {
     let error = read(&[("message_type", "job"), ("job", &jobs)]).unwrap_err();
     assert!(error.to_string().contains("at most 1000"), "{error}");
 }
+
+#[test]
+fn jobs_that_need_each_other_are_a_circle() {
+    use crate::keys::context::{ContextKeys, ContextLayout};
+    let seven = ContextId::new(7).unwrap();
+    let message = |needs: &[(u32, &[u32], &[&str])]| {
+        let job = |(id, dependends, prerequisites): &(u32, &[u32], &[&str])| ContextJob {
+            dependends: dependends.to_vec(),
+            prerequisites: prerequisites.iter().map(|it| (*it).to_owned()).collect(),
+            ..ContextJob::new(seven, JobKey::new(12, *id), "v".parse().unwrap(), "1", 0)
+        };
+        let key = MessageKey::new(12, 1);
+        Message {
+            job: needs.iter().map(job).collect(),
+            ..Message::new(seven, key, MessageType::Job, "", 0)
+        }
+    };
+    let keys = |layout| ContextKeys::new(seven, layout);
+    let circle = |needs: &[(u32, &[u32], &[&str])]| {
+        message(needs)
+            .circle(&keys(ContextLayout::Db))
+            .map(|key| key.id)
+    };
+    assert_eq!(circle(&[]), None);
+    assert_eq!(
+        circle(&[(1, &[], &[]), (2, &[1], &[]), (3, &[1, 2], &["gate"])]),
+        None
+    );
+    // Jobs of other messages may end.
+    assert_eq!(
+        circle(&[(1, &[9], &["job:12:8", "job:13:1", "message:12:1"])]),
+        None
+    );
+    assert_eq!(circle(&[(1, &[1], &[])]), Some(1));
+    assert_eq!(circle(&[(1, &[], &["job:12:1"])]), Some(1));
+    // The first one is behind the circle.
+    let behind = circle(&[(1, &[2], &[]), (2, &[3], &[]), (3, &[], &["job:12:2"])]);
+    assert!(matches!(behind, Some(2 | 3)), "{behind:?}");
+    let own = (1, &[][..], &["message:12:1"][..]);
+    assert_eq!(circle(&[own]), Some(1), "the message ends after its jobs");
+    let prefixed: (u32, &[u32], &[&str]) = (1, &[], &["{ctx:7}:job:12:1"]);
+    let prefixed = message(&[prefixed]);
+    assert!(prefixed.circle(&keys(ContextLayout::Prefix)).is_some());
+}

@@ -1,6 +1,6 @@
 //! Meshwork's own keys in a context, all under `mw:`.
 
-use super::{ContextKeys, FlowId};
+use super::{ContextKeys, FlowId, MessageKey};
 
 /// Counters of a context, one for each kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,6 +87,20 @@ impl ContextKeys {
     #[must_use]
     pub fn origin(&self, origin: &str) -> String {
         self.own(&format!("origin:{origin}"))
+    }
+
+    /// Key of the result of this message, whose nonce distinguishes it from others with its number; kept for as long
+    /// as a result can arrive (a string): `mw:answer:{caller}:{id}:{nonce}`.
+    #[must_use]
+    pub fn answer(&self, message: MessageKey, nonce: &str) -> String {
+        self.own(&format!("answer:{}:{nonce}", message.numbers()))
+    }
+
+    /// Messages of this context, sent and received, by the time of their deletion (a sorted set, milliseconds):
+    /// `mw:messages`.
+    #[must_use]
+    pub fn messages(&self) -> String {
+        self.own("messages")
     }
 
     /// Jobs that run, by the end of their lease (a sorted set, milliseconds): `mw:lease`.

@@ -156,7 +156,6 @@ async fn make_contexts(quarters: &Quarters<'_>) -> Result<(), ChaosError> {
     for words in [
         &["context", "create", "--id", "7"][..],
         &["context", "create", "--id", "8"],
-        &["context", "grant", "8", "executor", "1"],
     ] {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
         let files = Files {
