@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use meshwork_model::bananas;
+use meshwork_model::context::limits::MAX_AUDIT;
 use meshwork_model::job::limits::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
 use meshwork_model::keys::bananas::Bananas;
 use meshwork_model::keys::context::NodeKeys;
@@ -136,6 +137,7 @@ impl Layout {
                 | Verb::FlowStop
                 | Verb::FlowRetry
                 | Verb::FlowAnswer
+                | Verb::FlowSweep
         );
         match self {
             Self::Hero => !of_flows,
@@ -214,6 +216,7 @@ fn constants(keys: Vec<ScriptName>, layout: Layout) -> Constants {
         .map(|(name, key)| (name, format!("'{key}'")));
     let bounds = [
         ("REPLY_TTL", REPLY_TTL_MS),
+        ("MOST_AUDIT", MAX_AUDIT.into()),
         ("MOST_EVENTS", MOST_EVENTS),
         ("LOOK_EVERY", LOOK_EVERY_MS),
         ("WATCH_AFTER", WATCH_AFTER_MS),

@@ -126,6 +126,15 @@ pub(crate) fn unlocked(path: &Path) -> Result<(SecretKey, Option<Passphrase>), C
 }
 
 impl ContextArgs {
+    /// Returns the named context, or the only one, if there is any. Creates nothing.
+    pub(crate) async fn existing(
+        &self,
+        context: &Context,
+    ) -> Result<Option<ContextHandle>, CommandError> {
+        let node = Node::of(context.client().await?.broker());
+        existing(&node, self.context).await
+    }
+
     /// Opens the actor and the context. If no context exists and none is named, the first one is created.
     pub(crate) async fn open(
         &self,
@@ -143,20 +152,28 @@ pub(crate) async fn find(
     me: &Identity,
     id: Option<ContextId>,
 ) -> Result<ContextHandle, CommandError> {
+    if let Some(found) = existing(node, id).await? {
+        return Ok(found);
+    }
+    let made = node.create_context(me, None, None).await?;
+    note(format_args!(
+        "created context {}, with {me} as admin and executor",
+        made.id()
+    ));
+    Ok(made)
+}
+
+/// Returns the named context, or the only one, if there is any.
+async fn existing(
+    node: &Node,
+    id: Option<ContextId>,
+) -> Result<Option<ContextHandle>, CommandError> {
     if let Some(id) = id {
-        return Ok(node.context(id).await?);
+        return Ok(Some(node.context(id).await?));
     }
     let mut contexts = node.contexts().await?;
     match contexts.len() {
-        0 => {
-            let made = node.create_context(me, None, None).await?;
-            note(format_args!(
-                "created context {}, with {me} as admin and executor",
-                made.id()
-            ));
-            Ok(made)
-        }
-        1 => Ok(contexts.remove(0)),
+        0 | 1 => Ok(contexts.pop()),
         many => Err(CommandError::usage(format_args!(
             "the node has {many} contexts: select one with --context; `meshwork context list` shows them"
         ))),

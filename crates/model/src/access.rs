@@ -59,6 +59,10 @@ pub enum Object {
     Context,
     /// A flow, and its gates.
     Flow,
+    /// An approval of a flow that names no approvers.
+    Approval,
+    /// An approval of a flow that names the actor as approver.
+    OwnApproval,
     /// A job.
     Job,
     /// A runner.
@@ -81,10 +85,12 @@ pub enum Object {
 
 impl Object {
     /// All kinds of objects, in the order of the table.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Actor,
         Self::Context,
         Self::Flow,
+        Self::Approval,
+        Self::OwnApproval,
         Self::Job,
         Self::Runner,
         Self::Queue,
@@ -103,6 +109,8 @@ impl Object {
             Self::Actor => "actor",
             Self::Context => "context",
             Self::Flow => "flow",
+            Self::Approval => "approval without approvers",
+            Self::OwnApproval => "approval that names the actor",
             Self::Job => "job",
             Self::Runner => "runner",
             Self::Queue => "queue",
@@ -129,6 +137,8 @@ pub enum Operation {
     Delete,
     /// Ends a job or flow early, or retries it.
     Cancel,
+    /// Approves or rejects.
+    Answer,
     /// Removes the next element of a list.
     Pop,
     /// Writes the status and result of a job.
@@ -137,12 +147,13 @@ pub enum Operation {
 
 impl Operation {
     /// All operations, in the order of the table.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Create,
         Self::Read,
         Self::Update,
         Self::Delete,
         Self::Cancel,
+        Self::Answer,
         Self::Pop,
         Self::Report,
     ];
@@ -156,6 +167,7 @@ impl Operation {
             Self::Update => "update",
             Self::Delete => "delete",
             Self::Cancel => "cancel or retry",
+            Self::Answer => "answer",
             Self::Pop => "pop",
             Self::Report => "report",
         }

@@ -47,6 +47,7 @@ pub enum Verb {
     FlowStop,
     FlowRetry,
     FlowAnswer,
+    FlowSweep,
     BananasEnqueue,
     BananasClaim,
     BananasRenew,
@@ -115,7 +116,7 @@ impl Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 80] = [
+    pub const ALL: [Self; 81] = [
         Self::Enqueue,
         Self::Submit,
         Self::Claim,
@@ -158,6 +159,7 @@ impl Verb {
         Self::FlowStop,
         Self::FlowRetry,
         Self::FlowAnswer,
+        Self::FlowSweep,
         Self::BananasEnqueue,
         Self::BananasClaim,
         Self::BananasRenew,
@@ -245,6 +247,7 @@ impl Verb {
             Self::FlowStop => "flow_stop",
             Self::FlowRetry => "flow_retry",
             Self::FlowAnswer => "flow_answer",
+            Self::FlowSweep => "flow_sweep",
             Self::BananasEnqueue => "bananas_enqueue",
             Self::BananasClaim => "bananas_claim",
             Self::BananasRenew => "bananas_renew",

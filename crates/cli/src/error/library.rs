@@ -74,8 +74,10 @@ impl From<FlowError> for CommandError {
     fn from(error: FlowError) -> Self {
         let exit = match error {
             FlowError::Broker(error) => return meshwork::Error::from(error).into(),
+            FlowError::Context(error) => return error.into(),
             FlowError::NoFlow(_) | FlowError::NoApproval(..) => Exit::NO_JOB,
-            FlowError::NotEnded(_)
+            FlowError::NotTakenUp(_)
+            | FlowError::NotEnded(_)
             | FlowError::NotAsked(_)
             | FlowError::Late(_)
             | FlowError::Answered { .. } => Exit::FAILED,

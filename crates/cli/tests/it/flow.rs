@@ -141,3 +141,31 @@ fn the_schema_is_json() {
         schema
     );
 }
+
+#[test]
+fn workers_are_those_of_the_context() {
+    crate::common::on_both(|ground| {
+        ground.file("fetch.py", "result = 1\n");
+        ground.file("f.yaml", "{flow: f, jobs: {a: {run: fetch.py}}}");
+        let check = |args: &[&str]| {
+            let check = ["flow", "check", "f.yaml", "--json"];
+            let report = ground.run(&[&check[..], args].concat()).ok().json();
+            report["warnings"].to_string()
+        };
+        // A worker of jobs outside of contexts runs no job of a flow.
+        let _hero = ground.worker(&["--type", "python"]);
+        let none = "no worker runs the type `python` of job `a` now";
+        assert!(check(&[]).contains(none), "{}", check(&[]));
+        let none = ground.run(&["context", "list", "--json"]).ok();
+        assert!(none.jsons().is_empty(), "a check creates no context");
+        for id in ["7", "8"] {
+            ground.run(&["context", "create", "--id", id]).ok();
+            ground.run(&["context", "grant", id, "executor", "1"]).ok();
+        }
+        let _worker = ground.worker(&["--type", "python", "--context", "7"]);
+        assert_eq!(check(&["--context", "7"]), "[]");
+        let none = "no worker of context 8 runs the type `python` of job `a` now";
+        assert!(check(&["--context", "8"]).contains(none));
+        ground.run(&["flow", "check", "f.yaml"]).exits(2);
+    });
+}

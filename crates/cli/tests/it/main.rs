@@ -31,6 +31,8 @@ mod events;
 mod examples;
 mod filter;
 mod flow;
+mod flow_approvals;
+mod flow_plain;
 mod flow_results;
 mod flow_run;
 mod flow_terminal;

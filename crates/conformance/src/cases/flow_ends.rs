@@ -18,7 +18,6 @@ async fn an_answer_counts_until_its_time_is_over(world: &World) -> Outcome {
         let ground = &Ground::sealed(world).await?;
         let lease = ground.lease().await?;
         let key = ground.key("ask").await?;
-        let id = meshwork_model::name::JobId::foreign(key.clone());
         let until = world.now() + 1000;
         let mut moves = Moves::default();
         let fields = vec![("mw_until", until.to_string().into_bytes())];
@@ -26,15 +25,15 @@ async fn an_answer_counts_until_its_time_is_over(world: &World) -> Outcome {
         same!(ground.flows.commit(&lease, &moves).await?, StepDone::Done);
         for late in [until, until + 1] {
             world.at(late);
-            same!(ground.answer(&id, true).await?, Answered::Late);
+            same!(ground.answer(true).await?, Answered::Late);
             same!(world.field(&key, "mw_answer").await?, None);
             same!(world.status(&key).await?, "started");
         }
         world.at(until - 1);
-        same!(ground.answer(&id, true).await?, Answered::Answered);
+        same!(ground.answer(true).await?, Answered::Answered);
         world.at(until);
         let first = Answered::Ended("yes 7".to_owned());
-        same!(ground.answer(&id, false).await?, first);
+        same!(ground.answer(false).await?, first);
         Ok(())
     })
     .await

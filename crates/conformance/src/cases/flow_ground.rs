@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use meshwork_broker::flow::{
-    Answered, FlowClaim, FlowJob, FlowLease, Flows, Moves, NewFlow, StepDone, Stored,
+    Answered, Approval, FlowClaim, FlowJob, FlowLease, Flows, Moves, NewFlow, StepDone, Stored,
 };
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::context::{ActorId, FlowId};
@@ -132,12 +132,45 @@ impl<'w> Ground<'w> {
         self.world.raw(&["ZSCORE", &ended, key]).await
     }
 
-    pub(super) async fn answer(
-        &self,
-        id: &meshwork_model::name::JobId,
-        yes: bool,
-    ) -> Got<Answered> {
-        Ok(self.flows.answer(self.id, id, ActorId(7), yes).await?)
+    /// Answers the approval for actor 7.
+    pub(super) async fn answer(&self, yes: bool) -> Got<Answered> {
+        self.answer_of(0, yes).await
+    }
+
+    /// Answers the approval, as one who has seen this generation of it.
+    pub(super) async fn answer_of(&self, generation: u32, yes: bool) -> Got<Answered> {
+        let job = meshwork_model::name::JobId::foreign(self.key("ask").await?);
+        let approval = Approval {
+            flow: self.id,
+            job: &job,
+            node: "2",
+            generation,
+            name: "ask",
+        };
+        Ok(self.flows.answer(approval, ActorId(7), yes).await?)
+    }
+
+    /// Opens the question of the approval, and returns the key of its record.
+    pub(super) async fn opened(&self, lease: &FlowLease) -> Got<String> {
+        let key = self.key("ask").await?;
+        let mut moves = Moves::default();
+        moves.release("2", 0, &key, "", Vec::new());
+        same!(self.flows.commit(lease, &moves).await?, StepDone::Done);
+        Ok(key)
+    }
+
+    /// The last entry of the audit trail: what was done, and to which object.
+    pub(super) async fn audited(&self) -> Got<[String; 2]> {
+        let trail = self.flows.keys().audit();
+        let words = ["XREVRANGE", &trail, "+", "-", "COUNT", "1"];
+        let entries: Vec<(String, Vec<String>)> = self.world.raw(&words).await?;
+        let fields = entries.first().map_or(&[][..], |(_, fields)| fields);
+        let field = |name: &str| {
+            let mut pairs = fields.chunks(2);
+            let found = pairs.find(|pair| pair[0] == name);
+            found.map(|pair| pair[1].clone()).unwrap_or_default()
+        };
+        Ok([field("what"), field("object")])
     }
 
     /// The time of the next look at the flow.

@@ -1,7 +1,7 @@
 //! Retries of flows: an ended flow starts anew, and its jobs run in another generation.
 
 use meshwork_broker::flow::{Moves, Retried, StepDone, Stopped};
-use meshwork_model::keys::context::FlowId;
+use meshwork_model::keys::context::{ActorId, FlowId};
 
 use super::flow_ground::Ground;
 use super::in_context::in_both;
@@ -16,7 +16,7 @@ cases![
 async fn an_ended_flow_is_retried_once(world: &World) -> Outcome {
     in_both(world, async |world| {
         let ground = &Ground::sealed(world).await?;
-        let retry = async |id| ground.flows.retry(id, "[]").await;
+        let retry = async |id| ground.flows.retry(id, ActorId(7), "[]").await;
         same!(retry(ground.id).await?, Retried::Unfinished);
         same!(retry(FlowId(9)).await?, Retried::Missing);
         let lease = ground.lease().await?;
@@ -29,6 +29,7 @@ async fn an_ended_flow_is_retried_once(world: &World) -> Outcome {
             "mw_fault",
             "mw_expires",
             "mw_looked",
+            "mw_halted",
             "mw_ends",
         ];
         moves.note(&fields.map(|name| {
@@ -51,6 +52,7 @@ async fn an_ended_flow_is_retried_once(world: &World) -> Outcome {
             "mw_fault",
             "mw_expires",
             "mw_looked",
+            "mw_halted",
             "mw_stop",
             "mw_keep",
         ] {
@@ -62,6 +64,7 @@ async fn an_ended_flow_is_retried_once(world: &World) -> Outcome {
             ("mw_retry", "[]"),
             ("mw_retries", "1"),
             ("mw_retried", "1"),
+            ("mw_retried_by", "7"),
         ] {
             same!(record[name], value);
         }
@@ -69,6 +72,17 @@ async fn an_ended_flow_is_retried_once(world: &World) -> Outcome {
         let prefix = ground.flows.keys().flow(ground.id);
         same!(world.raw::<i64>(&["PTTL", &prefix]).await?, -1);
         same!(retry(ground.id).await?, Retried::Unfinished);
+        same!(ground.audited().await?, ["retry", &prefix]);
+        for (actor, all) in [(7, "7"), (17, "7 17"), (1, "7 17 1"), (7, "7 17 1")] {
+            let end = ["HSET", &prefix, "status", "error"];
+            world.raw::<()>(&end).await?;
+            let retried = ground.flows.retry(ground.id, ActorId(actor), "[]").await?;
+            same!(retried, Retried::Retrying);
+            same!(
+                ground.flow_field("mw_retried_by").await?.as_deref(),
+                Some(all)
+            );
+        }
         Ok(())
     })
     .await

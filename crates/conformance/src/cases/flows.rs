@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use meshwork_broker::flow::{
-    Answered, FlowClaim, FlowLease, Moves, NewFlow, StepDone, Stopped, Stored,
-};
-use meshwork_model::keys::context::{ActorId, FlowId};
+use meshwork_broker::flow::{FlowClaim, FlowLease, Moves, NewFlow, StepDone, Stopped, Stored};
+use meshwork_model::keys::context::FlowId;
 
 use super::flow_ground::{ACTOR, Ground};
 use super::in_context::in_both;
@@ -26,7 +24,6 @@ cases![
     jobs_are_kept_until_their_flow_has_ended,
     a_step_rests_only_if_it_has_seen_all,
     a_request_to_stop_is_noted_once,
-    the_first_answer_counts,
 ];
 
 async fn a_flow_is_stored_once_however_often_it_is_said(world: &World) -> Outcome {
@@ -35,6 +32,8 @@ async fn a_flow_is_stored_once_however_often_it_is_said(world: &World) -> Outcom
         let new = ground.new_flow();
         let names = ground.flows.names(ground.id).await?;
         same!(names.len(), 3);
+        let submitted = ["submit".to_owned(), ground.flows.keys().flow(ground.id)];
+        same!(ground.audited().await?, submitted);
         let record = ground.flows.record(ground.id).await?;
         same!(
             (record["status"].as_str(), record["jobs"].as_str()),
@@ -378,6 +377,8 @@ async fn a_request_to_stop_is_noted_once(world: &World) -> Outcome {
             Some("cancelled")
         );
         same!(ground.flow_field("mw_keep").await?.as_deref(), Some("1"));
+        let record = ground.flows.keys().flow(ground.id);
+        same!(ground.audited().await?, ["cancel", &record]);
         same!(ground.due().await?, Some(world.now()));
         let dirty = ground.flow_field("mw_dirty").await?;
         same!(
@@ -386,44 +387,10 @@ async fn a_request_to_stop_is_noted_once(world: &World) -> Outcome {
         );
         same!(ground.flow_field("mw_dirty").await?, dirty);
         same!(ground.flows.stop(FlowId(9), false).await?, Stopped::Missing);
-        let record = ground.flows.keys().flow(ground.id);
         world
             .raw::<()>(&["HSET", &record, "status", "finished"])
             .await?;
         same!(ground.flows.stop(ground.id, false).await?, Stopped::Ended);
-        Ok(())
-    })
-    .await
-}
-
-async fn the_first_answer_counts(world: &World) -> Outcome {
-    in_both(world, async |world| {
-        let ground = &Ground::sealed(world).await?;
-        let lease = ground.lease().await?;
-        let key = ground.key("ask").await?;
-        let id = meshwork_model::name::JobId::foreign(key.clone());
-        same!(ground.answer(&id, true).await?, Answered::Waiting);
-        let mut moves = Moves::default();
-        moves.release("2", 0, &key, "", Vec::new());
-        same!(ground.flows.commit(&lease, &moves).await?, StepDone::Done);
-        same!(world.status(&key).await?, "started");
-        same!(
-            ground
-                .flows
-                .answer(FlowId(9), &id, ActorId(7), true)
-                .await?,
-            Answered::Missing
-        );
-        same!(ground.answer(&id, false).await?, Answered::Answered);
-        same!(ground.node("2").await?, "e 0 1");
-        same!(
-            ground.answer(&id, true).await?,
-            Answered::Ended("no 7".to_owned())
-        );
-        same!(
-            world.field(&key, "error").await?.as_deref(),
-            Some("rejected by actor 7")
-        );
         Ok(())
     })
     .await

@@ -36,8 +36,10 @@ mod fallback;
 mod feeds;
 mod figures;
 mod finish;
+mod flow_answers;
 mod flow_ends;
 mod flow_ground;
+mod flow_plain;
 mod flow_retry;
 mod flows;
 mod foreign;
@@ -264,6 +266,18 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "flows",
         cases: flows::CASES,
+        heavy: false,
+        beside: true,
+    },
+    Group {
+        name: "flow_answers",
+        cases: flow_answers::CASES,
+        heavy: false,
+        beside: true,
+    },
+    Group {
+        name: "flow_plain",
+        cases: flow_plain::CASES,
         heavy: false,
         beside: true,
     },

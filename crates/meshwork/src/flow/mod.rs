@@ -1,7 +1,7 @@
 //! Flows: jobs that depend on each other, in one file or built in Rust.
 //!
-//! [`load`] reads a file into a [`Plan`], which is checked then. [`FlowClient`] submits it to a context, where a [`Stepper`]
-//! takes it on.
+//! [`load`] reads a file into a [`Plan`], which is checked then. [`FlowSession`] submits it to a context for an actor, and a
+//! [`Stepper`] takes it on.
 
 mod builder;
 pub mod expr;
@@ -17,4 +17,7 @@ pub use fault::{FlowFault, FlowFaults};
 pub use file::{SCHEMA, load};
 pub use inputs::{Given, InputError, parse_inputs, set_inputs};
 pub use meshwork_model::flow::{Fault, NodeName, Plan};
-pub use store::{FlowClient, FlowError, FlowView, ItemView, JobView, Stepper, StepperHandle};
+pub(crate) use store::PlainEnv;
+pub use store::{
+    FlowClient, FlowError, FlowSession, FlowView, ItemView, JobView, Stepper, StepperHandle,
+};

@@ -8,8 +8,9 @@ use std::time::Duration;
 use meshwork::flow::run::{
     Attempt, End, FlowState, JobReport, Phase, Report, Simulation, interpret,
 };
-use meshwork::flow::{FlowClient, FlowError, FlowView, Plan, Stepper};
+use meshwork::flow::{FlowClient, FlowView, Plan, Stepper};
 use meshwork_broker::conn::Conn;
+use meshwork_broker::flow::{Answered, Approval, Flows};
 use meshwork_broker::{Broker, Claim, Clock, Failed, Feeds, Finished};
 use meshwork_conformance::faulty::{Faulty, Moment, Plan as Fault};
 use meshwork_embedded::Handle;
@@ -190,6 +191,7 @@ fn compare(plan: &Plan, expected: &Report, view: &FlowView) {
 struct Life {
     faulty: Faulty,
     good: Broker,
+    bad: Broker,
     /// Over the connection that breaks.
     flows: FlowClient,
     stepper: Stepper,
@@ -214,6 +216,7 @@ impl Life {
             reader: FlowClient::new(&good).unwrap(),
             faulty,
             good,
+            bad,
             hand,
         }
     }
@@ -248,12 +251,18 @@ impl Life {
         for view in self.views().await {
             for job in view.jobs.iter().filter(|job| job.question.is_some()) {
                 found = true;
-                let answered = self
-                    .flows
-                    .answer(view.id, &job.name, ActorId(7), true)
-                    .await;
-                let broke = matches!(answered, Err(FlowError::Broker(_)));
-                assert!(answered.is_ok() || broke, "{answered:?}");
+                let place = view.jobs.iter().position(|it| it.name == job.name);
+                let approval = Approval {
+                    flow: view.id,
+                    job: &self.flows.job_id(&job.id).unwrap(),
+                    node: &place.unwrap().to_string(),
+                    generation: 0,
+                    name: &job.name,
+                };
+                let verbs = Flows::of(&self.bad).unwrap();
+                let answered = verbs.answer(approval, ActorId(7), true).await;
+                let done = matches!(answered, Ok(Answered::Answered));
+                assert!(done || answered.is_err(), "{answered:?}");
             }
         }
         found

@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use meshwork::context::Identity;
 use meshwork::flow::{FlowClient, FlowView};
 use meshwork::{Client, JobRequest, Worker};
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
@@ -14,6 +15,8 @@ use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use serde_json::json;
+
+use crate::flow_actors::{found, session as session_of};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Longest wait for anything.
@@ -35,19 +38,23 @@ outputs: {last: '{{last.result}}', short: '{{short.error}}'}
 
 /// A session, and its worker with one slot.
 struct Day {
+    node: Broker,
     client: Client,
     flows: FlowClient,
     worker: meshwork::WorkerHandle,
 }
 
 impl Day {
-    async fn begin(target: &Target, clock: Clock) -> Self {
+    async fn begin(target: &Target, clock: Clock, admin: &mut Option<Identity>) -> Self {
         let conn = Conn::open(target, Hero::default().namespace())
             .await
             .unwrap();
         let node = Broker::new(conn, Hero::default()).with_clock(clock);
+        if admin.is_none() {
+            *admin = Some(found(&node, ContextLayout::Db).await.0);
+        }
         let keys = ContextKeys::new(ContextId::new(7).unwrap(), ContextLayout::Db);
-        let client = Client::new(node)
+        let client = Client::new(node.clone())
             .in_context(keys, ActorId(12))
             .await
             .unwrap();
@@ -57,6 +64,7 @@ impl Day {
         let worker = worker.concurrency(1).start().await.unwrap();
         let flows = FlowClient::new(client.broker()).unwrap();
         Self {
+            node,
             client,
             flows,
             worker,
@@ -98,9 +106,9 @@ async fn week(target: &Target, mut restart: impl FnMut()) {
     let file = dir.path().join("week.yaml");
     std::fs::write(&file, WEEK).unwrap();
     let plan = meshwork::flow::load(&file).unwrap();
-    let mut id = None;
+    let (mut id, mut admin) = (None, None);
     for day in 0..7 {
-        let session = Day::begin(target, clock.clone()).await;
+        let session = Day::begin(target, clock.clone(), &mut admin).await;
         let id = match id {
             Some(id) => id,
             None => *id.insert(session.flows.submit(&plan, ActorId(12)).await.unwrap()),
@@ -118,16 +126,13 @@ async fn week(target: &Target, mut restart: impl FnMut()) {
         restart();
         hand.fetch_add(DAY.as_millis() as u64, Ordering::SeqCst);
     }
-    let session = Day::begin(target, clock).await;
+    let session = Day::begin(target, clock, &mut admin).await;
     let id = id.unwrap();
     session
         .stands(id, "finished started finished finished error waiting")
         .await;
-    session
-        .flows
-        .answer(id, "ask", ActorId(7), true)
-        .await
-        .unwrap();
+    let answers = session_of(&session.node, &admin.unwrap()).await;
+    answers.answer(id, "ask", true).await.unwrap();
     let view = tokio::time::timeout(BOUND, session.flows.wait(id, |_| {}))
         .await
         .unwrap()

@@ -9,6 +9,7 @@ mod client;
 mod contexts;
 mod engines;
 mod examples;
+mod flow_actors;
 mod flow_faults;
 mod flow_pause;
 mod flows;

@@ -8,7 +8,7 @@ type Row = (Operation, &'static [Role]);
 /// Permitted operations by object and role. Operations that are not listed are permitted to nobody.
 const TABLE: &[(Object, &[Row])] = {
     use Object as O;
-    use Operation::{Cancel, Create, Delete, Pop, Read, Report, Update};
+    use Operation::{Answer, Cancel, Create, Delete, Pop, Read, Report, Update};
     use Role::{Actor, Admin, Executor, Owner, Reader};
     // Executors read what they need to run a job.
     const TO_RUN: &[Role] = &[Admin, Reader, Executor];
@@ -42,6 +42,8 @@ const TABLE: &[(Object, &[Row])] = {
                 (Cancel, &[Admin]),
             ],
         ),
+        (O::Approval, &[(Read, TO_RUN), (Answer, &[Admin])]),
+        (O::OwnApproval, &[(Read, TO_RUN), (Answer, TO_RUN)]),
         (
             O::Job,
             &[

@@ -23,8 +23,9 @@ fn beyond(role: Role) -> Vec<(Object, Operation)> {
 fn readers_read_and_talk() {
     for (object, operation) in beyond(Role::Reader) {
         let talks = (object, operation) == (Object::Chat, Operation::Create);
+        let answers = (object, operation) == (Object::OwnApproval, Operation::Answer);
         assert!(
-            operation == Operation::Read || talks,
+            operation == Operation::Read || talks || answers,
             "{object:?} {operation:?}"
         );
     }
@@ -47,6 +48,7 @@ fn executors_report_pop_and_answer() {
     assert_eq!(
         written,
         [
+            (O::OwnApproval, Op::Answer),
             (O::Job, Op::Report),
             (O::Queue, Op::Pop),
             (O::Chat, Op::Create),

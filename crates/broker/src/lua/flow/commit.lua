@@ -1,4 +1,4 @@
---- @include flow_renew
+--- @include flow_renew, flow_join
 --- @flags allow-oom
 -- Writes the decisions of a step, if its token is the one in force, and renews the lease. At most 1,000 moves in a call.
 -- KEYS[1]    the flow's record
@@ -9,7 +9,7 @@
 -- ARGV[2]    the flow's number
 -- ARGV[3]    the token
 -- ARGV[4]    the lease in ms
--- ARGV[5..]  per move its word, the number of strings that follow, and those (flow_moves.lua, flow_renew.lua). The last may be rest: the
+-- ARGV[5..]  per move its word, the number of strings that follow, and those (flow_moves.lua, flow_renew.lua, flow_join.lua). The last may be rest: the
 --            value of mw_dirty that the step has read, and the ms until the next look ('' for none)
 -- Returns 'done'
 --         'stale'  the token is another: nothing has changed
@@ -20,7 +20,7 @@ local MOST_LISTED = 100000 -- flows
 local now, record_of = clock(ARGV[1]), KEYS[1]
 local is = read(record_of, 'mw_lease', 'mw_dirty')
 if is.mw_lease ~= ARGV[3] then return respond('stale') end
-local of = {flow = ARGV[2], record = record_of, names = KEYS[2], nodes = KEYS[3], now = now, at = stamp(now), added = {}}
+local of = {flow = ARGV[2], record = record_of, names = KEYS[2], nodes = KEYS[3], plan = KEYS[4], now = now, at = stamp(now), added = {}}
 redis.call('ZADD', FLOWS_DUE, int(now + tonumber(ARGV[4])), of.flow)
 
 -- The numbers of new jobs behind those that the record names.

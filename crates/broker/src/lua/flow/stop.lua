@@ -1,4 +1,4 @@
---- @include telemetry, flow_end
+--- @include audit, flow_end
 --- @flags allow-oom
 -- Requests that a flow stops. The next step ends its jobs and starts compensations.
 -- KEYS[1]  the flow's record
@@ -15,6 +15,7 @@ if final(status) then return respond('ended') end
 if redis.call('HSETNX', KEYS[1], 'mw_stop', 'cancelled') == 1 then
   if ARGV[4] == '1' then redis.call('HSET', KEYS[1], 'mw_keep', '1') end
   event('flow ' .. ARGV[3], 'stop', ARGV[2])
+  note_audit(ARGV[2], 'cancel', KEYS[1], '', now)
   wake_flow(ARGV[3], now)
 end
 return respond('stopping')

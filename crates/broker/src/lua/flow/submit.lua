@@ -1,4 +1,4 @@
---- @include telemetry, flow_end, flow_store
+--- @include audit, flow_end, flow_store
 -- Stores a flow: first its record and plan, then its jobs in calls of at most 1,000, then it is sealed, and begins. Each
 -- call may be repeated. A flow that is not sealed within an hour is deleted by a worker that claims it.
 -- KEYS[1]    the flow's record
@@ -48,5 +48,6 @@ redis.call('HSET', record, 'status', 'dispatched', 'mw_sealed', '1', 'updated_at
 if ARGV[6] ~= '' then redis.call('HSET', record, 'mw_expires', int(now + tonumber(ARGV[6]))) end
 try('ZADD', FLOWS_LIST, int(now), flow)
 event('flow ' .. flow, 'submit', ARGV[2])
+note_audit(ARGV[2], 'submit', record, redis.call('HGET', record, 'mw_name') or '', now)
 wake_flow(flow, now)
 return respond('stored')

@@ -1,4 +1,4 @@
---- @include ending, flow_store
+--- @include ending, flow_store, audit
 -- Changes that a step makes to the jobs of its flow. Each move checks the state first, and does nothing in another one, since
 -- a step may be said again. `of` is what all moves of a call share.
 
@@ -26,7 +26,9 @@ local flow_moves = {
   -- a job of the plan may run: place, generation, key, queue, field, value, …
   release = function(of, a, n)
     local node, generation, key, queue = unpack(ARGV, a, a + 3)
-    if not moves(of, node, 'w ' .. generation, 'r ' .. generation) then return end
+    -- q: a question or a wait, whose end no worker reports.
+    local state = queue == '' and 'q ' or 'r '
+    if not moves(of, node, 'w ' .. generation, state .. generation) then return end
     if n > 4 then redis.call('HSET', key, unpack(ARGV, a + 4, a + n - 1)) end
     start(of, key, queue)
   end,
@@ -62,13 +64,26 @@ local flow_moves = {
     if (redis.call('HGET', of.nodes, node) or '') ~= seen then return end
     redis.call('HSET', of.nodes, node, how .. ' ' .. generation .. ' ' .. next_end(of.record))
     is_calm(of.record, of.nodes, node, how)
-    if key == '' or not exists(key) or final(redis.call('HGET', key, 'status')) then return end
+    if key == '' or not exists(key) then return end
     local has = record(key)
+    if final(has.status) then
+      -- A plain runner has ended it, and its error may be in the result only.
+      if status == 'error' and text ~= '' then redis.call('HSET', key, 'error', text) end
+      return
+    end
     redis.call('HDEL', key, 'mw_waiting')
     if how == 's' then redis.call('HSET', key, 'mw_outcome', 'skipped') end
     if status == 'error' then write_error(key, 'error', text, of.at)
     else redis.call('HSET', key, 'status', 'finished', OUTPUT, text, 'updated_at', of.at) end
     finalize(key, key, has, status, text, of.now, nil, 'flow ' .. of.flow)
+  end,
+
+  -- an approval stays open although its record has ended without an answer: place, as it was seen, key
+  reopen = function(of, a)
+    local node, seen, key = unpack(ARGV, a, a + 2)
+    if redis.call('HGET', of.nodes, node) ~= seen or not final(redis.call('HGET', key, 'status')) then return end
+    redis.call('HSET', key, 'status', 'started', 'updated_at', of.at)
+    note_audit('flow ' .. of.flow, 'refuse', key, 'finished without an answer', of.now)
   end,
 
   -- fields of the flow's record, while it has not ended: field, value, …

@@ -24,6 +24,21 @@ function flow_moves.renew(of, a)
   if key ~= '' and exists(key) then as_new(of, key, generation, status) end
 end
 
+-- A job runs again that a plain runner has failed: place, generation, key, queue, pause in ms, error
+function flow_moves.rerun(of, a)
+  local node, generation, key, queue, pause, text = unpack(ARGV, a, a + 5)
+  local has = record(key, 'mw_attempt')
+  if redis.call('HGET', of.nodes, node) ~= 'r ' .. generation or has.status ~= 'error' then return end
+  -- The next run may write its error in the result only.
+  redis.call('HDEL', key, 'error')
+  redis.call('HSET', key, 'status', 'dispatched', 'updated_at', of.at, OUTPUT, '{}', 'mw_attempt', int((tonumber(has.mw_attempt or '') or 0) + 1))
+  event(key, 'retry', 'flow ' .. of.flow, text)
+  count(queue, 'retried')
+  if type(redis.pcall('ZADD', DELAYED, int(of.now + tonumber(pause)), key)) ~= 'number' then
+    deliver('LPUSH', key, key, has, queue, of.now)
+  end
+end
+
 -- An item of a foreach that is expanded anew is gone: place, name
 function flow_moves.forget(of, a)
   redis.call('HDEL', of.nodes, ARGV[a])

@@ -4,12 +4,14 @@
 mod read;
 mod step;
 mod submit;
+mod sweep;
 
 use meshwork_model::keys::context::{ContextKeys, FlowId};
 
 pub use read::{FlowFields, Nodes};
-pub use step::{Answered, FlowClaim, FlowLease, Moves, Retried, StepDone, Stopped};
+pub use step::{Answered, Approval, FlowClaim, FlowLease, Moves, Retried, StepDone, Stopped};
 pub use submit::{FlowJob, NewFlow, Stored};
+pub use sweep::PlainFlows;
 
 use crate::context::{ContextStore, Database};
 use crate::{Broker, Error};

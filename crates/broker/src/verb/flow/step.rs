@@ -67,6 +67,21 @@ pub enum Retried {
     Missing,
 }
 
+/// An approval of a flow.
+#[derive(Debug, Clone, Copy)]
+pub struct Approval<'a> {
+    /// Number of the flow.
+    pub flow: FlowId,
+    /// Id of the approval's job.
+    pub job: &'a JobId,
+    /// Place in the plan.
+    pub node: &'a str,
+    /// Generation of the question.
+    pub generation: u32,
+    /// Name in the plan.
+    pub name: &'a str,
+}
+
 /// The outcome of an answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
@@ -186,6 +201,19 @@ impl Moves {
         self.push("renew", parts.map(|text| text.as_bytes().to_vec()).into());
     }
 
+    /// A job runs again after a pause in milliseconds: a plain runner has failed it with this error.
+    pub fn rerun(
+        &mut self,
+        (node, generation): (&str, u32),
+        (key, queue): (&str, &str),
+        pause_ms: u64,
+        error: &str,
+    ) {
+        let (generation, pause) = (generation.to_string(), pause_ms.to_string());
+        let parts = [node, &generation, key, queue, &pause, error];
+        self.push("rerun", parts.map(|text| text.as_bytes().to_vec()).into());
+    }
+
     /// An item whose job was deleted is gone.
     pub fn forget(&mut self, node: &str, name: &str) {
         self.push("forget", vec![node.into(), name.into()]);
@@ -195,6 +223,35 @@ impl Moves {
     pub fn renewed(&mut self, jobs: &str, timeout_ms: Option<u64>) {
         let timeout = timeout_ms.map(|ms| ms.to_string()).unwrap_or_default();
         self.push("renewed", vec![jobs.into(), timeout.into()]);
+    }
+
+    /// An approval stays open although its record has ended without an answer.
+    pub fn reopen(&mut self, node: &str, seen: &str, key: &str) {
+        self.push("reopen", vec![node.into(), seen.into(), key.into()]);
+    }
+
+    /// A job of a plain client joins its flow: its place, name and number; its key and queue (empty: unknown); its
+    /// environment as it was read, and that from now on (empty: unchanged). A missing job counts if `is_missing`.
+    pub fn join(
+        &mut self,
+        (node, name, id): (&str, &str, u32),
+        (key, queue): (&str, &str),
+        (before, env): (&[u8], &str),
+        is_missing: bool,
+    ) {
+        let id = id.to_string();
+        let mut parts = [node, name, &id, key, queue]
+            .map(|text| text.as_bytes().to_vec())
+            .to_vec();
+        parts.push(before.to_vec());
+        parts.push(env.into());
+        parts.push(if is_missing { "1" } else { "" }.into());
+        self.push("join", parts);
+    }
+
+    /// All jobs of a plain client's flow have joined it: its plan.
+    pub fn plan(&mut self, plan: &str) {
+        self.push("plan", vec![plan.into()]);
     }
 
     /// Retention may not drop these jobs, [`MAX_MOVES`] at most.
@@ -293,18 +350,19 @@ impl Flows {
         word("flow_stop", call.run(&self.broker.conn).await?, &known)
     }
 
-    /// Starts a flow that has ended anew; `from` says at which jobs, as the next step reads it.
+    /// Starts a flow that has ended anew for `actor`; `from` says at which jobs, as the next step reads it.
     ///
     /// # Errors
     /// The call to the server fails.
-    pub async fn retry(&self, id: FlowId, from: &str) -> Result<Retried, Error> {
+    pub async fn retry(&self, id: FlowId, actor: ActorId, from: &str) -> Result<Retried, Error> {
         let mut call = self.broker.scripts.call(Verb::FlowRetry);
         call.push_key(self.keys.flow(id));
         for part in ["names", "nodes", "plan"] {
             call.push_key(self.part(id, part));
         }
         let call = call.arg(self.broker.clock.argument());
-        let call = call.arg(&*self.broker.who).arg(id.0).arg(from);
+        let call = call.arg(&*self.broker.who).arg(id.0);
+        let call = call.arg(from).arg(actor.0);
         let known = [
             ("retrying", Retried::Retrying),
             ("unfinished", Retried::Unfinished),
@@ -319,15 +377,19 @@ impl Flows {
     /// The call to the server fails.
     pub async fn answer(
         &self,
-        id: FlowId,
-        job: &JobId,
+        approval: Approval<'_>,
         actor: ActorId,
         yes: bool,
     ) -> Result<Answered, Error> {
+        let flow = approval.flow;
         let call = self.broker.scripts.call(Verb::FlowAnswer);
-        let call = call.key(job.as_str()).arg(self.broker.clock.argument());
-        let call = call.arg(&*self.broker.who).arg(id.0).arg(actor.0);
+        let call = call.key(approval.job.as_str());
+        let call = call.key(self.part(flow, "nodes")).key(self.keys.flow(flow));
+        let call = call.arg(self.broker.clock.argument());
+        let call = call.arg(&*self.broker.who).arg(flow.0).arg(actor.0);
         let call = call.arg(if yes { "yes" } else { "no" });
+        let call = call.arg(approval.node).arg(approval.generation);
+        let call = call.arg(approval.name);
         let mut answer = call.answer(&self.broker.conn).await?;
         let (said, first) = (answer.next::<String>("answer")?, answer.next("first")?);
         Ok(match said.as_str() {

@@ -1,7 +1,6 @@
 //! `meshwork flow cancel`, `approve`, `reject` and `delete`.
 
-use meshwork::model::access::Operation;
-use meshwork::model::keys::context::{ActorId, FlowId};
+use meshwork::model::keys::context::FlowId;
 use serde::Serialize;
 
 use super::place::Place;
@@ -40,8 +39,8 @@ pub(crate) struct Cancel {
 
 impl Cancel {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context, Operation::Cancel).await?;
-        let stops = place.flows.cancel(self.id, !self.no_compensate).await?;
+        let place = Place::open(&self.place, context).await?;
+        let stops = place.session.cancel(self.id, !self.no_compensate).await?;
         let outcome = if stops { "stopping" } else { "ended already" };
         let id = self.id.0;
         tell(
@@ -56,14 +55,14 @@ impl Cancel {
     }
 }
 
-/// Approve an approval of a flow
+/// Approve an approval of a flow, as the actor of the key file
 #[derive(Debug, clap::Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
     answer: Answer,
 }
 
-/// Reject an approval of a flow: the job fails
+/// Reject an approval of a flow, as the actor of the key file: the job fails
 #[derive(Debug, clap::Args)]
 pub(crate) struct Reject {
     #[command(flatten)]
@@ -76,9 +75,6 @@ struct Answer {
     id: FlowId,
     /// Name of the approval
     job: String,
-    /// Actor in whose name you answer, as an admin [default: the actor of the key file]
-    #[arg(long = "as", value_name = "ACTOR")]
-    actor: Option<ActorId>,
     #[command(flatten)]
     place: ContextArgs,
 }
@@ -97,9 +93,8 @@ impl Reject {
 
 impl Answer {
     async fn run(self, context: &mut Context, yes: bool) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context, Operation::Update).await?;
-        let actor = self.actor.unwrap_or(place.me.id());
-        place.flows.answer(self.id, &self.job, actor, yes).await?;
+        let place = Place::open(&self.place, context).await?;
+        place.session.answer(self.id, &self.job, yes).await?;
         let (id, job) = (self.id.0, Some(self.job.as_str()));
         let outcome = if yes { "approved" } else { "rejected" };
         tell(context, &Changed { id, job, outcome })?;
@@ -118,8 +113,8 @@ pub(crate) struct Delete {
 
 impl Delete {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context, Operation::Delete).await?;
-        place.flows.delete(self.id).await?;
+        let place = Place::open(&self.place, context).await?;
+        place.session.delete(self.id).await?;
         let id = self.id.0;
         let outcome = "deleted";
         tell(

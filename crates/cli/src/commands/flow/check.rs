@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use meshwork::flow::{self, FlowFault, Given, Plan};
+use meshwork::model::access::{Object, Operation};
 use meshwork::model::name::ScriptType;
 use meshwork::model::route::Route;
 use serde::Serialize;
@@ -10,11 +11,12 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::ContextArgs;
 use crate::out::note;
 
 /// Check a flow's file: its form, names, cycles, expressions and scripts
 ///
-/// Looks up in the store which types of scripts have a worker, unless --offline is given. Exits with 2 if there is a
+/// Looks up which types of scripts have a worker in the context, unless --offline is given. Exits with 2 if there is a
 /// fault.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
@@ -26,6 +28,8 @@ pub(crate) struct Check {
     /// Check that the flow accepts this input; all inputs without a default are required then
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = given)]
     inputs: Vec<(String, String)>,
+    #[command(flatten)]
+    place: ContextArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -68,7 +72,7 @@ impl Check {
         }
         let mut warnings = unused(&plan);
         if !self.offline {
-            warnings.extend(without_worker(&plan, context).await?);
+            warnings.extend(without_worker(&plan, &self.place, context).await?);
         }
         if context.out.is_json() {
             let (flow, faults) = (Some(plan.name.as_str()), Vec::new());
@@ -115,14 +119,34 @@ fn unused(plan: &Plan) -> Vec<String> {
     .collect()
 }
 
-async fn without_worker(plan: &Plan, context: &Context) -> Result<Vec<String>, CommandError> {
-    let client = context.client().await?;
+async fn without_worker(
+    plan: &Plan,
+    place: &ContextArgs,
+    context: &Context,
+) -> Result<Vec<String>, CommandError> {
+    let handle = place.existing(context).await?;
+    let of = match &handle {
+        Some(handle) => format!("of context {} ", handle.id()),
+        None => String::new(),
+    };
+    let client = match &handle {
+        Some(handle) => {
+            let (_, me) = place.identity.open(context).await?;
+            Some(handle.client(&me, Object::Queue, Operation::Read).await?)
+        }
+        // There are no workers without a context, and a check creates none.
+        None => None,
+    };
     let mut warnings = Vec::new();
     for (script_type, job) in super::types(plan) {
         let route = Route::to(ScriptType::foreign(script_type.to_owned()));
-        if !client.has_worker(&route).await? {
+        let runs = match &client {
+            Some(client) => client.has_worker(&route).await?,
+            None => false,
+        };
+        if !runs {
             warnings.push(format!(
-                "no worker runs the type `{script_type}` of job `{job}` now"
+                "no worker {of}runs the type `{script_type}` of job `{job}` now"
             ));
         }
     }

@@ -44,7 +44,7 @@ pub(super) async fn wait(
         false => Answer::Detach,
     };
     if answer == Answer::Cancel {
-        place.flows.cancel(id, true).await?;
+        place.session.cancel(id, true).await?;
         return show(place, (id, plan)).await;
     }
     let context = place.flows.context();

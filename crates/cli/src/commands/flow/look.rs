@@ -1,7 +1,6 @@
 //! `meshwork flow list`, `status` and `logs`.
 
 use meshwork::flow::FlowView;
-use meshwork::model::access::Operation;
 use meshwork::model::keys::context::FlowId;
 use meshwork::model::time;
 use serde::Serialize;
@@ -34,7 +33,7 @@ struct Line {
 
 impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context, Operation::Read).await?;
+        let place = Place::open(&self.place, context).await?;
         let columns = [
             Column::number("id"),
             Column::text("name"),
@@ -85,7 +84,7 @@ pub(crate) struct Status {
 
 impl Status {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context, Operation::Read).await?;
+        let place = Place::open(&self.place, context).await?;
         let plan = place.flows.plan(self.id).await?;
         if self.wait {
             let mut live = live::Live::new(&plan);
@@ -142,7 +141,7 @@ pub(crate) struct Logs {
 
 impl Logs {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context, Operation::Read).await?;
+        let place = Place::open(&self.place, context).await?;
         let view = place.flows.status(self.id).await?;
         if let Some(name) = &self.job
             && view.job(name).is_none()

@@ -1,8 +1,8 @@
 //! Context of flow commands, and the actor.
 
 use meshwork::Client;
-use meshwork::context::Identity;
-use meshwork::flow::{FlowClient, Given, Plan, parse_inputs, set_inputs};
+use meshwork::context::{ContextHandle, Identity};
+use meshwork::flow::{FlowClient, FlowSession, Given, Plan, parse_inputs, set_inputs};
 use meshwork::model::access::{Object, Operation};
 use std::path::Path;
 
@@ -11,24 +11,29 @@ use crate::error::CommandError;
 use crate::identity::ContextArgs;
 use crate::input::InputArg;
 
-/// Flows of a context, for an actor with the required permissions.
+/// Flows of a context, for an actor who may read them. The session checks further permissions.
 pub(super) struct Place {
-    pub(super) me: Identity,
     pub(super) client: Client,
     pub(super) flows: FlowClient,
+    pub(super) session: FlowSession,
 }
 
 impl Place {
     /// Opens the context that the options name.
-    pub(super) async fn open(
-        args: &ContextArgs,
-        context: &Context,
-        operation: Operation,
-    ) -> Result<Self, CommandError> {
+    pub(super) async fn open(args: &ContextArgs, context: &Context) -> Result<Self, CommandError> {
         let (me, handle) = args.open(context).await?;
-        let client = handle.client(&me, Object::Flow, operation).await?;
-        let flows = FlowClient::new(client.broker())?;
-        Ok(Self { me, client, flows })
+        Self::of(&handle, &me).await
+    }
+
+    async fn of(handle: &ContextHandle, me: &Identity) -> Result<Self, CommandError> {
+        let client = handle.client(me, Object::Flow, Operation::Read).await?;
+        let session = handle.flows(me).await?;
+        let flows = session.client().clone();
+        Ok(Self {
+            client,
+            flows,
+            session,
+        })
     }
 
     /// Same as [`Self::open`], for an actor who runs jobs too.
@@ -38,9 +43,7 @@ impl Place {
     ) -> Result<Self, CommandError> {
         let (me, handle) = args.open(context).await?;
         handle.client(&me, Object::Queue, Operation::Pop).await?;
-        let client = handle.client(&me, Object::Flow, Operation::Create).await?;
-        let flows = FlowClient::new(client.broker())?;
-        Ok(Self { me, client, flows })
+        Self::of(&handle, &me).await
     }
 }
 

@@ -3,7 +3,6 @@
 use std::str::FromStr;
 
 use meshwork::flow::run::From;
-use meshwork::model::access::Operation;
 use meshwork::model::keys::context::FlowId;
 use serde::Serialize;
 
@@ -73,12 +72,12 @@ impl Retry {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen_quietly()?;
         let place = match self.detach {
-            true => Place::open(&self.place, context, Operation::Cancel).await?,
+            true => Place::open(&self.place, context).await?,
             false => interrupt.or(Place::to_run(&self.place, context)).await?,
         };
         let (flows, id) = (&place.flows, self.id);
         let plan = flows.plan(id).await?;
-        if self.force && flows.cancel(id, false).await? {
+        if self.force && place.session.cancel(id, false).await? {
             let stepper = meshwork::flow::Stepper::new(place.client.broker())?.start();
             let ended = async { flows.wait(id, |_| {}).await.map_err(CommandError::from) };
             let ended = interrupt.or(ended).await;
@@ -91,7 +90,7 @@ impl Retry {
             None => From::Job(start.job),
         };
         let from: Vec<From> = self.from.into_iter().map(start).collect();
-        flows.retry(id, &from).await?;
+        place.session.retry(id, &from).await?;
         if !self.detach {
             note(format_args!("flow {id} runs again"));
             return follow(&place, (id, &plan), None, &interrupt, context).await;

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::flow::{self, FlowView, Plan, Stepper};
-use meshwork::model::access::Operation;
 use meshwork::model::flow::Work;
 use meshwork::model::keys::context::FlowId;
 use meshwork::model::name::{Group, ScriptType};
@@ -62,8 +61,8 @@ impl Submit {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let mut plan = flow::load(&self.file)?;
         self.inputs.fill(&mut plan, &self.file)?;
-        let place = Place::open(&self.place, context, Operation::Create).await?;
-        let id = place.flows.submit(&plan, place.me.id()).await?;
+        let place = Place::open(&self.place, context).await?;
+        let id = place.session.submit(&plan).await?;
         match context.out.is_json() {
             true => context.out.json(&Submitted { id: id.0 })?,
             false => context.out.line(id)?,
@@ -78,7 +77,7 @@ impl Run {
         self.inputs.fill(&mut plan, &self.file)?;
         let interrupt = Interrupt::listen_quietly()?;
         let place = interrupt.or(Place::to_run(&self.place, context)).await?;
-        let id = place.flows.submit(&plan, place.me.id()).await?;
+        let id = place.session.submit(&plan).await?;
         note(format_args!(
             "flow {id} of context {}",
             place.flows.context()

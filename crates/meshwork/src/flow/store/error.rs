@@ -43,6 +43,20 @@ pub enum FlowError {
     /// There is no such flow.
     #[error("there is no flow {0}: `meshwork flow list` names those that are there")]
     NoFlow(FlowId),
+    /// A plain client has written it, and no step has taken it up.
+    #[error(
+        "the flow {0} was written by another client, and no worker of its context has taken it up yet: start one with \
+         `meshwork worker --context`, or wait a second"
+    )]
+    NotTakenUp(FlowId),
+    /// A plain client has written it, and its record cannot be used.
+    #[error("the flow {0} was written by another client, and cannot be used: {1}")]
+    Refused(FlowId, String),
+    /// A plain client has written it.
+    #[error(
+        "the flow {0} was written by another client, which has queued its jobs: run them again with `meshwork job retry`"
+    )]
+    Plain(FlowId),
     /// It has not ended.
     #[error("the flow {0} has not ended: cancel it first")]
     NotEnded(FlowId),
@@ -66,8 +80,10 @@ pub enum FlowError {
     /// The actor may not answer.
     #[error("actor {1} may not answer `{0}`: its approvers are named in the flow")]
     NoApprover(String, ActorId),
-    /// The submitter may not answer (`four_eyes`).
-    #[error("actor {1} submitted the flow, and `{0}` asks for another (`four_eyes`)")]
+    /// The actor submitted or retried the flow, so it may not answer (`four_eyes`).
+    #[error(
+        "actor {1} submitted or retried the flow, and `{0}` asks for another actor (`four_eyes`)"
+    )]
     FourEyes(String, ActorId),
     /// The flow cannot be retried in this way.
     #[error("flow {flow}: {why}")]
@@ -85,6 +101,9 @@ pub enum FlowError {
         /// The job.
         job: String,
     },
+    /// The actor may not do it, or a call about the context failed.
+    #[error(transparent)]
+    Context(#[from] crate::context::ContextError),
     /// The store.
     #[error(transparent)]
     Broker(#[from] meshwork_broker::Error),

@@ -4,28 +4,35 @@
 //! [`Decider`](super::run::Decider) and commits what it decides. Killed at any point, it leaves a flow that another one
 //! goes on with: all that counts is in the store, and each commit holds as a whole or not at all.
 
+mod adopt;
 mod calm;
 mod error;
 mod node;
+mod plain_env;
+mod plain_run;
 mod results;
 mod retry;
+mod session;
 mod status;
 mod step;
 mod stepper;
+mod stop;
 mod submit;
 mod view;
 
 use std::time::Duration;
 
 use meshwork_broker::Broker;
-use meshwork_broker::flow::{Answered, Flows, Stopped};
+use meshwork_broker::flow::{FlowFields, Flows, Stopped};
 use meshwork_model::context::FlowStatus;
 use meshwork_model::flow::Plan;
-use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
+use meshwork_model::keys::context::FlowId;
 use meshwork_model::stored;
 use tokio::time::Instant;
 
 pub use error::FlowError;
+pub(crate) use plain_env::PlainEnv;
+pub use session::FlowSession;
 pub use status::{FlowView, ItemView, JobView};
 pub use stepper::{Stepper, StepperHandle};
 
@@ -36,7 +43,7 @@ const LOOK_AT_JOBS: Duration = Duration::from_secs(1);
 /// The most flows that a list has.
 const MAX_LISTED: usize = 1_000;
 
-/// The flows of a context; cheap to clone.
+/// The flows of a context, without checks of permissions ([`FlowSession`] has them); cheap to clone.
 #[derive(Debug, Clone)]
 pub struct FlowClient {
     flows: Flows,
@@ -117,57 +124,11 @@ impl FlowClient {
         }
     }
 
-    /// Answers an approval, for an actor who may. The first answer counts.
-    ///
-    /// # Errors
-    /// If the flow has no such approval, it is not open yet, it has ended, or the actor may not answer; and if the server
-    /// does not take a call.
-    pub async fn answer(
-        &self,
-        id: FlowId,
-        job: &str,
-        actor: ActorId,
-        yes: bool,
-    ) -> Result<(), FlowError> {
-        let plan = view::plan(&self.flows, id).await?;
-        let no_approval = || FlowError::NoApproval(id, job.to_owned());
-        let node = plan.job(job).ok_or_else(no_approval)?;
-        let meshwork_model::flow::Work::Approve(approve) = &node.work else {
-            return Err(no_approval());
-        };
-        let record = self.flows.record(id).await?;
-        let submitted_by = record.get("caller_id").and_then(|text| text.parse().ok());
-        if approve.four_eyes && submitted_by == Some(actor) {
-            return Err(FlowError::FourEyes(job.to_owned(), actor));
-        }
-        if !approve.approvers.is_empty() && !approve.approvers.contains(&actor.0) {
-            return Err(FlowError::NoApprover(job.to_owned(), actor));
-        }
-        let names = self.flows.names(id).await?;
-        let number = names.get(job).and_then(|text| text.parse().ok());
-        let (Some(caller), Some(number)) = (submitted_by, number) else {
-            return Err(no_approval());
-        };
-        let key = self.flows.job_id(JobKey { caller, id: number });
-        match self.flows.answer(id, &key, actor, yes).await? {
-            Answered::Answered => Ok(()),
-            Answered::Ended(answer) => {
-                let job = job.to_owned();
-                Err(FlowError::Answered { job, answer })
-            }
-            Answered::Late => Err(FlowError::Late(job.to_owned())),
-            Answered::Waiting => Err(FlowError::NotAsked(job.to_owned())),
-            Answered::Missing => Err(no_approval()),
-        }
-    }
-
     /// Flows from the one that was submitted last on, each with its record's fields.
     ///
     /// # Errors
     /// A call to the server fails.
-    pub async fn list(
-        &self,
-    ) -> Result<Vec<(FlowId, meshwork_broker::flow::FlowFields)>, FlowError> {
+    pub async fn list(&self) -> Result<Vec<(FlowId, FlowFields)>, FlowError> {
         let mut found = Vec::new();
         for id in self.flows.list(0, MAX_LISTED).await? {
             let record = self.flows.record(id).await?;
@@ -183,12 +144,22 @@ impl FlowClient {
     /// # Errors
     /// If there is no such flow, or it has not ended; or a call to the server fails.
     pub async fn delete(&self, id: FlowId) -> Result<(), FlowError> {
+        let record = self.ended(id).await?;
+        self.delete_ended(id, &record).await
+    }
+
+    /// The record of a flow that has ended.
+    async fn ended(&self, id: FlowId) -> Result<FlowFields, FlowError> {
         let record = self.flows.record(id).await?;
         let status = record.get("status").ok_or(FlowError::NoFlow(id))?;
         if !is_final(status) {
             return Err(FlowError::NotEnded(id));
         }
-        step::delete(&self.flows, id, &record).await
+        Ok(record)
+    }
+
+    async fn delete_ended(&self, id: FlowId, record: &FlowFields) -> Result<(), FlowError> {
+        step::delete(&self.flows, id, record).await
     }
 }
 

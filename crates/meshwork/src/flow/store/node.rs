@@ -23,7 +23,7 @@ pub(super) enum Seen {
     Waiting,
     /// It has so many items.
     Group(usize),
-    /// It may run.
+    /// It may run, is an open question, or waits for a time.
     Released,
     /// It has ended: `f`, `e`, `c` or `s`, and as which of all ends.
     Ended(char, u64),
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Option<(Seen, u32)> {
     let number = parts.next();
     let seen = match word {
         "w" => Seen::Waiting,
-        "r" => Seen::Released,
+        "r" | "q" => Seen::Released,
         "g" => Seen::Group(number?.parse().ok()?),
         "f" | "e" | "c" | "s" => Seen::Ended(word.chars().next()?, number?.parse().ok()?),
         _ => return None,

@@ -14,6 +14,9 @@ use crate::flow::run::{Decider, End, FlowState, Phase};
 /// A job or an item of it.
 pub(super) type Place = (usize, Option<usize>);
 
+/// The error of a job without a record.
+pub(super) const GONE: &str = "its record is gone";
+
 /// The results that were read.
 #[derive(Debug, Default)]
 pub(super) struct Results {
@@ -73,7 +76,10 @@ fn put(state: &mut FlowState, (job, item): Place, result: Option<Vec<u8>>, error
         // What this step has settled itself is not in the store yet.
         Some(Phase::Ended(End::Finished(value))) if value.is_null() => *value = output(result),
         Some(Phase::Ended(End::Failed(text))) if text.is_empty() => {
-            *text = String::from_utf8_lossy(&error.unwrap_or_default()).into_owned();
+            *text = match (error, result) {
+                (None, None) => GONE.to_owned(),
+                (error, _) => String::from_utf8_lossy(&error.unwrap_or_default()).into_owned(),
+            };
         }
         _ => {}
     }

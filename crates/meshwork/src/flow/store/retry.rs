@@ -4,9 +4,10 @@
 //! new generation already stay as they are, so a step that was killed is gone on with.
 
 use meshwork_broker::flow::{MAX_MOVES, Retried, StepDone};
-use meshwork_model::keys::context::FlowId;
+use meshwork_model::keys::context::{ActorId, FlowId};
 use serde_json::json;
 
+use super::adopt::PLAIN;
 use super::node::{self, place};
 use super::step::Step;
 use super::view::{self, View};
@@ -15,12 +16,13 @@ use crate::flow::run::{Decider, FlowEnd, From, ItemRun, JobRun, RetryError, rene
 
 impl FlowClient {
     /// Starts a flow that has ended anew: these jobs, those that the end of the flow cancelled or skipped, and all that depend
-    /// on these run again, with all their attempts; all others keep their results. The flow's timeout begins anew.
+    /// on these run again, with all their attempts; all others keep their results. The flow's timeout begins anew. From now on, `actor`
+    /// counts as a submitter for `four_eyes`.
     ///
     /// # Errors
     /// If there is no such flow or job, the flow has not ended, a job was undone by its compensation and would not run
     /// again, or retention has dropped one; or a call to the server fails. Nothing has changed then.
-    pub async fn retry(&self, id: FlowId, from: &[From]) -> Result<(), FlowError> {
+    pub async fn retry(&self, id: FlowId, actor: ActorId, from: &[From]) -> Result<(), FlowError> {
         let refused = |why| match why {
             RetryError::NotEnded => FlowError::NotEnded(id),
             why => FlowError::Retry { flow: id, why },
@@ -28,11 +30,14 @@ impl FlowClient {
         let plan = view::plan(&self.flows, id).await?;
         let decider = Decider::new(&plan).map_err(|error| FlowError::Plan(error.to_string()))?;
         let mut view = View::read(&self.flows, id, &plan).await?;
+        if view.record.contains_key(PLAIN) {
+            return Err(FlowError::Plain(id));
+        }
         view.state.outcome = view.is_ended().then(FlowEnd::default);
         let from = retry(&decider, &mut view.state, from).map_err(refused)?;
         self.all_there(&view).await?;
         let from = json!(from).to_string();
-        match self.flows.retry(id, &from).await? {
+        match self.flows.retry(id, actor, &from).await? {
             Retried::Retrying => Ok(()),
             Retried::Unfinished => Err(FlowError::NotEnded(id)),
             Retried::Missing => Err(FlowError::NoFlow(id)),

@@ -13,8 +13,9 @@ use meshwork_model::state::Status;
 use serde_json::{Value, json};
 
 use super::FlowError;
+use super::adopt::{self, PLAIN, TakenUp};
 use super::node::{self, place};
-use super::results::{Place, Results};
+use super::results::{GONE, Place, Results};
 use super::view::{self, View};
 use crate::flow::run::{Decider, Decision, End, FlowEnd, Phase, Prepared, Stop};
 
@@ -39,7 +40,7 @@ pub(super) struct Step<'s> {
     pub(super) plan: &'s Plan,
     pub(super) moves: Moves,
     /// The time of the last look, in milliseconds since 1970.
-    now: u64,
+    pub(super) now: u64,
     /// The first of the times at which a wait or an approval is over.
     next: Option<u64>,
 }
@@ -52,7 +53,16 @@ pub(super) async fn run(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, Flo
         delete(flows, lease.id, &record).await?;
         return Ok(StepEnd::Rests);
     }
-    let plan = view::plan(flows, lease.id).await?;
+    let plan = loop {
+        if let Some(text) = flows.plan(lease.id).await? {
+            break view::read_plan(&text)?;
+        }
+        match adopt::take_up(flows, lease).await? {
+            TakenUp::Yes | TakenUp::Again => {}
+            TakenUp::Rests => return Ok(StepEnd::Rests),
+            TakenUp::Lost => return Ok(StepEnd::Lost),
+        }
+    };
     let decider = Decider::new(&plan).map_err(|error| FlowError::Plan(error.to_string()))?;
     let moves = Moves::default();
     let mut step = Step {
@@ -141,13 +151,24 @@ impl Step<'_> {
                 let text = |n: usize| fields.get(n)?.as_deref().map(String::from_utf8_lossy);
                 let status = text(0).and_then(|word| word.parse::<Status>().ok());
                 let until = text(1).and_then(|ms| ms.parse::<u64>().ok());
+                if status == Some(Status::Started) && runs(&at) {
+                    self.note_start(view);
+                }
+                if status == Some(Status::Error) && text(2).is_none() && runs(&at) {
+                    self.failed_plainly(view, at, key).await?;
+                    continue;
+                }
+                let is_question = matches!(self.plan.jobs[at.0].work, Work::Approve(_));
                 let end = match status {
-                    Some(Status::Finished) => End::Finished(Value::Null),
+                    Some(Status::Finished) if !is_question => End::Finished(Value::Null),
                     Some(Status::Error) if text(2).is_some() => End::Cancelled,
                     Some(Status::Error) => End::Failed(String::new()),
-                    None if text(0).is_none() => End::Failed("its record is gone".to_owned()),
+                    None if text(0).is_none() => End::Failed(GONE.to_owned()),
                     _ if until.is_some_and(|until| until <= now) => self.over(at),
                     _ => {
+                        if status == Some(Status::Finished) {
+                            self.reopen(view, at, key);
+                        }
                         self.look_at(until);
                         continue;
                     }
@@ -166,7 +187,7 @@ impl Step<'_> {
     }
 
     /// Sees to it that somebody looks at this time.
-    fn look_at(&mut self, until: Option<u64>) {
+    pub(super) fn look_at(&mut self, until: Option<u64>) {
         let first = self.next.into_iter().chain(until).min();
         self.next = first;
     }
@@ -179,7 +200,7 @@ impl Step<'_> {
         }
     }
 
-    fn generation(&self, view: &View, (job, item): Place) -> u32 {
+    pub(super) fn generation(&self, view: &View, (job, item): Place) -> u32 {
         let run = &view.state.jobs[job];
         let of_item = item.and_then(|item| run.items.as_ref()?.get(item));
         of_item.map_or(run.generation, |item| item.generation)
@@ -208,6 +229,7 @@ impl Step<'_> {
             let decisions = decider.decide(&view.state);
             let mut stopped = false;
             for decision in &decisions {
+                let decision = &self.at_once(decision);
                 match self.act(view, decision).await? {
                     StepDone::Done => {}
                     other => return Ok(other),
@@ -252,26 +274,6 @@ impl Step<'_> {
             Decision::Finish(end) => self.finish(view, end),
         }
         Ok(StepDone::Done)
-    }
-
-    /// Stops a job that may run. One that no worker runs ends here.
-    async fn stop(&mut self, view: &mut View, at: Place) -> Result<StepDone, FlowError> {
-        let Some(key) = view.job(self.plan, at) else {
-            return Ok(StepDone::Done);
-        };
-        if !matches!(self.plan.jobs[at.0].work, Work::Run(_)) {
-            self.settle(view, at, &End::Cancelled, Some(key));
-            return Ok(StepDone::Done);
-        }
-        // What was released in this step has to be there before it can be stopped.
-        let done = self.flush().await?;
-        let broker = self.flows.broker();
-        if done == StepDone::Done
-            && let Some(job) = broker.inspect(&self.flows.job_id(key)).await?
-        {
-            broker.cancel(&job, "stopped", false).await?;
-        }
-        Ok(done)
     }
 
     fn release(
@@ -360,7 +362,7 @@ impl Step<'_> {
         view.nodes.insert(place(job, None), seen);
     }
 
-    fn settle(&mut self, view: &View, at: Place, end: &End, key: Option<JobKey>) {
+    pub(super) fn settle(&mut self, view: &View, at: Place, end: &End, key: Option<JobKey>) {
         let node = place(at.0, at.1);
         let seen = view.nodes.get(&node).map_or("", String::as_str);
         let (how, status, text) = match end {
@@ -390,7 +392,13 @@ impl Step<'_> {
             other => other.to_string(),
         };
         let mut result: BTreeMap<&str, String> = BTreeMap::new();
+        let is_plain = view.record.contains_key(PLAIN);
         for (name, value) in &end.result {
+            let name = if is_plain {
+                adopt::number(name)
+            } else {
+                name.as_str()
+            };
             result.insert(name, text(value));
         }
         let mut fields = vec![("status", end.status.clone())];

@@ -7,6 +7,7 @@ use meshwork_model::flow::Plan;
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 use serde_json::Value;
 
+use super::adopt::is_plain;
 use super::node::{self, Seen};
 use super::{FlowError, is_final};
 use crate::flow::run::{End, FlowState, From, ItemRun, Phase, Stop};
@@ -27,9 +28,20 @@ pub(super) struct View {
 
 /// The plan of a flow.
 pub(super) async fn plan(flows: &Flows, id: FlowId) -> Result<Plan, FlowError> {
-    let text = flows.plan(id).await?.ok_or(FlowError::NoFlow(id))?;
+    if let Some(text) = flows.plan(id).await? {
+        return read_plan(&text);
+    }
+    let record = flows.record(id).await?;
+    Err(match record.get("error") {
+        Some(why) if is_plain(&record) => FlowError::Refused(id, why.clone()),
+        None if is_plain(&record) => FlowError::NotTakenUp(id),
+        _ => FlowError::NoFlow(id),
+    })
+}
+
+pub(super) fn read_plan(text: &str) -> Result<Plan, FlowError> {
     let broken = |error: serde_json::Error| FlowError::Plan(format!("its plan: {error}"));
-    serde_json::from_str(&text).map_err(broken)
+    serde_json::from_str(text).map_err(broken)
 }
 
 impl View {

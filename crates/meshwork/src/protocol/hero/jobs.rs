@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{
-    Backoff, BlockingConn, Broker, Claim, Claimed, Error, Feeds, Finished, Line, Listener, Logged,
-    Outages, Released, Renewal, Taken, finish,
+    BlockingConn, Broker, Claim, Claimed, Error, Feeds, Finished, Line, Listener, Logged, Outages,
+    Released, Renewal, Taken, finish,
 };
-use meshwork_model::job::Job;
 use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::name::BatchId;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
@@ -18,17 +17,17 @@ use meshwork_model::time::parse_iso;
 use meshwork_model::trace::TraceContext;
 use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::{Notify, watch};
-use tokio::time::Instant;
 use tracing::Span;
 
 use super::control_poll::poll_control;
+use super::job_reads::{inputs, with_flow};
 use super::maintenance::{Leadership, maintain, wait_for_wakeups};
 use super::pool::Member;
 use super::registry::reclaim_dead;
 use super::state::HeroProtocol;
 use super::subscription::{Lists, Turn as ClaimOrder, base_of};
 use crate::Batch;
-use crate::runner::{self, ActionCaller, Inputs, Runner, Submitter};
+use crate::runner::{self, ActionCaller, Runner, Submitter};
 use crate::span;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
@@ -89,34 +88,6 @@ impl HeroProtocol {
         }
         let exchanged = self.broker.exchange(results, claim).await?;
         Ok((exchanged.finished, exchanged.taken))
-    }
-}
-
-/// Returns the results of a job's prerequisites. While the server is unreachable, the call is repeated for as long as a
-/// run of the job may take.
-async fn inputs(broker: &Broker, job: &Job) -> Result<Inputs, Failure> {
-    if job.depends_on.is_empty() && job.callback.is_none() {
-        return Ok(Inputs::default());
-    }
-    let (until, mut backoff) = (
-        Instant::now() + Duration::from_secs(job.timeout),
-        Backoff::new(),
-    );
-    loop {
-        match broker.inputs(job).await {
-            Ok(inputs) => {
-                broker.outages().succeeded("inputs");
-                return Ok(Inputs::new(job, inputs));
-            }
-            Err(error) if error.is_repeated() && Instant::now() < until => {
-                broker.outages().failed("inputs", &error);
-                backoff.wait().await;
-            }
-            Err(error) => {
-                let message = format!("the results of its prerequisites cannot be read: {error}");
-                return Err(Failure::new(FailureKind::Script, message));
-            }
-        }
     }
 }
 
@@ -267,14 +238,18 @@ impl Protocol for HeroProtocol {
             Ok(inputs) => inputs,
             Err(failure) => return Step::End(Report::failed(failure)),
         };
+        let job = match with_flow(self, job).await {
+            Ok(job) => job,
+            Err(failure) => return Step::End(Report::failed(failure)),
+        };
         let batch = job.batch.clone().map(|id| {
             let (id, token) = (BatchId::foreign(id), claimed.token.clone());
             Batch::of_run(&self.broker, id, job.job_id(), token)
         });
         Step::Run(Box::new(Prepared {
             runner: Arc::clone(runner),
-            job: Arc::clone(job),
             timeout: Duration::from_secs(job.timeout),
+            job,
             inputs,
             submitter: Submitter::new(&self.broker, claimed, trace.cloned()),
             caller: self.caller(),

@@ -3,6 +3,7 @@
 //! by one worker at a time for all.
 
 mod control_poll;
+mod job_reads;
 mod jobs;
 mod maintenance;
 mod pool;
@@ -26,7 +27,7 @@ use meshwork_model::route::routes::Routes;
 use tokio::sync::watch;
 
 use super::nooble::{self, JobCalls};
-use crate::flow::Stepper;
+use crate::flow::{PlainEnv, Stepper};
 use crate::runner::{self, Runner};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, WorkerHandle};
 use crate::{Client, Error};
@@ -317,6 +318,7 @@ impl Worker {
             retention: self.retention,
             next_due: NextDue::new(),
             pooled,
+            plain_env: PlainEnv::of(&self.broker),
             broker: self.broker,
         };
         let engine = Engine::new(hero, self.config, log_folders);

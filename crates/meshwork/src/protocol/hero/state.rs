@@ -11,6 +11,7 @@ use super::maintenance::NextDue;
 use super::pool::{Member, WorkerPool};
 use super::registry::Present;
 use super::subscription::{Lists, Places};
+use crate::flow::PlainEnv;
 use crate::runner::{CallActions, Runner};
 use crate::worker::Identity;
 
@@ -30,6 +31,8 @@ pub(super) struct HeroProtocol {
     pub(super) retention: Retention,
     /// Time of the next retry of jobs that failed here.
     pub(super) next_due: NextDue,
+    /// Environment of flows of plain clients, in a context.
+    pub(super) plain_env: Option<PlainEnv>,
     /// Its pool, and its entry there.
     pub(super) pooled: Option<(WorkerPool, Arc<Member>)>,
 }

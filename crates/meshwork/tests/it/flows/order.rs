@@ -257,7 +257,7 @@ impl Ground {
                 _ => From::Job(job.name.clone()),
             });
         }
-        self.flows.retry(self.id, &from).await.is_ok()
+        self.flows.retry(self.id, ActorId(12), &from).await.is_ok()
     }
 }
 

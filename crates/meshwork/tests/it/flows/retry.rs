@@ -118,7 +118,7 @@ impl Run {
     }
 
     async fn retry(&self, from: From) -> Result<(), String> {
-        let retried = self.flows.retry(self.id, &[from]).await;
+        let retried = self.flows.retry(self.id, ActorId(12), &[from]).await;
         retried.map_err(|error| error.to_string())
     }
 
@@ -206,7 +206,7 @@ async fn failed_items_run_again_and_what_was_undone_is_started_at() {
     }
     assert_eq!(run.view().await, view, "a refusal changes nothing");
     let starts = [From::Job("pay".to_owned()), From::Job("each".to_owned())];
-    run.flows.retry(run.id, &starts).await.unwrap();
+    run.flows.retry(run.id, ActorId(12), &starts).await.unwrap();
     let again = run.drive(&[]).await;
     for name in ["pay", "each1", "last"] {
         assert!(again.contains(&name.to_owned()), "{name}: {again:?}");

@@ -277,6 +277,7 @@ impl Hero {
                 ("PREFIX", context.prefix().to_owned()),
                 ("GATES", context.gates()),
                 ("OPEN", context.open()),
+                ("AUDIT", context.audit()),
                 ("FLOW", context.flow_prefix()),
                 ("FLOWS", context.flow_part_prefix()),
                 ("FLOWS_DUE", context.flows_due()),

@@ -29,7 +29,10 @@ local function end_in_flow(has, status, now)
   local state = try('HGET', record, 'status')
   if type(state) ~= 'string' or final(state) then return false end
   local nodes, generation = FLOWS .. flow .. ':nodes', has.mw_generation or ''
-  if try('HGET', nodes, has.mw_node) ~= 'r ' .. generation then return true end
+  local place = try('HGET', nodes, has.mw_node)
+  -- Only a step ends an approval or a wait.
+  if place == 'q ' .. generation then wake_flow(flow, now) end
+  if place ~= 'r ' .. generation then return true end
   local how = status == 'finished' and 'f' or has.mw_stop and 'c' or 'e'
   redis.call('HSET', nodes, has.mw_node, how .. ' ' .. generation .. ' ' .. next_end(record))
   if not is_calm(record, nodes, has.mw_node, how) then wake_flow(flow, now) end

@@ -7,12 +7,14 @@ mod cron;
 mod dependency_resolver;
 mod leader;
 mod orphan_rescuer;
+mod plain_flows;
 mod promoter;
 mod pruner;
 mod task;
 
 use std::time::Duration;
 
+use meshwork_broker::flow::Flows;
 use meshwork_broker::{Broker, Error, Retention};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -97,6 +99,9 @@ fn tasks(broker: &Broker, retention: Retention) -> TaskList {
     );
     tasks.add(Ran::ByLeader, orphan_rescuer::OrphanedPrefetch::new(broker));
     tasks.add(Ran::ByLeader, orphan_rescuer::ForeignScan::new(broker));
+    if let Some(flows) = Flows::of(broker) {
+        tasks.add(Ran::ByLeader, plain_flows::PlainFlowScan::new(flows));
+    }
     tasks
 }
 

@@ -1,0 +1,56 @@
+//! sweep: a scan, page by page, for flows that plain clients have written (`HSET flow:…`).
+
+use meshwork_model::keys::context::FlowId;
+
+use super::super::inspect::{glob_literal, texts};
+use super::{Flows, MAX_MOVES};
+use crate::Error;
+use crate::script::Verb;
+
+/// Keys in one page: about 0.3 ms of the server's time.
+const PAGE: usize = 1_000;
+
+/// A page of the scan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlainFlows {
+    /// Cursor of the next page; 0 after the last one.
+    pub next: u64,
+    /// Flows that no step has taken up; workers were notified.
+    pub found: Vec<FlowId>,
+}
+
+impl Flows {
+    /// Looks through a page of keys, and has workers look at the flows that nobody has taken up. A user who may not scan
+    /// finds none.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    pub async fn sweep(&self, from: u64) -> Result<PlainFlows, Error> {
+        let prefix = format!("{}flow:", self.keys.prefix());
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(from).arg("MATCH");
+        scan.arg(format!("{}*", glob_literal(&prefix)));
+        scan.arg("COUNT").arg(PAGE);
+        let scanned = self.broker.ask("flow_sweep", &scan).await;
+        let (next, keys): (u64, Vec<Vec<u8>>) = match scanned {
+            Err(Error::Denied { .. }) => {
+                return Ok(PlainFlows::default());
+            }
+            scanned => scanned?,
+        };
+        let number = |key: String| key.strip_prefix(&prefix)?.parse::<FlowId>().ok();
+        let flows: Vec<FlowId> = texts(keys).filter_map(number).collect();
+        let mut found = Vec::new();
+        for flows in flows.chunks(MAX_MOVES) {
+            let mut call = self.broker.scripts.call(Verb::FlowSweep);
+            call.push_arg(self.broker.clock.argument());
+            for flow in flows {
+                call.push_key(self.keys.flow(*flow));
+                call.push_arg(flow.0);
+            }
+            let numbers: Vec<String> = call.run(&self.broker.conn).await?;
+            found.extend(numbers.iter().filter_map(|id| id.parse::<FlowId>().ok()));
+        }
+        Ok(PlainFlows { next, found })
+    }
+}

@@ -1,0 +1,175 @@
+//! Flows of a context for one actor. Each call checks a permission, and each change is in the audit trail.
+
+use meshwork_broker::flow::{Answered, Approval, FlowFields};
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::flow::{Plan, Work};
+use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
+
+use super::{FlowClient, FlowError, node, view};
+use crate::context::{ContextHandle, Identity};
+use crate::flow::run::From;
+
+/// The flows of a context for the holder of a key, who answers approvals in no other name.
+#[derive(Debug, Clone)]
+pub struct FlowSession {
+    client: FlowClient,
+    context: ContextHandle,
+    me: Identity,
+}
+
+impl ContextHandle {
+    /// Returns the flows of this context for `me`, who needs the permission to read them.
+    ///
+    /// # Errors
+    /// [`FlowError::Context`] if `me` may not read flows, or a call to the server fails.
+    pub async fn flows(&self, me: &Identity) -> Result<FlowSession, FlowError> {
+        let client = self.client(me, Object::Flow, Operation::Read).await?;
+        Ok(FlowSession {
+            client: FlowClient::new(client.broker())?,
+            context: self.clone(),
+            me: me.clone(),
+        })
+    }
+}
+
+impl FlowSession {
+    /// Returns the client for reads.
+    #[must_use]
+    pub const fn client(&self) -> &FlowClient {
+        &self.client
+    }
+
+    async fn allow(&self, object: Object, operation: Operation) -> Result<(), FlowError> {
+        self.context.allow(self.me.id(), object, operation).await?;
+        Ok(())
+    }
+
+    /// Submits a flow. Inputs are in the plan ([`set_inputs`](crate::flow::set_inputs)).
+    ///
+    /// # Errors
+    /// As for [`FlowClient::submit`], or the actor is no admin.
+    pub async fn submit(&self, plan: &Plan) -> Result<FlowId, FlowError> {
+        self.allow(Object::Flow, Operation::Create).await?;
+        self.client.submit(plan, self.me.id()).await
+    }
+
+    /// Asks a flow to stop, as [`FlowClient::cancel`] does.
+    ///
+    /// # Errors
+    /// As for [`FlowClient::cancel`], or the actor is no admin.
+    pub async fn cancel(&self, id: FlowId, compensate: bool) -> Result<bool, FlowError> {
+        self.allow(Object::Flow, Operation::Cancel).await?;
+        self.client.cancel(id, compensate).await
+    }
+
+    /// Starts a flow that has ended anew, as [`FlowClient::retry`] does. The actor counts as a submitter from then on.
+    ///
+    /// # Errors
+    /// As for [`FlowClient::retry`], or the actor is no admin.
+    pub async fn retry(&self, id: FlowId, from: &[From]) -> Result<(), FlowError> {
+        self.allow(Object::Flow, Operation::Cancel).await?;
+        self.client.retry(id, self.me.id(), from).await
+    }
+
+    /// Deletes a flow that has ended, with its jobs.
+    ///
+    /// # Errors
+    /// As for [`FlowClient::delete`], or the actor is no admin.
+    pub async fn delete(&self, id: FlowId) -> Result<(), FlowError> {
+        self.allow(Object::Flow, Operation::Delete).await?;
+        let record = self.client.ended(id).await?;
+        let key = self.context.keys().flow(id);
+        // Noted first: a call that is cut off leaves no deletion without an entry.
+        self.context.noted(&self.me, "delete", &key).await?;
+        self.client.delete_ended(id, &record).await
+    }
+
+    /// Answers an approval. The first answer counts. An approval that names approvers takes answers of these actors, if they
+    /// have a role in the context; others take those of admins. With `four_eyes`, nobody answers who has submitted or
+    /// retried the flow.
+    ///
+    /// # Errors
+    /// If the flow has no such approval, it is not open yet, it has ended, or the actor may not answer; or a call to the
+    /// server fails.
+    pub async fn answer(&self, id: FlowId, job: &str, yes: bool) -> Result<(), FlowError> {
+        let flows = &self.client.flows;
+        let plan = view::plan(flows, id).await?;
+        let no_approval = || FlowError::NoApproval(id, job.to_owned());
+        let place = plan.jobs.iter().position(|node| node.name.as_str() == job);
+        let place = place.ok_or_else(no_approval)?;
+        let Work::Approve(approve) = &plan.jobs[place].work else {
+            return Err(no_approval());
+        };
+        let node = node::place(place, None);
+        // Read before the record: a later retry changes the generation, so the script refuses the answer.
+        let nodes = flows.nodes(id).await?;
+        let state = nodes.get(&node).map(String::as_str);
+        let generation = state.and_then(node::parse).map(|(_, it)| it);
+        let record = flows.record(id).await?;
+        self.may_answer(job, approve, &record).await?;
+        let names = flows.names(id).await?;
+        let number = names.get(job).and_then(|text| text.parse().ok());
+        let (Some(caller), Some(number), Some(generation)) =
+            (number_of(&record), number, generation)
+        else {
+            return Err(no_approval());
+        };
+        let approval = Approval {
+            flow: id,
+            job: &flows.job_id(JobKey { caller, id: number }),
+            node: &node,
+            generation,
+            name: job,
+        };
+        match flows.answer(approval, self.me.id(), yes).await? {
+            Answered::Answered => Ok(()),
+            Answered::Ended(answer) => {
+                let job = job.to_owned();
+                Err(FlowError::Answered { job, answer })
+            }
+            Answered::Late => Err(FlowError::Late(job.to_owned())),
+            Answered::Waiting => Err(FlowError::NotAsked(job.to_owned())),
+            Answered::Missing => Err(no_approval()),
+        }
+    }
+
+    async fn may_answer(
+        &self,
+        job: &str,
+        approve: &meshwork_model::flow::Approve,
+        record: &FlowFields,
+    ) -> Result<(), FlowError> {
+        let me = self.me.id();
+        let refused = if approve.approvers.contains(&me.0) {
+            self.allow(Object::OwnApproval, Operation::Answer).await?;
+            None
+        } else if approve.approvers.is_empty() {
+            self.allow(Object::Approval, Operation::Answer).await?;
+            None
+        } else {
+            Some(FlowError::NoApprover(job.to_owned(), me))
+        };
+        let four_eyes = || FlowError::FourEyes(job.to_owned(), me);
+        let same = approve.four_eyes && has_started(record, me);
+        let Some(why) = refused.or_else(|| same.then(four_eyes)) else {
+            return Ok(());
+        };
+        self.context
+            .noted(&self.me, "refuse", &why.to_string())
+            .await?;
+        Err(why)
+    }
+}
+
+fn number_of(record: &FlowFields) -> Option<ActorId> {
+    record.get("caller_id")?.parse().ok()
+}
+
+/// Returns true for an actor who has submitted or retried the flow, and for a flow that names no submitter.
+fn has_started(record: &FlowFields, actor: ActorId) -> bool {
+    let retried = record.get("mw_retried_by").map_or("", String::as_str);
+    let mut retried = retried
+        .split(' ')
+        .filter_map(|text| text.parse::<ActorId>().ok());
+    number_of(record).is_none_or(|caller| caller == actor) || retried.any(|by| by == actor)
+}

@@ -1,0 +1,59 @@
+//! Stops of jobs that may run: after a failure, a cancellation, or the flow's timeout.
+
+use std::time::Duration;
+
+use meshwork_broker::flow::StepDone;
+use meshwork_model::flow::Work;
+use meshwork_model::state::Status;
+
+use super::FlowError;
+use super::results::Place;
+use super::step::Step;
+use super::view::View;
+use crate::flow::run::{Decision, End};
+
+/// Time that a runner without a lease has to end a job after a request to stop: as long as Meshwork's scripts have after
+/// SIGTERM. It may not read the request, and the flow does not wait for it.
+const PLAIN_GRACE: Duration = Duration::from_secs(5);
+
+impl Step<'_> {
+    /// A job that no worker runs ends with its stop, so that the flow goes on in this step.
+    pub(super) fn at_once(&self, decision: &Decision) -> Decision {
+        match decision {
+            Decision::Stop { job, item } if !matches!(self.plan.jobs[*job].work, Work::Run(_)) => {
+                let (job, item, end) = (*job, *item, End::Cancelled);
+                Decision::Settle { job, item, end }
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Stops a job that may run.
+    pub(super) async fn stop(&mut self, view: &View, at: Place) -> Result<StepDone, FlowError> {
+        let Some(key) = view.job(self.plan, at) else {
+            return Ok(StepDone::Done);
+        };
+        // What was released in this step has to be there before it can be stopped.
+        let done = self.flush().await?;
+        let id = self.flows.job_id(key);
+        if done == StepDone::Done
+            && let Some(job) = self.flows.broker().inspect(&id).await?
+        {
+            let plain = job.status() == Some(Status::Started) && !job.leased;
+            let force = plain && self.is_grace_over(view);
+            self.flows.broker().cancel(&job, "stopped", force).await?;
+        }
+        Ok(done)
+    }
+
+    /// True if plain runners have had their time to stop.
+    fn is_grace_over(&mut self, view: &View) -> bool {
+        let halted = view.number("mw_halted");
+        if halted.is_none() {
+            self.moves.note(&[("mw_halted", self.now.to_string())]);
+        }
+        let until = halted.unwrap_or(self.now) + PLAIN_GRACE.as_millis() as u64;
+        self.look_at(Some(until));
+        until <= self.now
+    }
+}

@@ -1,0 +1,69 @@
+//! Reads before a run: the results of a job's prerequisites, and the environment of its flow.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::{Backoff, Broker, Error};
+use meshwork_model::job::Job;
+use meshwork_model::outcome::{Failure, FailureKind};
+use tokio::time::Instant;
+
+use super::state::HeroProtocol;
+use crate::runner::Inputs;
+
+/// Returns the job with the environment of its flow, which a plain client may have written just now.
+pub(super) async fn with_flow(hero: &HeroProtocol, job: &Arc<Job>) -> Result<Arc<Job>, Failure> {
+    let Some(plain) = &hero.plain_env else {
+        return Ok(Arc::clone(job));
+    };
+    let read = repeated(&hero.broker, job, "flow_read", || plain.complete(job));
+    read.await.map_err(|error| {
+        let message = format!("the environment of its flow cannot be read: {error}");
+        Failure::new(FailureKind::Script, message)
+    })
+}
+
+/// Returns the results of a job's prerequisites.
+pub(super) async fn inputs(broker: &Broker, job: &Job) -> Result<Inputs, Failure> {
+    if job.depends_on.is_empty() && job.callback.is_none() {
+        return Ok(Inputs::default());
+    }
+    let read = repeated(broker, job, "inputs", || broker.inputs(job));
+    match read.await {
+        Ok(inputs) => Ok(Inputs::new(job, inputs)),
+        Err(error) => {
+            let message = format!("the results of its prerequisites cannot be read: {error}");
+            Err(Failure::new(FailureKind::Script, message))
+        }
+    }
+}
+
+/// Returns the answer of a call that a run needs. While the server is unreachable, the call is repeated for as long as a
+/// run of the job may take.
+async fn repeated<T, F>(
+    broker: &Broker,
+    job: &Job,
+    verb: &'static str,
+    call: impl Fn() -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let (until, mut backoff) = (
+        Instant::now() + Duration::from_secs(job.timeout),
+        Backoff::new(),
+    );
+    loop {
+        match call().await {
+            Ok(answer) => {
+                broker.outages().succeeded(verb);
+                return Ok(answer);
+            }
+            Err(error) if error.is_repeated() && Instant::now() < until => {
+                broker.outages().failed(verb, &error);
+                backoff.wait().await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
