@@ -124,7 +124,7 @@ impl ContextHandle {
         Ok(runners)
     }
 
-    /// Returns all hashes with a prefix of their keys, each with the rest of its key.
+    /// Returns all hashes with a prefix of their keys, each with the rest of its key. A key of another type is no record.
     pub(super) async fn records(
         &self,
         prefix: &str,
@@ -148,10 +148,31 @@ impl ContextHandle {
         keys.dedup();
         let mut records = Vec::with_capacity(keys.len());
         for page in keys.chunks(PAGE) {
-            let found = self.store().hashes(self.database(), page).await?;
+            let found = self.store().hashes(self.database(), page).await;
+            let found = match found.map_err(ContextError::from) {
+                Err(error) if error.is_permanent() => self.hashes_among(page).await?,
+                found => found?,
+            };
             let behind = page.iter().filter_map(|key| key.strip_prefix(prefix));
             records.extend(behind.map(str::to_owned).zip(found));
         }
+        records.retain(|(_, fields)| !fields.is_empty());
         Ok(records)
+    }
+
+    /// Reads hashes one by one. A key of another type has no fields.
+    async fn hashes_among(
+        &self,
+        keys: &[String],
+    ) -> Result<Vec<meshwork_broker::context::RecordFields>, ContextError> {
+        let mut found = Vec::with_capacity(keys.len());
+        for key in keys {
+            let fields = self.store().hash(self.database(), key).await;
+            found.push(match fields.map_err(ContextError::from) {
+                Err(error) if error.is_permanent() => Vec::new(),
+                fields => fields?,
+            });
+        }
+        Ok(found)
     }
 }

@@ -115,6 +115,20 @@ async fn garbage_in_the_record_of_a_target_ends_its_messages_only() {
 }
 
 #[tokio::test]
+async fn a_key_of_another_type_is_left_out_of_lists() {
+    for world in World::everywhere().await {
+        world.ask::<()>(7, &["SET", "@message:1:900", "x"]).await;
+        world.ask::<()>(7, &["SET", "@runner:900", "x"]).await;
+        let key = world.send_job().await;
+        let seven = world.context(7).await;
+        let messages = seven.messages(&world.me).await.unwrap();
+        let keys: Vec<_> = messages.iter().map(|view| view.message.key()).collect();
+        assert_eq!(keys, [key]);
+        assert!(seven.runners(&world.me).await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
 async fn garbage_in_the_registry_hides_one_context() {
     for world in World::everywhere().await {
         let coordinator = Coordinator::new(&world.node).await.unwrap();
