@@ -1,4 +1,4 @@
-//! A coordinator: a process of `meshwork supervisor` that serves one context.
+//! A coordinator: a process of `meshwork supervisor` that serves one context, and the damaged one.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::process::Child;
 
+use super::damage::BLOCKED;
 use crate::chaos::ChaosError;
 use crate::chaos::fleet::troop::Quarters;
 
@@ -32,7 +33,8 @@ impl Daemon {
         let err = err.map_err(ChaosError::io("a coordinator's output"))?;
         let mut command = quarters.command();
         command
-            .args(["supervisor", "--json", "--context", &context.to_string()])
+            .args(["supervisor", "--json", "--context"])
+            .arg(format!("{context},{BLOCKED}"))
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(err);

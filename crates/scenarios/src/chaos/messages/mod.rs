@@ -2,9 +2,11 @@
 //! the workers of the receiver, are processes of the real command that are killed meanwhile.
 //!
 //! In the end each message has become one job, and its sender has one result, which is correct. A job has started again
-//! only if the worker of its earlier start was killed.
+//! only if the worker of its earlier start was killed. Beside them, damaged messages are sent, and a third context takes
+//! nothing: they must delay and change nothing else.
 
 mod daemon;
+mod damage;
 mod report;
 
 use std::collections::BTreeSet;
@@ -29,6 +31,7 @@ use super::fleet::troop::{LEASE, Member, Quarters, peace};
 use super::hostile::failed;
 use super::hostile::starts::{LOG, Written};
 use daemon::Daemon;
+use damage::Damage;
 pub use report::Report;
 
 /// Context of the sender.
@@ -77,6 +80,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     make_contexts(&quarters).await?;
     let mut cast = Cast::start(&quarters).await?;
     let mut ends = Ends::connect(&server, dir.path()).await?;
+    let mut damage = Damage::begin(&server)?;
     let mut random = StdRng::seed_from_u64(plan.seed);
     let mut killed = Killed::default();
     let (mut sent, mut due) = (0, 0);
@@ -88,6 +92,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
                 ends.send(number).await?;
             }
             sent += group;
+            damage.go_on()?;
         }
         let results = ends.results()?;
         if results > most {
@@ -103,6 +108,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
             }
         }
         let quiet = sent == plan.messages && due == plan.kills && ends.open()?.is_empty();
+        let quiet = quiet && damage.ends()?.1.is_empty();
         if (quiet && results >= plan.messages) || Instant::now() > until {
             break;
         }
@@ -113,7 +119,10 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     cast.stop().await?;
     let starts = Written::read(dir.path(), &dir.path().join("none"))?.starts;
     let mut report = Report::new(plan, &killed);
-    let open = ends.open()?;
+    let mut open = ends.open()?;
+    let (damaged, left) = damage.ends()?;
+    report.damaged = damaged;
+    open.extend(left);
     report.judge(&ends.read().await?, open, &starts, &killed);
     report.seconds = began.elapsed().as_secs();
     if !report.holds() {
@@ -156,6 +165,7 @@ async fn make_contexts(quarters: &Quarters<'_>) -> Result<(), ChaosError> {
     for words in [
         &["context", "create", "--id", "7"][..],
         &["context", "create", "--id", "8"],
+        &["context", "create", "--id", "9"],
     ] {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
         let files = Files {

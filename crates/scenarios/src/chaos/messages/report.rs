@@ -12,6 +12,9 @@ use super::{Killed, Plan, Views};
 use crate::chaos::findings;
 use crate::chaos::fleet::ledger::Start;
 
+/// Number of the actor who sends the messages.
+const ME: u32 = 1;
+
 /// The report of a play.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -21,6 +24,8 @@ pub struct Report {
     pub messages: usize,
     /// Killed coordinators of the sender, coordinators of the receiver, and workers.
     pub kills: [u32; 3],
+    /// Damaged messages beside them.
+    pub damaged: usize,
     /// Results at the sender.
     pub results: usize,
     /// Jobs at the receiver.
@@ -45,6 +50,7 @@ impl Report {
             seed: plan.seed,
             messages: plan.messages,
             kills: killed.counts,
+            damaged: 0,
             results: 0,
             jobs: 0,
             starts: 0,
@@ -64,7 +70,8 @@ impl Report {
         killed: &Killed,
     ) {
         self.open = open;
-        let is_sent = |view: &&MessageView| view.re.is_none();
+        // Damaged messages have another caller.
+        let is_sent = |view: &&MessageView| view.re.is_none() && view.message.caller_id.0 == ME;
         let sent: Vec<_> = from.iter().filter(is_sent).collect();
         let mut results: HashMap<&str, Vec<&MessageView>> = HashMap::new();
         for view in from {
@@ -143,6 +150,7 @@ impl Report {
             "seed": self.seed,
             "messages": self.messages,
             "killed": {"senders": senders, "receivers": receivers, "workers": workers},
+            "damaged": self.damaged,
             "results": self.results,
             "jobs": self.jobs,
             "starts": self.starts,
@@ -180,6 +188,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             messages,
+            damaged,
             kills: [senders, receivers, workers],
             results,
             jobs,
@@ -189,7 +198,7 @@ impl fmt::Display for Report {
         } = self;
         write!(
             f,
-            "messages: {messages} sent, {jobs} jobs, {starts} starts, {results} results in {seconds} s; \
+            "messages: {messages} sent beside {damaged} damaged ones, {jobs} jobs, {starts} starts, {results} results in {seconds} s; \
              killed {senders} coordinators of the sender, {receivers} of the receiver, {workers} workers"
         )?;
         for (name, lines) in self.findings() {
