@@ -67,6 +67,7 @@ files![
     "flow/sweep.lua",
     "give_back.lua",
     "import.lua",
+    "isolate.lua",
     "leave.lua",
     "lib/admission.lua",
     "lib/alerts.lua",

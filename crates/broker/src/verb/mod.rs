@@ -26,6 +26,7 @@ mod gate;
 mod import;
 mod inputs;
 mod inspect;
+mod isolate;
 mod leave;
 mod log;
 mod logs;

@@ -1,6 +1,6 @@
 //! reclaim: requeues the jobs of dead workers.
 
-use meshwork_model::job::limits::MAX_LOST;
+use meshwork_model::job::limits::{MAX_LOST, SUSPECT_LOST};
 
 use super::MAX_ITEMS;
 use super::blocking::MAX_WAIT;
@@ -27,8 +27,8 @@ pub struct Reclaimed {
 
 impl Broker {
     /// Requeues jobs whose lease has expired, and ids in prefetch lists of dead workers. The run does not count as an
-    /// attempt, but as a lost worker. After [`MAX_LOST`] lost workers the job becomes a dead letter, because it may
-    /// be what kills them.
+    /// attempt, but as a lost worker; from [`SUSPECT_LOST`] on only if the job ran alone ([`Broker::isolate`]). After
+    /// [`MAX_LOST`] lost workers the job becomes a dead letter, because it may be what kills them.
     ///
     /// # Errors
     /// The server refuses the call.
@@ -41,6 +41,7 @@ impl Broker {
             .arg(MAX_LOST)
             .arg(MOST_LISTENERS)
             .arg(MAX_WAIT.as_millis() as u64)
+            .arg(SUSPECT_LOST)
             .answer(&self.conn)
             .await?;
         Ok(Reclaimed {

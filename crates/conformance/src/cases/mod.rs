@@ -54,6 +54,7 @@ mod import;
 mod in_context;
 mod inputs;
 mod inspect;
+mod isolate;
 mod keys;
 mod lifecycle;
 mod limits;
@@ -154,6 +155,7 @@ pub const GROUPS: &[Group] = &[
     group("fail", fail::CASES),
     group("release", release::CASES),
     group("reclaim", reclaim::CASES),
+    group("isolate", isolate::CASES),
     group("orphan", orphan::CASES),
     group("cancel", cancel::CASES),
     group("promote", promote::CASES),

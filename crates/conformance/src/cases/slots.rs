@@ -91,6 +91,7 @@ async fn end(world: &World, run: &Claimed, way: &str) -> Outcome {
         "poison" => {
             let lost = ["HSET", &world.key("a"), "mw_lost", "4"];
             world.raw::<()>(&lost).await?;
+            broker.isolate(run).await?;
             same!(world.lose_all().await?.ended, ["a"]);
         }
         _ => {

@@ -175,6 +175,7 @@ async fn a_name_is_free_however_its_job_ends(world: &World) -> Outcome {
                     _ => {
                         let lost = ["HSET", &world.key("a"), "mw_lost", "4"];
                         world.raw::<()>(&lost).await?;
+                        broker.isolate(&run).await?;
                         same!(world.lose_all().await?.ended, ["a"]);
                     }
                 }

@@ -14,6 +14,7 @@ use meshwork_broker::{
     Broker, Claim, Claimed, Clock, Enqueued, Failed, Feeds, Finished, Listener, Reclaimed, Renewal,
     Renewed, Taken,
 };
+use meshwork_model::job::limits::SUSPECT_LOST;
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::keys::bananas::Bananas as BananasKeys;
 use meshwork_model::keys::hero::Hero;
@@ -253,10 +254,14 @@ impl World {
     /// Claims the next job; fails if there is none.
     pub(super) async fn take_one(&self) -> Got<Claimed> {
         let mut jobs = self.take(1).await?;
-        match (jobs.pop(), jobs.pop()) {
-            (Some(job), None) => Ok(job),
-            _ => Err(Failure::new("no job was claimed, or more than one")),
+        let (Some(job), None) = (jobs.pop(), jobs.pop()) else {
+            return Err(Failure::new("no job was claimed, or more than one"));
+        };
+        // As workers do.
+        if job.job.lost >= SUSPECT_LOST {
+            self.broker.isolate(&job).await?;
         }
+        Ok(job)
     }
 
     /// Enqueues a job and claims it.

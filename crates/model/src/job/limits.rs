@@ -25,6 +25,9 @@ pub const DEFAULT_TIMEOUT: u64 = 1800;
 pub const MAX_RETRIES: u32 = 100;
 /// Number of lost workers after which a job becomes a dead letter, because it may be what kills them.
 pub const MAX_LOST: u32 = 5;
+/// Number of lost workers after which a job is a suspect: it runs alone in its worker, and a loss counts only if it did.
+/// One loss is usually a restart or a crash of the host.
+pub const SUSPECT_LOST: u32 = 2;
 /// Greatest number of prerequisites. Each is read when the job is enqueued.
 pub const MAX_PREREQUISITES: usize = 1000;
 /// Greatest number of children of a job, over all its runs. Use a batch, or several parents, for more.
