@@ -37,6 +37,8 @@ pub(in crate::chaos) enum What {
     Killed(u32),
     /// SIGSTOP of this process until its leases had expired.
     Paused(u32),
+    /// This process could start no run, and released its jobs.
+    Sick(u32),
     /// No server answered.
     ServerAway,
 }
@@ -105,6 +107,7 @@ pub(in crate::chaos) fn explains(trouble: &Trouble, first: &Start, then: &Start)
         }
         What::Killed(process) | What::Paused(process) if process == first.worker => true,
         What::Killed(_) => false,
+        What::Sick(process) => process == first.worker,
         What::Paused(process) => {
             let taken_over = first.at >= trouble.from;
             process == then.worker && taken_over && then.at < trouble.to + LEARNT

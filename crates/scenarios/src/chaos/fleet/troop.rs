@@ -143,6 +143,11 @@ impl Member {
         }
     }
 
+    /// Returns true if the worker has ended.
+    pub(in crate::chaos) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Kills the worker with `kill -9`, and starts another one with its number.
     pub(in crate::chaos) async fn replace(
         &mut self,

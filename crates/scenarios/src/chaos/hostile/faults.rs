@@ -41,7 +41,7 @@ const MOMENT: Duration = Duration::from_secs(3);
 /// Greatest age of a long run that still lasts for longer than [`GONE`].
 const FRESH: Duration = Duration::from_millis(1500);
 /// Interval of polling.
-const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// One kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +61,19 @@ enum Kind {
     FullDisk,
     /// A full disk, and a kill of its writer before there is room again.
     FullDiskAndKill,
+    /// A job that kills each worker that runs it.
+    KillerJob,
+    /// A further worker, whose folder for temporary files does not exist.
+    SickWorker,
 }
 
 /// Faults of a redis-server, in turn. Those that do the most harm come first, so that a short play has them.
-const SERVER: [Kind; 14] = [
+const SERVER: [Kind; 16] = [
     Kind::KillWorker,
     Kind::FullDiskAndKill,
     Kind::MissingRight,
+    Kind::SickWorker,
+    Kind::KillerJob,
     Kind::CutConnections,
     Kind::LongPause,
     Kind::FullMemory,
@@ -85,9 +91,11 @@ const RIGHTS: [&str; 10] = [
     "lpush", "hmget", "zadd", "rpush", "hexists", "hset", "zrem", "lmpop", "hdel", "exists",
 ];
 /// Faults of the embedded engine. It has no limit of memory that could be full.
-const EMBEDDED: [Kind; 12] = [
+const EMBEDDED: [Kind; 14] = [
     Kind::KillWorker,
     Kind::FullDiskAndKill,
+    Kind::SickWorker,
+    Kind::KillerJob,
     Kind::CutConnections,
     Kind::LongPause,
     Kind::KillOwner,
@@ -111,7 +119,7 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    async fn peace(&mut self, time: Duration) -> Result<(), ChaosError> {
+    pub(super) async fn peace(&mut self, time: Duration) -> Result<(), ChaosError> {
         peace(&mut self.troop, time).await
     }
 
@@ -245,6 +253,8 @@ impl Faults {
             Kind::FullDisk | Kind::FullDiskAndKill => {
                 self.full_disk(scene, kind == Kind::FullDiskAndKill).await?;
             }
+            Kind::KillerJob => self.killer_job(scene).await?,
+            Kind::SickWorker => self.sick_worker(scene).await?,
         }
         Ok(name)
     }
@@ -253,7 +263,7 @@ impl Faults {
     pub(super) fn killed(&self) -> Vec<u32> {
         let process = |fault: &Trouble| match fault.what {
             What::Killed(process) => Some(process),
-            What::Paused(_) | What::ServerAway => None,
+            What::Paused(_) | What::Sick(_) | What::ServerAway => None,
         };
         self.happened.iter().filter_map(process).collect()
     }
@@ -263,7 +273,7 @@ impl Faults {
     }
 
     /// Notes a fault that may take jobs from their workers.
-    fn note(&mut self, what: What, from: Duration) {
+    pub(super) fn note(&mut self, what: What, from: Duration) {
         let to = now();
         self.happened.push(Trouble { what, from, to });
     }

@@ -19,6 +19,8 @@ note(os.getpid())
 pub(super) const ON_PURPOSE: &str = "on purpose";
 /// Words in the error of a job whose prerequisite failed.
 pub(super) const NOT_FINISHED: &str = "did not finish";
+/// Depth of folders that exceeds the usual limit of open files.
+const DEPTH: u32 = 1200;
 /// Number of keys, and of unique names.
 const NAMES: u32 = 6;
 /// Most prerequisites of a job.
@@ -43,6 +45,8 @@ pub(super) enum Kind {
     Replaced,
     /// Leaves a process behind that would run for ever.
     Parent,
+    /// Leaves deeply nested folders behind.
+    Deep,
 }
 
 /// The kinds, repeated for all jobs: the first few jobs have some of each.
@@ -58,7 +62,7 @@ const ORDER: [Kind; 20] = [
     Kind::Parent,
     Kind::Python,
     Kind::Rhai,
-    Kind::Python,
+    Kind::Deep,
     Kind::Rhai,
     Kind::Python,
     Kind::Rhai,
@@ -127,10 +131,28 @@ impl Kind {
                  note(subprocess.Popen(['sleep', '600']).pid)\n\
                  result = JOB_ID + ' done'"
                 .to_owned(),
+            Self::Deep => format!(
+                "for _ in range({DEPTH}):\n\
+                 \x20   os.mkdir('a')\n\
+                 \x20   os.chdir('a')\n\
+                 result = JOB_ID + ' done'"
+            ),
         };
         format!("{NOTE}{body}")
     }
 }
+
+/// Beginning of the ids of jobs that kill their workers.
+pub(super) const KILLER: &str = "killer-";
+
+/// Script that kills the worker that runs it: the parent of its launcher.
+pub(super) const KILLS: &str = r#"
+import os, time
+with open(f"/proc/{os.getppid()}/stat") as file:
+    worker = int(file.read().rsplit(")", 1)[1].split()[1])
+os.kill(worker, 9)
+time.sleep(60)
+"#;
 
 /// The right end of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use meshwork_model::job::Job;
 use meshwork_model::state::Status;
 
-use super::jobs::{End, ExpectedJob};
+use super::jobs::{End, ExpectedJob, KILLER};
 use super::starts::Expired;
 use super::submit::{Answer, Submitted};
 use crate::chaos::fleet::ledger::{Start, Trouble, explains};
@@ -74,7 +74,8 @@ pub(super) fn judge(
         judged.starts(job, starts, faults, expired);
         judged.order(job, starts, &of_job);
     }
-    let is_submitted = |id: &str| submitted.jobs.iter().any(|job| job.id == id);
+    let is_submitted =
+        |id: &str| id.starts_with(KILLER) || submitted.jobs.iter().any(|job| job.id == id);
     let strange = of_job.keys().filter(|id| !is_submitted(id));
     judged
         .half

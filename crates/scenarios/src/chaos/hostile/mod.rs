@@ -6,6 +6,7 @@
 //! its one correct end. A kill, a pause or an expired lease explains each start beyond a job's first. Nothing is
 //! left: no lease, slot or prefetched id, no process of a script, no folder of a run.
 
+mod culprits;
 mod faults;
 mod jobs;
 mod ledger;

@@ -18,7 +18,7 @@ pub(in crate::chaos) const LOG: &str = "warn,meshwork::span=info";
 /// Target of the line about the beginning of a run.
 const TARGET: &str = "meshwork::span";
 /// Target of the line about jobs whose leases have ended.
-const RECLAIM: &str = "meshwork::worker::renew";
+const RECLAIM: &str = "meshwork::protocol::hero::jobs";
 
 /// A process that a script recorded: itself, or one that it had started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,10 +188,10 @@ mod tests {
 
     #[test]
     fn jobs_whose_leases_had_ended_are_read() {
-        let line = r#"{"timestamp":"1970-01-01T00:00:07.250892Z","level":"WARN","message":"took back","requeued":"[\"a\", \"b\"]","ended":"[]","moved":2,"target":"meshwork::worker::renew"}"#;
+        let line = r#"{"timestamp":"1970-01-01T00:00:07.250892Z","level":"WARN","message":"took back","requeued":"[\"a\", \"b\"]","ended":"[]","moved":2,"target":"meshwork::protocol::hero::jobs"}"#;
         let jobs = vec!["a".to_owned(), "b".to_owned()];
         assert_eq!(expired(line), Some((jobs, Duration::from_millis(7250))));
-        assert_eq!(expired(&line.replace("renew", "report")), None);
+        assert_eq!(expired(&line.replace("hero", "bananas")), None);
         assert_eq!(expired(LINE), None);
     }
 
