@@ -6,7 +6,7 @@ use std::time::Duration;
 use meshwork::model::name::ScriptType;
 use meshwork::model::route::Route;
 use meshwork::runner;
-use meshwork::{Client, Worker, WorkerHandle};
+use meshwork::{Client, Unfit, Worker, WorkerHandle, WorkerInfo};
 use tokio::time::Instant;
 
 use crate::error::CommandError;
@@ -47,6 +47,11 @@ pub(crate) enum NoWorkerError {
          `{script_type}` cannot run in this process: start a worker for them, and run the same command again"
     )]
     Gone { script_type: String, queue: String },
+    #[error(
+        "{fault}. No other worker listens to {queue}: remove the fault, or start a worker on another host, and run the \
+         same command again"
+    )]
+    Faulty { fault: Unfit, queue: String },
 }
 
 impl From<NoWorkerError> for CommandError {
@@ -54,6 +59,7 @@ impl From<NoWorkerError> for CommandError {
         let exit = match error {
             NoWorkerError::Nobody { .. } => Exit::USAGE,
             NoWorkerError::Gone { .. } => Exit::SERVER,
+            NoWorkerError::Faulty { .. } => Exit::FAILED,
         };
         Self::new(exit, error)
     }
@@ -121,6 +127,13 @@ impl EphemeralWorker {
 
     /// Starts the ephemeral worker if needed. Call it repeatedly; it checks every [`WORKER_POLL`].
     pub(crate) async fn poll(&mut self) -> Result<(), CommandError> {
+        if let Some(fault) = self
+            .own
+            .as_ref()
+            .and_then(|own| own.monitor().sound().err())
+        {
+            return self.check_others(fault).await;
+        }
         let unclaimed = self.can_run() && self.is_unclaimed();
         let looked = self
             .looked
@@ -144,6 +157,32 @@ impl EphemeralWorker {
             return Err(NoWorkerError::Gone { script_type, queue }.into());
         }
         Ok(())
+    }
+
+    /// Refuses to wait if the ephemeral worker cannot start the jobs and no other worker listens that can.
+    async fn check_others(&mut self, fault: Unfit) -> Result<(), CommandError> {
+        let looked = self.looked.replace(Instant::now());
+        if looked.is_some_and(|looked| looked.elapsed() < WORKER_POLL) {
+            self.looked = looked;
+            return Ok(());
+        }
+        let own = self.own.as_ref().map(WorkerHandle::name);
+        let workers = match self.client.workers().await {
+            Err(meshwork::Error::Broker(error)) if error.is_temporary() => return Ok(()),
+            answer => answer?,
+        };
+        let (script_type, group) = (&self.route.script_type, self.route.group.as_ref());
+        let may_run = |worker: &WorkerInfo| {
+            worker.script_type == script_type.as_str()
+                && group.is_none_or(|group| worker.group == group.as_str())
+                && worker.worker.as_deref() != own
+                && worker.fault.is_none()
+        };
+        if workers.iter().any(may_run) {
+            return Ok(());
+        }
+        let queue = self.route.queue(self.client.broker().keys());
+        Err(NoWorkerError::Faulty { fault, queue }.into())
     }
 
     /// Returns true if a worker listens that is not known to be dead.

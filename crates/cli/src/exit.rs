@@ -13,7 +13,7 @@ impl Exit {
     pub(crate) const FAILED: Self = Self(1);
     /// Bad usage or bad input; nothing was done. clap uses the same code.
     pub(crate) const USAGE: Self = Self(2);
-    /// No connection, or the server is unsuitable or refuses calls.
+    /// No connection, the server is unsuitable or refuses calls, or a worker's name is not free yet.
     pub(crate) const SERVER: Self = Self(3);
     /// The job did not end within the wait.
     pub(crate) const NOT_ENDED: Self = Self(4);
@@ -52,7 +52,7 @@ Exit codes:
   0    success
   1    a job failed, its state or its queue does not allow the request, or doctor found a problem
   2    bad usage or bad input; nothing was written
-  3    no connection, or the server is unsuitable or refuses a call
+  3    no connection, the server is unsuitable or refuses a call, or the name of a worker is not free yet
   4    the job did not end within the wait
   5    the job, schedule or batch does not exist
   6    a system error: no thread, no space for the output, or the address is in use

@@ -50,6 +50,8 @@ use crate::error::CommandError;
 fn main() -> ExitCode {
     // Must be first: in a script's launcher process this call does not return.
     meshwork::runner::init();
+    // Without it, only processes of scripts that kill their launcher survive.
+    let _ = meshwork::runner::adopt_orphans();
     environment::guard();
     let cli = match Cli::read() {
         Ok(cli) => cli,

@@ -304,6 +304,8 @@ pub enum Error {
         hostname: String,
         /// Time of its start.
         since: String,
+        /// True if its process runs on this host. Otherwise it may have ended, and its registration expires.
+        certain: bool,
     },
     /// The system refused a resource for the worker.
     #[error("cannot start the worker: {0}")]

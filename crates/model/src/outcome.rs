@@ -45,6 +45,9 @@ pub enum FailureKind {
     Snoozed,
     /// The run requested to discard the job: no retry, and no dead letter.
     Discarded,
+    /// The worker could not start the run: it had no folder, descriptor, process or interpreter for it. The worker
+    /// releases the job without counting an attempt.
+    NotStarted,
 }
 
 impl FailureKind {
@@ -58,13 +61,14 @@ impl FailureKind {
             Self::Stopped => "stopped",
             Self::Snoozed => "snoozed",
             Self::Discarded => "discarded",
+            Self::NotStarted => "not_started",
         }
     }
 
     /// Returns whether a retry may have another outcome.
     #[must_use]
     pub const fn retryable(self) -> bool {
-        matches!(self, Self::Script | Self::Timeout)
+        matches!(self, Self::Script | Self::Timeout | Self::NotStarted)
     }
 }
 

@@ -27,6 +27,7 @@ pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
         unattended(&stats, keys),
         expired(conn, keys, stats.now_ms).await,
         gone(&broker, conn, keys, stats.now_ms).await,
+        faulty(&broker).await,
     ];
     found.into_iter().flatten().collect()
 }
@@ -99,25 +100,46 @@ async fn gone(broker: &Broker, conn: &Conn, keys: &Hero, now: u64) -> Option<Fin
     Some(Finding::bad(Level::Hint, CHECK, what, WHY, remedy))
 }
 
+/// Workers that cannot start jobs of a type.
+async fn faulty(broker: &Broker) -> Option<Finding> {
+    const CHECK: &str = "workers with faults";
+    const WHY: &str = "jobs of that type wait for another worker, and for the end of the fault";
+    let faults = registered(broker, |name, value| {
+        let script_type = name.split(':').next()?;
+        let record: serde_json::Value = serde_json::from_str(value).ok()?;
+        let fault = record.get("faults")?.get(script_type)?.as_str()?;
+        Some(format!("{name} ({fault})"))
+    });
+    let mut faults = faults.await;
+    faults.sort();
+    let what = such_as(many(faults.len())?, &faults);
+    let remedy = "remove the fault on the worker's host, such as a full or missing TMPDIR or a missing interpreter; the \
+                  worker checks it every 30 s";
+    Some(Finding::bad(Level::Problem, CHECK, what, WHY, remedy))
+}
+
 /// Returns workers whose registration is there, with a heartbeat from before that time: it has no expiry.
 async fn silent(broker: &Broker, before: u64) -> Vec<String> {
-    let (mut names, mut from) = (Vec::new(), 0);
+    let is_silent = |value: &str| heartbeat(value).is_some_and(|at| at < before);
+    let name = |name: &str, value: &str| is_silent(value).then(|| name.to_owned());
+    registered(broker, name).await
+}
+
+/// Returns what `read` finds in the registrations, by name and value.
+async fn registered(broker: &Broker, read: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
+    let (mut found, mut from) = (Vec::new(), 0);
     for _ in 0..PAGES {
         let Ok(page) = broker.actors(from).await else {
             break;
         };
-        let is_silent = |value: &str| heartbeat(value).is_some_and(|at| at < before);
-        let silent = page
-            .actors
-            .into_iter()
-            .filter(|(_, value)| is_silent(value));
-        names.extend(silent.map(|(name, _)| name));
+        let actors = page.actors.iter();
+        found.extend(actors.filter_map(|(name, value)| read(name, value)));
         from = page.next;
-        if from == 0 || names.len() >= MOST {
+        if from == 0 || found.len() >= MOST {
             break;
         }
     }
-    names
+    found
 }
 
 /// Returns the time of the last heartbeat in a registration, which is JSON.

@@ -73,7 +73,8 @@ impl Broker {
 /// Returns the reason of a dead letter for a kind of failure.
 const fn dead(kind: FailureKind) -> &'static str {
     match kind {
-        FailureKind::Script => "failed",
+        // Workers release jobs whose run has not started.
+        FailureKind::Script | FailureKind::NotStarted => "failed",
         FailureKind::Timeout => "timeout",
         FailureKind::Permanent => "permanent",
         FailureKind::Snoozed => "snoozed",

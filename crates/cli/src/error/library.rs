@@ -127,7 +127,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::LogDir(_)
         | E::Exists { .. }
         | E::UnknownType { .. }
-        | E::NameTaken { .. }
+        | E::NameTaken { certain: true, .. }
         | E::Rhythm(_)
         | E::Zone(_)
         | E::ScheduleExists { .. }

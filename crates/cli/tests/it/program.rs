@@ -81,6 +81,15 @@ on_all_data! {
         assert_eq!(done.stdout, "a b\n");
     }
 
+    fn a_program_that_cannot_be_executed_is_the_jobs_fault(ground: &Ground) {
+        program(ground, "bad", "#!/no/such/interpreter\n");
+        let bad = ground.path("bad");
+        let args = ["run", "--type", "exec", bad.to_str().unwrap(), "--json"];
+        let job = ground.run(&args).exits(1).json();
+        let error = format!("cannot start `{}`: No such file or directory (os error 2)", bad.display());
+        assert_eq!((&job["error"], &job["attempts"]), (&serde_json::json!(error), &json("1")));
+    }
+
     fn the_exit_code_says_how_it_went(ground: &Ground) {
         ground.file("a.sh", "#!/bin/sh\necho why >&2; exit 3");
         let job = ground.run(&["run", "a.sh", "--json"]).exits(1).json();

@@ -171,6 +171,29 @@ tell('script', os.getpid())
 }
 
 #[test]
+fn what_left_the_session_ends_when_its_script_kills_the_launcher() {
+    let script = format!("{ESCAPE}\nos.kill(os.getppid(), signal.SIGKILL)\nsignal.pause()");
+    let Some((ground, worker, id)) = worker_with(&script, &[]) else {
+        return;
+    };
+    // Another run of the worker goes on.
+    ground.file(
+        "other.py",
+        "import time\nprint('begun', flush=True)\ntime.sleep(1)\nresult = 7",
+    );
+    Process::read(&ground, "escaped").assert_gone();
+    let job = ended(&ground, &id);
+    assert_eq!(job["error"], "killed by signal 9 (SIGKILL)", "{job}");
+    assert_eq!(ground.run(&["run", "other.py"]).ok().stdout, "7");
+    let zombies = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        stat.contains(&format!(") Z {} ", worker.pid()))
+    });
+    assert_eq!(zombies.count(), 0);
+    worker.stop();
+}
+
+#[test]
 fn no_script_escapes_its_deadline_by_a_stopped_launcher() {
     let script = format!(
         "{ESCAPE}tell('script', os.getpid())

@@ -36,7 +36,7 @@ pub use inputs::{InputError, Inputs};
 use log::LogSink;
 pub use many::{Announced, Calls, GroupHandler, Many, group_handler};
 pub use program::{InterpreterError, interpreter};
-pub use sandbox::init;
+pub use sandbox::{adopt_orphans, init};
 pub use stop::{StopReason, StopSignal};
 pub use submit::SubmitError;
 pub(crate) use submit::Submitter;
@@ -150,6 +150,15 @@ pub trait Runner: Send + Sync + 'static {
     /// Executes a job and returns its report. It has to return soon after the grace that follows the deadline or a
     /// cancel signal. Otherwise the worker aborts it and reports the timeout or cancellation itself.
     fn run(&self, run: Run) -> BoxFuture<'_, Report>;
+
+    /// Checks that runs can start here. A worker calls it at its start, and before it claims again after a run that was
+    /// not started ([`FailureKind::NotStarted`](meshwork_model::outcome::FailureKind::NotStarted)).
+    ///
+    /// # Errors
+    /// The reason why no run can start.
+    fn probe(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Called for each job of a claim before the first of them runs. It tells a runner that groups jobs how many to
     /// expect. Does not block.

@@ -10,11 +10,10 @@ use futures_util::future::BoxFuture;
 use meshwork_model::job::exec::{Exec, Program, shebang};
 use meshwork_model::name::ScriptType;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
-use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::check::{Place, ScriptError};
-use super::process::{self, Process};
+use super::process::{self, Executable, NamedBy, NotStarted, Process};
 use super::workdir::{self, Folder};
 use super::{Run, Runner};
 
@@ -48,6 +47,7 @@ struct Command {
 /// Command of one job.
 struct Job {
     command: Command,
+    named_by: NamedBy,
     /// Content of the script's file, if there is one.
     script: Option<Vec<u8>>,
 }
@@ -57,7 +57,6 @@ pub(super) fn runner() -> Arc<dyn Runner> {
     Arc::new(Programs {
         interpreter: None,
         file: "script".to_owned(),
-        swept: Arc::default(),
     })
 }
 
@@ -87,7 +86,6 @@ pub fn interpreter(
     Ok(Arc::new(Programs {
         interpreter: Some(Command { program, args }),
         file: format!("script.{script_type}"),
-        swept: Arc::default(),
     }))
 }
 
@@ -108,24 +106,33 @@ struct Programs {
     interpreter: Option<Command>,
     /// Name of the script's file.
     file: String,
-    /// Set when folders of killed workers have been removed.
-    swept: Arc<OnceCell<()>>,
 }
 
 impl Runner for Programs {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
-        let swept = Arc::clone(&self.swept);
+        workdir::sweep_once();
         let job = match &self.interpreter {
             Some(command) => Ok(Job {
                 command: command.clone(),
+                named_by: NamedBy::Worker,
                 script: Some(run.job.script.clone()),
             }),
             None => of_exec(&run.job.script),
         };
         let file = self.file.clone();
         process::in_order(run, async move |run, dropped| {
-            swept.get_or_init(workdir::sweep_temporary).await;
             execute(job?, file, &run, &dropped).await
+        })
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        workdir::sweep_once();
+        Box::pin(async {
+            let interpreter = self.interpreter.as_ref();
+            if let Some(missing) = interpreter.filter(|command| find(&command.program).is_none()) {
+                return Err(missing.missing(NamedBy::Worker));
+            }
+            Ok(process::probe().await?)
         })
     }
 }
@@ -148,7 +155,11 @@ fn of_exec(script: &[u8]) -> Result<Job, Failure> {
         }
     };
     let command = Command { program, args };
-    Ok(Job { command, script })
+    Ok(Job {
+        command,
+        named_by: NamedBy::Job,
+        script,
+    })
 }
 
 async fn execute(
@@ -157,12 +168,9 @@ async fn execute(
     run: &Run,
     dropped: &CancellationToken,
 ) -> Result<Report, Failure> {
+    let named_by = job.named_by;
     let Some(program) = find(&job.command.program) else {
-        let message = format!(
-            "there is no program `{}` on this worker",
-            job.command.program
-        );
-        return Err(Failure::new(FailureKind::Permanent, message));
+        return Err(job.command.missing(named_by));
     };
     let (script, record, inputs) = (job.script, Arc::clone(&run.job), run.inputs.clone());
     let laid_out = process::blocking(move || {
@@ -172,10 +180,15 @@ async fn execute(
         let path = folder.work().join(&file);
         Ok((folder, path, process::stdin(record.input.as_deref())?))
     });
-    let unready = |error| process::cannot("lay out the script and its input", &error);
+    let unready = |error| NotStarted::of_system("lay out the script and its input", &error);
     let (folder, path, input) = laid_out.await.map_err(unready)?;
     let args = job.command.args(&path);
-    let process = Process::start((&program, &args), run, &folder, input)?;
+    let program = Executable {
+        path: &program,
+        args: &args,
+        named_by,
+    };
+    let process = Process::start(program, run, &folder, input)?;
     let end = process.wait(run, dropped).await;
     let ended = process.end(end).await?;
     let report = process::blocking(move || {
@@ -192,6 +205,15 @@ async fn execute(
 }
 
 impl Command {
+    /// Returns the failure of a run whose program does not exist here.
+    fn missing(&self, named_by: NamedBy) -> Failure {
+        let message = format!("there is no program `{}` on this worker", self.program);
+        match named_by {
+            NamedBy::Job => Failure::new(FailureKind::Permanent, message),
+            NamedBy::Worker => NotStarted::Worker(message).into(),
+        }
+    }
+
     /// Returns the arguments, with the path of the script's file.
     fn args(&self, script: &Path) -> Vec<OsString> {
         let join = |pieces: &Vec<String>| {

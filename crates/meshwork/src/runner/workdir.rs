@@ -1,27 +1,42 @@
 //! Folder of one run: the working directory of the script, and files for the worker. Also removes folders of killed
-//! workers.
+//! workers. A script may rename or replace everything, so the folder is used by its descriptor.
+
+mod remove;
 
 use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::{Duration, SystemTime};
 
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat,
+};
+use rustix::io::Errno;
 use rustix::process::geteuid;
-use tempfile::TempDir;
 
 use super::Inputs;
 
 /// Prefix of the folders' names.
 const PREFIX: &str = "meshwork-";
+/// Length of the random part of the folders' names.
+const RANDOM: usize = 6;
 /// Name of the file that the worker of a run keeps locked.
 const LOCK: &str = "lock";
+/// Name of the file with the outcome of a script.
+const OUTCOME: &str = "outcome";
 /// Greatest number of folders that one sweep checks; the next one continues.
 const MAX_SWEPT: usize = 10_000;
+/// Age at which a folder without a lock is removed: its worker was killed when it made the folder, or its script has
+/// removed the lock.
+const WITHOUT_LOCK: Duration = Duration::from_secs(3600);
 
 /// A folder that no other user may enter. It is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Folder {
-    root: Option<TempDir>,
+    root: Root,
     work: PathBuf,
     outcome: PathBuf,
     progress: PathBuf,
@@ -33,23 +48,29 @@ pub(super) struct Folder {
 impl Folder {
     /// Creates a folder, with the script under its name if there is one.
     pub(super) fn with(script: Option<(&str, &[u8])>) -> io::Result<Self> {
-        let root = tempfile::Builder::new()
+        let made = tempfile::Builder::new()
             .prefix(PREFIX)
+            .rand_bytes(RANDOM)
             .permissions(Permissions::from_mode(0o700))
             .tempdir()?;
+        let root = Root::open(made.path())?;
+        // Fails only where directories cannot be locked; the file suffices there.
+        let _ = root.lock();
         // The final name appears only when the file is locked.
-        let (lock, unlocked) = (root.path().join(LOCK), root.path().join("unlocked"));
+        let (lock, unlocked) = (made.path().join(LOCK), made.path().join("unlocked"));
         let file = File::create(&unlocked)?;
         file.lock()?;
         fs::rename(unlocked, lock)?;
         let [work, outcome, progress] =
-            ["work", "outcome", "progress"].map(|name| root.path().join(name));
+            ["work", OUTCOME, "progress"].map(|name| made.path().join(name));
         fs::create_dir(&work)?;
         if let Some((name, script)) = script {
             fs::write(work.join(name), script)?;
         }
+        // From here on, the folder is removed by its descriptor.
+        let _ = made.keep();
         Ok(Self {
-            root: Some(root),
+            root,
             work,
             outcome,
             progress,
@@ -60,8 +81,7 @@ impl Folder {
 
     /// Returns the folder itself, in which the worker makes pipes.
     pub(super) fn root(&self) -> &Path {
-        // The working directory is inside of the folder.
-        self.work.parent().unwrap_or(&self.work)
+        &self.root.path
     }
 
     /// Writes the results of other jobs into a file.
@@ -84,12 +104,17 @@ impl Folder {
         &self.work
     }
 
-    /// Returns the file of the outcome, outside of the working directory.
+    /// Returns the path for the outcome, outside of the working directory.
     pub(super) fn outcome(&self) -> &Path {
         &self.outcome
     }
 
-    /// Creates the named pipe for progress, and returns its path.
+    /// Opens the outcome that the script has left.
+    pub(super) fn open_outcome(&self) -> io::Result<File> {
+        Ok(self.root.open_file(OUTCOME)?)
+    }
+
+    /// Returns the path of the named pipe for progress.
     pub(super) fn progress(&self) -> &Path {
         &self.progress
     }
@@ -97,20 +122,125 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let Some(root) = self.root.take() else {
-            return;
-        };
-        let path = root.keep();
-        if let Err(error) = remove(&path) {
-            tracing::warn!(path = %path.display(), %error, "a script's folder is left behind");
+        if let Err(error) = self.root.remove() {
+            let path = self.root.path.display();
+            tracing::warn!(%path, %error, "a script's folder is left behind");
         }
     }
 }
 
-/// Removes folders of killed workers from the folder for temporary files.
-pub(super) async fn sweep_temporary() {
-    // If the task panics, folders remain for the next sweep.
-    let _ = tokio::task::spawn_blocking(|| sweep(&std::env::temp_dir())).await;
+/// The folder of a run, by its descriptor and the path where it was made.
+#[derive(Debug)]
+pub(super) struct Root {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+impl Root {
+    /// Opens the folder at a path that is no link.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = openat(CWD, path, flags, Mode::empty())?;
+        let path = path.to_owned();
+        Ok(Self { path, directory })
+    }
+
+    /// Locks the folder. A script can remove its lock file, but not this lock.
+    fn lock(&self) -> Result<(), Errno> {
+        flock(&self.directory, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Opens a regular file for reading. A pipe in its place does not block.
+    fn open_file(&self, name: &str) -> Result<File, Errno> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&self.directory, name, flags, Mode::empty())?;
+        match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+            FileType::RegularFile => Ok(file.into()),
+            _ => Err(Errno::INVAL),
+        }
+    }
+
+    /// Removes the folder if its worker has ended. Returns false if the worker still runs.
+    pub(super) fn remove_orphan(&self) -> bool {
+        if self.lock() == Err(Errno::WOULDBLOCK) {
+            return false;
+        }
+        let lock = self.open_file(LOCK);
+        if lock.is_ok_and(|lock| lock.try_lock().is_err()) {
+            return false;
+        }
+        // The next worker tries again what cannot be removed now.
+        let _ = self.remove();
+        true
+    }
+
+    /// Returns true if the worker that made this folder has ended.
+    fn is_orphan(&self) -> bool {
+        if self.lock() == Err(Errno::WOULDBLOCK) {
+            return false;
+        }
+        match self.open_file(LOCK) {
+            Ok(lock) => lock.try_lock().is_ok(),
+            Err(_) => self.has_own_name() && self.is_old(),
+        }
+    }
+
+    /// Returns true if the name has the form of [`Folder::with`].
+    fn has_own_name(&self) -> bool {
+        let name = self.path.file_name().and_then(|name| name.to_str());
+        let random = name.and_then(|name| name.strip_prefix(PREFIX));
+        random.is_some_and(|random| {
+            random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
+    }
+
+    fn is_old(&self) -> bool {
+        let directory = self.directory.try_clone().map(File::from);
+        let changed = directory.and_then(|directory| directory.metadata()?.modified());
+        changed.is_ok_and(|changed| {
+            let age = SystemTime::now().duration_since(changed);
+            age.is_ok_and(|age| age >= WITHOUT_LOCK)
+        })
+    }
+
+    /// Removes the folder, the lock last, so that the next sweep completes an interrupted removal.
+    fn remove(&self) -> io::Result<()> {
+        remove::empty(self.directory.as_fd(), c"lock")?;
+        match unlinkat(&self.directory, LOCK, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            // The script has made a directory of this name.
+            Err(_) => remove::empty(self.directory.as_fd(), c"")?,
+        }
+        if self.is_at(&self.path) {
+            return Ok(unlinkat(CWD, &self.path, AtFlags::REMOVEDIR)?);
+        }
+        // The script has renamed the folder, and may have put a link in its place.
+        let _ = unlinkat(CWD, &self.path, AtFlags::empty());
+        let link = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
+        match fs::read_link(link).ok().filter(|path| self.is_at(path)) {
+            Some(path) => Ok(unlinkat(CWD, path, AtFlags::REMOVEDIR)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns true if the path, which may be a link, is this folder.
+    fn is_at(&self, path: &Path) -> bool {
+        let there = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW);
+        let Ok((own, there)) = fstat(&self.directory).and_then(|own| Ok((own, there?))) else {
+            return false;
+        };
+        (own.st_dev, own.st_ino) == (there.st_dev, there.st_ino)
+    }
+}
+
+/// Removes folders of killed workers from the folder for temporary files, once per process and in the background.
+pub(super) fn sweep_once() {
+    static SWEPT: Once = Once::new();
+    SWEPT.call_once(|| {
+        // If there is no thread now, folders remain for the next worker.
+        let thread = std::thread::Builder::new().name("sweep".to_owned());
+        let _ = thread.spawn(|| sweep(&std::env::temp_dir()));
+    });
 }
 
 /// Removes the folders of workers that were killed between two scripts, or together with a launcher. The folder of a
@@ -119,74 +249,18 @@ fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     for entry in ours.take(MAX_SWEPT) {
-        let folder = entry.path();
         // `parent` may be writable for all, so folders of other users and links are skipped.
         let owned = entry
             .metadata()
             .is_ok_and(|m| m.is_dir() && m.uid() == geteuid().as_raw());
-        if owned
-            && is_orphan(&folder)
-            && let Err(error) = remove(&folder)
-        {
-            tracing::debug!(path = %folder.display(), %error, "an old folder cannot be removed");
-        }
-    }
-}
-
-/// Returns true if the worker that made this folder has ended.
-fn is_orphan(folder: &Path) -> bool {
-    File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
-}
-
-/// Removes the folder of a run if its worker has ended. Returns false if the worker still runs.
-pub(super) fn remove_orphan(folder: &Path) -> bool {
-    let lock = File::open(folder.join(LOCK));
-    match lock.map(|lock| lock.try_lock().is_ok()) {
-        Ok(false) => return false,
-        // The next worker tries again what cannot be removed now.
-        Ok(true) => drop(remove(folder)),
-        // The worker has removed it.
-        Err(_) => {}
-    }
-    true
-}
-
-/// Removes the lock last, so that the next sweep completes an interrupted removal.
-fn remove(path: &Path) -> io::Result<()> {
-    empty(path).or_else(|_| {
-        open_up(path);
-        empty(path)
-    })?;
-    fs::remove_dir_all(path)
-}
-
-/// Removes all files except the lock.
-fn empty(path: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_name() == LOCK {
+        let Ok(root) = Root::open(&entry.path()) else {
             continue;
-        }
-        let removed = match entry.file_type()?.is_dir() {
-            true => fs::remove_dir_all(entry.path()),
-            false => fs::remove_file(entry.path()),
         };
-        match removed {
-            // A launcher and the next worker may remove the same file.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            removed => removed?,
-        }
-    }
-    Ok(())
-}
-
-/// Makes folders of scripts writable, since even their owner may have no right to empty them.
-fn open_up(path: &Path) {
-    // A folder that stays closed makes the removal fail, which is reported.
-    let _ = fs::set_permissions(path, Permissions::from_mode(0o700));
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
+        if owned
+            && root.is_orphan()
+            && let Err(error) = root.remove()
+        {
+            tracing::debug!(path = %root.path.display(), %error, "an old folder cannot be removed");
         }
     }
 }
@@ -202,7 +276,7 @@ mod tests {
         fs::create_dir_all(folder.join("work/deep")).unwrap();
         fs::write(folder.join(LOCK), "").unwrap();
         fs::write(folder.join("outcome"), "").unwrap();
-        empty(&folder).unwrap();
+        remove::empty(File::open(&folder).unwrap().as_fd(), c"lock").unwrap();
         let left: Vec<_> = fs::read_dir(&folder).unwrap().flatten().collect();
         assert_eq!(left.len(), 1, "{left:?}");
         sweep(parent.path());
@@ -268,6 +342,63 @@ mod tests {
     #[test]
     fn a_folder_in_use_is_held() {
         let folder = Folder::with(None).unwrap();
-        assert!(!is_orphan(folder.work().parent().unwrap()));
+        let again = Root::open(folder.root()).unwrap();
+        assert!(!again.is_orphan() && !again.remove_orphan());
+        // Also if its script removes the lock, however old it is.
+        fs::remove_file(folder.root().join(LOCK)).unwrap();
+        age(folder.root());
+        assert!(!again.is_orphan() && !again.remove_orphan());
+    }
+
+    /// Makes a folder old enough to be removed without a lock.
+    fn age(folder: &Path) {
+        let long_ago = SystemTime::now() - WITHOUT_LOCK;
+        File::open(folder).unwrap().set_modified(long_ago).unwrap();
+    }
+
+    #[test]
+    fn a_folder_without_a_lock_is_removed_after_an_hour() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let folder = parent.path().join(name);
+            fs::create_dir_all(folder.join("work")).unwrap();
+            folder
+        };
+        let (young, old, other) = (
+            make("meshwork-abc123"),
+            make("meshwork-abc124"),
+            make("meshwork-backup"),
+        );
+        age(&old);
+        age(&other);
+        sweep(parent.path());
+        assert!(young.exists() && !old.exists());
+        assert!(other.exists(), "no worker makes such a name");
+    }
+
+    #[test]
+    fn a_folder_that_was_renamed_is_removed_and_no_link_followed() {
+        let other = tempfile::tempdir().unwrap();
+        fs::write(other.path().join("kept"), "").unwrap();
+        let folder = Folder::with(Some(("script", b"x"))).unwrap();
+        let root = folder.root().to_owned();
+        let moved = root.with_extension("moved");
+        fs::rename(&root, &moved).unwrap();
+        std::os::unix::fs::symlink(other.path(), &root).unwrap();
+        drop(folder);
+        assert!(!moved.exists() && fs::symlink_metadata(&root).is_err());
+        assert!(other.path().join("kept").exists());
+    }
+
+    #[test]
+    fn an_outcome_is_a_file() {
+        let folder = Folder::with(None).unwrap();
+        assert!(folder.open_outcome().is_err());
+        rustix::fs::mknodat(CWD, folder.outcome(), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        // An ordinary open would wait for a writer.
+        assert!(folder.open_outcome().is_err());
+        fs::remove_file(folder.outcome()).unwrap();
+        fs::write(folder.outcome(), "").unwrap();
+        assert!(folder.open_outcome().is_ok());
     }
 }

@@ -61,6 +61,30 @@ pub(super) async fn fail<P: Protocol>(
     }
 }
 
+/// Releases a job whose run could not start. Retries until the server has answered, the job is lost, or [`REPEAT_FOR`] is
+/// over.
+pub(super) async fn not_started<P: Protocol>(engine: &Engine<P>, task: &LeasedJob<P::Job>) {
+    let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+    // A renewal may find that the job is released already.
+    engine.in_flight.ended(task.seq);
+    loop {
+        match engine.protocol.release(&task.job).await {
+            Ok(_) => engine.protocol.outages().succeeded("release"),
+            Err(error) if error.is_repeated() && Instant::now() < until => {
+                engine.failed(("release", "release"), &error);
+                tokio::select! {
+                    () = backoff.wait() => continue,
+                    () = task.cancel.lost() => {}
+                }
+            }
+            Err(error) => {
+                tracing::error!(job = %P::id(&task.job), %error, "job not released; its lease will expire");
+            }
+        }
+        return;
+    }
+}
+
 /// Records the attempt in the span of a run if it was not known before the report.
 fn counted<P: Protocol>(job: &P::Job, attempt: u32) {
     if P::attempt(job).is_none() {

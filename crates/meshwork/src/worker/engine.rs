@@ -14,6 +14,7 @@ use super::in_flight::InFlight;
 use super::logfile::LogFolders;
 use super::meter::Meter;
 use super::protocol::{Protocol, Queues};
+use super::readiness::{Faults, Readiness};
 use super::slots::{Seat, Slots};
 
 /// A registration that the server has confirmed.
@@ -49,6 +50,8 @@ pub(crate) struct Engine<P: Protocol> {
     /// The thread of the heartbeat; none for one of its own.
     pub(super) host: Option<Arc<Host>>,
     pub(super) meter: Meter,
+    /// Runtimes that cannot start runs.
+    pub(super) readiness: Readiness,
     /// Slots of running jobs, for protocols whose jobs come without a claim ([`Protocol::TAKES`]).
     pub(super) slots: Semaphore,
     pub(super) registered: watch::Sender<Option<Registered<P::Queues>>>,
@@ -87,6 +90,7 @@ impl<P: Protocol> Engine<P> {
             slots: Semaphore::new(config.concurrency),
             seat: Slots::new(config.concurrency).seat(),
             host: None,
+            readiness: Readiness::default(),
             protocol,
             config,
             log_folders: Arc::new(log_folders),
@@ -108,13 +112,30 @@ impl<P: Protocol> Engine<P> {
     }
 
     /// Returns true if a blocking read of a queue may be sent: a slot is free, the last claim found the queues empty,
-    /// this queue is not blocked, and the registration outlives the read.
+    /// this queue is neither blocked nor paused, and the registration outlives the read.
     pub(super) fn may_wait(&self, queue: &str) -> bool {
         let takes = |known: Registered<P::Queues>| {
             known.queues.names().iter().any(|name| name == queue)
                 && !known.refused.iter().any(|name| name == queue)
         };
-        self.demand.is_demanded(queue) && self.registration().is_some_and(takes)
+        self.demand.is_demanded(queue)
+            && !self.is_paused(queue)
+            && self.registration().is_some_and(takes)
+    }
+
+    /// Returns true if the jobs of a queue are not claimed, since their runtime cannot start them.
+    pub(super) fn is_paused(&self, queue: &str) -> bool {
+        !self.readiness.is_whole() && self.readiness.is_paused(&self.protocol.runtime(queue))
+    }
+
+    /// Returns the queues whose jobs are not claimed.
+    pub(super) fn paused(&self) -> Vec<String> {
+        if self.readiness.is_whole() {
+            return Vec::new();
+        }
+        let queues = Arc::clone(&self.protocol.queues().borrow());
+        let paused = queues.names().iter().filter(|queue| self.is_paused(queue));
+        paused.cloned().collect()
     }
 
     /// Records the rights that are missing, and logs a change.
@@ -166,6 +187,10 @@ impl<P: Protocol> HealthSource for Engine<P> {
 
     fn lacks(&self) -> Vec<&'static str> {
         self.lacks.borrow().clone()
+    }
+
+    fn faults(&self) -> Faults {
+        self.readiness.faults()
     }
 
     fn meter(&self) -> &Meter {

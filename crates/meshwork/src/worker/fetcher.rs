@@ -1,6 +1,5 @@
 //! Fetcher: exchanges results for jobs, and gives each job to the spawner. A ready result is sent at once unless a call
-//! is in flight. Results that become ready meanwhile go with the next call, which also claims for the slots that are
-//! free by then. So batches grow with the load.
+//! is in flight. Later results go with the next call, which also claims for the free slots. So batches grow with the load.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -231,16 +230,21 @@ impl<P: Protocol> Fetcher<P> {
         if self.arrivals.is_empty() && (want == 0 || !hungry) {
             return None;
         }
-        let want = self.granted(want, results);
-        if self.arrivals.is_empty() && want == 0 {
+        let mut skipped = self.engine.paused();
+        let sweep = self.swept.is_none_or(|swept| swept + SAFETY <= now);
+        let is_back = |queue| sweep || self.arrivals.contains(queue);
+        let returns = !P::TAKES && skipped.iter().any(is_back);
+        let want = self.granted(if returns { 0 } else { want }, results);
+        if returns {
+            // A claim of no jobs returns the prefetched ids of paused queues.
+            skipped.clear();
+        } else if self.arrivals.is_empty() && want == 0 {
             return None;
         }
         let arrivals = std::mem::take(&mut self.arrivals);
-        let mut skipped = Vec::new();
         let mut until = now + self.engine.config.lease;
-        // An arrived id may be of a blocked queue: the claim returns it.
-        if arrivals.is_empty() || P::TAKES {
-            skipped = self.blocked.skipped(now);
+        if !returns && (arrivals.is_empty() || P::TAKES) {
+            skipped.extend(self.blocked.skipped(now));
         }
         if P::TAKES
             && let Some(known) = &*self.registered.borrow_and_update()
@@ -256,11 +260,11 @@ impl<P: Protocol> Fetcher<P> {
             round: (self.claims == 0).then_some(self.rounds),
             skipped,
             arrivals,
-            sweep: self.swept.is_none_or(|swept| swept + SAFETY <= now),
+            sweep,
         })
     }
 
-    /// Returns the part of `want` for which there are slots, which engines of a process may share.
+    /// Returns the part of `want` for which there are slots.
     fn granted(&mut self, want: usize, results: usize) -> usize {
         if want == 0 {
             return 0;

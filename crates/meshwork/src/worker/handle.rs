@@ -18,6 +18,7 @@ use super::health::Monitor;
 use super::heartbeat;
 use super::logfile::LogFolders;
 use super::prefetch::Prefetchers;
+use super::probing;
 use super::protocol::{Protocol, Queues};
 use super::release::{ENDED, ended_or_cut_off, release_all};
 use super::spawner::Starter;
@@ -92,6 +93,7 @@ pub(crate) fn start_engine<P: Protocol>(engine: Engine<P>) -> std::io::Result<Wo
     };
     let fetch = fetcher::fetch(Arc::clone(&engine), starter, events, tokens);
     let fetcher = tokio::spawn(fetch);
+    tokio::spawn(probing::watch(Arc::clone(&engine)));
     let monitor = Monitor::new(
         Arc::clone(&engine) as _,
         &engine.stop,

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::meter::Meter;
+use super::readiness::Faults;
 
 /// Time without an answer of the server after which a worker is unhealthy. A worker calls the server at least as often
 /// as it renews leases, and reconnects within seconds.
@@ -23,6 +24,8 @@ pub(crate) trait HealthSource: Send + Sync {
     fn alive_until(&self) -> Option<Instant>;
     /// Returns the commands that its user may not send to the server, although its calls need them.
     fn lacks(&self) -> Vec<&'static str>;
+    /// Returns the runtimes that cannot start runs, with the reasons.
+    fn faults(&self) -> Faults;
     /// Returns its counters.
     fn meter(&self) -> &Meter;
 }
@@ -51,6 +54,14 @@ pub enum Unfit {
     /// Its user lacks rights on the server.
     #[error("its user may not say {} to the server: see docs/operations.md, \"An ACL user\"", .0.join(", "))]
     Rights(Vec<&'static str>),
+    /// A runtime cannot start runs here; its jobs wait for another worker.
+    #[error("the runtime {runtime} cannot start runs: {reason}")]
+    Faulty {
+        /// Script type of the runtime.
+        runtime: String,
+        /// Reason.
+        reason: String,
+    },
     /// The server has not answered for this time.
     #[error("the server has not answered for {}", seconds(*.0))]
     Silence(Duration),
@@ -89,7 +100,7 @@ impl Monitor {
         }
     }
 
-    /// Readiness: healthy, registered, with all rights on the server, and not shutting down.
+    /// Readiness: healthy, registered, with all rights on the server, not shutting down, and every runtime can start runs.
     ///
     /// # Errors
     /// The reason why the worker is not ready.
@@ -103,8 +114,19 @@ impl Monitor {
             return Err(Unfit::Rights(lacks));
         }
         match self.worker.alive_until() {
-            Some(until) if until > Instant::now() => Ok(()),
+            Some(until) if until > Instant::now() => self.sound(),
             _ => Err(Unfit::Unregistered),
+        }
+    }
+
+    /// Checks that every runtime can start runs.
+    ///
+    /// # Errors
+    /// A runtime that cannot, and the reason ([`Unfit::Faulty`]).
+    pub fn sound(&self) -> Result<(), Unfit> {
+        match self.worker.faults().pop_first() {
+            Some((runtime, reason)) => Err(Unfit::Faulty { runtime, reason }),
+            None => Ok(()),
         }
     }
 

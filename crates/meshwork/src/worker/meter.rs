@@ -32,6 +32,7 @@ pub(crate) enum Outcome {
     Permanent,
     Stopped,
     Snoozed,
+    NotStarted,
     Lost,
 }
 
@@ -54,6 +55,7 @@ impl Outcome {
             Self::Permanent => "permanent",
             Self::Stopped => "stopped",
             Self::Snoozed => "snoozed",
+            Self::NotStarted => "not_started",
             Self::Lost => "lost",
         }
     }
@@ -67,6 +69,7 @@ impl From<FailureKind> for Outcome {
             FailureKind::Permanent => Self::Permanent,
             FailureKind::Stopped | FailureKind::Discarded => Self::Stopped,
             FailureKind::Snoozed => Self::Snoozed,
+            FailureKind::NotStarted => Self::NotStarted,
         }
     }
 }

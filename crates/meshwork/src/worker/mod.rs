@@ -4,7 +4,7 @@
 //! [`fetcher`] claims jobs and reports results while slots are free. [`prefetch`] waits for ids while the queues are
 //! empty and [`demand`] exists. [`spawner`] gives each job a task, and [`executor`] runs it. [`completer`] reports
 //! failures. [`in_flight`] has all claimed jobs; [`heartbeat`] renews their leases on its own thread. [`exclusive`]
-//! lets a job run alone. [`handle`] starts and shuts down a worker; [`health`] and [`meter`] observe it.
+//! lets a job run alone. [`readiness`] pauses runtimes that cannot start runs, and [`probing`] checks them. [`handle`] starts and shuts down a worker; [`health`] and [`meter`] observe it.
 
 mod batch;
 mod completer;
@@ -25,7 +25,9 @@ mod log_forwarder;
 mod logfile;
 pub(crate) mod meter;
 mod prefetch;
+mod probing;
 pub(crate) mod protocol;
+mod readiness;
 pub(crate) mod release;
 pub(crate) mod slots;
 mod spawner;
@@ -45,4 +47,5 @@ pub(crate) use logfile::LogFolders;
 pub use meshwork_broker::{Error as CallError, Line, Logged, Outages};
 pub use meshwork_model::worker_request::WorkerRequest;
 pub use protocol::{Failed, FailedRun, Intake, Prepared, Protocol, Queues, Renewed, Step, Waited};
+pub(crate) use readiness::Faults;
 pub use task::Completion;

@@ -2,6 +2,7 @@
 //! docs/adding-a-protocol.md.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -253,6 +254,16 @@ pub trait Protocol: Sized + Send + Sync + 'static {
             priority: Priority::Normal,
         }
     }
+    /// Returns the name of the runtime of a queue's jobs.
+    fn runtime(&self, queue: &str) -> String {
+        self.place(queue).script_type
+    }
+    /// Returns the runners to check at the start, and after runs that could not start, by the names of their runtimes.
+    fn runtimes(&self) -> Vec<(String, Arc<dyn Runner>)> {
+        Vec::new()
+    }
+    /// Records the runtimes that cannot start runs here, for clients.
+    fn note_faults(&self, _faults: &BTreeMap<String, String>) {}
     /// Returns the type of a job, for metrics; `None` if its runs are not counted.
     fn kind(&self, job: &Self::Job) -> Option<String> {
         Some(Self::queue(job).to_owned())

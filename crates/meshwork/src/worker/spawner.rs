@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_model::outcome::{Failure, Report};
+use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
@@ -258,10 +258,20 @@ async fn work<P: Protocol>(
     };
     drop(ticket);
     let Some((report, took)) = ended else { return };
+    let runtime = || engine.protocol.runtime(P::queue(&task.job));
     match report.result {
+        Err(failure) if failure.kind == FailureKind::NotStarted => {
+            // First, so that the next claim leaves the job to others.
+            engine.readiness.failed(&runtime(), &failure.message);
+            completer::not_started(&engine, task).await;
+        }
         // Reported while the guard has the job, so that its slot is freed in any case.
-        Err(_) => completer::fail(&engine, task, &report, took).await,
+        Err(_) => {
+            engine.readiness.started(runtime);
+            completer::fail(&engine, task, &report, took).await;
+        }
         Ok(output) => {
+            engine.readiness.started(runtime);
             let result = guard.ended(output, (report.stdout, report.stderr), took);
             match result {
                 Some(result) if !P::TOGETHER => completer::complete(&engine, result).await,

@@ -1,5 +1,7 @@
 //! `meshwork worker --context`: a worker, with its runner, for each context.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use meshwork::context::{ContextHandle, Identity, NewRunner, Node, Serves};
 use meshwork::model::access::{Object, Operation};
@@ -179,7 +181,11 @@ async fn start_one(
     let client = context.client(me, Object::Queue, Operation::Pop).await?;
     let begin = async |id: RunnerId| {
         let name: Result<Instance, NameError> = id.to_string().parse();
-        let worker = worker(&client)?.instance(name.map_err(MeshworkError::from)?);
+        let mut worker = worker(&client)?.instance(name.map_err(MeshworkError::from)?);
+        if named.is_none() {
+            // Another runner is tried at once.
+            worker = worker.name_timeout(Duration::ZERO);
+        }
         let worker = worker.start().await;
         Ok::<_, CommandError>(worker.map(|worker| Started {
             worker,

@@ -49,8 +49,17 @@ impl Row for Listed {
             number(worker.slots),
             text(&worker.started_at),
             text(&worker.version),
-            if worker.quiet { "quiet" } else { "" }.to_owned(),
+            state(worker),
             text(&worker.worker),
         ]
+    }
+}
+
+/// Returns the state of a worker that does not claim jobs of its type.
+fn state(worker: &WorkerInfo) -> String {
+    match &worker.fault {
+        _ if worker.quiet => "quiet".to_owned(),
+        Some(fault) => format!("paused: {fault}"),
+        None => String::new(),
     }
 }

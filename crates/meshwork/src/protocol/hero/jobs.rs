@@ -1,6 +1,7 @@
 //! Jobs of Hero for the engine: claims, prepares, reports and renews them.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,8 @@ use meshwork_broker::{
     BlockingConn, Broker, Claim, Claimed, Error, Feeds, Finished, Line, Listener, Logged, Outages,
     Released, Renewal, Taken, finish,
 };
+use meshwork_model::job::Job;
+use meshwork_model::job::limits::SUSPECT_LOST;
 use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::name::BatchId;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
@@ -91,6 +94,11 @@ impl HeroProtocol {
     }
 }
 
+/// Returns true if a job may be what killed its workers.
+fn is_suspect(job: &Job) -> bool {
+    job.lost >= SUSPECT_LOST
+}
+
 /// Returns a result in the form of the broker.
 fn result(completion: &Completion<Claimed>) -> finish::Result<'_> {
     finish::Result {
@@ -151,8 +159,9 @@ impl Protocol for HeroProtocol {
         &job.queue
     }
 
+    /// A suspect runs alone, so that it condemns no other job.
     fn is_exclusive(job: &Claimed) -> bool {
-        !job.job.concurrent
+        !job.job.concurrent || is_suspect(&job.job)
     }
 
     /// Each enqueue changes `updated_at`. Records of foreign clients may have another format, or lack it.
@@ -175,6 +184,24 @@ impl Protocol for HeroProtocol {
             priority: Priority::Normal,
         });
         parts.by_routing_key()
+    }
+
+    /// An old list has the runtime of the queue to which its jobs return.
+    fn runtime(&self, queue: &str) -> String {
+        let lists = Arc::clone(&self.lists.borrow());
+        let old = lists.old().iter().find(|old| old.list == queue);
+        self.place(old.map_or(queue, |old| &old.home)).script_type
+    }
+
+    fn runtimes(&self) -> Vec<(String, Arc<dyn Runner>)> {
+        let runners = self.runners.iter();
+        runners
+            .map(|(name, runner)| (name.clone(), Arc::clone(runner)))
+            .collect()
+    }
+
+    fn note_faults(&self, faults: &BTreeMap<String, String>) {
+        self.present.set_faults(faults);
     }
 
     fn kind(&self, job: &Claimed) -> Option<String> {
@@ -234,6 +261,13 @@ impl Protocol for HeroProtocol {
             let failure = Failure::new(FailureKind::Permanent, message);
             return Step::End(Report::failed(failure));
         };
+        if is_suspect(job) {
+            match self.broker.isolate(claimed).await {
+                Ok(true) => {}
+                Ok(false) => return Step::Settled,
+                Err(error) => return Step::Again(error),
+            }
+        }
         let inputs = match inputs(&self.broker, job).await {
             Ok(inputs) => inputs,
             Err(failure) => return Step::End(Report::failed(failure)),

@@ -47,6 +47,7 @@ pub struct Worker {
     refused: Option<String>,
     group: Group,
     instance: Option<Instance>,
+    name_timeout: Duration,
     routes: Option<Routes>,
     config: Config,
     log_dirs: Vec<PathBuf>,
@@ -67,6 +68,7 @@ impl Worker {
             refused: None,
             group: Group::default(),
             instance: None,
+            name_timeout: registry::PATIENCE,
             routes: None,
             config: Config::default(),
             log_dirs: Vec::new(),
@@ -140,6 +142,14 @@ impl Worker {
     #[must_use]
     pub fn instance(mut self, instance: Instance) -> Self {
         self.instance = Some(instance);
+        self
+    }
+
+    /// Sets the longest wait for the name if another worker has it whose process may have ended, such as one in a
+    /// container that was restarted. Its registration expires if the worker does not refresh it. Default: 15.5 s.
+    #[must_use]
+    pub fn name_timeout(mut self, timeout: Duration) -> Self {
+        self.name_timeout = timeout;
         self
     }
 
@@ -288,7 +298,7 @@ impl Worker {
         let identity = Identity::new(name);
         let (keys, slots) = (self.broker.keys(), self.config.concurrency);
         let mut present = Present::new(keys, &places.listens, identity.worker(), slots);
-        present.register(&self.broker).await?;
+        present.register(&self.broker, self.name_timeout).await?;
         let lists = watch::Sender::new(Arc::new(lists));
         let pooled = self.pool.map(|pool| {
             let keys = (places.control_queues(keys), places.listens.len());

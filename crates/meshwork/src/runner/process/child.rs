@@ -1,20 +1,21 @@
 //! Processes of one run: a process group that ends with the run. Its leader is the launcher of [`sandbox`], which also
 //! ends processes that left the group. In programs without a launcher, the leader is the interpreter.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::process::{ChildStderr, ChildStdout, Command};
-use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
+use super::super::sandbox::Launched;
 use super::super::workdir::Folder;
 use super::super::{Run, sandbox};
+use super::start::{Executable, NotStarted};
 
 /// Stack of the thread that waits for a process, in bytes.
 const WAITER_STACK: usize = 128 * 1024;
@@ -30,6 +31,8 @@ const MAX_ROUNDS: usize = 100;
 #[derive(Debug)]
 pub(super) struct Child {
     leader: tokio::process::Child,
+    _own: Option<sandbox::Own>,
+    waiter: Waiter,
     /// Until the leader is reaped, no other process gets its pid.
     group: Option<Pid>,
     /// Connection to the launcher, if the leader is one.
@@ -37,23 +40,26 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `program` with its arguments for `run`, with `input` as its stdin.
+    /// Starts `program` for `run`, with `input` as its stdin.
     pub(super) fn start(
-        (program, args): (&Path, &[OsString]),
+        program: Executable<'_>,
         run: &Run,
         folder: &Folder,
         input: File,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, NotStarted> {
+        let cannot = |error: io::Error| NotStarted::of_system("start the script", &error);
         let (command, launcher) = if sandbox::is_on() {
-            let (command, control) = sandbox::launcher(program, folder.root(), &input)?;
+            let launcher = sandbox::launcher(program.path, folder.root(), &input);
+            let (command, control) = launcher.map_err(cannot)?;
             (command, Some(control))
         } else {
-            let mut command = std::process::Command::new(program);
+            let mut command = std::process::Command::new(program.path);
             command.stdin(input);
             (command, None)
         };
+        let waiter = Waiter::start().map_err(cannot)?;
         let mut command = Command::from(command);
-        command.args(args);
+        command.args(program.args);
         set_environment(&mut command, run, folder);
         command
             .stdout(Stdio::piped())
@@ -62,10 +68,15 @@ impl Child {
             .process_group(0)
             // A launcher ends by itself, and ends all processes.
             .kill_on_drop(launcher.is_none());
-        let leader = command.spawn()?;
+        let started = sandbox::Own::start(|| command.spawn(), tokio::process::Child::id);
+        let (leader, own) =
+            started.map_err(|error| NotStarted::of_spawn(&error, program, launcher.is_some()))?;
         let group = leader.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        waiter.watch(group);
         Ok(Self {
             leader,
+            _own: own,
+            waiter,
             group,
             launcher,
         })
@@ -81,28 +92,12 @@ impl Child {
 
     /// Waits until the leader has ended, without reaping it: its pid, which names the group, must not be used again
     /// before the group is killed.
-    pub(super) async fn ended(&self) -> io::Result<()> {
-        let Some(group) = self.group else {
-            return Ok(());
-        };
-        let (send, ended) = oneshot::channel();
-        // Only a thread can wait without reaping. It ends with the process.
-        let thread = std::thread::Builder::new()
-            .name("script".to_owned())
-            .stack_size(WAITER_STACK);
-        thread.spawn(move || {
-            let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            while matches!(waitid(WaitId::Pid(group), how), Err(Errno::INTR)) {}
-            // The receiver may be gone.
-            let _ = send.send(());
-        })?;
-        // The sender is dropped only after sending.
-        let _ = ended.await;
-        Ok(())
+    pub(super) async fn ended(&self) {
+        self.waiter.ended.cancelled().await;
     }
 
-    /// Kills all processes of the run, and returns the exit status of the script.
-    pub(super) async fn end(&mut self) -> io::Result<ExitStatus> {
+    /// Kills all processes of the run, and returns the end of the script.
+    pub(super) async fn end(&mut self) -> io::Result<Launched> {
         if let Some(launcher) = &self.launcher
             && !self.has_ended()
         {
@@ -120,9 +115,20 @@ impl Child {
         self.kill();
         let status = self.leader.wait().await;
         self.group = None;
-        let launched = self.launcher.take().and_then(|launcher| launcher.status());
+        let Some(launcher) = self.launcher.take() else {
+            return status.map(Launched::Ended);
+        };
+        if let Some(launched) = launcher.report() {
+            return Ok(launched);
+        }
         // A killed launcher reports nothing; its own exit status counts then.
-        Ok(launched.unwrap_or(status?))
+        let status = status?;
+        let _ = tokio::task::spawn_blocking(sandbox::end_adopted).await;
+        if status.code() == Some(sandbox::CANNOT_LAUNCH) {
+            let error = io::Error::other("its launcher failed");
+            return Ok(Launched::NotStarted(error));
+        }
+        Ok(Launched::Ended(status))
     }
 
     fn has_ended(&self) -> bool {
@@ -154,6 +160,43 @@ impl Drop for Child {
             // The launcher ends when its socket is closed, unless it is stopped.
             Some(_) => self.signal(Signal::CONT),
             None => self.kill(),
+        }
+    }
+}
+
+/// Thread that waits for a process without reaping it, which only a thread can. It exists before the process: a host that
+/// has no thread left starts no script.
+#[derive(Debug)]
+struct Waiter {
+    process: mpsc::Sender<Pid>,
+    ended: CancellationToken,
+}
+
+impl Waiter {
+    fn start() -> io::Result<Self> {
+        let (process, started) = mpsc::channel();
+        let ended = CancellationToken::new();
+        let tell = ended.clone();
+        let thread = std::thread::Builder::new()
+            .name("script".to_owned())
+            .stack_size(WAITER_STACK);
+        thread.spawn(move || {
+            // Without a process, the sender is dropped.
+            if let Ok(process) = started.recv() {
+                let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+                while matches!(waitid(WaitId::Pid(process), how), Err(Errno::INTR)) {}
+            }
+            tell.cancel();
+        })?;
+        Ok(Self { process, ended })
+    }
+
+    /// Waits for the process. Without one, it has ended already.
+    fn watch(&self, process: Option<Pid>) {
+        match process {
+            // The thread waits for it.
+            Some(process) => drop(self.process.send(process)),
+            None => self.ended.cancel(),
         }
     }
 }

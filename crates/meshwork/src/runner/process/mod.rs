@@ -17,13 +17,14 @@ mod capture;
 mod child;
 mod exit;
 mod lifeline;
+mod start;
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::path::Path;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::pin::pin;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Output, Stdio};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -32,17 +33,24 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::log::Stream;
+use super::sandbox::Launched;
 use super::workdir::Folder;
-use super::{Run, StopReason};
+use super::{Run, StopReason, sandbox};
 use capture::Capture;
 pub(super) use capture::Printed;
 use child::Child;
 pub(super) use exit::{failed, printed};
 pub(super) use lifeline::descriptor as lifeline;
+pub(super) use start::{Executable, NamedBy, NotStarted};
 
 /// Longest wait for the last output after all processes are killed. Only a process that cannot be killed keeps the pipe
 /// open.
 const DRAIN: Duration = Duration::from_secs(1);
+
+/// Size of the file that a check writes, in bytes: a page, the least that a full disk refuses.
+const PROBE_SIZE: usize = 4096;
+/// Longest time for a process of a check, which takes milliseconds.
+const PROBE_ENDS: Duration = Duration::from_secs(20);
 
 /// Runs a future in its own task, so that a dropped run still ends in order. The token is cancelled then.
 pub(super) fn in_order<'a, F>(
@@ -75,6 +83,8 @@ pub(super) enum End {
 /// A running process.
 pub(super) struct Process {
     child: Child,
+    path: PathBuf,
+    named_by: NamedBy,
     stdout: Capture,
     stderr: Capture,
 }
@@ -82,63 +92,60 @@ pub(super) struct Process {
 impl Process {
     /// Starts `program` for the run, with `input` as its stdin.
     pub(super) fn start(
-        (program, args): (&Path, &[OsString]),
+        program: Executable<'_>,
         run: &Run,
         folder: &Folder,
         input: File,
-    ) -> Result<Self, Failure> {
-        let child = Child::start((program, args), run, folder, input);
-        let mut child = child.map_err(|error| {
-            let mut failure = cannot("start the script", &error);
-            // An id or variable contains NUL, or the environment is too large.
-            if matches!(
-                error.kind(),
-                io::ErrorKind::InvalidInput | io::ErrorKind::ArgumentListTooLong
-            ) {
-                failure.kind = FailureKind::Permanent;
-            }
-            failure
-        })?;
+    ) -> Result<Self, NotStarted> {
+        let mut child = Child::start(program, run, folder, input)?;
         let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {
-            let message = "the script's output was not set up";
-            return Err(Failure::new(FailureKind::Permanent, message));
+            let message = "the script's output was not set up".to_owned();
+            return Err(NotStarted::Worker(message));
         };
         Ok(Self {
             child,
+            path: program.path.to_owned(),
+            named_by: program.named_by,
             stdout: Capture::whole_of(stdout, run.log.writer(Stream::Stdout)),
             stderr: Capture::log_of(stderr, run.log.writer(Stream::Stderr)),
         })
     }
 
     /// Waits until the process has ended, or has to be killed.
-    pub(super) async fn wait(&self, run: &Run, dropped: &CancellationToken) -> io::Result<End> {
+    pub(super) async fn wait(&self, run: &Run, dropped: &CancellationToken) -> End {
         let mut ended = pin!(self.child.ended());
         let end = tokio::select! {
-            ended = &mut ended => return ended.map(|()| End::Exited),
-            () = dropped.cancelled() => return Ok(End::Stopped),
+            () = &mut ended => return End::Exited,
+            () = dropped.cancelled() => return End::Stopped,
             () = tokio::time::sleep_until(run.deadline) => End::Deadline,
             reason = run.stop.stopped() => match reason {
                 StopReason::Requested => End::Stopped,
-                StopReason::Lost => return Ok(End::Stopped),
+                StopReason::Lost => return End::Stopped,
             },
         };
         if !run.grace.is_zero() {
             self.child.terminate();
             tokio::select! {
-                ended = &mut ended => ended?,
+                () = &mut ended => {}
                 () = tokio::time::sleep(run.grace) => {}
                 () = run.stop.lost() => {}
                 () = dropped.cancelled() => {}
             }
         }
-        Ok(end)
+        end
     }
 
     /// Kills all processes of the run and reads the rest of its output.
-    pub(super) async fn end(mut self, end: io::Result<End>) -> Result<Ended, Failure> {
+    pub(super) async fn end(mut self, end: End) -> Result<Ended, Failure> {
         let unknown = |error| cannot("wait for the script", &error);
-        let status = self.child.end().await.map_err(unknown)?;
-        let end = end.map_err(unknown)?;
+        let status = match (self.child.end().await.map_err(unknown)?, &end) {
+            (Launched::Ended(status), _) => status,
+            (Launched::NotStarted(error), End::Exited) => {
+                return Err(NotStarted::of_program(&error, &self.path, self.named_by).into());
+            }
+            // The run ends for another reason, whatever its status.
+            (Launched::NotStarted(_), End::Deadline | End::Stopped) => ExitStatus::default(),
+        };
         let drained = async { tokio::join!(self.stdout.ended(), self.stderr.ended()) };
         // After the timeout, the output so far counts.
         let _ = tokio::time::timeout(DRAIN, drained).await;
@@ -201,7 +208,34 @@ pub(super) fn cannot(what: &str, error: &io::Error) -> Failure {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(io::Error::other)?
+    // Tokio panics if the host has no thread left.
+    let started = catch_unwind(AssertUnwindSafe(|| tokio::task::spawn_blocking(work)));
+    let started = started.map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
+    started.await.map_err(io::Error::other)?
+}
+
+/// Checks that processes can be started here: makes the folder of a run, and starts a launcher that ends at once.
+pub(super) async fn probe() -> Result<(), NotStarted> {
+    let lay_out = || Folder::with(Some(("probe", &[0; PROBE_SIZE]))).map(drop);
+    let unready = |error| NotStarted::of_system("lay out a script", &error);
+    blocking(lay_out).await.map_err(unready)?;
+    if !sandbox::is_on() {
+        return Ok(());
+    }
+    let unready = |error| NotStarted::of_system("start a process", &error);
+    let mut command = tokio::process::Command::from(sandbox::probe());
+    command.stdin(Stdio::null());
+    let ended = tokio::time::timeout(PROBE_ENDS, output(command)).await;
+    let ended = ended.unwrap_or_else(|error| Err(io::Error::other(error)));
+    match ended.map_err(unready)?.status.success() {
+        true => Ok(()),
+        false => Err(unready(io::Error::other("it failed"))),
+    }
+}
+
+/// Starts a process of the worker itself, and returns its output.
+pub(super) async fn output(mut command: tokio::process::Command) -> io::Result<Output> {
+    command.stdout(Stdio::piped()).kill_on_drop(true);
+    let (child, _own) = sandbox::Own::start(|| command.spawn(), tokio::process::Child::id)?;
+    child.wait_with_output().await
 }

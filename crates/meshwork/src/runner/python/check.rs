@@ -57,7 +57,7 @@ async fn ask(interpreter: &Path, input: File) -> Result<String, ScriptError> {
     command.env_clear().stdin(input).stderr(Stdio::null());
     let name = interpreter.display();
     let unchecked = |why: String| ScriptError::Unchecked(format!("{name} {why}"));
-    match tokio::time::timeout(PATIENCE, command.kill_on_drop(true).output()).await {
+    match tokio::time::timeout(PATIENCE, process::output(command)).await {
         Ok(Ok(output)) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         }

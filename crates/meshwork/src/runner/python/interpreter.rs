@@ -5,6 +5,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::process::Command;
+use tokio::sync::Mutex;
+
+use super::super::process::{self, NotStarted};
 
 /// Variable that names the interpreter.
 pub(super) const VARIABLE: &str = "MESHWORK_PYTHON";
@@ -38,6 +41,24 @@ pub(super) enum InterpreterError {
     Old { name: String },
 }
 
+/// Path of the interpreter that was found, the same for all workers of the process.
+static FOUND: Mutex<Option<PathBuf>> = Mutex::const_new(None);
+
+/// Returns the path of the interpreter. It is searched once, and again when its file is gone.
+pub(super) async fn path() -> Result<PathBuf, InterpreterError> {
+    let mut found = FOUND.lock().await;
+    if let Some(path) = found.as_ref().filter(|path| path.exists()) {
+        return Ok(path.clone());
+    }
+    Ok(found.insert(find().await?).clone())
+}
+
+impl From<InterpreterError> for NotStarted {
+    fn from(error: InterpreterError) -> Self {
+        Self::Worker(error.to_string())
+    }
+}
+
 /// Returns the path of the interpreter itself, without wrappers.
 pub(super) async fn find() -> Result<PathBuf, InterpreterError> {
     let name = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
@@ -50,7 +71,7 @@ async fn ask(name: String) -> Result<PathBuf, InterpreterError> {
         .args(["-I", "-c", QUESTION])
         .stdin(Stdio::null())
         .stderr(Stdio::null());
-    let output = match tokio::time::timeout(PATIENCE, command.kill_on_drop(true).output()).await {
+    let output = match tokio::time::timeout(PATIENCE, process::output(command)).await {
         Ok(Ok(output)) => output,
         Ok(Err(source)) => return Err(InterpreterError::Start { name, source }),
         Err(_) => return Err(InterpreterError::Answer { name }),

@@ -16,16 +16,14 @@ mod requests;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use meshwork_model::job::limits::MAX_OUTPUT;
-use meshwork_model::outcome::{Failure, FailureKind, Report};
-use tokio::sync::OnceCell;
+use meshwork_model::outcome::{Failure, Report};
 use tokio_util::sync::CancellationToken;
 
-use super::process::{self, Process, blocking, cannot};
+use super::process::{self, Executable, NamedBy, NotStarted, Process, blocking, cannot};
 use super::workdir::{self, Folder};
 use super::{Run, Runner};
 pub(super) use check::check;
@@ -39,62 +37,56 @@ const SCRIPT: &str = "script.py";
 
 /// Returns the runner for Python.
 pub(super) fn runner() -> Arc<dyn Runner> {
-    Arc::new(Python {
-        interpreter: Arc::default(),
-    })
+    Arc::new(Python)
 }
 
-struct Python {
-    /// Path of the interpreter, from the first script on; searched again while none is found.
-    interpreter: Arc<OnceCell<PathBuf>>,
-}
+struct Python;
 
 impl Runner for Python {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
-        let interpreter = Arc::clone(&self.interpreter);
-        process::in_order(run, async move |run, dropped| {
-            execute(&interpreter, &run, &dropped).await
+        workdir::sweep_once();
+        process::in_order(run, async move |run, dropped| execute(&run, &dropped).await)
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        workdir::sweep_once();
+        Box::pin(async {
+            interpreter::path().await.map_err(NotStarted::from)?;
+            Ok(process::probe().await?)
         })
     }
 }
 
-async fn execute(
-    interpreter: &OnceCell<PathBuf>,
-    run: &Run,
-    dropped: &CancellationToken,
-) -> Result<Report, Failure> {
-    let permanent = |message: String| Failure::new(FailureKind::Permanent, message);
-    let interpreter = interpreter.get_or_try_init(get_ready).await;
-    let interpreter = interpreter.map_err(|error| permanent(error.to_string()))?;
+async fn execute(run: &Run, dropped: &CancellationToken) -> Result<Report, Failure> {
+    let interpreter = interpreter::path().await.map_err(NotStarted::from)?;
     let (job, inputs) = (Arc::clone(&run.job), run.inputs.clone());
     let laid_out = blocking(move || {
         let mut folder = Folder::with(Some((SCRIPT, &job.script)))?;
         folder.lay_out(&inputs)?;
         Ok((folder, process::stdin(job.input.as_deref())?))
     });
-    let unready = |error| cannot("lay out the script and its input", &error);
+    let unready = |error| NotStarted::of_system("lay out the script and its input", &error);
     let (folder, input) = laid_out.await.map_err(unready)?;
     let reports = Reports::listen(folder.progress(), run.log.clone()).map_err(unready)?;
     let requests = Requests::listen(folder.root(), run).map_err(unready)?;
     let args = arguments(&folder).map_err(unready)?;
-    let process = Process::start((interpreter, &args), run, &folder, input)?;
+    let program = Executable {
+        path: &interpreter,
+        args: &args,
+        named_by: NamedBy::Worker,
+    };
+    let process = Process::start(program, run, &folder, input)?;
     let end = process.wait(run, dropped).await;
     drop(requests);
     let ended = process.end(end).await?;
     reports.end().await;
     // On a thread for blocking calls, since the removal may take long.
     let report = blocking(move || {
-        Ok(ended.report(|status, printed| outcome::result(folder.outcome(), status, printed)))
+        Ok(ended.report(|status, printed| outcome::result(&folder, status, printed)))
     });
     report
         .await
         .map_err(|error| cannot("read the script's outcome", &error))
-}
-
-/// Finds the interpreter, and removes folders of killed workers.
-async fn get_ready() -> Result<PathBuf, interpreter::InterpreterError> {
-    let (found, ()) = tokio::join!(interpreter::find(), workdir::sweep_temporary());
-    found
 }
 
 /// Returns the arguments of the interpreter.

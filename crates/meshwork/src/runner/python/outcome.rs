@@ -1,8 +1,6 @@
 //! Result of a script: from the bootstrap's file, the exit status, and the output.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::Read;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -11,6 +9,7 @@ use meshwork_model::outcome::{Failure, FailureKind};
 
 use super::super::process::{self, Printed};
 use super::super::verdict;
+use super::super::workdir::Folder;
 
 /// Greatest number of bytes to read from that file: a result, and a line before it.
 const MAX_FILE: u64 = MAX_OUTPUT as u64 + 64;
@@ -30,11 +29,11 @@ enum Left {
 
 /// Returns the result of a script, or its failure.
 pub(super) fn result(
-    file: &Path,
+    folder: &Folder,
     status: ExitStatus,
     printed: &mut Printed,
 ) -> Result<Vec<u8>, Failure> {
-    match read(file) {
+    match read(folder) {
         Left::Failed(failure) => Err(failure),
         _ if !status.success() => Err(process::failed(status)),
         Left::Result(result) => Ok(result),
@@ -42,10 +41,10 @@ pub(super) fn result(
     }
 }
 
-fn read(file: &Path) -> Left {
+fn read(folder: &Folder) -> Left {
     let mut bytes = Vec::new();
-    let read: io::Result<_> =
-        File::open(file).and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes));
+    let file = folder.open_outcome();
+    let read = file.and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes));
     if read.is_err() {
         return Left::Silence;
     }

@@ -37,6 +37,7 @@ use meshwork_model::trace::TraceContext;
 use tokio::sync::oneshot;
 
 use super::log::{LogSink, LogWriter, Stream};
+use super::process::NotStarted;
 use super::{Inputs, Run, Runner};
 pub(super) use check::check;
 use engine::Limits;
@@ -93,8 +94,8 @@ impl Runner for Rhai {
                 ));
             });
             if let Err(error) = spawned {
-                let message = format!("the system has no thread for the script: {error}");
-                return Report::failed(Failure::new(FailureKind::Script, message));
+                let reason = NotStarted::of_system("start a thread for the script", &error);
+                return Report::failed(reason.into());
             }
             let result = tokio::select! {
                 report = &mut ended => return report.unwrap_or_else(|_| super::stopped()),

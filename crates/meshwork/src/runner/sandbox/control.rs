@@ -1,5 +1,6 @@
 //! Messages between a worker and its launcher, over a socket pair that is the launcher's stdin: the script's input, the
-//! worker's order to end the run, and the exit status. End of stream means that the worker has ended.
+//! worker's order to end the run, and the exit status, or the error for which the script has not started. End of stream
+//! means that the worker has ended.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -9,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 
+use super::handoff;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -18,6 +20,19 @@ use rustix::net::{
 const INPUT: u8 = b'i';
 /// Byte of the order to end the run.
 const END: u8 = b'e';
+/// First byte of the exit status.
+const STATUS: u8 = b's';
+/// First byte of the error for which the script has not started.
+const NOT_STARTED: u8 = b'n';
+
+/// The end of a script, as its launcher reports it.
+#[derive(Debug)]
+pub(in super::super) enum Launched {
+    /// The script has ended.
+    Ended(ExitStatus),
+    /// The script has not started.
+    NotStarted(io::Error),
+}
 
 /// The worker's end. It sends the order when it is dropped.
 #[derive(Debug)]
@@ -48,11 +63,18 @@ impl Control {
         let _ = (&self.0).write(&[END]);
     }
 
-    /// Returns the exit status of the interpreter, if the launcher has sent it.
-    pub(in super::super) fn status(&self) -> Option<ExitStatus> {
-        let mut status = [0; size_of::<i32>()];
-        (&self.0).read_exact(&mut status).ok()?;
-        Some(ExitStatus::from_raw(i32::from_le_bytes(status)))
+    /// Returns the report of a launcher that has ended, if it has sent one.
+    pub(in super::super) fn report(&self) -> Option<Launched> {
+        let mut bytes = [0; 1 + handoff::MAX_ERROR];
+        let length = (&self.0).read(&mut bytes).ok()?;
+        match bytes[..length].split_first()? {
+            (&STATUS, status) => {
+                let status = i32::from_le_bytes(status.try_into().ok()?);
+                Some(Launched::Ended(ExitStatus::from_raw(status)))
+            }
+            (&NOT_STARTED, error) => handoff::decode(error).map(Launched::NotStarted),
+            _ => None,
+        }
     }
 }
 
@@ -107,8 +129,17 @@ impl Worker {
 
     /// Sends the exit status of the interpreter.
     pub(super) fn report(&self, status: i32) {
+        self.send(STATUS, &status.to_le_bytes());
+    }
+
+    /// Sends the error for which the interpreter has not started.
+    pub(super) fn refuse(&self, error: &io::Error) {
+        self.send(NOT_STARTED, &handoff::encode(error));
+    }
+
+    fn send(&self, kind: u8, rest: &[u8]) {
         // Fails if the worker has ended.
-        let _ = (&self.0).write_all(&status.to_le_bytes());
+        let _ = (&self.0).write_all(&[&[kind], rest].concat());
     }
 }
 

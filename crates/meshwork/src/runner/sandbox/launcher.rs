@@ -16,8 +16,9 @@ use rustix::process::{
 };
 
 use super::control::{Order, Worker};
+use super::handoff::{self, Handoff};
 use super::{ENTER, again, argument, descriptors, tree, wait_for};
-use crate::runner::workdir::remove_orphan;
+use crate::runner::workdir::Root;
 
 /// Longest wait for killed processes. They end in milliseconds, unless they are stuck in the kernel or belong to
 /// another user.
@@ -30,7 +31,24 @@ const CLOSING: Duration = Duration::from_secs(5);
 const NAME: &CStr = c"meshwork-launch";
 
 /// Runs the program that the arguments name after the folder of the run, until it or the worker has ended.
-pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
+pub(super) fn run(args: impl Iterator<Item = OsString>) -> io::Result<()> {
+    let run = start(args).inspect_err(|error| {
+        // The caller prints the error if there is no socket.
+        let _ = Worker::on_stdin().map(|worker| worker.refuse(error));
+    })?;
+    run.attend()
+}
+
+/// A started run.
+struct Launch {
+    folder: Root,
+    worker: Worker,
+    children: Children,
+    script: Script,
+    handoff: Handoff,
+}
+
+fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Launch> {
     has_one_thread()?;
     descriptors::close_all_but_standard()?;
     // The memory contains the script's environment, so no other process may read it.
@@ -41,26 +59,41 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     SigSet::all().thread_block()?;
     let children = Children::watch()?;
     let worker = Worker::on_stdin()?;
-    let folder = argument(&mut args)?;
+    // Opened before the script can replace it.
+    let folder = Root::open(Path::new(&argument(&mut args)?))?;
+    let (handoff, writer) = Handoff::pipe()?;
     let mut command = again(ENTER);
-    command.arg(getpid().as_raw_pid().to_string()).args(args);
+    command.arg(getpid().as_raw_pid().to_string());
+    command.arg(handoff::number(&writer)).args(args);
     let script = command.stdin(worker.input()?).spawn()?;
-    let Some(script) = Pid::from_raw(script.id().cast_signed()) else {
+    let Some(pid) = Pid::from_raw(script.id().cast_signed()) else {
         return Err(io::Error::other("the script's process has no number"));
     };
-    let mut script = Script {
-        pid: script,
-        status: None,
-    };
-    let order = follow(&mut script, &worker, &children)?;
-    end(&mut script, &children)?;
-    if let Some(status) = script.status {
-        worker.report(status);
+    let script = Script { pid, status: None };
+    Ok(Launch {
+        folder,
+        worker,
+        children,
+        script,
+        handoff,
+    })
+}
+
+impl Launch {
+    /// Waits for the end of the script or the worker, ends all processes, and reports.
+    fn attend(mut self) -> io::Result<()> {
+        let order = follow(&mut self.script, &self.worker, &self.children)?;
+        end(&mut self.script, &self.children)?;
+        match (self.handoff.error(), self.script.status) {
+            (Some(error), _) => self.worker.refuse(&error),
+            (None, Some(status)) => self.worker.report(status),
+            (None, None) => {}
+        }
+        if order == Some(Order::Gone) {
+            clear_away(&self.folder);
+        }
+        Ok(())
     }
-    if order == Some(Order::Gone) {
-        clear_away(Path::new(&folder));
-    }
-    Ok(())
 }
 
 /// Returns true if the process has one thread; others would receive the blocked signals.
@@ -150,9 +183,9 @@ fn end(script: &mut Script, children: &Children) -> io::Result<()> {
 }
 
 /// Removes the folder of a run whose worker was killed.
-fn clear_away(folder: &Path) {
+fn clear_away(folder: &Root) {
     let until = Instant::now() + CLOSING;
-    while !remove_orphan(folder) && Instant::now() < until {
+    while !folder.remove_orphan() && Instant::now() < until {
         // The next worker removes the rest.
         if wait_for(&mut [], Some(AGAIN)).is_err() {
             return;

@@ -5,15 +5,17 @@
 //! adopts orphaned processes (child subreaper), and starts the interpreter in its group. So it becomes the parent of
 //! all processes that the script leaves behind, also of those that left the group or the session. It ends all of them
 //! when the interpreter has ended, when the worker orders it, and when the worker has ended. The kernel kills the
-//! interpreter when the launcher is killed (parent-death signal). The launcher blocks all signals: SIGTERM to the group
-//! is for the script.
+//! interpreter when the launcher is killed (parent-death signal), and the worker ends the rest ([`adopted`]). The
+//! launcher blocks all signals: SIGTERM to the group is for the script.
 //!
 //! The worker and the launcher communicate over [`control`]. The launcher is in [`mod@launcher`], the last step before
 //! the interpreter in [`enter`].
 
+mod adopted;
 mod control;
 mod descriptors;
 mod enter;
+mod handoff;
 mod launcher;
 mod tree;
 
@@ -26,7 +28,9 @@ use std::process::{Command, exit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-pub(super) use control::Control;
+pub use adopted::adopt_orphans;
+pub(super) use adopted::{Own, end_adopted};
+pub(super) use control::{Control, Launched};
 use rustix::event::{PollFd, Timespec, poll};
 pub(super) use tree::kill_below;
 
@@ -35,10 +39,11 @@ const COMMAND: &str = "__sandbox";
 /// Names of its stages, which take arguments.
 const LAUNCH: &str = "launch";
 const ENTER: &str = "enter";
+const PROBE: &str = "probe";
 /// Path of this program, also after its file was replaced or removed.
 const PROGRAM: &str = "/proc/self/exe";
 /// Exit code of a launcher that could not run its program, as of similar programs.
-const CANNOT_LAUNCH: i32 = 125;
+pub(super) const CANNOT_LAUNCH: i32 = 125;
 
 /// True if this program can be started as the launcher.
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -57,7 +62,8 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 ///
 /// In a process that was started as the launcher, this does the launcher's work and does not return. Otherwise it
 /// returns at once. With a launcher, all processes of a Python script end within milliseconds of its run, its worker or
-/// its launcher. One case remains: if a script kills its own launcher, processes that left the script's group survive.
+/// its launcher. One case remains: if a script kills its own launcher, processes that left the script's group survive,
+/// unless the program calls [`adopt_orphans`], too.
 ///
 /// Without this call, or without `/proc`, scripts are children of the program itself. Then processes that leave the
 /// process group outlive the run. A killed program ends its scripts only while their interpreter runs Python code: not
@@ -89,6 +95,11 @@ pub(super) fn launcher(
     Ok((command, control))
 }
 
+/// Returns the command of a launcher that ends at once, to check that processes can be started.
+pub(super) fn probe() -> Command {
+    again(PROBE)
+}
+
 /// Returns the command of this program as one stage of the launcher.
 fn again(stage: &str) -> Command {
     use std::os::unix::process::CommandExt;
@@ -106,6 +117,7 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> i32 {
     let done = match args.next() {
         Some(stage) if stage == LAUNCH => launcher::run(args),
         Some(stage) if stage == ENTER => enter::run(args),
+        Some(stage) if stage == PROBE => Ok(()),
         _ => Err(io::Error::other(
             "it is started by workers only, to run scripts",
         )),

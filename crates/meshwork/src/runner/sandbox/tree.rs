@@ -15,6 +15,22 @@ struct Process {
     started: u64,
 }
 
+/// Kills a process and all processes below it.
+pub(super) fn kill_with_descendants(pid: i32) {
+    let all = all();
+    all.iter().filter(|one| one.pid == pid).for_each(kill);
+    below(pid, &all).iter().for_each(kill);
+}
+
+/// Returns the pids of the children of a process, also of those that have ended and are not reaped.
+pub(super) fn children(parent: i32) -> Vec<i32> {
+    let children = pids().filter(|pid| {
+        let (process, _) = read(*pid).unzip();
+        process.is_some_and(|process| process.parent == parent)
+    });
+    children.collect()
+}
+
 /// Kills all processes below `root`, and returns their number. The next call kills processes that start meanwhile.
 pub(in super::super) fn kill_below(root: Pid) -> usize {
     let below = below(root.as_raw_pid(), &all());
@@ -39,27 +55,38 @@ fn kill(process: &Process) {
 
 /// Returns all running processes.
 fn all() -> Vec<Process> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(look_at).collect()
+    pids().filter_map(look_at).collect()
 }
 
+fn pids() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Returns a process that runs.
 fn look_at(pid: i32) -> Option<Process> {
+    let (process, runs) = read(pid)?;
+    runs.then_some(process)
+}
+
+fn read(pid: i32) -> Option<(Process, bool)> {
     parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-fn parse(pid: i32, stat: &str) -> Option<Process> {
+/// Parses the line of a process. Returns it, and whether it runs.
+fn parse(pid: i32, stat: &str) -> Option<(Process, bool)> {
     // The name in parentheses may contain anything. The state and numbers follow.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut words = rest.split_ascii_whitespace();
     let state = words.next()?;
     let parent = words.next()?.parse().ok()?;
     let started = words.nth(17)?.parse().ok()?;
-    (!matches!(state, "Z" | "X")).then_some(Process {
+    let process = Process {
         pid,
         parent,
         started,
-    })
+    };
+    Some((process, !matches!(state, "Z" | "X")))
 }
 
 /// Returns the processes of `all` that are below `root`. Ended processes hide none, since their children have another
@@ -105,8 +132,8 @@ mod tests {
             parent: 4,
             started: 77,
         };
-        assert_eq!(parse(9, &line('S')), Some(expected));
-        assert_eq!(parse(9, &line('Z')), None);
+        assert_eq!(parse(9, &line('S')), Some((expected, true)));
+        assert_eq!(parse(9, &line('Z')), Some((expected, false)));
         assert_eq!(parse(9, "9 (a"), None);
         let own = look_at(std::process::id().cast_signed()).unwrap();
         let parent = rustix::process::getppid().map(Pid::as_raw_pid);

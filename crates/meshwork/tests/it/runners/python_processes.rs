@@ -324,6 +324,37 @@ async fn a_fork_that_runs_on_to_the_end_leaves_no_outcome() {
     }
 }
 
+#[tokio::test]
+async fn a_pipe_in_place_of_the_outcome_blocks_nothing() {
+    need_python!();
+    let text = "import os
+os.mkfifo(os.path.dirname(os.getcwd()) + '/outcome')
+print('said', flush=True)
+os._exit(0)";
+    let report = run("python", script(text)).await;
+    assert_eq!(output(&report), "said\n");
+}
+
+#[tokio::test]
+async fn a_folder_that_a_link_replaces_is_removed_and_the_link_is_not_followed() {
+    need_python!();
+    let other = tempfile::tempdir().unwrap();
+    std::fs::write(other.path().join("kept"), "").unwrap();
+    let text = format!(
+        "import os
+root = os.path.dirname(os.getcwd())
+os.rename(root, root + '-moved')
+os.symlink({:?}, root)
+print(root)",
+        other.path().to_str().unwrap()
+    );
+    let report = run("python", script(&text)).await;
+    let root = output(&report).trim_end().to_owned();
+    let there = |path: &str| std::fs::symlink_metadata(path).is_ok();
+    assert!(!there(&root) && !there(&format!("{root}-moved")), "{root}");
+    assert!(other.path().join("kept").exists());
+}
+
 /// Not a test: a worker in a process and an environment of its own. Runs the script that it is given, and
 /// prints what came of it.
 #[test]
@@ -359,7 +390,7 @@ fn worker_with(text: &str, env: &serde_json::Value) -> Command {
 }
 
 #[test]
-fn without_python_a_script_fails_for_good_and_says_what_to_do() {
+fn without_python_a_script_does_not_start_and_says_what_to_do() {
     for (name, value) in [("MESHWORK_PYTHON", "/nowhere/python"), ("PATH", "/nowhere")] {
         let mut worker = worker_with("result = 1", &serde_json::json!({}));
         let output = worker
@@ -369,7 +400,7 @@ fn without_python_a_script_fails_for_good_and_says_what_to_do() {
             .unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(
-            said.contains("kind: Permanent") && said.contains("no Python: "),
+            said.contains("kind: NotStarted") && said.contains("no Python: "),
             "{said}"
         );
         assert!(

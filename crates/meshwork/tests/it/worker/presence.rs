@@ -1,5 +1,7 @@
 //! Registration: names, discovery, targeting. Called by the tests of the worker.
 
+use std::time::Duration;
+
 use meshwork::model::job::NewJob;
 use meshwork::{Client, Error, JobRequest};
 use meshwork_test_servers::eventually;
@@ -57,8 +59,29 @@ pub(crate) async fn the_name_of_a_process_that_is_gone_is_free_at_once(client: C
         .replace("\"hostname\":\"", "\"hostname\":\"not-")
         .replace("\"pid_counted_in\":\"", "\"pid_counted_in\":\"not-");
     let _: String = raw(&client, &["SET", KEY, &elsewhere, "EX", "15"]).await;
-    let refused = one().start().await.unwrap_err();
-    assert!(refused.to_string().contains("on host not-"), "{refused}");
+    let refused = one().name_timeout(Duration::ZERO).start().await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("on host not-"), "{refused}");
+    // It is not refreshed, as after the restart of a container: its registration ends.
+    let _: String = raw(&client, &["SET", KEY, &elsewhere, "PX", "1000"]).await;
+    one().start().await.unwrap().stop().await;
+    // It is refreshed: it lives.
+    let _: String = raw(&client, &["SET", KEY, &elsewhere, "EX", "15"]).await;
+    let refresh = async {
+        for beat in 0.. {
+            let heartbeat = format!("\"last_heartbeat\":\"{beat}");
+            let refreshed = elsewhere.replace("\"last_heartbeat\":\"", &heartbeat);
+            let _: String = raw(&client, &["SET", KEY, &refreshed, "EX", "15"]).await;
+        }
+    };
+    let refused = tokio::select! {
+        started = one().start() => started.unwrap_err(),
+        () = refresh => unreachable!("it has no end"),
+    };
+    assert!(
+        matches!(refused, Error::NameTaken { certain: false, .. }),
+        "{refused}"
+    );
 }
 
 pub(crate) async fn workers_are_found_ours_and_others(client: Client) {

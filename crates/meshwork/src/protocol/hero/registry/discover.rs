@@ -70,7 +70,7 @@ impl Client {
             .iter()
             .map(|(key, value)| WorkerInfo::read(key, value));
         let free = workers
-            .filter(|worker| worker.named && !worker.quiet)
+            .filter(|worker| worker.named && !worker.quiet && worker.fault.is_none())
             .filter_map(|worker| Some((worker.load()?, rand::random::<u32>(), worker)))
             .filter(|(load, ..)| *load < 1.0);
         let least = free.min_by(|(a, x, _), (b, y, _)| a.total_cmp(b).then(x.cmp(y)));

@@ -15,9 +15,11 @@ use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Instance;
 use meshwork_model::route::Listen;
 use meshwork_model::time::iso;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::Error;
+use crate::worker::Faults;
 use crate::worker::dedicated_thread::{Never, in_turn, within};
 use crate::worker::in_flight::InFlight;
 
@@ -36,6 +38,10 @@ const LOOK: Duration = Duration::from_secs(1);
 const MUCH: f64 = 0.5;
 /// Longest time of a call: longer than the retries of an overloaded server, so that its error is reported.
 const CALL: Duration = Duration::from_secs(4);
+/// Default of the longest wait for the end of another registration: it expires then if it is not refreshed.
+pub(super) const PATIENCE: Duration = PRESENT_FOR.saturating_add(RETRY);
+/// Interval of tries to register a name that another worker has.
+const RETRY: Duration = Duration::from_millis(500);
 /// Longest time for which the first registration is repeated while the server is unreachable.
 const REPEAT_FOR: Duration = Duration::from_secs(10);
 
@@ -54,6 +60,8 @@ pub(super) struct Present {
     started: u64,
     /// True if the worker claims no more jobs.
     quiet: AtomicBool,
+    /// Runtimes that cannot start runs, with the reasons.
+    faults: watch::Sender<Faults>,
 }
 
 impl Present {
@@ -84,18 +92,27 @@ impl Present {
             slots,
             started: 0,
             quiet: AtomicBool::new(false),
+            faults: watch::Sender::default(),
         }
     }
 
-    /// Reserves the names. Names of ended processes of this host are taken over.
+    /// Reserves the names. Names of ended processes of this host are taken over. A worker that may have ended, such as
+    /// one in a container that was restarted, keeps its name until its registration expires, at most for `patience`.
     ///
     /// # Errors
     /// A live worker has one of the names; none is reserved then. Or the server is unreachable for [`REPEAT_FOR`].
-    pub(super) async fn register(&mut self, broker: &Broker) -> Result<(), Error> {
-        let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+    pub(super) async fn register(
+        &mut self,
+        broker: &Broker,
+        patience: Duration,
+    ) -> Result<(), Error> {
+        let (began, mut backoff) = (Instant::now(), Backoff::new());
+        let mut first: Option<Rival> = None;
         loop {
             match self.try_register(broker).await {
-                Err(Error::Broker(error)) if error.is_temporary() && Instant::now() < until => {
+                Err(Error::Broker(error))
+                    if error.is_temporary() && began.elapsed() < REPEAT_FOR =>
+                {
                     broker.outages().failed("register", &error);
                     backoff.wait().await;
                 }
@@ -103,7 +120,24 @@ impl Present {
                     self.depart(broker).await;
                     return Err(error);
                 }
-                Ok(()) => {
+                Ok(Some(rival)) => {
+                    let lives = first
+                        .as_ref()
+                        .is_some_and(|first| first.value != rival.value);
+                    if rival.certain || lives || began.elapsed() >= patience {
+                        self.depart(broker).await;
+                        return Err(rival.into());
+                    }
+                    if first.is_none() {
+                        tracing::info!(
+                            name = rival.name,
+                            "waiting for the end of the name's registration"
+                        );
+                    }
+                    first.get_or_insert(rival);
+                    tokio::time::sleep(RETRY).await;
+                }
+                Ok(None) => {
                     broker.outages().succeeded("register");
                     return Ok(());
                 }
@@ -111,7 +145,8 @@ impl Present {
         }
     }
 
-    async fn try_register(&mut self, broker: &Broker) -> Result<(), Error> {
+    /// Reserves the names. Returns another worker that has one.
+    async fn try_register(&mut self, broker: &Broker) -> Result<Option<Rival>, Error> {
         let now = within("present", CALL, broker.now()).await?;
         self.started = now;
         let value = self.value(now, 0);
@@ -125,19 +160,28 @@ impl Present {
                 .process()
                 .is_some_and(|process| process.is_gone(&self.process));
             if !gone {
-                return Err(taken(name, &info));
+                return Ok(Some(self.rival(name, other)));
             }
             if let Some(worker) = info.dead(&self.process) {
                 // Before the record is overwritten, since it identifies the jobs.
                 let dead = BTreeSet::from([worker.to_owned()]);
                 within("orphan", CALL, broker.orphan(&dead)).await?;
             }
-            if say(Some(&other)).await?.is_some() {
-                return Err(taken(name, &info));
+            if let Some(other) = say(Some(&other)).await? {
+                return Ok(Some(self.rival(name, other)));
             }
             tracing::info!(name, "the name of a worker that is gone is taken over");
         }
-        Ok(())
+        Ok(None)
+    }
+
+    fn rival(&self, name: &str, value: String) -> Rival {
+        let process = WorkerInfo::read("", &value).process();
+        Rival {
+            name: name.to_owned(),
+            certain: process.is_some_and(|process| process.is_alive(&self.process)),
+            value,
+        }
     }
 
     /// Refreshes the registration until the connection breaks. With `seldom`, an unchanged registration is prolonged
@@ -151,12 +195,16 @@ impl Present {
         let mut ticks = tokio::time::interval(LOOK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut last: Option<(Instant, (usize, bool))> = None;
+        let mut faults = self.faults.subscribe();
         let mut said_at: Option<Instant> = None;
         let mut lost = false;
         let keys: Vec<_> = self.names.iter().map(|(_, key)| key.as_str()).collect();
         loop {
             ticks.tick().await;
             let (running, quiet) = (in_flight.count(), self.quiet.load(Ordering::Relaxed));
+            let changed = faults.has_changed().unwrap_or_default();
+            faults.mark_unchanged();
+            last = last.filter(|_| !changed);
             if last.is_some_and(|(at, (said, was_quiet))| {
                 at.elapsed() < REFRESH
                     && !self.is_much(running.abs_diff(said))
@@ -194,8 +242,8 @@ impl Present {
             if let Some(other) = self.say(broker, key, &value, None).await? {
                 lost = true;
                 if !known {
-                    let info = WorkerInfo::read("", &other);
-                    tracing::warn!(error = %taken(name, &info), "this worker has lost its name");
+                    let error = Error::from(self.rival(name, other));
+                    tracing::warn!(%error, "this worker has lost its name");
                 }
             }
         }
@@ -205,6 +253,15 @@ impl Present {
     /// Marks the worker as quiet, which others see within a second.
     pub(super) fn set_quiet(&self) {
         self.quiet.store(true, Ordering::Relaxed);
+    }
+
+    /// Sets the runtimes that cannot start runs, which others see within a second.
+    pub(super) fn set_faults(&self, faults: &Faults) {
+        self.faults.send_if_modified(|known| {
+            let changed = known != faults;
+            known.clone_from(faults);
+            changed
+        });
     }
 
     fn is_much(&self, change: usize) -> bool {
@@ -243,7 +300,9 @@ impl Present {
     }
 
     fn value(&self, now: u64, in_flight: usize) -> String {
+        let faults = self.faults.borrow();
         let said = Said {
+            faults: &faults,
             pid: self.process.pid,
             hostname: &self.process.hostname,
             started_at: &iso(self.started),
@@ -262,12 +321,26 @@ impl Present {
     }
 }
 
-fn taken(name: &str, by: &WorkerInfo) -> Error {
-    let unknown = || "unknown".to_owned();
-    Error::NameTaken {
-        name: name.to_owned(),
-        pid: by.pid.map_or_else(unknown, |pid| pid.to_string()),
-        hostname: by.hostname.clone().unwrap_or_else(unknown),
-        since: by.started_at.clone().unwrap_or_else(unknown),
+/// Another worker that has a name.
+#[derive(Debug)]
+struct Rival {
+    name: String,
+    /// Its record.
+    value: String,
+    /// True if its process certainly runs.
+    certain: bool,
+}
+
+impl From<Rival> for Error {
+    fn from(rival: Rival) -> Self {
+        let by = WorkerInfo::read("", &rival.value);
+        let unknown = || "unknown".to_owned();
+        Self::NameTaken {
+            name: rival.name,
+            pid: by.pid.map_or_else(unknown, |pid| pid.to_string()),
+            hostname: by.hostname.unwrap_or_else(unknown),
+            since: by.started_at.unwrap_or_else(unknown),
+            certain: rival.certain,
+        }
     }
 }

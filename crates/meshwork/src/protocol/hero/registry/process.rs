@@ -49,6 +49,16 @@ impl Process {
         }
     }
 
+    /// Returns true if the process certainly runs: in the pid namespace of this one, under its start time.
+    pub(super) fn is_alive(&self, own: &Self) -> bool {
+        let same_scope = self.counted_in.is_some() && self.counted_in == own.counted_in;
+        let runs = || match State::of(self.pid) {
+            State::Runs { started } => self.started == Some(started),
+            State::Ended | State::Unknown => false,
+        };
+        same_scope && runs()
+    }
+
     /// As [`Self::is_gone`], but the kernel must show that both processes have the same boot and pid namespace. Only
     /// then may the jobs of the process be released: two hosts may have the same name.
     pub(super) fn is_dead(&self, own: &Self) -> bool {
@@ -109,7 +119,7 @@ mod tests {
     #[test]
     fn a_process_that_ended_is_gone_and_this_one_is_not() {
         let own = Process::own();
-        assert!(!own.is_gone(&own));
+        assert!(!own.is_gone(&own) && own.is_alive(&own) == own.started.is_some());
         let mut child = std::process::Command::new("sleep")
             .arg("60")
             .spawn()
@@ -122,7 +132,7 @@ mod tests {
         assert!(!other.is_gone(&own));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(other.is_gone(&own));
+        assert!(other.is_gone(&own) && !other.is_alive(&own));
     }
 
     #[test]
@@ -182,6 +192,11 @@ mod tests {
             ..gone
         };
         assert_eq!(twin.is_gone(&own), own.counted_in.is_none());
+        let elsewhere = Process {
+            counted_in: twin.counted_in.clone(),
+            ..own.clone()
+        };
+        assert!(!elsewhere.is_alive(&own));
         let elsewhere = Process {
             hostname: "another".to_owned(),
             ..twin

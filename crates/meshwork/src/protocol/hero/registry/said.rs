@@ -1,5 +1,7 @@
 //! Registration record of a worker: Hero's JSON and further fields.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::process::Process;
@@ -20,6 +22,9 @@ pub(super) struct Said<'a> {
     pub(super) slots: usize,
     /// True if the worker claims no more jobs.
     pub(super) quiet: bool,
+    /// Runtimes that cannot start runs, with the reasons.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) faults: &'a BTreeMap<String, String>,
     /// True if jobs can be pinned to it by name.
     pub(super) named: bool,
     pub(super) pid_started: Option<u64>,
@@ -63,6 +68,9 @@ pub struct WorkerInfo {
     pub slots: Option<usize>,
     /// True if the worker claims no more jobs, and completes running ones.
     pub quiet: bool,
+    /// Reason why it cannot start jobs of this type now. They wait for another worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
     #[serde(skip)]
     pid_started: Option<u64>,
     #[serde(skip)]
@@ -81,6 +89,12 @@ impl Fields {
             serde_json::Value::Number(number) => Some(number.to_string()),
             _ => None,
         }
+    }
+
+    /// Returns a text of a field of a field.
+    fn text_of(&self, name: &str, of: &str) -> Option<String> {
+        let text = self.0.get(name)?.get(of)?.as_str()?;
+        Some(text.to_owned())
     }
 
     fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
@@ -102,8 +116,10 @@ impl WorkerInfo {
         let fields: Fields = serde_json::from_str(value).unwrap_or_default();
         let mut parts = key.splitn(3, ':').map(str::to_owned);
         let mut part = || parts.next().unwrap_or_default();
+        let script_type = part();
         Self {
-            script_type: part(),
+            fault: fields.text_of("faults", &script_type),
+            script_type,
             group: part(),
             instance: part(),
             named: fields.0.get("named") != Some(&serde_json::Value::Bool(false)),
@@ -151,6 +167,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
+        let faults = BTreeMap::from([("osis".to_owned(), "no room".to_owned())]);
         let said = Said {
             pid: 7,
             hostname: "h",
@@ -162,6 +179,7 @@ mod tests {
             in_flight: 3,
             slots: 4,
             quiet: true,
+            faults: &faults,
             named: false,
             pid_started: Some(9),
             pid_counted_in: Some("b"),
@@ -182,6 +200,9 @@ mod tests {
             (Some(7), Some(4), Some(0.75))
         );
         assert!(!info.named && info.quiet);
+        assert_eq!(info.fault.as_deref(), Some("no room"));
+        let other = WorkerInfo::read("sal:default:1", &text);
+        assert_eq!(other.fault, None);
         let process = info.process().unwrap();
         assert_eq!(
             (process.started, process.counted_in.as_deref()),

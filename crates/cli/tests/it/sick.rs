@@ -1,0 +1,150 @@
+//! Workers that cannot start runs: the fault is theirs, so their jobs wait for another worker.
+
+use std::fs;
+
+use crate::common::{Ground, Running, eventually, http, json, on_all_data};
+
+/// A worker of this type whose folder for temporary files does not exist.
+fn sick(ground: &Ground, script_type: &str) -> Running {
+    let args = [
+        "worker",
+        "--json",
+        "--type",
+        script_type,
+        "--concurrency",
+        "2",
+    ];
+    let mut command = ground.command(&[&args[..], &["--metrics-addr", "127.0.0.1:0"]].concat());
+    command.env("TMPDIR", ground.path("missing"));
+    Running::start(command)
+}
+
+/// The address of the metrics of a worker that listens.
+fn address(worker: &mut Running) -> String {
+    let event = json(&worker.line());
+    assert_eq!(event["event"], "listening");
+    let url = event["metrics"].as_str().unwrap();
+    let address = url.strip_prefix("http://").unwrap();
+    address.strip_suffix("/metrics").unwrap().to_owned()
+}
+
+/// The status of the readiness check, and its reason.
+fn readiness(address: &str) -> (u16, String) {
+    let request = "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let came = http::came(http::connect(address, request));
+    (came.status, came.body)
+}
+
+fn submit(ground: &Ground, jobs: usize) {
+    let line = |at| format!(r#"{{"type":"exec","id":"j{at}","payload":{{"program":"true"}}}}"#);
+    let lines: Vec<_> = (0..jobs).map(line).collect();
+    ground.file("jobs", lines.join("\n"));
+    ground.run(&["job", "submit", "--jsonl", "jobs"]).ok();
+}
+
+on_all_data! {
+    fn a_sick_worker_fails_no_job_beside_a_healthy_one(ground: &Ground) {
+        // The folder goes when the worker has checked it, or while it does.
+        fs::create_dir(ground.path("missing")).unwrap();
+        let mut sick = sick(ground, "exec");
+        let metrics = address(&mut sick);
+        fs::remove_dir_all(ground.path("missing")).unwrap();
+        submit(ground, 60);
+        let healthy = ground.worker(&["--type", "exec", "--concurrency", "2"]);
+        eventually("all jobs have ended", || {
+            let jobs = ground.jobs();
+            let ended = |job: &&serde_json::Value| job["status"] != "dispatched" && job["status"] != "started";
+            (jobs.iter().filter(ended).count() == 60).then_some(())
+        });
+        for job in ground.jobs() {
+            assert_eq!((&job["status"], &job["attempts"]), (&json("\"finished\""), &json("1")), "{job}");
+        }
+        let (status, why) = readiness(&metrics);
+        assert!(status == 503 && why.contains("exec cannot start runs: cannot lay out"), "{why}");
+        let list = ground.run(&["worker", "list", "--json"]).ok().jsons();
+        let faults = list.iter().filter(|worker| worker["fault"].is_string());
+        assert_eq!((list.len(), faults.count()), (2, 1), "{list:?}");
+        let shown = ground.run(&["worker", "list"]).ok().stdout;
+        assert!(shown.contains("paused: cannot lay out"), "{shown}");
+        let doctor = ground.run(&["doctor", "--json"]).exits(1).jsons();
+        let finding = doctor.iter().find(|finding| finding["check"] == "workers with faults");
+        assert!(finding.unwrap()["what"].as_str().unwrap().contains("cannot lay out"));
+        healthy.stop();
+        // One line, however often it tried.
+        let log = sick.stop().stderr;
+        assert_eq!(log.matches("runtime paused").count(), 1, "{log}");
+    }
+
+    fn jobs_wait_until_a_sick_worker_recovers(ground: &Ground) {
+        let mut sick = sick(ground, "exec");
+        let metrics = address(&mut sick);
+        submit(ground, 3);
+        let ready = || readiness(&metrics).0;
+        eventually("the fault is known", || (ready() == 503).then_some(()));
+        for job in ground.jobs() {
+            assert_eq!(job["status"], "dispatched", "{job}");
+        }
+        fs::create_dir(ground.path("missing")).unwrap();
+        for id in ["j0", "j1", "j2"] {
+            ground.run(&["job", "wait", id]).ok();
+        }
+        assert_eq!(ready(), 200);
+        sick.stop();
+    }
+
+    fn a_missing_interpreter_is_the_workers_fault(ground: &Ground) {
+        let mut command = ground.command(&["worker", "--json", "--type", "python"]);
+        command.env("MESHWORK_PYTHON", "/nowhere/python3");
+        let mut worker = Running::start(command);
+        assert_eq!(json(&worker.line())["event"], "listening");
+        ground.file("a.py", "result = 1");
+        ground.run(&["job", "submit", "a.py", "--id", "a"]).ok();
+        eventually("the list names the fault", || {
+            let list = ground.run(&["worker", "list"]).ok().stdout;
+            list.contains("paused: no Python").then_some(())
+        });
+        let job = ground.run(&["job", "status", "a", "--json"]).ok().json();
+        assert_eq!(job["status"], "dispatched", "{job}");
+        worker.stop();
+    }
+
+    fn a_command_whose_own_worker_is_sick_says_so_at_once(ground: &Ground) {
+        ground.file("a.py", "result = 1");
+        let mut command = ground.command(&["run", "a.py"]);
+        command.env("MESHWORK_PYTHON", "/nowhere/python3");
+        let done = Running::start(command).ended().exits(1);
+        assert!(done.stderr.contains("no Python: `/nowhere/python3`"), "{}", done.stderr);
+        assert!(done.stderr.contains("No other worker listens"), "{}", done.stderr);
+        for job in ground.jobs() {
+            assert_eq!((&job["status"], &job["error"]), (&json("\"error\""), &json("\"stopped\"")), "{job}");
+        }
+    }
+
+    fn a_deep_folder_harms_no_other_job(ground: &Ground) {
+        if meshwork_test_servers::servers::need(meshwork_test_servers::servers::Tool::Python).is_none() {
+            return;
+        }
+        let temporary = ground.path("tmp");
+        fs::create_dir(&temporary).unwrap();
+        let deep = "import os, time\nfor _ in range(3000):\n    os.mkdir('a')\n    os.chdir('a')\n";
+        ground.file("deep.py", deep);
+        ground.file("killed.py", format!("{deep}os.kill(os.getppid(), 9)"));
+        let mut command = ground.command(&["worker", "--json", "--type", "python", "--concurrency", "4"]);
+        command.env("TMPDIR", &temporary);
+        let mut worker = Running::start(command);
+        assert_eq!(json(&worker.line())["event"], "listening");
+        ground.file("plain.py", "result = 1");
+        ground.run(&["job", "submit", "deep.py", "--id", "deep"]).ok();
+        ground.run(&["job", "submit", "killed.py", "--id", "killed", "--retries", "0"]).ok();
+        for at in 0..8 {
+            ground.run(&["job", "submit", "plain.py", "--id", &format!("p{at}")]).ok();
+        }
+        for at in 0..8 {
+            ground.run(&["job", "wait", &format!("p{at}")]).ok();
+        }
+        ground.run(&["job", "wait", "deep"]).ok();
+        ground.run(&["job", "wait", "killed"]).exits(1);
+        worker.stop();
+        assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! Checks of runtimes: whether runs can start here, at the start of a worker and after each pause of a runtime.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use meshwork_model::outcome::{Failure, FailureKind};
+
+use super::engine::Engine;
+use super::protocol::Protocol;
+use crate::runner::Runner;
+
+/// Longest check of a runtime. Interpreters answer within 20 s.
+const PROBE: Duration = Duration::from_secs(60);
+
+/// Checks all runtimes at the start of a worker, and each after its pauses, until the worker claims no more jobs.
+pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>) {
+    let readiness = &engine.readiness;
+    let mut faults = readiness.changes();
+    let runtimes: BTreeMap<String, Arc<dyn Runner>> =
+        engine.protocol.runtimes().into_iter().collect();
+    let first = async {
+        let all = runtimes.iter().map(async |(runtime, runner)| {
+            if let Err(failure) = probe(Some(runner)).await {
+                readiness.failed(runtime, &failure.message);
+            }
+        });
+        join_all(all).await;
+    };
+    tokio::select! {
+        _ = first => {}
+        () = engine.stop.cancelled() => return,
+    }
+    loop {
+        faults.mark_unchanged();
+        engine.protocol.note_faults(&readiness.faults());
+        let next = readiness.next();
+        let ended = async {
+            match next {
+                Some((runtime, until)) => {
+                    tokio::time::sleep_until(until).await;
+                    readiness.checked(&runtime, probe(runtimes.get(&runtime)).await);
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = ended => {}
+            // The sender is in the engine.
+            _ = faults.changed() => {}
+            () = engine.stop.cancelled() => return,
+        }
+    }
+}
+
+/// Checks a runtime. One without a known runner is tried by its next claim.
+async fn probe(runner: Option<&Arc<dyn Runner>>) -> Result<(), Failure> {
+    let Some(runner) = runner else { return Ok(()) };
+    let found = tokio::time::timeout(PROBE, runner.probe()).await;
+    found.unwrap_or_else(|_| {
+        let message = "the check of the runtime does not end";
+        Err(Failure::new(FailureKind::NotStarted, message))
+    })
+}
