@@ -21,7 +21,7 @@ async fn only_the_job_that_runs_alone_is_condemned(world: &World) -> Outcome {
         same!((round, jobs.len()), (round, 3));
         if round >= SUSPECT_LOST {
             let killer = jobs.iter().find(|claimed| claimed.job.id == "killer");
-            for claimed in killer {
+            if let Some(claimed) = killer {
                 check!(world.broker.isolate(claimed).await?);
             }
         }
