@@ -84,8 +84,13 @@ on_all_data! {
     fn a_program_that_cannot_be_executed_is_the_jobs_fault(ground: &Ground) {
         program(ground, "bad", "#!/no/such/interpreter\n");
         let bad = ground.path("bad");
-        let args = ["run", "--type", "exec", bad.to_str().unwrap(), "--json"];
-        let job = ground.run(&args).exits(1).json();
+        let line = serde_json::json!({"type": "exec", "id": "bad", "payload": {"program": bad}});
+        ground.file("jobs", line.to_string());
+        ground.run(&["job", "submit", "--jsonl", "jobs"]).ok();
+        let worker = ground.worker(&["--type", "exec"]);
+        ground.run(&["job", "wait", "bad"]).exits(1);
+        let job = ground.run(&["job", "status", "bad", "--json"]).ok().json();
+        worker.stop();
         let error = format!("cannot start `{}`: No such file or directory (os error 2)", bad.display());
         assert_eq!((&job["error"], &job["attempts"]), (&serde_json::json!(error), &json("1")));
     }

@@ -184,7 +184,7 @@ fn what_left_the_session_ends_when_its_script_kills_the_launcher() {
     Process::read(&ground, "escaped").assert_gone();
     let job = ended(&ground, &id);
     assert_eq!(job["error"], "killed by signal 9 (SIGKILL)", "{job}");
-    assert_eq!(ground.run(&["run", "other.py"]).ok().stdout, "7");
+    assert_eq!(ground.run(&["run", "other.py"]).ok().stdout, "7\n");
     let zombies = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         stat.contains(&format!(") Z {} ", worker.pid()))
