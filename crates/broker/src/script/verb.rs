@@ -117,7 +117,7 @@ impl Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 81] = [
+    pub const ALL: [Self; 82] = [
         Self::Enqueue,
         Self::Submit,
         Self::Claim,
