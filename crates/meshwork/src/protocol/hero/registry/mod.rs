@@ -3,6 +3,7 @@
 
 mod dead;
 mod discover;
+mod policy;
 mod process;
 mod said;
 
@@ -22,6 +23,7 @@ use crate::worker::dedicated_thread::{Never, in_turn, within};
 use crate::worker::in_flight::InFlight;
 
 pub(super) use dead::reclaim_dead;
+use policy::Policy;
 use process::Process;
 use said::Said;
 pub use said::WorkerInfo;
@@ -152,10 +154,11 @@ impl Present {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut last: Option<(Instant, (usize, bool))> = None;
         let mut said_at: Option<Instant> = None;
-        let mut lost = false;
+        let (mut lost, mut policy) = (false, Policy::default());
         let keys: Vec<_> = self.names.iter().map(|(_, key)| key.as_str()).collect();
         loop {
             ticks.tick().await;
+            policy.check(broker).await;
             let (running, quiet) = (in_flight.count(), self.quiet.load(Ordering::Relaxed));
             if last.is_some_and(|(at, (said, was_quiet))| {
                 at.elapsed() < REFRESH
