@@ -208,9 +208,9 @@ impl Faults {
         }
         scene.peace(calm).await?;
         begins(scene);
-        let kinds = match scene.engine {
-            Engine::Redis => SERVER,
-            Engine::Embedded => EMBEDDED,
+        let kinds: &[Kind] = match scene.engine {
+            Engine::Redis => &SERVER,
+            Engine::Embedded => &EMBEDDED,
         };
         let kind = kinds[self.drawn % kinds.len()];
         self.drawn += 1;
