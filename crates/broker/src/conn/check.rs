@@ -1,8 +1,9 @@
 //! Requirements of a server: its version, and that it does not evict keys.
 
+use redis::RedisResult;
 use redis::aio::ConnectionLike;
 
-use super::{CALL_TIMEOUT, ConnectError, in_time, tls};
+use super::{CALL_TIMEOUT, Conn, ConnectError, in_time, tls};
 use crate::error::passes;
 
 /// Oldest supported major version: scripts with flags and `BLMPOP` need Redis 7.
@@ -69,6 +70,16 @@ pub(super) async fn ask(
     })
 }
 
+/// Returns the fault of a server that evicts keys by now.
+///
+/// # Errors
+/// The call to the server fails.
+pub(crate) async fn evicts(connection: &mut Conn) -> RedisResult<Option<Unfit>> {
+    let mut info = redis::cmd("INFO");
+    let about = About(info.arg("memory").query_async(connection).await?);
+    Ok(about.evicts())
+}
+
 impl About {
     /// Returns whether the server is a node of a cluster.
     pub(super) fn is_cluster(&self) -> bool {
@@ -98,10 +109,12 @@ impl About {
         if Unfit::is_too_old(version) {
             return Err(Unfit::TooOld(version.to_owned()));
         }
-        match self.field("maxmemory_policy") {
-            Some(policy) if policy != "noeviction" => Err(Unfit::Evicts(policy.to_owned())),
-            _ => Ok(()),
-        }
+        self.evicts().map_or(Ok(()), Err)
+    }
+
+    fn evicts(&self) -> Option<Unfit> {
+        let policy = self.field("maxmemory_policy")?;
+        (policy != "noeviction").then(|| Unfit::Evicts(policy.to_owned()))
     }
 }
 

@@ -26,7 +26,7 @@ use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
 use crate::Outages;
 use crate::error::{passes, timed_out};
 pub use check::Unfit;
-
+pub(crate) use check::evicts;
 pub(crate) use dial::CLIENT_NAME;
 pub(crate) use shared::SharedConn;
 pub use subscriber::{Heard, Subscriber};

@@ -1,5 +1,6 @@
 //! server_stats: metrics of the server itself, from its `INFO`: memory, evicted keys, and scripts.
 
+use crate::conn::{Unfit, evicts};
 use crate::{Broker, Error};
 
 /// Sections of `INFO` with these metrics.
@@ -27,6 +28,16 @@ pub struct ServerStats {
 }
 
 impl Broker {
+    /// Returns the fault of a server that evicts keys by now, and jobs with them.
+    ///
+    /// # Errors
+    /// The call to the server fails.
+    pub async fn evicts(&self) -> Result<Option<Unfit>, Error> {
+        let verb = "policy";
+        let found = evicts(&mut self.conn.clone()).await;
+        found.map_err(|source| Error::Call { verb, source })
+    }
+
     /// Returns the metrics of the server; none for a user who may not read them.
     ///
     /// # Errors

@@ -127,3 +127,18 @@ fn an_owner_that_dies() {
     assert!(logged.len() <= 3, "{logged:#?}");
     worker.stop();
 }
+
+/// A check every 15 s; the first one is at once.
+#[test]
+fn a_worker_says_that_the_server_evicts_by_now() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    let mut worker = ground.worker(&["--type", "osis"]);
+    let set = ["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"];
+    server.say::<()>(&set).unwrap();
+    let said = std::iter::from_fn(|| worker.says()).find(|line| line.contains("may delete jobs"));
+    assert!(said.unwrap().contains("allkeys-lru"));
+    worker.kill();
+}

@@ -55,13 +55,13 @@ pub(crate) const STACK: usize = if cfg!(debug_assertions) {
 /// Returns the runner for Rhai.
 pub(super) fn runner() -> Arc<dyn Runner> {
     Arc::new(Rhai {
-        memory: memory::MOST,
+        memory: memory::Limits::of_host(),
     })
 }
 
 struct Rhai {
-    /// Greatest memory of a script, in bytes.
-    memory: u64,
+    /// Limits on the memory of scripts.
+    memory: memory::Limits,
 }
 
 impl Runner for Rhai {
@@ -79,13 +79,13 @@ impl Runner for Rhai {
             } = run;
             let cut = CutOnDrop::default();
             let (send, mut ended) = oneshot::channel();
-            let memory = Arc::new(Memory::default());
-            let (inner, watched) = (Arc::clone(&cut.0), Arc::clone(&memory));
+            let memory = Memory::watch();
+            let (inner, watched) = (Arc::clone(&cut.0), memory.thread());
             let thread = thread::Builder::new()
                 .name("rhai".to_owned())
                 .stack_size(STACK);
             let spawned = thread.spawn(move || {
-                watched.watch_this_thread();
+                watched.this_thread();
                 // The receiver may be gone.
                 let _ = send.send(execute(
                     (&job, trace.as_ref(), &inputs),

@@ -289,17 +289,28 @@ fn the_stack_holds_the_deepest_script() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_script_that_hoards_is_cut() {
+    use super::memory::Limits;
     use super::{Job, Rhai, Run, Runner};
     use tokio::time::{Duration, Instant};
-    let runner = Rhai { memory: 256 << 20 };
+    let limits = |each, all| Rhai {
+        memory: Limits { each, all },
+    };
     let text = "let a = []; a.pad(50_000, 0); let s = \"\"; s.pad(1_000_000, 'x');
         for i in 0..a.len() { a[i] = s + i; }";
-    let job = Job::from_fields("job-1", [("script".to_owned(), text.into())]);
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let run = Run::new(Arc::new(job), deadline);
-    let failure = runner.run(run).await.result.unwrap_err();
-    assert_eq!(
-        failure.message,
-        "the script took more than 256 MiB of memory"
-    );
+    for (runner, message) in [
+        (
+            limits(256 << 20, u64::MAX),
+            "the script took more than 256 MiB of memory",
+        ),
+        (
+            limits(u64::MAX, 256 << 20),
+            "the scripts of this worker took more than 256 MiB of memory, this one the most",
+        ),
+    ] {
+        let job = Job::from_fields("job-1", [("script".to_owned(), text.into())]);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let run = Run::new(Arc::new(job), deadline);
+        let failure = runner.run(run).await.result.unwrap_err();
+        assert_eq!(failure.message, message);
+    }
 }

@@ -22,6 +22,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Error of each worker's clock, in order.
 const CLOCKS: [&str; 3] = ["+0s", "+60s", "-60s"];
 
+/// Exit code of a worker that lost its store.
+const LOST: i32 = 3;
 /// Timeout of an orderly stop: the grace period, and the time to release the remaining jobs.
 const STOP: Duration = Duration::from_secs(60);
 
@@ -182,6 +184,20 @@ impl Member {
             Err(_) => Err(ChaosError::Stuck {
                 program: self.name(),
                 what: "stopped",
+                seconds: STOP.as_secs(),
+                said: self.said(),
+            }),
+        }
+    }
+
+    /// Waits until the worker has ended itself, because its store was lost.
+    pub(in crate::chaos) async fn gives_up(&mut self) -> Result<(), ChaosError> {
+        match tokio::time::timeout(STOP, self.child.wait()).await {
+            Ok(Ok(status)) if status.code() == Some(LOST) => Ok(()),
+            Ok(status) => Err(self.ended(status)),
+            Err(_) => Err(ChaosError::Stuck {
+                program: self.name(),
+                what: "ended after it lost its store",
                 seconds: STOP.as_secs(),
                 said: self.said(),
             }),

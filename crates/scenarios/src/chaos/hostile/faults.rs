@@ -49,6 +49,8 @@ enum Kind {
     KillWorker,
     /// `kill -9` of the worker that owns the embedded engine.
     KillOwner,
+    /// The lock of the data directory is deleted, and its owner ends itself.
+    DeleteLock,
     LongPause,
     ShortPause,
     KillSubmitter,
@@ -91,8 +93,9 @@ const RIGHTS: [&str; 10] = [
     "lpush", "hmget", "zadd", "rpush", "hexists", "hset", "zrem", "lmpop", "hdel", "exists",
 ];
 /// Faults of the embedded engine. It has no limit of memory that could be full.
-const EMBEDDED: [Kind; 14] = [
+const EMBEDDED: [Kind; 16] = [
     Kind::KillWorker,
+    Kind::DeleteLock,
     Kind::FullDiskAndKill,
     Kind::SickWorker,
     Kind::KillerJob,
@@ -103,10 +106,22 @@ const EMBEDDED: [Kind; 14] = [
     Kind::KillSubmitter,
     Kind::FullDisk,
     Kind::ShortPause,
+    Kind::DeleteLock,
     Kind::KillOwner,
     Kind::CutConnections,
     Kind::KillWorker,
 ];
+
+/// The end of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// `kill -9`.
+    Kill,
+    /// `kill -9` before the disk has room again.
+    KillWithFullDisk,
+    /// It ends itself, because the lock of its data directory was deleted.
+    LostLock,
+}
 
 /// The processes that the faults hit.
 pub(super) struct Scene<'a> {
@@ -209,8 +224,8 @@ impl Faults {
         }
         scene.peace(calm).await?;
         begins(scene);
-        let kinds = match scene.engine {
-            Engine::Redis => &SERVER[..],
+        let kinds: &[Kind] = match scene.engine {
+            Engine::Redis => &SERVER,
             Engine::Embedded => &EMBEDDED,
         };
         let kind = kinds[self.drawn % kinds.len()];
@@ -220,12 +235,17 @@ impl Faults {
         match kind {
             Kind::KillWorker => {
                 let victim = scene.busy(&mut self.random).await?;
-                self.kill(scene, victim, false).await?;
+                self.end(scene, victim, End::Kill).await?;
             }
             Kind::KillOwner => {
                 let victim = scene.owner().await?;
                 let victim = victim.unwrap_or_else(|| self.any(scene));
-                self.kill(scene, victim, false).await?;
+                self.end(scene, victim, End::Kill).await?;
+            }
+            Kind::DeleteLock => {
+                if let Some(owner) = scene.owner().await? {
+                    self.end(scene, owner, End::LostLock).await?;
+                }
             }
             Kind::LongPause => self.pause(scene, LONG_PAUSE).await?,
             Kind::ShortPause => self.pause(scene, SHORT_PAUSE).await?,
@@ -278,21 +298,26 @@ impl Faults {
         self.happened.push(Trouble { what, from, to });
     }
 
-    /// Kills a worker with `kill -9`, and starts another one with its number. With `full`, the disk gets room in
-    /// between.
-    async fn kill(
+    /// Ends a worker, and starts another one with its number.
+    async fn end(
         &mut self,
         scene: &mut Scene<'_>,
         victim: usize,
-        full: bool,
+        end: End,
     ) -> Result<(), ChaosError> {
         self.harmful += 1;
         let from = now();
         let process = scene.troop[victim].pid()?;
         let owns = scene.store.owner() == Some(process);
-        scene.troop[victim].kill().await?;
+        match end {
+            End::Kill | End::KillWithFullDisk => scene.troop[victim].kill().await?,
+            End::LostLock => {
+                scene.store.delete_lock()?;
+                scene.troop[victim].gives_up().await?;
+            }
+        }
         self.note(What::Killed(process), from);
-        if full {
+        if end == End::KillWithFullDisk {
             scene.store.fill(false);
         }
         scene.troop[victim].start_again(&scene.quarters)?;
@@ -359,7 +384,7 @@ impl Faults {
         scene.store.fill(true);
         scene.peace(FULL).await?;
         match (kill, scene.owner().await?) {
-            (true, Some(owner)) => self.kill(scene, owner, true).await?,
+            (true, Some(owner)) => self.end(scene, owner, End::KillWithFullDisk).await?,
             (true, None) if scene.engine == Engine::Redis => {
                 scene.store.kill();
                 scene.store.fill(false);

@@ -75,6 +75,16 @@ impl Store {
         }
     }
 
+    /// Deletes the lock of the data directory.
+    pub(in crate::chaos) fn delete_lock(&self) -> Result<(), ChaosError> {
+        match self {
+            Self::Server { .. } => Ok(()),
+            Self::Embedded { data, .. } => {
+                fs::remove_file(data.join("lock")).map_err(ChaosError::io("the lock"))
+            }
+        }
+    }
+
     /// Returns the environment variable by which the command finds the store.
     pub(in crate::chaos) fn variable(&self) -> (&'static str, OsString) {
         match self {

@@ -3,6 +3,7 @@
 
 mod dead;
 mod discover;
+mod policy;
 mod process;
 mod said;
 
@@ -24,6 +25,7 @@ use crate::worker::dedicated_thread::{Never, in_turn, within};
 use crate::worker::in_flight::InFlight;
 
 pub(super) use dead::reclaim_dead;
+use policy::Policy;
 use process::Process;
 use said::Said;
 pub use said::WorkerInfo;
@@ -197,10 +199,11 @@ impl Present {
         let mut last: Option<(Instant, (usize, bool))> = None;
         let mut faults = self.faults.subscribe();
         let mut said_at: Option<Instant> = None;
-        let mut lost = false;
+        let (mut lost, mut policy) = (false, Policy::default());
         let keys: Vec<_> = self.names.iter().map(|(_, key)| key.as_str()).collect();
         loop {
             ticks.tick().await;
+            policy.check(broker).await;
             let (running, quiet) = (in_flight.count(), self.quiet.load(Ordering::Relaxed));
             let changed = faults.has_changed().unwrap_or_default();
             faults.mark_unchanged();

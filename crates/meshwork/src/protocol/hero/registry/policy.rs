@@ -1,0 +1,40 @@
+//! Notices a server whose memory policy was changed after the worker connected: it may delete jobs when memory runs out.
+
+use std::time::Duration;
+
+use meshwork_broker::Broker;
+use tokio::time::Instant;
+
+use super::CALL;
+use crate::worker::dedicated_thread::within;
+
+/// Interval of checks: an operator changes the policy rarely, and a check reads one section of `INFO`.
+const EVERY: Duration = Duration::from_secs(15);
+
+/// The last check.
+#[derive(Debug, Default)]
+pub(super) struct Policy {
+    checked: Option<Instant>,
+    evicts: bool,
+}
+
+impl Policy {
+    /// Checks the policy if it is time, and logs a change. A user who may not read it gets no check.
+    pub(super) async fn check(&mut self, broker: &Broker) {
+        if self.checked.is_some_and(|at| at.elapsed() < EVERY) {
+            return;
+        }
+        self.checked = Some(Instant::now());
+        let Ok(unfit) = within("policy", CALL, broker.evicts()).await else {
+            return;
+        };
+        match (&unfit, self.evicts) {
+            (Some(unfit), false) => {
+                tracing::error!(%unfit, "the server may delete jobs from now on");
+            }
+            (None, true) => tracing::info!("the server deletes no jobs any more"),
+            _ => {}
+        }
+        self.evicts = unfit.is_some();
+    }
+}
