@@ -126,8 +126,7 @@ async fn go(world: &World, way: &str, id: &str, forge: &[(&str, &str)]) -> Outco
             same!(world.broker.retry(&job).await?, Retried::Queued);
         }
         _ => {
-            let watch = world.keys().watch();
-            world.raw::<()>(&["ZADD", &watch, "0", id]).await?;
+            add(world, "WATCH", "", "0", id).await?;
             for _ in 0..2 {
                 world.broker.watch().await?;
                 world.pass(60_000);
@@ -190,8 +189,7 @@ async fn a_fallback_of_others_counts_as_none(world: &World) -> Outcome {
             world.put_jobs(&[new(world, number)?]).await?;
             let id = job_of(world, number)?;
             set(world, &id, &[("mw_fallback", pair)]).await?;
-            let watch = world.keys().watch();
-            world.raw::<()>(&["ZADD", &watch, "0", &id]).await?;
+            add(world, "WATCH", "", "0", &id).await?;
             world.broker.watch().await?;
             same!(world.field(&id, "mw_fallback").await?, None);
             same!(world.waiting().await?, [id]);
@@ -342,8 +340,7 @@ async fn records_of_others_are_no_jobs(world: &World) -> Outcome {
             set(world, &id, &fields).await?;
             match name {
                 "MEMBERS" => {
-                    let waits = [("mw_waiting", "\"gone\"")];
-                    set(world, &id, &waits).await?;
+                    set(world, &id, &[("mw_waiting", "\"gone\"")]).await?;
                     let next = format!("{}gone", world.named("NEXT")?);
                     let settle = world.keys().settle();
                     world.raw::<()>(&["RPUSH", &next, &id]).await?;
