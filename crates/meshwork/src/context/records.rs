@@ -36,10 +36,7 @@ impl ContextHandle {
     }
 
     /// Reads hashes one by one. A key of another type has no fields.
-    async fn hashes_among(
-        &self,
-        keys: &[String],
-    ) -> Result<Vec<RecordFields>, ContextError> {
+    async fn hashes_among(&self, keys: &[String]) -> Result<Vec<RecordFields>, ContextError> {
         let mut found = Vec::with_capacity(keys.len());
         for key in keys {
             let fields = self.store().hash(self.database(), key).await;
