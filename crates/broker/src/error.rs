@@ -157,6 +157,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns whether the server's ACL forbids the call.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        match self {
+            Self::Denied { .. } => true,
+            Self::Call { source, .. } => is_denied(source),
+            _ => false,
+        }
+    }
+
     /// Returns the error of a call for these keys, without further queries.
     pub(crate) fn of_keys(verb: &'static str, keys: &[String], source: redis::RedisError) -> Self {
         if is_denied(&source) {

@@ -224,6 +224,22 @@ const OF_OURS: [&str; 64] = [
     "acl|whoami",
 ];
 
+/// Patterns of all names except that of the audit trail: a glob excludes by one character at a time.
+const BUT_THE_TRAIL: [&str; 5] = ["[^m]*", "m[^w]*", "mw[^:]*", "mw:[^a]*", "mw:a[^u]*"];
+/// The audit trail, and the commands on it. DEL is none of them.
+const TRAIL: &str = "mw:audit";
+const OF_TRAIL: [&str; 7] = [
+    "exists",
+    "type",
+    "xadd",
+    "xlen",
+    "xrange",
+    "xread",
+    "xrevrange",
+];
+/// Calls of scripts. Keys that a call declares have to be in one part together; its commands are checked one by one.
+const OF_CALLS: [&str; 2] = ["evalsha", "evalsha_ro"];
+
 /// Commands that pop elements of a queue, and count them.
 const OF_POPS: [&str; 4] = ["blpop", "brpop", "llen", "rpop"];
 
@@ -279,14 +295,15 @@ impl Writer<'_> {
         part
     }
 
-    /// Returns the part for the public keys of actors, in database 0. Users of our programs also read its indexes, and
-    /// call scripts there, which then select the context's database.
+    /// Returns the part for the public keys of actors, in database 0. Users of our programs also read the index of keys and
+    /// the node's name, and call scripts there, which then select the context's database. The registry of contexts stays
+    /// unread: it names all of them.
     fn actors(&self, user: AclUser) -> Part {
         let mut keys = vec![format!("%R~{}*", NodeKeys.actor_prefix())];
         let mut commands = OF_RECORDS.to_vec();
         if matches!(user, AclUser::Admin | AclUser::Runner) {
-            let indexes = [NodeKeys.actors(), NodeKeys.contexts()];
-            keys.extend(indexes.map(|key| format!("%R~{key}")));
+            let shared = [NodeKeys.actors(), NodeKeys.identity()];
+            keys.extend(shared.map(|key| format!("%R~{key}")));
             commands.push("evalsha_ro");
             if self.keys.layout() == ContextLayout::Db {
                 commands.extend(["evalsha", "script|load", "time"]);
@@ -306,7 +323,14 @@ impl Writer<'_> {
         let own = format!("context:{}", self.keys.context());
         let looks = [("%R", own.as_str()), ("%R", "flow:*"), ("%R", "runner:*")];
         match user {
-            AclUser::Admin => vec![self.root(self.part(&[("", "*")], &OF_OURS), true)],
+            AclUser::Admin => vec![
+                self.root(
+                    self.part(&BUT_THE_TRAIL.map(|name| ("", name)), &OF_OURS),
+                    true,
+                ),
+                self.part(&[("", TRAIL)], &OF_TRAIL),
+                self.part(&[("", "*")], &OF_CALLS),
+            ],
             AclUser::Reader => vec![self.root(self.part(&[("%R", "*")], &OF_READERS), true)],
             AclUser::Executor => {
                 let jobs = [&OF_RECORDS[..], &["hset"]].concat();
@@ -319,11 +343,17 @@ impl Writer<'_> {
             AclUser::Runner => {
                 // The runner's scripts update flows too. They may not change the context's permissions, nor the
                 // runners.
-                let works = ["job:*", "queue:*", "flow:*", "message:*", "msg_*", "mw:*"];
-                let works = works.map(|name| ("", name));
+                let works = ["job:*", "queue:*", "flow:*", "message:*", "msg_*"];
+                let own = [BUT_THE_TRAIL[3], BUT_THE_TRAIL[4]];
+                let with = |more: &[&'static str]| -> Vec<(&'static str, &'static str)> {
+                    let all = works.iter().chain(more).copied();
+                    all.map(|name| ("", name)).collect()
+                };
                 let reads = [&OF_RECORDS[..], &["evalsha_ro"]].concat();
                 vec![
-                    self.root(self.part(&works, &OF_OURS), true),
+                    self.root(self.part(&with(&own), &OF_OURS), true),
+                    self.part(&[("", TRAIL)], &OF_TRAIL),
+                    self.part(&with(&["mw:*"]), &OF_CALLS),
                     self.part(&looks, &reads),
                 ]
             }

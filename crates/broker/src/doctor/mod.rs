@@ -2,6 +2,7 @@
 //! and send no commands. The caller displays the findings.
 
 mod access;
+mod backlog;
 mod clock;
 mod cluster;
 mod contexts;
@@ -134,5 +135,6 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
     findings.extend(queues::check(&conn, &keys).await);
     findings.extend(contexts::check(&conn, &keys).await);
     findings.extend(schedules::check(&conn, &keys).await);
+    findings.extend(backlog::check(&conn, &keys).await);
     Ok(findings)
 }

@@ -39,6 +39,7 @@ for k = 1, #KEYS, 2 do
       count_foreign(has, KEYS[k + 1])
       redis.call('HSET', key, 'mw_queue', KEYS[k + 1])
     end
+    index_job(id, now)
     if not watched then
       redis.call('ZADD', WATCH, int(now + (phase and after or age)), id)
       adopted = adopted + 1

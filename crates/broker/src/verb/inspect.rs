@@ -1,6 +1,7 @@
 //! inspect: reads jobs. Changes nothing, and never scans all keys in one call.
 
 use meshwork_model::job::{Job, field};
+use meshwork_model::keys::context::{ContextKeys, Counter};
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 
@@ -111,7 +112,11 @@ impl Broker {
             .arg("MATCH")
             .arg(format!("{}*", glob_literal(&prefix)));
         scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("hash");
-        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask("inspect", &scan).await?;
+        let scanned = self.ask::<(u64, Vec<Vec<u8>>)>("inspect", &scan).await;
+        let (next, keys) = match (scanned, self.keys.context()) {
+            (Err(error), Some(context)) if error.is_denied() => self.indexed(context, from).await?,
+            (scanned, _) => scanned?,
+        };
         let ids: Vec<_> = texts(keys)
             .filter_map(|key| self.keys.job_of_key(&key))
             .collect();
@@ -120,6 +125,19 @@ impl Broker {
             jobs.extend(self.summaries(chunk).await?.into_iter().flatten());
         }
         Ok(JobPage { jobs, next })
+    }
+
+    /// Returns a page of the index of a context's jobs, for a user who may not scan.
+    async fn indexed(
+        &self,
+        context: &ContextKeys,
+        from: u64,
+    ) -> Result<(u64, Vec<Vec<u8>>), Error> {
+        let mut scan = redis::cmd("ZSCAN");
+        scan.arg(context.index(Counter::Job)).arg(from);
+        scan.arg("COUNT").arg(SCAN_COUNT);
+        let (next, page): (u64, Vec<(Vec<u8>, f64)>) = self.ask("inspect", &scan).await?;
+        Ok((next, page.into_iter().map(|(key, _)| key).collect()))
     }
 
     /// Returns the number of running jobs.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use meshwork_model::job::field;
+use meshwork_model::keys::context::Counter;
 use meshwork_model::name::{JobId, ScheduleName, ScriptType};
 use meshwork_model::stored;
 use redis::RedisResult;
@@ -103,6 +104,7 @@ impl Broker {
         for _ in 0..PAGES {
             let page = self.page(walk.next).await?;
             self.note_lists(&page.lists, now).await?;
+            self.index(&page.ids).await?;
             self.end_replies(&page.replies).await?;
             swept.restored += self.restore_schedules(page.schedules, now).await?;
             let (open, next) = (self.read_open(&page.ids).await?, page.next);
@@ -166,6 +168,19 @@ impl Broker {
             }
         }
         Ok(page)
+    }
+
+    /// Adds the jobs of a page to the index of a context: those of plain clients, and of stores without an index.
+    async fn index(&self, ids: &[JobId]) -> Result<(), Error> {
+        let Some(context) = self.keys.context().filter(|_| !ids.is_empty()) else {
+            return Ok(());
+        };
+        let mut add = redis::cmd("ZADD");
+        add.arg(context.index(Counter::Job)).arg("NX");
+        for id in ids {
+            add.arg(0).arg(id.as_str());
+        }
+        self.ask("sweep", &add).await
     }
 
     async fn note_lists(&self, lists: &[String], now: u64) -> Result<(), Error> {

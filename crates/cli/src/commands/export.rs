@@ -4,6 +4,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use meshwork::context::Node;
 use meshwork::{Client, TransferError, Transferred};
 use tempfile::NamedTempFile;
 use tokio::time::Instant;
@@ -16,11 +17,13 @@ use crate::value;
 
 /// Interval of checks for running jobs.
 const POLL: Duration = Duration::from_millis(100);
+/// Greatest number of contexts that the note names.
+const NAMED: usize = 10;
 
 /// Write all jobs, batches, schedules and limits to a file, which `meshwork import` reads
 ///
 /// The file has one JSON object per line, and contains the secrets of jobs. A job that runs cannot be exported: stop the
-/// workers first. The command changes nothing. If it is interrupted, no file is written; start it again.
+/// workers first. Contexts, with their jobs, flows and messages, are not exported; a note names them. The command changes nothing. If it is interrupted, no file is written; start it again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
     /// File to write; - is stdout
@@ -49,6 +52,9 @@ impl Export {
             "{} jobs, {} batches, {} schedules and {} settings exported",
             seen.jobs, seen.batches, seen.schedules, seen.settings
         ));
+        if let Some(rest) = left_out(&client).await {
+            note(rest);
+        }
         Ok(Exit::DONE)
     }
 
@@ -84,6 +90,23 @@ impl Export {
         part.persist(&self.file)
             .map_err(|error| unwritten(error.error))?;
         Ok(seen)
+    }
+}
+
+/// Describes the data of the store that an export leaves out, if there is any.
+async fn left_out(client: &Client) -> Option<String> {
+    let what = "their jobs, flows, messages and runners, and the node's actors";
+    match Node::of(client.broker()).contexts().await {
+        Ok(contexts) if contexts.is_empty() => None,
+        Ok(contexts) => {
+            let named = contexts.iter().take(NAMED).map(|it| it.id().to_string());
+            let (named, many) = (named.collect::<Vec<_>>().join(", "), contexts.len());
+            let more = if many > NAMED { ", …" } else { "" };
+            Some(format!(
+                "not exported: {many} contexts ({named}{more}), with {what}"
+            ))
+        }
+        Err(error) => Some(format!("not exported: contexts, with {what} ({error})")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `meshwork supervisor`.
 
-use meshwork::context::{Coordinator, Node, Serves};
-use meshwork::model::keys::context::ContextId;
+use meshwork::context::{ContextHandle, Coordinator, Node, Serves};
+use meshwork::model::keys::context::{ContextId, ContextLayout};
 use meshwork::model::name::ScriptType;
 use meshwork::{Client, Worker};
 use serde::Serialize;
@@ -30,8 +30,8 @@ pub(crate) struct Supervisor {
     /// The contexts to serve, or `all`
     #[arg(long, value_name = "IDS", default_value = "all", value_parser = value::contexts)]
     context: Serves,
-    /// Run jobs of these types too, up to 10 at once in all contexts together, which get them in turn; the actor needs the role executor there, and
-    /// admin to register a runner
+    /// Run jobs of these types too, up to 10 at once in all contexts together, which get them in turn. The actor needs the
+    /// role executor there, and admin to register a runner; other contexts are skipped
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     worker: Vec<ScriptType>,
     #[command(flatten)]
@@ -50,15 +50,17 @@ impl Supervisor {
         let client = interrupt.or(context.client()).await?;
         let node = Node::of(client.broker());
         let coordinator = Coordinator::new(&node).await?;
-        let contexts = match &self.context {
-            Serves::All => node.contexts().await?.iter().map(|it| it.id()).collect(),
+        let handles = match &self.context {
+            Serves::All => node.contexts().await?,
             Serves::Some(ids) => {
+                let mut handles = Vec::with_capacity(ids.len());
                 for id in ids {
-                    node.context(*id).await?;
+                    handles.push(node.context(*id).await?);
                 }
-                ids.clone()
+                handles
             }
         };
+        let contexts: Vec<_> = handles.iter().map(ContextHandle::id).collect();
         let workers = interrupt.or(self.workers(&client)).await?;
         match context.out.is_json() {
             true => context.out.json(&Ready {
@@ -72,6 +74,7 @@ impl Supervisor {
         }
         context.out.flush()?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);
+        let indexing = tokio::spawn(index(handles));
         let stop = CancellationToken::new();
         let serving = coordinator.run(&self.context, &stop);
         tokio::pin!(serving);
@@ -83,6 +86,7 @@ impl Supervisor {
                 serving.await;
             }
         }
+        indexing.abort();
         in_contexts::stop(workers).await;
         Ok(Exit::DONE)
     }
@@ -94,6 +98,7 @@ impl Supervisor {
         }
         let (node, me) = self.actor.identity().over(client).await?;
         let found = in_contexts::find(&node, &me, &self.context).await?;
+        let found = in_contexts::served(found, &me).await?;
         let worker = |client: &Client| {
             let mut types = self.worker.iter();
             let worker = types.try_fold(Worker::new(client), Worker::script_type);
@@ -101,6 +106,16 @@ impl Supervisor {
         };
         let which = (&self.worker[..], None, CONCURRENCY.into());
         in_contexts::start(&me, &found, which, worker).await
+    }
+}
+
+/// Adds records to the indexes of contexts whose ACL users may not scan: those of earlier versions and of plain clients.
+async fn index(contexts: Vec<ContextHandle>) {
+    let after_a_prefix = |context: &ContextHandle| context.keys().layout() == ContextLayout::Prefix;
+    for context in contexts.into_iter().filter(after_a_prefix) {
+        if let Err(error) = context.index_records().await {
+            tracing::warn!(context = %context.id(), %error, "records not indexed");
+        }
     }
 }
 

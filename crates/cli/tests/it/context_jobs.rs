@@ -427,3 +427,68 @@ fn a_backlog_in_one_context_holds_up_no_other() {
         runs.stop().ok();
     });
 }
+
+/// Servers of their own for what concerns all contexts of a store.
+fn on_an_own_store(test: impl Fn(&Ground)) {
+    if let Some(server) = RealServer::redis().start() {
+        test(&Ground::url(server.url()));
+    }
+    if let Some(ground) = Ground::embedded() {
+        test(&ground);
+    }
+}
+
+#[test]
+fn contexts_of_others_are_skipped() {
+    on_an_own_store(|ground| {
+        context(ground, "7");
+        ground.run(&["actor", "create", "--key", "ann.key"]).ok();
+        as_actor(ground, "ann", &["context", "create", "--id", "9"]).ok();
+        ground.file("sum.rhai", "1 + 2");
+        let mut worker = ground.start(&["worker", "--context", "all", "--type", "osis", "--json"]);
+        let said = of_line(&worker.line());
+        assert_eq!(
+            (&said["event"], &said["context"]),
+            (&json!("listening"), &json!(7))
+        );
+        let done = ground
+            .run(&["job", "enqueue", "sum.rhai", "--wait", "--context", "7"])
+            .ok();
+        assert_eq!(done.stdout.trim(), "3");
+        let done = worker.stop();
+        assert!(done.stderr.contains("context skipped"), "{}", done.stderr);
+
+        // A context that is named has to be the actor's, and so has at least one of all.
+        let named = ["worker", "--context", "9", "--type", "osis"];
+        ground.run(&named).exits(1);
+        let all = ["worker", "--context", "all", "--type", "osis"];
+        ground
+            .run(&["context", "revoke", "7", "executor", "1"])
+            .ok();
+        let said = ground.run(&all).exits(2).stderr;
+        assert!(said.contains("runs jobs in no context"), "{said}");
+    });
+}
+
+#[test]
+fn a_supervisor_skips_what_its_worker_may_not_serve() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    context(&ground, "7");
+    ground.run(&["actor", "create", "--key", "ann.key"]).ok();
+    as_actor(&ground, "ann", &["context", "create", "--id", "9"]).ok();
+    ground.file("sum.rhai", "1 + 2");
+    let mut supervisor = ground.start(&["supervisor", "--worker", "osis", "--json"]);
+    let said = of_line(&supervisor.line());
+    assert_eq!(
+        (&said["event"], &said["contexts"]),
+        (&json!("ready"), &json!([7, 9]))
+    );
+    let done = ground
+        .run(&["job", "enqueue", "sum.rhai", "--wait", "--context", "7"])
+        .ok();
+    assert_eq!(done.stdout.trim(), "3");
+    supervisor.stop();
+}

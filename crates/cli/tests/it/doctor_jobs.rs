@@ -3,6 +3,8 @@
 use std::fs;
 
 use crate::common::{Ground, on_all_data};
+use meshwork_test_servers::plain::Plain;
+use meshwork_test_servers::servers::RealServer;
 use serde_json::Value;
 
 /// The finding of a check, if there is one.
@@ -122,4 +124,69 @@ fn leases_and_workers_that_are_gone_are_named() {
     let (level, what) = said(&ground, "workers that are gone").unwrap();
     assert_eq!(level, "hint");
     assert_eq!(what, "2, such as osis:default:w1, sal:io:1");
+}
+
+/// Each context is named, and no exit code changes.
+#[test]
+fn messages_and_queues_of_contexts_that_nobody_serves_are_named() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    ground.run(&["context", "create", "--id", "7"]).ok();
+    let prefix = ["context", "create", "--id", "8", "--layout", "prefix"];
+    ground.run(&prefix).ok();
+    for check in ["late messages", "unread messages"] {
+        assert_eq!(finding(&ground, check), None, "{check}");
+    }
+    let code = ground.run(&["doctor"]).code.unwrap();
+    let mut seven = Plain::connect(&server.url_of(7)).unwrap();
+    let mut node = Plain::connect(&server.url_of(0)).unwrap();
+    seven.ask::<()>(&["LPUSH", "queue:v", "job:1:1"]).unwrap();
+    let late = ["ZADD", "{ctx:8}:mw:outbound", "1", "{ctx:8}:message:1:1"];
+    node.ask::<()>(&late).unwrap();
+    for _ in 0..100 {
+        let unread = ["LPUSH", "{ctx:8}:msg_in", "{ctx:8}:message:1:2"];
+        node.ask::<()>(&unread).unwrap();
+    }
+    let level_and_text = |check| said(&ground, check).unwrap();
+    let (level, what) = level_and_text("late messages");
+    assert_eq!(
+        (&*level, &*what),
+        ("warning", "1, such as context 8 (1 in mw:outbound)")
+    );
+    let (level, what) = level_and_text("unread messages");
+    assert_eq!((&*level, &*what), ("hint", "1, such as context 8 (100)"));
+    let (level, what) = level_and_text("queues without workers");
+    assert_eq!(
+        (&*level, &*what),
+        ("warning", "context 7: 1, such as v (1 waiting)")
+    );
+    let remedy = finding(&ground, "queues without workers").unwrap()["remedy"].to_string();
+    assert!(
+        remedy.contains("meshwork worker --context 7 --type v"),
+        "{remedy}"
+    );
+    ground.run(&["doctor"]).exits(code);
+}
+
+/// An export names what it leaves out.
+#[test]
+fn an_export_says_what_it_leaves_out() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    assert!(
+        !ground
+            .run(&["export", "out"])
+            .ok()
+            .stderr
+            .contains("not exported")
+    );
+    ground.run(&["context", "create", "--id", "7"]).ok();
+    let said = ground.run(&["export", "out"]).ok().stderr;
+    assert!(
+        said.contains("not exported: 1 contexts (7), with their jobs, flows, messages"),
+        "{said}"
+    );
 }

@@ -16,6 +16,7 @@ mod cluster;
 mod common;
 mod connect;
 mod context_acl;
+mod context_adversary;
 mod context_audit;
 mod context_jobs;
 mod context_kills;

@@ -76,10 +76,8 @@ async fn before(world: &World, way: &str, number: u32) -> Got<String> {
     match way {
         "promote" | "run_now" => {
             let claimed = world.take_one().await?;
-            let (boom, pause) = (
-                Wrong::new(FailureKind::Script, "boom"),
-                Duration::from_millis(PAUSE),
-            );
+            let boom = Wrong::new(FailureKind::Script, "boom");
+            let pause = Duration::from_millis(PAUSE);
             world.broker.fail(&claimed, &boom, b"", b"", pause).await?;
         }
         "retry" => {
@@ -128,8 +126,7 @@ async fn go(world: &World, way: &str, id: &str, forge: &[(&str, &str)]) -> Outco
             same!(world.broker.retry(&job).await?, Retried::Queued);
         }
         _ => {
-            let watch = world.keys().watch();
-            world.raw::<()>(&["ZADD", &watch, "0", id]).await?;
+            add(world, "WATCH", "", "0", id).await?;
             for _ in 0..2 {
                 world.broker.watch().await?;
                 world.pass(60_000);
@@ -192,8 +189,7 @@ async fn a_fallback_of_others_counts_as_none(world: &World) -> Outcome {
             world.put_jobs(&[new(world, number)?]).await?;
             let id = job_of(world, number)?;
             set(world, &id, &[("mw_fallback", pair)]).await?;
-            let watch = world.keys().watch();
-            world.raw::<()>(&["ZADD", &watch, "0", &id]).await?;
+            add(world, "WATCH", "", "0", &id).await?;
             world.broker.watch().await?;
             same!(world.field(&id, "mw_fallback").await?, None);
             same!(world.waiting().await?, [id]);
@@ -344,8 +340,7 @@ async fn records_of_others_are_no_jobs(world: &World) -> Outcome {
             set(world, &id, &fields).await?;
             match name {
                 "MEMBERS" => {
-                    let waits = [("mw_waiting", "\"gone\"")];
-                    set(world, &id, &waits).await?;
+                    set(world, &id, &[("mw_waiting", "\"gone\"")]).await?;
                     let next = format!("{}gone", world.named("NEXT")?);
                     let settle = world.keys().settle();
                     world.raw::<()>(&["RPUSH", &next, &id]).await?;
@@ -383,16 +378,6 @@ async fn records_of_others_are_no_jobs(world: &World) -> Outcome {
     .await
 }
 
-fn unique(world: &World, number: u32) -> Got<NewJob> {
-    let mut job = new(world, number)?;
-    job.unique = Some(Unique {
-        name: "u".to_owned(),
-        until: Until::Done,
-        policy: OnDuplicate::Replace,
-    });
-    Ok(job)
-}
-
 async fn a_unique_name_holds_no_job_of_others(world: &World) -> Outcome {
     in_both(world, async |world| {
         if world.keys().prefix() == "" {
@@ -404,7 +389,14 @@ async fn a_unique_name_holds_no_job_of_others(world: &World) -> Outcome {
         let before = world.record(&holder).await?;
         let name = format!("{}osis:u", world.named("UNIQUE")?);
         world.raw::<()>(&["SET", &name, &holder]).await?;
-        world.put_jobs(&[unique(world, 1)?]).await?;
+        let mut job = new(world, 1)?;
+        let (name, until, policy) = ("u".to_owned(), Until::Done, OnDuplicate::Replace);
+        job.unique = Some(Unique {
+            name,
+            until,
+            policy,
+        });
+        world.put_jobs(&[job]).await?;
         same!(world.record(&holder).await?, before);
         world.raw(&["DEL", &holder]).await
     })

@@ -175,7 +175,13 @@ impl Coordinator {
     async fn serve_if_needed(&self, served: &mut Served) -> Result<Done, ContextError> {
         let keys = served.context.keys();
         let lists = [keys.msg_out(), keys.msg_in(), keys.msg_in_jobs()];
-        let times = [keys.outbound(), keys.sent(), keys.open(), keys.messages()];
+        let times = [
+            keys.outbound(),
+            keys.sent(),
+            keys.open(),
+            keys.messages(),
+            keys.letters(),
+        ];
         let lists = lists.iter().map(|key| (key.as_str(), Read::Tail(1)));
         let times = times.iter().map(|key| (key.as_str(), Read::Due(1)));
         let reads: Vec<_> = lists.chain(times).collect();
@@ -235,6 +241,7 @@ impl Coordinator {
             Part::TakeUp => context.take_up(self.id, transport).await,
             Part::Answer => context.answer(self.id, transport).await,
             Part::Prune => self.prune(context).await,
+            Part::Letters => context.notify_of_letters(transport).await,
         }
     }
 

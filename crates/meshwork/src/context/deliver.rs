@@ -246,7 +246,11 @@ impl ContextHandle {
                 None => commit,
             };
             let commit = self.with_copy(commit, parcel, key, now);
-            let commit = commit.keep(&origin_key, &element, ORIGIN_FOR_MS);
+            let commit = commit.keep(&origin_key, &element, ORIGIN_FOR_MS).mark(
+                &keys.index(Counter::Message),
+                now.into(),
+                element.as_bytes(),
+            );
             match self.commit(&commit).await? {
                 Committed::Done => return Ok(Delivery::Stored),
                 Committed::Unmet(1) => return Ok(Delivery::Duplicate),

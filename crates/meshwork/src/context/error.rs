@@ -200,6 +200,11 @@ impl ContextError {
         }
     }
 
+    /// Returns true if the server's ACL forbids the call.
+    pub(super) fn is_no_right(&self) -> bool {
+        matches!(self, Self::Broker(error) if error.is_denied())
+    }
+
     /// Returns true if the server takes no call now, so that all other calls fail too.
     pub(super) fn is_outage(&self) -> bool {
         matches!(self, Self::Broker(error) if error.is_temporary() || error.is_connection_lost())

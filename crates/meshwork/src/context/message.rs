@@ -5,7 +5,7 @@ use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::{
     Log, LogLevel, Message, MessageEvent, MessageStatus, MessageType, NodeId, Overdue, field,
 };
-use meshwork_model::keys::context::{ContextId, MessageKey};
+use meshwork_model::keys::context::{ContextId, Counter, MessageKey};
 use serde::Serialize;
 
 use super::audit::{COORDINATOR, Change};
@@ -182,7 +182,10 @@ impl ContextHandle {
     pub async fn messages(&self, me: &Identity) -> Result<Vec<MessageView>, ContextError> {
         self.allow(me.id(), Object::Chat, Operation::Read).await?;
         let mut found = Vec::new();
-        for (numbers, fields) in self.records(&self.keys().messages_prefix()).await? {
+        for (numbers, fields) in self
+            .records(&self.keys().messages_prefix(), Counter::Message)
+            .await?
+        {
             let Ok(key) = MessageKey::of_numbers(&numbers) else {
                 continue;
             };
@@ -262,7 +265,7 @@ impl ContextHandle {
             MessageType::Chat | MessageType::Mail
         );
         let now = self.node().now().await?;
-        let take = match letter && !view.message.status.is_final() {
+        let mut take = match letter && !view.message.status.is_final() {
             true => {
                 view.message.status = MessageStatus::Processed;
                 let status = view.message.status.as_str();
@@ -275,9 +278,17 @@ impl ContextHandle {
         // Before the sender is notified: if this process is killed in between, the message can be read again.
         if let (true, Some(origin)) = (letter, &view.origin) {
             let from = self.site(self.node().identity().await?);
-            transport
+            match transport
                 .notify(from, origin, MessageEvent::Process, None)
-                .await?;
+                .await
+            {
+                // A user of this context alone: the coordinator notifies the sender.
+                Err(error) if error.is_no_right() => {
+                    let at_ms = u64::from(now) * 1_000;
+                    take = take.mark(&self.keys().letters(), at_ms, element);
+                }
+                notified => notified?,
+            }
         }
         // Otherwise another reader has taken it meanwhile.
         Ok(self.commit(&take).await?.is_done().then_some(view))

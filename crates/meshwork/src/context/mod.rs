@@ -15,6 +15,7 @@ mod handle;
 mod inbox;
 mod jobs;
 mod key_file;
+mod letters;
 mod message;
 mod node;
 mod origin;
@@ -23,6 +24,7 @@ mod passphrase;
 #[cfg(test)]
 mod passphrase_tests;
 mod private_file;
+mod records;
 mod results;
 mod retention;
 mod route;

@@ -1,7 +1,7 @@
 //! A node: a store with its actors and contexts.
 
 use meshwork_broker::Broker;
-use meshwork_broker::context::{Commit, ContextStore, Database, has_no_database};
+use meshwork_broker::context::{Commit, ContextStore, Database, RecordFields, has_no_database};
 use meshwork_model::context::{Context, NodeId};
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeKeys};
 
@@ -57,6 +57,11 @@ impl Node {
     /// A call to the server fails.
     pub async fn identity(&self) -> Result<NodeId, ContextError> {
         let key = NodeKeys.identity();
+        // A user of one context may read the name, but not write it.
+        let fields = self.store.hash(Database::Node, key).await?;
+        if let Some(id) = name_in(fields) {
+            return Ok(id);
+        }
         let made = NodeId(rand::random()).to_string();
         let commit = Commit::default()
             .absent(key)
@@ -65,9 +70,7 @@ impl Node {
             return made.parse().map_err(|_| ContextError::Busy(key.to_owned()));
         }
         let fields = self.store.hash(Database::Node, key).await?;
-        let id = fields.into_iter().find(|(name, _)| name == "id");
-        let id = id.and_then(|(_, value)| String::from_utf8(value).ok()?.parse().ok());
-        id.ok_or_else(|| {
+        name_in(fields).ok_or_else(|| {
             ContextError::InvalidMessage(format!(
                 "the node's name in `{key}` cannot be read: delete it"
             ))
@@ -117,8 +120,11 @@ impl Node {
     pub async fn context(&self, id: ContextId) -> Result<ContextHandle, ContextError> {
         let registry = self.store.hash(Database::Node, NodeKeys.contexts()).await;
         let (registered, layouts) = match registry.map_err(ContextError::from) {
-            // Without a registry, the location of the record shows the layout.
-            Err(error) if error.is_permanent() => (None, ContextLayout::ALL.to_vec()),
+            // Without a registry, the location of the record shows the layout. An ACL user of one context may not read the
+            // registry, which names all of them.
+            Err(error) if error.is_permanent() || error.is_no_right() => {
+                (None, ContextLayout::ALL.to_vec())
+            }
             registry => {
                 let mut registry = registry?.into_iter();
                 let entry = registry.find(|(field, _)| *field == id.to_string());
@@ -126,6 +132,7 @@ impl Node {
                 (layout, vec![layout.unwrap_or(ContextLayout::Db)])
             }
         };
+        let mut denied = None;
         for layout in layouts {
             let handle = self.handle(id, layout);
             let record = handle.keys().record();
@@ -133,12 +140,14 @@ impl Node {
                 Ok(fields) if !fields.is_empty() => return Ok(handle),
                 Ok(_) => {}
                 Err(error) if has_no_database(&error) => {}
+                Err(error) if error.is_denied() => denied = Some(error),
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(match registered {
-            Some(layout) => ContextError::NoRecord { id, layout },
-            None => ContextError::NoContext(id),
+        Err(match (denied, registered) {
+            (Some(error), _) => error.into(),
+            (None, Some(layout)) => ContextError::NoRecord { id, layout },
+            (None, None) => ContextError::NoContext(id),
         })
     }
 
@@ -266,6 +275,12 @@ impl Node {
     ) -> Result<Vec<AuditEntry>, ContextError> {
         super::handle::entries(&self.store, Database::Node, NodeKeys.audit(), after, most).await
     }
+}
+
+/// Returns the name of a node in its record.
+fn name_in(fields: RecordFields) -> Option<NodeId> {
+    let (_, value) = fields.into_iter().find(|(name, _)| name == "id")?;
+    String::from_utf8(value).ok()?.parse().ok()
 }
 
 fn layout_of(id: ContextId, word: &[u8]) -> Result<ContextLayout, ContextError> {

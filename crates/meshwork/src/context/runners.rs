@@ -8,7 +8,7 @@ use meshwork_model::keys::context::{Counter, RunnerId};
 use meshwork_model::name::ScriptType;
 
 use super::audit::Change;
-use super::{ContextError, ContextHandle, Identity, PAGE, TRIES};
+use super::{ContextError, ContextHandle, Identity, TRIES};
 
 /// A runner to register.
 #[derive(Debug, Clone)]
@@ -76,7 +76,8 @@ impl ContextHandle {
             };
             let commit = Commit::default()
                 .absent(&record)
-                .set(&record, runner.to_fields());
+                .set(&record, runner.to_fields())
+                .mark(&keys.index(Counter::Runner), now.into(), record.as_bytes());
             if self
                 .commit(&change.noted(commit, &keys.audit()))
                 .await?
@@ -116,63 +117,11 @@ impl ContextHandle {
         self.allow(me.id(), Object::Runner, Operation::Read).await?;
         let prefix = self.keys().runner_prefix();
         let mut runners = Vec::new();
-        for (number, fields) in self.records(&prefix).await? {
+        for (number, fields) in self.records(&prefix, Counter::Runner).await? {
             let Ok(id) = number.parse() else { continue };
             runners.extend(Runner::from_fields(id, fields));
         }
         runners.sort_by_key(|runner| runner.id);
         Ok(runners)
-    }
-
-    /// Returns all hashes with a prefix of their keys, each with the rest of its key. A key of another type is no record.
-    pub(super) async fn records(
-        &self,
-        prefix: &str,
-    ) -> Result<Vec<(String, meshwork_broker::context::RecordFields)>, ContextError> {
-        let (mut cursor, mut keys) = (0, Vec::<String>::new());
-        loop {
-            let (next, page) = self
-                .store()
-                .scan(self.database(), cursor, prefix, PAGE)
-                .await?;
-            keys.extend(
-                page.into_iter()
-                    .filter_map(|key| String::from_utf8(key).ok()),
-            );
-            cursor = next;
-            if cursor == 0 {
-                break;
-            }
-        }
-        keys.sort_unstable();
-        keys.dedup();
-        let mut records = Vec::with_capacity(keys.len());
-        for page in keys.chunks(PAGE) {
-            let found = self.store().hashes(self.database(), page).await;
-            let found = match found.map_err(ContextError::from) {
-                Err(error) if error.is_permanent() => self.hashes_among(page).await?,
-                found => found?,
-            };
-            let behind = page.iter().filter_map(|key| key.strip_prefix(prefix));
-            records.extend(behind.map(str::to_owned).zip(found));
-        }
-        records.retain(|(_, fields)| !fields.is_empty());
-        Ok(records)
-    }
-
-    /// Reads hashes one by one. A key of another type has no fields.
-    async fn hashes_among(
-        &self,
-        keys: &[String],
-    ) -> Result<Vec<meshwork_broker::context::RecordFields>, ContextError> {
-        let mut found = Vec::with_capacity(keys.len());
-        for key in keys {
-            let fields = self.store().hash(self.database(), key).await;
-            found.push(match fields.map_err(ContextError::from) {
-                Err(error) if error.is_permanent() => Vec::new(),
-                fields => fields?,
-            });
-        }
-        Ok(found)
     }
 }

@@ -25,17 +25,19 @@ pub(super) enum Part {
     TakeUp,
     Answer,
     Prune,
+    Letters,
 }
 
 impl Part {
     /// All parts in their order. A message whose time is over is not sent any more.
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Expire,
         Self::Route,
         Self::Sort,
         Self::TakeUp,
         Self::Answer,
         Self::Prune,
+        Self::Letters,
     ];
 }
 

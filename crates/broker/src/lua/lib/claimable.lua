@@ -36,6 +36,7 @@ end
 -- Removes the notes of a job that waited: it has begun.
 local function note_begun(id, key)
   redis.call('HDEL', key, 'mw_lock', 'mw_seen', 'mw_start_by')
+  index_job(id, ask.now)
   try('ZREM', STARTS, id)
   unwatch(id)
 end

@@ -28,5 +28,6 @@ local function drop_job(id)
   end
   redis.call('DEL', JOB .. id, REPLY .. id, OLD_REPLY .. id, LOG .. id)
   for _, set in ipairs({ENDED, DEAD, DELAYED, TAKEN, STARTS}) do try('ZREM', set, id) end
+  unindex_job(id)
   unwatch(id)
 end

@@ -36,7 +36,11 @@ end
 
 -- Returns true or a reason to drop an id: no job, not to be claimed, or unreadable.
 local function skip(id, key, is, from, queue, legacy)
-  if not is.status then
+  if not is.status and next(is) and not LEGACY then -- its key is that of a job
+    count_foreign(is, queue)
+    reject_unreadable(id, key, is, queue, 'it has no status', ask.now, legacy)
+    return true
+  elseif not is.status then
     if next(is) then event(id, 'drop', ask.worker, 'no job: its hash has no status') end
     return true
   end

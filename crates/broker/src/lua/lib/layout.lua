@@ -22,6 +22,9 @@ end
 -- Returns true for a key of this namespace: all keys of jobs are, since scripts put its prefix before each id.
 local function own_key() return true end
 
+-- Jobs of Hero have no index: their clients may scan.
+local function index_job() end local function unindex_job() end
+
 -- Returns the worker that a record names, in either spelling.
 local function worker_of(has)
   return (has.worker_id or '') ~= '' and has.worker_id or has.actor_id or ''

@@ -24,6 +24,8 @@ pub enum Read<'a> {
     Page(usize, usize),
     /// Members of a sorted set whose time has come, at most so many.
     Due(usize),
+    /// Members of a sorted set, at most so many, behind so many.
+    Members(usize, usize),
     /// The latest entries of a stream, at most so many, the latest first.
     Last(usize),
     /// At most so many entries of a stream behind the one of this id.
@@ -42,6 +44,7 @@ impl Read<'_> {
             Self::Tail(most) => number("tail", most, "0"),
             Self::Page(skip, most) => number("tail", most, &skip.to_string()),
             Self::Due(most) => number("due", most, ""),
+            Self::Members(most, from) => number("members", most, &from.to_string()),
             Self::Last(most) => number("last", most, ""),
             Self::After(most, id) => number("after", most, id),
         }

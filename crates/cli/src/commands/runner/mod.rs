@@ -31,7 +31,7 @@ impl RunnerCommand {
 /// Register a runner and print its number
 ///
 ///   meshwork runner register --type python,v --context 7
-///   meshwork runner register --type osis --id 20 --remote --topic runner20
+///   meshwork runner register --type osis --id 20
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Register {
@@ -46,8 +46,8 @@ pub(crate) struct Register {
     /// Number of the runner [default: the next free one]
     #[arg(long, value_name = "N")]
     id: Option<RunnerId>,
-    /// Receive the messages of the topic, and claim no jobs from the queues of the context
-    #[arg(long)]
+    /// Receive the messages of the topic, and claim no jobs from the queues of the context; not supported yet
+    #[arg(long, hide = true)]
     remote: bool,
     /// Topic to listen to [default: runnerN]
     #[arg(long, value_name = "NAME")]
@@ -58,11 +58,17 @@ pub(crate) struct Register {
 
 impl Register {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        if self.remote {
+            return Err(CommandError::usage(
+                "--remote is not supported yet: nothing passes messages to a topic. Register the runner without it; it takes jobs off \
+                 the queues of its context",
+            ));
+        }
         let (me, handle) = self.args.open(context).await?;
         let new = NewRunner {
             id: self.id,
             types: self.types,
-            local: !self.remote,
+            local: true,
             topic: self.topic,
             pubkey: None,
             address: None,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork::context::{ContextHandle, Identity, NewRunner, Node, Serves};
+use meshwork::context::{ContextError, ContextHandle, Identity, NewRunner, Node, Serves};
 use meshwork::model::access::{Object, Operation};
 use meshwork::model::context::Runner;
 use meshwork::model::keys::context::{ContextId, RunnerId};
@@ -11,6 +11,8 @@ use meshwork::model::name::{Instance, NameError, ScriptType};
 use meshwork::{
     Client, Error as MeshworkError, MAX_POOL, Worker, WorkerHandle, WorkerPool, local_name,
 };
+
+use meshwork_broker::Error as BrokerError;
 
 use crate::error::CommandError;
 use crate::identity;
@@ -28,7 +30,7 @@ const MOST_TRIES: usize = 16;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Context")]
 pub(super) struct InContexts {
-    /// Contexts whose jobs to run: up to 100 numbers with commas between them, or `all` that exist now [default: none:
+    /// Contexts whose jobs to run: up to 100 numbers with commas between them, or `all` that exist now and that the actor may serve [default: none:
     /// jobs of Hero]. Several contexts share the slots of --concurrency and get them in turn. The actor needs the role
     /// executor there, and admin to register a runner
     #[arg(long, value_name = "IDS", value_parser = value::contexts,
@@ -70,7 +72,16 @@ impl InContexts {
         client: &Client,
     ) -> Result<Members, CommandError> {
         let (node, me) = self.actor.identity().over(client).await?;
-        let contexts = find(&node, &me, serves).await?;
+        let mut contexts = find(&node, &me, serves).await?;
+        if *serves == Serves::All {
+            contexts = served(contexts, &me).await?;
+            if contexts.is_empty() {
+                return Err(CommandError::usage(format_args!(
+                    "actor {} runs jobs in no context of this node: an admin grants the role with `meshwork context grant ID executor {0}`",
+                    me.id()
+                )));
+            }
+        }
         if contexts.len() > 1 && self.runner.is_some() {
             return Err(CommandError::usage(
                 "--runner needs a single context: name one with --context",
@@ -133,6 +144,57 @@ pub(crate) async fn find(
         return Err(too_many());
     }
     Ok(found)
+}
+
+/// Returns the contexts that the actor may serve. Others are skipped with a warning: one context must not keep the rest
+/// from being served.
+pub(crate) async fn served(
+    contexts: Vec<ContextHandle>,
+    me: &Identity,
+) -> Result<Vec<ContextHandle>, CommandError> {
+    let mut served = Vec::with_capacity(contexts.len());
+    for context in contexts {
+        match may_serve(&context, me).await {
+            Ok(()) => served.push(context),
+            Err(error) if is_of_one(&error) => {
+                tracing::warn!(context = %context.id(), %error, "context skipped");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(served)
+}
+
+/// Checks that the actor may pop queues, and has a runner or may register one.
+async fn may_serve(context: &ContextHandle, me: &Identity) -> Result<(), ContextError> {
+    context
+        .allow(me.id(), Object::Queue, Operation::Pop)
+        .await?;
+    let topic = local_name("worker");
+    let runners = context.runners(me).await?;
+    if !runners
+        .iter()
+        .any(|runner| runner.local && runner.topic == topic)
+    {
+        context
+            .allow(me.id(), Object::Runner, Operation::Create)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Returns whether an error concerns this context only.
+fn is_of_one(error: &ContextError) -> bool {
+    match error {
+        ContextError::Denied(_)
+        | ContextError::Record(_)
+        | ContextError::NoContext(_)
+        | ContextError::NoRecord { .. } => true,
+        ContextError::Broker(error) => {
+            error.is_denied() || matches!(error, BrokerError::WrongKind { .. })
+        }
+        _ => false,
+    }
 }
 
 /// Starts a worker in each context; all or none. Several share connections, and `concurrency` slots.

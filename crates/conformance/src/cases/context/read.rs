@@ -12,6 +12,7 @@ cases![
     the_tail_is_what_is_popped_next,
     parts_of_a_list_come,
     what_is_due_comes,
+    a_sorted_set_comes_in_pages,
     entries_come_from_either_end,
     keys_that_begin_alike_are_found,
 ];
@@ -129,6 +130,22 @@ async fn what_is_due_comes(world: &World) -> Outcome {
         texts(store.elements(NODE, &set, Read::Due(2)).await?),
         ["a", "b"]
     );
+    Ok(())
+}
+
+async fn a_sorted_set_comes_in_pages(world: &World) -> Outcome {
+    let set = key(world, "z")?;
+    world
+        .raw::<()>(&["ZADD", &set, "3", "c", "1", "a", "2", "b"])
+        .await?;
+    let store = world.contexts();
+    for (page, expected) in [
+        (Read::Members(2, 0), &["a", "b"][..]),
+        (Read::Members(2, 2), &["c"]),
+        (Read::Members(2, 3), &[]),
+    ] {
+        same!(texts(store.elements(NODE, &set, page).await?), expected);
+    }
     Ok(())
 }
 

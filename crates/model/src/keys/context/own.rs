@@ -55,6 +55,13 @@ impl ContextKeys {
         self.own(&format!("id:{}", counter.as_str()))
     }
 
+    /// Keys of all objects of a kind, by the time at which they were created (a sorted set, seconds): `mw:index:{kind}`.
+    /// A user who may not scan lists objects by it. It may lack objects of plain clients that no script has seen yet.
+    #[must_use]
+    pub fn index(&self, counter: Counter) -> String {
+        self.own(&format!("index:{}", counter.as_str()))
+    }
+
     /// Audit trail of changes to the context (a stream, bounded): `mw:audit`.
     #[must_use]
     pub fn audit(&self) -> String {
@@ -80,6 +87,13 @@ impl ContextKeys {
     #[must_use]
     pub fn open(&self) -> String {
         self.own("open")
+    }
+
+    /// Chat and mail that was read here by a user who may not notify the sender, by the time (a sorted set, milliseconds);
+    /// the coordinator notifies it: `mw:letters`.
+    #[must_use]
+    pub fn letters(&self) -> String {
+        self.own("letters")
     }
 
     /// Key of the stored message of this origin, kept for as long as the message can arrive again (a string):

@@ -284,6 +284,7 @@ impl Hero {
                 ("FLOWS_LIST", context.flows()),
                 ("FLOW_QUEUE", context.flow_queue()),
                 ("JOB_ID", context.next_id(Counter::Job)),
+                ("INDEX", context.index(Counter::Job)),
             ],
         });
         names

@@ -7,3 +7,7 @@ local function worker_of() return '' end
 
 -- Returns true for a key of this context. The id of a job is its key, so lists and sets may name keys of others.
 local function own_key(key) return string.sub(key, 1, #PREFIX) == PREFIX end
+
+-- Adds a job to the index by which users list jobs who may not scan, or removes it.
+local function index_job(key, ms) redis.pcall('ZADD', INDEX, 'NX', stamp(ms), key) end
+local function unindex_job(key) redis.pcall('ZREM', INDEX, key) end

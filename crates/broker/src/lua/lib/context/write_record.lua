@@ -7,4 +7,5 @@ local function write_record(key, _, script_type, status, at, from)
     'timeout', ARGV[from + 4], 'retries', ARGV[from + 5], 'env_vars', ARGV[from + 6], 'result', ARGV[from + 7],
     'prerequisites', ARGV[from + 8], 'dependends', ARGV[from + 9], 'mw_reply', ARGV[from + 10],
     unpack(ARGV, from + VALUES + 1, from + VALUES + tonumber(ARGV[from + VALUES])))
+  redis.pcall('ZADD', INDEX, at, key)
 end

@@ -1,0 +1,54 @@
+//! Chat and mail that was read by a user of one context, who may not change the sender's copy.
+
+use meshwork_broker::context::{Commit, Read};
+use meshwork_model::context::{MessageEvent, MessageStatus};
+
+use super::done::Done;
+use super::{ContextError, ContextHandle, MOST, Transport};
+
+impl ContextHandle {
+    /// Notifies the senders of letters that were read.
+    pub(super) async fn notify_of_letters(
+        &self,
+        transport: &dyn Transport,
+    ) -> Result<Done, ContextError> {
+        let letters = self.keys().letters();
+        let elements = self
+            .store()
+            .elements(self.database(), &letters, Read::Due(MOST))
+            .await?;
+        let mut done = Done {
+            more: elements.len() == MOST,
+            ..Done::default()
+        };
+        for element in &elements {
+            let told = self.notify_of_letter(transport, &letters, element).await;
+            done.note(self.id(), element, told)?;
+        }
+        Ok(done)
+    }
+
+    async fn notify_of_letter(
+        &self,
+        transport: &dyn Transport,
+        letters: &str,
+        element: &[u8],
+    ) -> Result<usize, ContextError> {
+        let view = match self.keys().parse_message(element) {
+            Ok(key) => match self.message_of(key).await {
+                Err(error) if error.is_permanent() => None,
+                view => view?,
+            },
+            Err(_) => None,
+        };
+        let read = view.filter(|view| view.message.status == MessageStatus::Processed);
+        if let Some(origin) = read.and_then(|view| view.origin) {
+            let event = MessageEvent::Process;
+            let from = self.site(self.node().identity().await?);
+            transport.notify(from, &origin, event, None).await?;
+        }
+        let told = Commit::default().unmark(letters, element);
+        let _ = self.commit(&told).await?;
+        Ok(1)
+    }
+}
