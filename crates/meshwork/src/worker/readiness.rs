@@ -142,7 +142,10 @@ mod tests {
         let readiness = Readiness::default();
         let fails = |it: &Readiness| it.failed("python", "no room");
         let check_fails = |it: &Readiness| {
-            it.checked("python", Err(Failure::new(FailureKind::NotStarted, "no room")));
+            it.checked(
+                "python",
+                Err(Failure::new(FailureKind::NotStarted, "no room")),
+            );
         };
         assert!(pauses(&readiness, FIRST_PAUSE, |it| {
             fails(it);
