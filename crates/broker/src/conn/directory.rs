@@ -108,7 +108,7 @@ impl Way {
                     return Ok(Self::There(Arc::new(There { socket, connection })));
                 }
                 // The owner answered, and has exited since.
-                Err(error) if tries > 0 => tracing::debug!(%error, "the owner went away"),
+                Err(error) if tries > 0 => tracing::debug!(%error, "connection to the owner of the data directory lost"),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -206,7 +206,7 @@ impl Directory {
                 .runtime
                 .spawn(async move { directory.find_again().await });
             if let Err(error) = found.await {
-                tracing::error!(%error, "the takeover did not end");
+                tracing::error!(%error, "takeover of the data directory timed out");
             }
         }
         gone
@@ -243,11 +243,11 @@ impl Directory {
         match Way::find(&self.path, &self.options, self.database).await {
             Ok(found) => {
                 let owner = matches!(found, Way::Here(_));
-                tracing::info!(path = %self.path.display(), owner, "the owner went away");
+                tracing::info!(path = %self.path.display(), owner, "connection to the owner of the data directory lost");
                 *self.way.write().unwrap_or_else(PoisonError::into_inner) = found;
             }
             Err(error) => {
-                tracing::debug!(path = %self.path.display(), %error, "no way to the data");
+                tracing::debug!(path = %self.path.display(), %error, "data directory not reachable");
             }
         }
     }

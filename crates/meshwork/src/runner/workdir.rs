@@ -102,7 +102,7 @@ impl Drop for Folder {
         };
         let path = root.keep();
         if let Err(error) = remove(&path) {
-            tracing::warn!(path = %path.display(), %error, "a script's folder is left behind");
+            tracing::warn!(path = %path.display(), %error, "folder of a script not removed");
         }
     }
 }
@@ -128,7 +128,7 @@ fn sweep(parent: &Path) {
             && is_orphan(&folder)
             && let Err(error) = remove(&folder)
         {
-            tracing::debug!(path = %folder.display(), %error, "an old folder cannot be removed");
+            tracing::debug!(path = %folder.display(), %error, "old folder of a script not removed");
         }
     }
 }

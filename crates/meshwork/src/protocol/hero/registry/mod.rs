@@ -135,7 +135,7 @@ impl Present {
             if say(Some(&other)).await?.is_some() {
                 return Err(taken(name, &info));
             }
-            tracing::info!(name, "the name of a worker that is gone is taken over");
+            tracing::info!(name, "worker registered under the name of a dead one");
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl Present {
                 lost = true;
                 if !known {
                     let info = WorkerInfo::read("", &other);
-                    tracing::warn!(error = %taken(name, &info), "this worker has lost its name");
+                    tracing::warn!(error = %taken(name, &info), "registration lost: another worker has this name");
                 }
             }
         }
@@ -216,7 +216,7 @@ impl Present {
         for (name, key) in &self.names {
             let presence = self.presence(key, "", None);
             if let Err(error) = within("depart", CALL, broker.depart(presence)).await {
-                tracing::debug!(name, %error, "the name is free a little later");
+                tracing::debug!(name, %error, "worker not deregistered: its name stays reserved until the registration expires");
                 return;
             }
         }
