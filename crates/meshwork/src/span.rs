@@ -75,7 +75,7 @@ pub(crate) fn of_run(claimed: &Claimed, worker: &str) -> (Span, Option<TraceCont
     };
     let (span, trace) = subject.run(worker, trace);
     if let Some(fault) = fault {
-        span.in_scope(|| tracing::warn!(%fault, "a trace context that is not valid is left out"));
+        span.in_scope(|| tracing::warn!(%fault, "trace context ignored: not valid"));
     }
     (span, trace)
 }

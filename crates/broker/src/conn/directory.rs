@@ -120,7 +120,7 @@ impl Way {
                     return Ok(Self::There(Arc::new(There { socket, connection })));
                 }
                 // The owner answered, and has exited since.
-                Err(error) if tries > 0 => tracing::debug!(%error, "the owner went away"),
+                Err(error) if tries > 0 => tracing::debug!(%error, "connection to the owner of the data directory lost"),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -215,7 +215,7 @@ impl Directory {
                 .runtime
                 .spawn(async move { directory.find_again().await });
             if let Err(error) = found.await {
-                tracing::error!(%error, "the takeover did not end");
+                tracing::error!(%error, "takeover of the data directory timed out");
             }
         }
         gone
@@ -279,7 +279,7 @@ impl Directory {
                 self.way.send_replace(found);
             }
             Err(error) => {
-                tracing::debug!(path = %self.path.display(), %error, "no way to the data");
+                tracing::debug!(path = %self.path.display(), %error, "data directory not reachable");
             }
         }
     }

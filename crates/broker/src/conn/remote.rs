@@ -282,7 +282,7 @@ impl Remote {
                 Ok(found) => break Ok(found),
                 Err(error) if begun.elapsed() > ROUND => break Err(error),
                 Err(error) => {
-                    tracing::debug!(%error, "no connection yet");
+                    tracing::debug!(%error, "not connected: trying again");
                     backoff.wait().await;
                 }
             }
@@ -328,7 +328,7 @@ impl Remote {
         match self.locator.locate().await {
             Ok(addr) if addr != self.link.borrow().addr => self.mend(number),
             Ok(_) => {}
-            Err(error) => tracing::debug!(%error, "nobody says where the data is"),
+            Err(error) => tracing::debug!(%error, "address of the server unknown: no Sentinel or cluster node answered"),
         }
         self.in_doubt.store(false, Ordering::Relaxed);
     }

@@ -104,7 +104,7 @@ impl BlockingConn {
                 answer = &mut pending => return answer.map_err(of(verb, cmd)),
                 ended = session.unblock(self) => match ended {
                     Ok(()) => answered += 1,
-                    Err(error) => tracing::debug!(%error, "{verb}: the server stands still, and is waited for"),
+                    Err(error) => tracing::debug!(%error, "{verb}: no answer from the server: waiting"),
                 },
             }
             // The request to end the wait may have arrived before the wait.

@@ -189,7 +189,7 @@ fn claimed(keys: &Hero, claim: &Claim<'_>, (id, queue, attempt, record): Row) ->
         Ok(id) => id,
         Err(e) => {
             let id = text(e.into_bytes());
-            tracing::warn!(id, "a job whose id is no text cannot be run");
+            tracing::warn!(id, "job skipped: its id is not UTF-8");
             return None;
         }
     };

@@ -86,7 +86,7 @@ fn first(value: Option<Value>) -> Option<f64> {
 }
 
 impl Broker {
-    /// Looks whether there is something for a worker to do now.
+    /// Returns whether a worker has something to do now.
     ///
     /// # Errors
     /// The server does not answer.

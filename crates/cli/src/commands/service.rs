@@ -243,7 +243,7 @@ impl Listen {
                 queues,
                 commands,
                 rule,
-                "the server's ACL does not let this user do all that a service needs; docs/operations.md, \"An ACL user\""
+                "rights missing: this user cannot do all that a service needs (docs/operations.md, \"An ACL user\")"
             );
             return Ok(());
         }

@@ -24,7 +24,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 /// The longest head of a request in bytes: a browser's is shorter.
 const HEAD: usize = 16 * 1024;
-/// Between two attempts to take a connection while the system has no room for one.
+/// Pause before the next attempt to accept a connection while the system has no file descriptor left.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
 /// Why nothing is served.

@@ -53,7 +53,7 @@ impl Follow {
                 Ok(Some(answer)) => return Ok(answer),
                 Ok(None) => {}
                 Err(error) if error.is_temporary() && Instant::now() < until => {
-                    tracing::debug!(%error, "following again");
+                    tracing::debug!(%error, "log connection restored");
                     backoff.wait().await;
                 }
                 Err(error) => return Err(error.into()),

@@ -138,7 +138,7 @@ impl Client {
             Some(Status::Finished) => Ok(job),
             _ => Err(Error::Failed {
                 id: id.clone(),
-                message: job.error.unwrap_or_else(|| "it says not why".to_owned()),
+                message: job.error.unwrap_or_else(|| "no reason given".to_owned()),
                 traceback: job.traceback,
             }),
         }

@@ -52,7 +52,7 @@ impl PooledConnection<'_, BlockingConn> {
                 Some(waited)
             }
             Err(error) => {
-                tracing::debug!(%error, "a wait for a reply broke off");
+                tracing::debug!(%error, "wait for a reply interrupted: waiting again");
                 None
             }
         }

@@ -138,7 +138,7 @@ impl Coordinator {
                     }
                     Ok(_) => worked = Instant::now(),
                     Err(error) => {
-                        tracing::warn!(%error, "messages not served: trying again");
+                        tracing::warn!(%error, "messages not delivered: trying again");
                         backoff.wait().await;
                         return;
                     }

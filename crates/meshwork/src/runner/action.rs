@@ -166,7 +166,7 @@ pub(crate) trait CallActions: Send + Sync + 'static {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// With what a run calls actions; clones count their calls together.
+/// Caller of actions for one run. Clones share the count of calls.
 #[derive(Clone, Default)]
 pub(crate) enum ActionCaller {
     /// Calls are not offered.

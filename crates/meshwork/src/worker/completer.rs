@@ -133,6 +133,6 @@ pub(super) fn log(completed: Completed, job: &str) {
 fn stale(job: &str) {
     tracing::warn!(
         job,
-        "result dropped: the job does not belong to this worker any more"
+        "result dropped: this worker has lost the job"
     );
 }

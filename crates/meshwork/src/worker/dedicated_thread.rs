@@ -92,7 +92,7 @@ impl Thread {
             went_well &= matches!(joined, Ok(Ok(())));
         }
         if !went_well {
-            tracing::error!("the thread that keeps what runs panicked");
+            tracing::error!("heartbeat thread panicked");
         }
     }
 }

@@ -70,7 +70,7 @@ async fn prepare<P: Protocol>(
                 }
             }
             Ok(Step::Again(error)) => {
-                tracing::error!(job = %P::id(&task.job), %error, "job not begun; its lease will expire");
+                tracing::error!(job = %P::id(&task.job), %error, "job not started: its lease will expire");
                 return Step::Settled;
             }
             Ok(step) => return step,

@@ -407,7 +407,7 @@ impl<P: Protocol> Fetcher<P> {
         count(&engine, &fetched);
         if fetched.dropped > 0 {
             let ids = fetched.dropped;
-            tracing::debug!(ids, "ids dropped: their jobs are not there to run");
+            tracing::debug!(ids, "ids dropped: their jobs have ended, run elsewhere, or do not exist");
         }
         let got = fetched.jobs.len();
         self.looked = Instant::now();
@@ -434,7 +434,7 @@ impl<P: Protocol> Fetcher<P> {
             // The process was suspended, or the answer was late: other workers may have started these jobs.
             tracing::warn!(
                 jobs = got,
-                "jobs released: a claim was answered after its lease"
+                "jobs released: the claim was answered after its lease had expired"
             );
             fetched.jobs
         };

@@ -244,7 +244,7 @@ async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
     let (protocol, config) = (&engine.protocol, &engine.config);
     drop(stop);
     let quiet = quieted.await.unwrap_or_else(|error| {
-        tracing::error!(%error, "end of claims panicked");
+        tracing::error!(%error, "shutdown of the fetcher panicked");
         false
     });
     running.close();
@@ -261,7 +261,7 @@ async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
     }
     if !quiet {
         // The fetcher ends when the claim is answered, and releases the claimed jobs.
-        tracing::warn!("a claim is not answered; what it brings is released when it is");
+        tracing::warn!("claim still unanswered: its jobs are released when the answer arrives");
     } else if let Err(error) = fetcher.await
         && !error.is_cancelled()
     {
@@ -294,6 +294,6 @@ async fn deregister<P: Protocol>(engine: &Engine<P>) {
     *listening = false;
     let queues = Arc::clone(&engine.protocol.queues().borrow());
     if let Err(error) = engine.protocol.deregister(queues.names()).await {
-        tracing::warn!(%error, "not deregistered; the registration will expire");
+        tracing::warn!(%error, "worker not deregistered: the registration will expire");
     }
 }

@@ -1,5 +1,5 @@
-//! Heartbeat: a task on a thread with a runtime and a connection of its own, so that no handler, however busy, can starve it. It renews
-//! all leases and the registration, reclaims the jobs of dead workers, and runs the maintenance of its protocol.
+//! Heartbeat: a task with its own thread, runtime and connection, so that no busy handler can starve it. It renews all
+//! leases and the registration, reclaims the jobs of dead workers, and runs the maintenance of its protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use super::dedicated_thread::{Host, Never, Thread, in_turn, within};
 use super::engine::{Engine, Registered};
 use super::protocol::{Intake, Protocol, Renewed};
 
-/// Starts it on its thread.
+/// Starts the heartbeat on the thread of `host`.
 pub(super) fn start<P: Protocol>(
     host: Arc<Host>,
     engine: &Arc<Engine<P>>,
@@ -25,7 +25,7 @@ pub(super) fn start<P: Protocol>(
     host.run(beat, depart)
 }
 
-/// Renews for ever, over a connection that is made again whenever it breaks.
+/// Renews until the task is dropped. Connects again after each failure.
 async fn beat<P: Protocol>(engine: &Engine<P>, intake: &dyn Intake<P::Job>) {
     let mut backoff = Backoff::new();
     let protocol = &engine.protocol;
@@ -70,7 +70,7 @@ async fn beat_over<P: Protocol>(
         engine.meter.heard();
         outages.succeeded("renew");
         if !loaded {
-            // Once per connection, since a server that was restarted has forgotten the scripts.
+            // Once per connection: a restarted server has lost the scripts.
             let load = in_turn(outages, "load", every, protocol.load(conn)).await?;
             loaded = load.is_some();
         }
@@ -94,9 +94,9 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-/// Obeys requests to this worker. Each may come again.
+/// Obeys requests to this worker. A request may arrive more than once.
 async fn obey_requests<P: Protocol>(conn: &P::Conn, engine: &Engine<P>) -> Result<(), Error> {
-    // At the end of the call, however it ends: the process may exit before it could confirm a stop.
+    // The token is cancelled when the call ends, also after an error: the process may exit before it could confirm a stop.
     let stop = StopAtEnd {
         token: &engine.stop_requested,
         requested: AtomicBool::new(false),
@@ -118,7 +118,7 @@ async fn renew<P: Protocol>(conn: &P::Conn, engine: &Engine<P>) -> Result<(), Er
     let (protocol, config) = (&engine.protocol, &engine.config);
     let snapshot = engine.in_flight.snapshot();
     let began = Instant::now();
-    // Locked until the answer is there: a renewal that lands after the worker left would register it again.
+    // Locked until the answer arrives: a renewal after the deregistration would register the worker again.
     let listening = engine.listening.lock().await;
     let queues = Arc::clone(&protocol.queues().borrow());
     let names = listening.then_some(&*queues);

@@ -127,7 +127,7 @@ impl<J> InFlight<J> {
             if !job.ended {
                 tracing::warn!(
                     job = id(&job.job),
-                    "job cancelled by force, or its lease lost"
+                    "job aborted: its lease is lost"
                 );
                 lost += 1;
             }

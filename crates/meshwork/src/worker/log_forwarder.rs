@@ -72,7 +72,7 @@ impl LogForwarder {
         };
         over.cancel();
         if tokio::time::timeout(LAST, &mut task).await.is_err() {
-            tracing::warn!("the end of a job's log is not kept");
+            tracing::warn!("end of a job's log not stored");
             task.abort();
         }
     }

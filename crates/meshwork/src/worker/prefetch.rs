@@ -1,6 +1,6 @@
-//! Prefetch: while a worker has free slots and its queues are empty, one connection per queue waits for an id. It wakes exactly
-//! one worker, whichever client pushed the id, and the id is in a list at every moment. Where a protocol's wait takes the job
-//! itself, the job is started here.
+//! Prefetch: while a worker has free slots and its queues are empty, one connection per queue blocks in a read. A pushed
+//! id wakes exactly one worker, whichever client pushed it, and the id is in a list at every moment. Where the blocking
+//! read of a protocol returns the job itself, the prefetcher starts the job.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -23,8 +23,8 @@ use super::waits::Waits;
 const MAX_WAITED: usize = 64;
 /// Longest wait for blocking connections at shutdown.
 const END_WAIT: Duration = Duration::from_secs(2);
-/// For how long at most nothing is sent that would hold up a result which comes at once. A handler may hold its thread for
-/// longer in its first step, and other slots are free.
+/// Longest pause before the next blocking read after a job has started. A handler that returns at once is reported in
+/// this time, and a read on the same connection would delay the report. Slower handlers must not keep other slots idle.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// The prefetchers of one worker.
@@ -33,7 +33,7 @@ pub(super) struct Prefetchers {
 }
 
 impl Prefetchers {
-    /// Starts one per queue, and follows the queues that the worker takes from. All end when the engine stops.
+    /// Starts one prefetcher per queue, and adapts them to changes of the worker's queues. All end when the engine stops.
     pub(super) fn start<P: Protocol>(engine: &Arc<Engine<P>>, starter: &Arc<Starter<P>>) -> Self {
         let supervisor = Supervisor {
             engine: Arc::clone(engine),
@@ -45,8 +45,8 @@ impl Prefetchers {
         }
     }
 
-    /// Waits until all have ended. False if one may still wait for an id: the worker may not be deregistered yet, or an id
-    /// that comes would be in a list that nobody reads.
+    /// Waits until all have ended. Returns false if a blocking read may still be open. The worker must not be deregistered
+    /// then: an id that arrives would be in a list that nobody reads.
     pub(super) async fn ended(self) -> bool {
         self.task.await.unwrap_or_else(|error| {
             tracing::error!(%error, "prefetchers panicked");
@@ -55,7 +55,8 @@ impl Prefetchers {
     }
 }
 
-/// Returns the first queues: those of the highest priority. If blocking reads take jobs, no claim finds those of others.
+/// Returns the queues of the highest priority, at most [`MAX_WAITED`]. If blocking reads take jobs, no claim would find
+/// the jobs of other queues, so all queues are returned.
 fn bounded<P: Protocol>(mut queues: Vec<String>) -> Vec<String> {
     if !P::TAKES {
         queues.truncate(MAX_WAITED);
@@ -69,7 +70,7 @@ struct Prefetcher {
 }
 
 impl Prefetcher {
-    /// Stops it. Whether it has ended.
+    /// Stops the prefetcher. Returns true if it has ended in time.
     async fn ended(self) -> bool {
         self.stop.cancel();
         tokio::time::timeout(END_WAIT, self.task).await.is_ok()
@@ -79,7 +80,7 @@ impl Prefetcher {
 struct Supervisor<P: Protocol> {
     engine: Arc<Engine<P>>,
     starter: Arc<Starter<P>>,
-    /// By queue.
+    /// Prefetchers by queue.
     prefetchers: HashMap<String, Prefetcher>,
 }
 
@@ -107,7 +108,7 @@ impl<P: Protocol> Supervisor<P> {
                 }
             }
             tokio::select! {
-                // The sender is in the engine.
+                // The sender lives in the engine, so an error is impossible.
                 _ = queues.changed() => {}
                 () = engine.stop.cancelled() => {}
             }
@@ -126,36 +127,37 @@ impl<P: Protocol> Supervisor<P> {
         }
     }
 
-    /// The worker takes from a queue no more: what was prefetched from it meanwhile goes back.
+    /// Stops the prefetcher of a queue that the worker no longer claims from, and releases its prefetched ids.
     async fn leave(&self, queue: String, prefetcher: Prefetcher) {
         if !prefetcher.ended().await {
-            tracing::warn!(queue, "a wait goes on; what it brings goes back in time");
+            tracing::warn!(queue, "blocking read still open: its ids return when the registration expires");
             return;
         }
-        // Not while a renewal is on its way that may name the queue.
+        // A renewal that is under way may name the queue, and would register it again.
         let _listening = self.engine.listening.lock().await;
         let queues = std::slice::from_ref(&queue);
         if let Err(error) = self.engine.protocol.deregister(queues).await {
-            tracing::warn!(%error, queue, "not deregistered; the registration will expire");
+            tracing::warn!(%error, queue, "queue not deregistered: the registration will expire");
         }
     }
 }
 
-/// The waits for one queue.
+/// The blocking reads of one queue.
 struct Prefetch<P: Protocol> {
     engine: Arc<Engine<P>>,
     starter: Arc<Starter<P>>,
     queue: String,
     waits: Option<Waits<P::WaitConn, Came<P::Job>>>,
-    /// The run of a job that came alone, until it is over or takes longer than a step: nothing is sent that would hold up its
-    /// result.
+    /// First step of the only running job. Until it is over, no blocking read is sent, which would delay the job's report
+    /// on the same connection.
     begun: Option<Arc<Notify>>,
-    /// Deadline of that. Reset only when expired, not for each job: a timer costs as much as a call saves, and an
-    /// early one does no harm.
+    /// Deadline of `begun`. Reset only when it has expired, not for each job: a timer costs as much as a call saves, and
+    /// an early deadline does no harm.
     patience: Pin<Box<Sleep>>,
 }
 
-/// The outcome of a wait, and until when a job that it brings is this worker's for certain.
+/// The result of a blocking read, and the end of this worker's registration when the read was sent. A job that arrives
+/// later may belong to another worker.
 type Came<J> = (Waited<J>, Instant);
 
 async fn prefetch<P: Protocol>(
@@ -180,7 +182,7 @@ async fn prefetch<P: Protocol>(
             Err((operation, error)) => {
                 prefetch.engine.failed((operation, "wait"), &error);
                 (prefetch.waits, prefetch.begun) = (None, None);
-                // An id may have come that the server could not tell of.
+                // An id may have been moved although the answer was lost.
                 let again = async {
                     if operation == "wait" {
                         prefetch.engine.demand.notify_arrival(&prefetch.queue).await;
@@ -202,7 +204,7 @@ impl<P: Protocol> Prefetch<P> {
         self.waits.as_ref().map_or(0, Waits::len)
     }
 
-    /// Sends waits once a slot is free, and sees what comes first. Whether a wait went well.
+    /// Sends blocking reads once a slot is free, and handles the first result. Returns true if a read succeeded.
     async fn once(&mut self, stop: &CancellationToken) -> Result<bool, (&'static str, Error)> {
         if self.begun.is_none() {
             if self.under_way() == 0 {
@@ -211,13 +213,13 @@ impl<P: Protocol> Prefetch<P> {
                     () = ready(&self.engine, &self.queue) => {}
                 }
             }
-            // Connecting lasts as long as nobody answers, and a stop does not wait for it.
+            // Connecting may take until its timeout; shutdown does not wait for it.
             tokio::select! {
                 () = stop.cancelled() => return Ok(false),
                 sent = self.send() => sent.map_err(|error| ("connect", error))?,
             }
             if self.under_way() == 0 {
-                // What made it ready is over already.
+                // The free slot was taken meanwhile.
                 return Ok(false);
             }
         }
@@ -230,7 +232,7 @@ impl<P: Protocol> Prefetch<P> {
         Ok(true)
     }
 
-    /// Sends as many waits as slots are free, of which none has one: another queue may have something to run in it.
+    /// Sends a blocking read for each free slot. A read reserves no slot, because a job of another queue may need it.
     async fn send(&mut self) -> Result<(), Error> {
         let engine = &self.engine;
         let waits = match &mut self.waits {
@@ -253,7 +255,7 @@ impl<P: Protocol> Prefetch<P> {
         Ok(())
     }
 
-    /// The outcome of the first wait. None if it is time to send the next one, or to stop.
+    /// Returns the result of the first blocking read; `None` if it is time to send the next one, or to stop.
     async fn came(&mut self, stop: &CancellationToken) -> Result<Option<Came<P::Job>>, Error> {
         let came = async {
             match &mut self.waits {
@@ -277,7 +279,8 @@ impl<P: Protocol> Prefetch<P> {
         Ok(None)
     }
 
-    /// Sees to what came; what is returned is to be waited for.
+    /// Handles the result of a blocking read: starts a job, or reports an arrived id to the fetcher. The caller awaits the
+    /// returned future.
     fn arrived(&mut self, (came, until): Came<P::Job>) -> Option<impl Future<Output = ()> + '_> {
         match came {
             Waited::Nothing => return None,
@@ -285,8 +288,8 @@ impl<P: Protocol> Prefetch<P> {
             Waited::Job(job) => {
                 let now = Instant::now();
                 if until <= now {
-                    // This process was stopped, or the answer held up: others may have taken it over.
-                    tracing::warn!("job released: it came after the registration of this worker");
+                    // This process was suspended, or the answer was late: another worker may have reclaimed the job.
+                    tracing::warn!("job released: it arrived after the registration of this worker had expired");
                     self.starter.release(job, self.starter.running.token());
                     return None;
                 }
@@ -298,7 +301,7 @@ impl<P: Protocol> Prefetch<P> {
                         self.patience.as_mut().reset(now + PATIENCE);
                     }
                 } else {
-                    // More may be there.
+                    // The queue may have more jobs.
                     self.engine.demand.note_arrival(&self.queue);
                 }
                 return None;
@@ -307,7 +310,8 @@ impl<P: Protocol> Prefetch<P> {
         Some(self.engine.demand.notify_arrival(&self.queue))
     }
 
-    /// Ends the waits, when the worker stops or takes from the queue no more. What came meanwhile is seen.
+    /// Ends the blocking reads when the worker stops or no longer claims from the queue. Handles results that arrived
+    /// meanwhile.
     async fn end(&mut self) {
         let Some(mut waits) = self.waits.take() else {
             return;
@@ -326,7 +330,7 @@ impl<P: Protocol> Prefetch<P> {
     }
 }
 
-/// Returns when a wait may be sent.
+/// Waits until a blocking read may be sent.
 async fn ready<P: Protocol>(engine: &Engine<P>, queue: &str) {
     let mut registered = engine.registered.subscribe();
     loop {
@@ -337,7 +341,7 @@ async fn ready<P: Protocol>(engine: &Engine<P>, queue: &str) {
             return;
         }
         if engine.demand.is_demanded(queue) {
-            // The sender is in the engine.
+            // The sender lives in the engine, so an error is impossible.
             let _ = registered.changed().await;
         }
     }

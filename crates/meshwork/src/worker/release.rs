@@ -15,7 +15,7 @@ pub(crate) async fn ended_or_cut_off(runs: impl Future<Output = ()>, cut_off: Du
     let ended = timeout(cut_off, runs).await.is_ok();
     if !ended {
         tracing::error!(
-            "a handler holds its thread: what it was given is handed back while it goes on"
+            "handler still blocks its thread: its job is released meanwhile"
         );
     }
     ended
@@ -42,7 +42,7 @@ where
         }
     }
     if let Some(error) = failed.first() {
-        tracing::warn!(jobs = failed.len(), %error, "jobs not released; their leases will expire");
+        tracing::warn!(jobs = failed.len(), %error, "jobs not released: their leases will expire");
     }
     released_jobs
 }

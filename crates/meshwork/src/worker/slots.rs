@@ -14,11 +14,11 @@ pub(crate) struct Slots(Arc<Mutex<Table>>);
 #[derive(Debug)]
 struct Table {
     total: usize,
-    /// Slots in use by all seats. It may exceed the total where jobs come without a claim.
+    /// Slots in use by all seats. Exceeds `total` if jobs arrive without a claim.
     used: usize,
     seats: HashMap<u64, Taken>,
     added: u64,
-    /// Seats that wait for a slot, those first that have waited longest.
+    /// Seats that wait for a slot, the longest waiting first.
     waiting: VecDeque<u64>,
 }
 
@@ -123,7 +123,7 @@ impl Seat {
         let next = table.next(caller);
         let is_turn = match next {
             Some(next) => next == self.number,
-            // Those that wait may not have a slot.
+            // No waiting seat may have a slot.
             None => true,
         };
         let mut taken = 0;
@@ -150,7 +150,7 @@ impl Seat {
         taken
     }
 
-    /// Says how many slots are in use here, and whether this seat still waits for one.
+    /// Sets the number of slots in use by this seat, and whether it still waits for one.
     pub(crate) fn settle(&self, held: usize, waits: bool) {
         let mut table = self.slots.table();
         let before = table.seats.get(&self.number).map_or(0, |seat| seat.held);

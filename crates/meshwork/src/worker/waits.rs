@@ -1,6 +1,6 @@
-//! Waits under way on one connection, one behind the other: when the first ends, the server has the next one already, and
-//! what comes never waits for one to be sent. So who waits need not give way to others before it waits again, which would
-//! wake another thread of the runtime each time.
+//! Pipelined blocking reads on one connection. When the first one ends, the server has the next one already, so a message
+//! that arrives never waits for a read to be sent. The reader also needs no turn of the runtime between two reads, which
+//! would wake another thread each time.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -12,21 +12,21 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
 use meshwork_broker::Error;
 
-/// Longest time for a wait to end before its unblocking is repeated.
+/// Pause before the call that unblocks a read is repeated.
 const END_AGAIN: Duration = Duration::from_millis(20);
 
-/// The most calls that a server answers without ending the wait: six seconds, as in the broker. Then the wait is on another
-/// server.
+/// Most calls to unblock a read that succeed without effect: six seconds, as in the broker. After that the read counts as
+/// open on another server, for example before a failover.
 const ENDS: u32 = 300;
 
-/// The waits under way on one connection.
+/// The blocking reads that are open on one connection, in the order of their sending.
 pub(crate) struct Waits<C, T> {
     conn: C,
     waits: InOrder<Result<T, Error>>,
 }
 
 impl<C: Clone, T: Send + 'static> Waits<C, T> {
-    /// None yet.
+    /// Creates an empty pipeline over a connection.
     pub(crate) fn over(conn: C) -> Self {
         let waits = InOrder::default();
         Self { conn, waits }
@@ -36,7 +36,7 @@ impl<C: Clone, T: Send + 'static> Waits<C, T> {
         self.waits.all.len()
     }
 
-    /// Waits once more, behind the others. It is sent when [`Self::next`] is polled.
+    /// Adds a read behind the others. It is sent when [`Self::next`] is polled.
     pub(crate) fn push<F>(&mut self, wait: impl FnOnce(C) -> F)
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
@@ -44,13 +44,15 @@ impl<C: Clone, T: Send + 'static> Waits<C, T> {
         self.waits.push(wait(self.conn.clone()));
     }
 
-    /// The outcome of the first of them; where there is none, nothing ever. It may be dropped and called again.
+    /// Returns the result of the first read; never returns without a read. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<T, Error> {
         poll_fn(|context| self.waits.poll_next(context)).await
     }
 
-    /// Ends them by `end`, which tells the server to end one; what came until then is given to `came`. A server that answers,
-    /// but ends nothing, is another one in the place of that on which they are.
+    /// Ends all reads. `end` asks the server to unblock one read; results that arrive until then are passed to `came`.
+    ///
+    /// # Errors
+    /// A read fails. Or the server answers but ends no read: it has replaced the server on which the reads are open.
     pub(crate) async fn end<E>(
         &mut self,
         end: impl Fn(C) -> E,
@@ -63,9 +65,9 @@ impl<C: Clone, T: Send + 'static> Waits<C, T> {
         while self.len() > 0 {
             match end(self.conn.clone()).await {
                 Ok(()) => answered += 1,
-                Err(error) => tracing::debug!(%error, "the wait ends by itself"),
+                Err(error) => tracing::debug!(%error, "read not unblocked: it ends by its timeout"),
             }
-            // The wait may have reached the server only after the call to end it.
+            // The read may have reached the server after the call to unblock it.
             match tokio::time::timeout(END_AGAIN, self.next()).await {
                 Ok(ended) => {
                     came(ended?);
@@ -79,10 +81,10 @@ impl<C: Clone, T: Send + 'static> Waits<C, T> {
     }
 }
 
-/// Futures that begin and end one behind the other, as calls over one connection do: only the first is polled.
+/// Futures that start and complete in order, as calls over one connection do: only the first is polled.
 struct InOrder<T> {
     all: VecDeque<MaybeDone<BoxFuture<'static, T>>>,
-    /// Number of the last ones that have not begun.
+    /// Number of futures at the end that have not started.
     new: usize,
 }
 
@@ -101,11 +103,11 @@ impl<T> InOrder<T> {
         self.new += 1;
     }
 
-    /// Begins those that are new, and gives what the first one does.
+    /// Starts new futures, and returns the output of the first one.
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<T> {
         let begun = self.all.len() - std::mem::take(&mut self.new);
         for future in self.all.range_mut(begun..) {
-            // One that is over at once keeps what it gives until it is the first.
+            // A future that completes at once keeps its output until it is the first.
             let _ = future.poll_unpin(context);
         }
         let Some(first) = self.all.front_mut() else {
@@ -133,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Futures that tell when they begin.
+    /// Futures that record their start.
     #[derive(Default)]
     struct Begun(Arc<Mutex<Vec<u8>>>);
 
@@ -155,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Another server answers in the place of that on which the wait is, and the wait's connection says nothing.
+    /// Another server answers instead of the one on which the read is open, and the connection of the read is silent.
     #[tokio::test]
     async fn a_wait_on_a_server_that_was_replaced_ends() {
         let names = QueueManager::new(Namespace::nooble(), None, Dialect::Lists);

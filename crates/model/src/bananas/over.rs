@@ -39,10 +39,10 @@ pub enum Runs {
 #[non_exhaustive]
 pub enum Unfit {
     /// The id is not valid in Meshwork: Bananas' cron gives its jobs an empty one.
-    #[error("its id can be none here: {0}")]
+    #[error("the id is not valid in Meshwork: {0}")]
     Id(NameError),
     /// The name is not a valid name of a handler.
-    #[error("its name can be no handler's here: {0}")]
+    #[error("the name is not a valid handler name: {0}")]
     Name(NameError),
     /// A limit is exceeded.
     #[error(transparent)]

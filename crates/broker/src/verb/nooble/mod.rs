@@ -91,7 +91,7 @@ impl Nooble {
     pub async fn connect(target: &Target, names: QueueManager) -> Result<Self, ConnectError> {
         if target.acknowledge().is_some() {
             tracing::warn!(
-                "wait_replicas is for jobs: no replica is waited for when an action is sent"
+                "wait_replicas ignored: it applies to jobs, not to actions"
             );
         }
         let conn = Conn::open(target, names.prefix()).await;

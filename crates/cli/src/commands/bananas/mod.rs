@@ -185,7 +185,7 @@ fn print(id: &str, outcome: &Outcome, context: &mut Context) -> Result<Exit, Com
     if outcome.succeeded {
         return Ok(Exit::DONE);
     }
-    let error = outcome.error.as_deref().unwrap_or("it says not why");
+    let error = outcome.error.as_deref().unwrap_or("no reason given");
     note(format_args!("job {id} failed: {error}"));
     Ok(Exit::FAILED)
 }

@@ -83,7 +83,7 @@ impl Step<'_> {
         }
         let mut next = view.state.clone();
         if let Err(error) = renew(decider, &mut next, from) {
-            tracing::warn!(flow = %view.id, %error, "the flow goes on without a retry");
+            tracing::warn!(flow = %view.id, %error, "flow not retried");
         }
         let mut gone = Vec::new();
         for (job, run) in next.jobs.iter().enumerate() {

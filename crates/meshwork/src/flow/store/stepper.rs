@@ -85,9 +85,9 @@ impl Stepper {
                 let id = lease.id;
                 match ended {
                     Ok(StepEnd::Rests) => {}
-                    Ok(StepEnd::Lost) => tracing::info!(flow = %id, "another worker has the flow"),
+                    Ok(StepEnd::Lost) => tracing::info!(flow = %id, "flow left to another worker"),
                     Err(error) => {
-                        tracing::warn!(flow = %id, %error, "the flow does not go on");
+                        tracing::warn!(flow = %id, %error, "flow step failed: trying again");
                         return Err(error);
                     }
                 }

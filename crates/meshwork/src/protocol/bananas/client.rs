@@ -241,7 +241,7 @@ impl Client {
                 Some(space)
             }
             Err(error) => {
-                tracing::debug!(%error, job = %id, "no subscription to the result; polling");
+                tracing::debug!(%error, job = %id, "subscription to the result failed: polling");
                 None
             }
         }
@@ -259,7 +259,7 @@ impl Client {
         match tokio::time::timeout(time, self.broker.wait_for_result(subscriber)).await {
             Ok(Ok(())) | Err(_) => true,
             Ok(Err(error)) => {
-                tracing::debug!(%error, "a wait for a result broke off");
+                tracing::debug!(%error, "wait for a result interrupted: waiting again");
                 if let Some(space) = space {
                     space.connection = None;
                 }

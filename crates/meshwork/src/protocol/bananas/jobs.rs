@@ -119,7 +119,7 @@ impl BananasProtocol {
 
     async fn give_back(&self, claimed: &Claimed, to: Back) {
         if let Err(error) = self.broker.release(claimed, to).await {
-            tracing::warn!(%error, "job not released; its lease will expire");
+            tracing::warn!(%error, "job not released: its lease will expire");
         }
     }
 }
@@ -243,7 +243,7 @@ impl Protocol for BananasProtocol {
         }
         // A repeated push of a completed job; an id is removed from a list only once.
         if claimed.is_done() {
-            tracing::debug!("job dropped: it is done already");
+            tracing::debug!("job skipped: it has ended already");
             self.give_back(claimed, Back::Nowhere).await;
             return Step::Settled;
         }

@@ -44,7 +44,7 @@ async fn look(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Res
                 let ids = promoted.buried;
                 tracing::warn!(
                     ids,
-                    "dead letters: they waited for a time, and have no record"
+                    "delayed jobs became dead letters: their records are gone"
                 );
             }
             // Without this check, jobs that cannot be moved would cause an endless loop.
@@ -95,7 +95,7 @@ async fn strays(
             let adopted = broker.adopt(&stray, state.peer);
             if in_turn(broker.outages(), "adopt", lease, adopted).await? == Some(true) {
                 let job = String::from_utf8_lossy(&stray.id).into_owned();
-                tracing::warn!(job, "put back: a worker of Bananas left it behind");
+                tracing::warn!(job, "job requeued: its Bananas worker is gone");
             }
         }
     }

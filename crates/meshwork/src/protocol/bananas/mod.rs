@@ -177,7 +177,7 @@ impl Worker {
             tracing::warn!(
                 ?age,
                 "jobs that workers of Bananas left behind are put back after this time; one that is still run by \
-                 such a worker then runs twice, since these say nowhere that they live"
+                 such a worker then runs twice, since these have no registration"
             );
         }
         let lists = self.broker.keys().lists(self.routes.keys());

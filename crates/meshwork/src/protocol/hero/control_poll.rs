@@ -75,7 +75,7 @@ fn apply(
     hero.lists.send_if_modified(|now| {
         let changed = **now != lists;
         if changed {
-            tracing::info!(lists = ?lists.names(), "a migration changed what is listened to");
+            tracing::info!(lists = ?lists.names(), "queues changed by a migration");
             *now = Arc::new(lists);
         }
         changed

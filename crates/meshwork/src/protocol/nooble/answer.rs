@@ -49,7 +49,7 @@ pub(super) fn to(
     if tag.is_some_and(|tag| !list.contains(&format!("{{{tag}}}"))) {
         tracing::warn!(
             list,
-            "no answer: the list lies in another slot of the cluster"
+            "reply not sent: its list is in another slot of the cluster"
         );
         return None;
     }

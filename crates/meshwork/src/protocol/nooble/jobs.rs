@@ -360,8 +360,8 @@ impl Protocol for NoobleProtocol {
         };
         match tokio::time::timeout(DEPART, departs).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "not forgotten; that ends by itself"),
-            Err(_) => tracing::warn!("runs that are over are missing in the trace"),
+            Ok(Err(error)) => tracing::warn!(%error, "worker not deregistered: the registration will expire"),
+            Err(_) => tracing::warn!("trace entries lost: the buffer was full"),
         }
     }
 }

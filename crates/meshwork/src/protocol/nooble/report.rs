@@ -132,7 +132,7 @@ impl NoobleProtocol {
     async fn poison(&self, message: &Message, what: &str) -> Result<Failed, Error> {
         let received = &message.received;
         let queue = message.queue.name();
-        tracing::warn!(queue, what, "a dead letter: it is no action");
+        tracing::warn!(queue, what, "message moved to the dead letters: not a valid action");
         let dialect = self.broker.names().dialect();
         let reply = || {
             let error = ActionError::new("ValidationError", "INVALID_ACTION", what);
@@ -214,7 +214,7 @@ impl NoobleProtocol {
 
 fn unanswered(action: &Action) {
     let list = &action.callback_queue_name;
-    tracing::warn!(?list, "the answer went nowhere: the key is no list");
+    tracing::warn!(?list, "reply dropped: the key of its list has another type");
 }
 
 fn end<'a>(message: &'a Message, record: Option<&'a str>) -> End<'a> {

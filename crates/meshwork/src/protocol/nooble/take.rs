@@ -142,7 +142,7 @@ impl NoobleProtocol {
         queue.looks().from = Some(taken.next);
         if !taken.messages.is_empty() {
             let many = taken.messages.len();
-            tracing::warn!(many, "took over what nobody renewed");
+            tracing::warn!(many, "messages of dead services reclaimed");
         }
         messages(queue, taken.messages)
             .into_iter()

@@ -56,7 +56,7 @@ pub(super) async fn tidy(broker: &Nooble, over: &Arc<Ends>) -> Infallible {
         let (broker, over) = (broker.clone(), Arc::clone(over));
         let flush = tokio::spawn(async move { flush(&broker, &over).await });
         if let Err(error) = flush.await {
-            tracing::error!(%error, "actions that are over are missing in the trace");
+            tracing::error!(%error, "trace entries lost");
         }
     }
 }

@@ -87,7 +87,7 @@ struct Answer {
     failed: Option<Kind>,
 }
 
-/// With what requests are carried out.
+/// Carries out the requests of a script.
 struct Worker {
     submitter: Option<Submitter>,
     calls: RunCalls,

@@ -94,7 +94,7 @@ pub enum SubmitError {
     },
 }
 
-/// With what a run submits children; all clones count their calls together.
+/// Adds the children of one run. Clones share the count of calls.
 #[derive(Debug, Clone)]
 pub(crate) struct Submitter(Arc<Inner>);
 

@@ -23,7 +23,7 @@ impl Task for Cron {
         Box::pin(async move {
             let ticked = self.0.tick().await?;
             for (schedule, why) in &ticked.troubles {
-                tracing::warn!(%schedule, why, "a slot is not decided yet");
+                tracing::warn!(%schedule, why, "schedule slot not fired: trying again");
             }
             Ok(Outcome {
                 worked: ticked.due > 0,

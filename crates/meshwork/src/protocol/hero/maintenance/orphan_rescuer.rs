@@ -86,7 +86,7 @@ impl Task for OrphanedPrefetch {
             if found.lists > 0 {
                 tracing::warn!(
                     lists = found.lists,
-                    "found ids prefetched by workers that are gone"
+                    "prefetched ids of dead workers found"
                 );
             }
             self.page = found.next;
@@ -118,7 +118,7 @@ impl Task for ForeignScan {
             if swept.unroutable > 0 {
                 tracing::warn!(
                     jobs = swept.unroutable,
-                    "jobs of foreign clients do not tell their type; nobody can requeue them"
+                    "foreign jobs not requeued: their records have no type"
                 );
             }
             if swept.restored > 0 {

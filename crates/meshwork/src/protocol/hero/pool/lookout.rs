@@ -1,5 +1,5 @@
-//! Lookout: looks into the queues of all workers of a pool, five times per second, with commands that only read. So an idle
-//! process of many contexts runs no scripts and needs no connection per queue.
+//! Lookout: polls the queues of all workers of a pool five times per second, by commands that only read. An idle process
+//! with many contexts therefore runs no scripts and needs no connection per queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use futures_util::future::join_all;
 
 use super::PoolState;
 
-/// Between two looks: a job in an idle context waits as long, at most.
+/// Interval of the polls: the longest wait of a job in an idle context.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// One of this many looks is also for tasks that are due, so once a second in each context.
+/// Number of polls after which one also checks for due tasks: once a second in each context.
 const DUE_EVERY: usize = 5;
 
-/// Looks for ever.
+/// Polls until the task is dropped.
 pub(super) async fn look_out(pool: Arc<PoolState>) {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -23,7 +23,7 @@ pub(super) async fn look_out(pool: Arc<PoolState>) {
         let looks = members.iter().enumerate().map(async |(at, member)| {
             let looked = member.look(&pool, (round + at) % DUE_EVERY == 0).await;
             let outages = member.broker().outages();
-            // The reason is logged once for all.
+            // Outages are logged once for all members.
             let _ = outages.observe("look", looked);
         });
         join_all(looks).await;

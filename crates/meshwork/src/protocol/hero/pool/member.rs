@@ -1,4 +1,4 @@
-//! A worker of a pool, as the lookout sees it: its keys and its signals.
+//! Member of a pool: the keys that the lookout polls for a worker, and the signals that it sends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,9 +14,10 @@ use super::PoolState;
 use crate::worker::demand::Demand;
 use crate::worker::protocol::Queues;
 
-/// The longest time without a poll of an idle context: tasks of maintenance that no look sees, as the retention, run as often.
+/// Longest time between two maintenance calls of an idle context. Tasks that the lookout does not check, such as
+/// retention, run this often.
 const IDLE_POLL: Duration = Duration::from_secs(300);
-/// A context is polled every second for this time after it had something to do.
+/// Time for which a context is polled every second after it had work.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// A worker of a pool.
@@ -26,15 +27,15 @@ pub(in crate::protocol::hero) struct Member {
     demand: Arc<Demand>,
     lists: watch::Receiver<Arc<Lists>>,
     control: Vec<String>,
-    /// Number of its own registrations.
+    /// Number of the worker's registrations.
     names: usize,
-    /// The session over the connection of the lookout.
+    /// Session over the lookout's connection.
     beats: tokio::sync::Mutex<Option<Broker>>,
-    /// There is a wakeup for delayed jobs.
+    /// Notified of a wakeup for delayed jobs.
     pub(in crate::protocol::hero) wakeup: Notify,
-    /// A flow is to go on.
+    /// Notified when a flow is due.
     pub(in crate::protocol::hero) flow: Arc<Notify>,
-    /// Leases or registrations have expired.
+    /// True if leases or registrations have expired.
     expired: AtomicBool,
     poll: Mutex<Poll>,
 }
@@ -43,14 +44,14 @@ pub(in crate::protocol::hero) struct Member {
 #[derive(Debug)]
 struct Poll {
     last: Option<Instant>,
-    /// Every second until then.
+    /// End of the polls that come every second.
     until: Option<Instant>,
-    /// Without cause after this time: another one for each context, so that they do not come together.
+    /// Pause before a poll without cause. It differs by context, so that the polls of many contexts are spread.
     pause: Duration,
 }
 
 impl Member {
-    /// A worker with so many registrations.
+    /// Creates a member for a worker with this number of registrations.
     pub(in crate::protocol::hero) fn new(
         broker: &Broker,
         lists: watch::Receiver<Arc<Lists>>,
@@ -101,13 +102,13 @@ impl Member {
         is_due
     }
 
-    /// There is something to do: polls every second for a time.
+    /// Polls every second for a while, because the context has work.
     pub(in crate::protocol::hero) fn expect_poll(&self) {
         let mut poll = self.poll.lock().unwrap_or_else(PoisonError::into_inner);
         poll.until = Some(Instant::now() + LINGER);
     }
 
-    /// Looks once; `due`: also for tasks that are due.
+    /// Polls once. With `due`, also checks for due tasks.
     pub(super) async fn look(
         &self,
         pool: &PoolState,
@@ -128,7 +129,7 @@ impl Member {
         Ok(())
     }
 
-    /// The queues in which an id would be claimed now.
+    /// Returns the queues from which an id would be claimed now.
     fn wanted(&self) -> Vec<String> {
         if !self.demand.is_hungry() {
             return Vec::new();

@@ -1,5 +1,5 @@
-//! Worker pool: the workers of many contexts in one process share a connection, a heartbeat thread and slots. No queue of
-//! theirs is waited for: [`lookout`] looks into all of them.
+//! Worker pool: the workers of many contexts in one process share a connection, a heartbeat thread and slots. They have no
+//! blocking reads: [`lookout`] polls the queues of all.
 
 mod lookout;
 mod member;
@@ -17,11 +17,11 @@ use crate::worker::engine::SharedParts;
 use crate::worker::slots::Slots;
 pub(super) use member::Member;
 
-/// The most contexts of one pool.
+/// Greatest number of contexts of one pool.
 pub const MAX_POOL: usize = 100;
 
-/// Parts that the workers of several contexts share: one connection for commands and one for the heartbeat, the thread of
-/// the heartbeat, and slots, which the contexts get in turn. Cheap to clone.
+/// Shared parts of the workers of several contexts: a connection for commands and one for the heartbeat, the heartbeat
+/// thread, and slots, which the contexts get in turn. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct WorkerPool {
     state: Arc<PoolState>,
@@ -34,7 +34,7 @@ pub struct WorkerPool {
 struct PoolState {
     node: Broker,
     databases: Vec<u32>,
-    /// The connection of the heartbeat thread, made there.
+    /// Connection of the heartbeat thread, opened on that thread.
     beats: OnceCell<ContextConn>,
     members: Mutex<Vec<Weak<Member>>>,
     slots: Slots,
@@ -86,19 +86,19 @@ impl WorkerPool {
         &self.node
     }
 
-    /// The number of jobs that run at once in all contexts together.
+    /// Returns the number of jobs that run at once in all contexts together.
     pub(super) fn concurrency(&self) -> usize {
         self.state.slots.total()
     }
 
-    /// Adds a worker. It leaves when the member is dropped.
+    /// Adds a worker. Dropping the member removes it.
     pub(super) fn join(&self, member: &Arc<Member>) {
         let mut members = self.state.members();
         members.retain(|member| member.strong_count() > 0);
         members.push(Arc::downgrade(member));
     }
 
-    /// The parts of the engine of a new worker.
+    /// Returns the shared parts of a new worker's engine.
     pub(super) fn parts(&self, member: &Member) -> SharedParts {
         SharedParts {
             demand: Arc::clone(member.demand()),
@@ -107,7 +107,7 @@ impl WorkerPool {
         }
     }
 
-    /// The session of a worker over the connection of the heartbeat thread, where this is called.
+    /// Returns the session of a worker over the connection of the heartbeat thread. Call it on that thread.
     pub(super) async fn beats(&self, broker: &Broker) -> Result<Broker, meshwork_broker::Error> {
         self.state.beats(broker).await
     }

@@ -172,7 +172,7 @@ impl Present {
             if let Some(other) = say(Some(&other)).await? {
                 return Ok(Some(self.rival(name, other)));
             }
-            tracing::info!(name, "the name of a worker that is gone is taken over");
+            tracing::info!(name, "worker registered under the name of a dead one");
         }
         Ok(None)
     }
@@ -276,7 +276,7 @@ impl Present {
         for (name, key) in &self.names {
             let presence = self.presence(key, "", None);
             if let Err(error) = within("depart", CALL, broker.depart(presence)).await {
-                tracing::debug!(name, %error, "the name is free a little later");
+                tracing::debug!(name, %error, "worker not deregistered: its name stays reserved until the registration expires");
                 return;
             }
         }

@@ -125,7 +125,7 @@ impl Replies {
             Ok(response) => (response.correlation_id.clone(), Ok(response)),
             Err(why) => match correlation(message) {
                 Some(id) => (id, Err(why)),
-                None => return tracing::warn!(why, "dropped an answer that is none"),
+                None => return tracing::warn!(why, "reply dropped: not a valid message"),
             },
         };
         // The correlation id stays reserved until the caller has the reply.
@@ -136,7 +136,7 @@ impl Replies {
         match sender {
             // A caller that stopped waiting drops the receiver.
             Some(sender) => drop(sender.send(answer)),
-            None => tracing::info!(correlation_id = id, "dropped an answer that comes too late"),
+            None => tracing::info!(correlation_id = id, "reply dropped: its call has ended"),
         }
     }
 
@@ -169,7 +169,7 @@ impl Replies {
             .await
             .is_err()
         {
-            tracing::debug!("late answers may stay");
+            tracing::debug!("reply lists not deleted: they will expire");
         }
     }
 
@@ -200,7 +200,7 @@ async fn give_up(broker: &Nooble, list: &str) {
             Ok(true) => return,
             // The unblocking message may have ended a read.
             Ok(false) => {}
-            Err(error) => tracing::debug!(%error, "a late answer may stay"),
+            Err(error) => tracing::debug!(%error, "reply list not deleted: it will expire"),
         }
     }
 }

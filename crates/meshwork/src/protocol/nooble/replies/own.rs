@@ -126,7 +126,7 @@ impl Replies {
             match reads(&message) {
                 Ok(read) => return Ok(Some((message, read))),
                 Err(why) => {
-                    tracing::warn!(why, "dropped an answer that is none");
+                    tracing::warn!(why, "reply dropped: not a valid message");
                     broker.drop_reply(list, &message).await?;
                 }
             }

@@ -49,7 +49,7 @@ impl Reader {
     pub(in crate::protocol::nooble) async fn end(&self) {
         self.stop.cancel();
         if tokio::time::timeout(END, self.task.wait()).await.is_err() {
-            tracing::debug!("late answers may stay");
+            tracing::debug!("reply lists not deleted: they will expire");
         }
     }
 }
@@ -62,7 +62,7 @@ async fn forget(broker: &Nooble, replies: &Replies) {
     if !lists.is_empty()
         && let Err(error) = broker.forget_replies(&lists).await
     {
-        tracing::debug!(%error, "the lists of answers end by themselves");
+        tracing::debug!(%error, "reply lists not deleted: they will expire");
     }
     for list in missed {
         give_up(broker, &list).await;
