@@ -120,7 +120,9 @@ impl Way {
                     return Ok(Self::There(Arc::new(There { socket, connection })));
                 }
                 // The owner answered, and has exited since.
-                Err(error) if tries > 0 => tracing::debug!(%error, "connection to the owner of the data directory lost"),
+                Err(error) if tries > 0 => {
+                    tracing::debug!(%error, "connection to the owner of the data directory lost")
+                }
                 Err(error) => return Err(error.into()),
             }
         }

@@ -328,7 +328,9 @@ impl Remote {
         match self.locator.locate().await {
             Ok(addr) if addr != self.link.borrow().addr => self.mend(number),
             Ok(_) => {}
-            Err(error) => tracing::debug!(%error, "address of the server unknown: no Sentinel or cluster node answered"),
+            Err(error) => {
+                tracing::debug!(%error, "address of the server unknown: no Sentinel or cluster node answered")
+            }
         }
         self.in_doubt.store(false, Ordering::Relaxed);
     }

@@ -131,8 +131,5 @@ pub(super) fn log(completed: Completed, job: &str) {
 
 /// Logs a report that was refused because another worker has the job.
 fn stale(job: &str) {
-    tracing::warn!(
-        job,
-        "result dropped: this worker has lost the job"
-    );
+    tracing::warn!(job, "result dropped: this worker has lost the job");
 }

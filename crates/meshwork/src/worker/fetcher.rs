@@ -407,7 +407,10 @@ impl<P: Protocol> Fetcher<P> {
         count(&engine, &fetched);
         if fetched.dropped > 0 {
             let ids = fetched.dropped;
-            tracing::debug!(ids, "ids dropped: their jobs have ended, run elsewhere, or do not exist");
+            tracing::debug!(
+                ids,
+                "ids dropped: their jobs have ended, run elsewhere, or do not exist"
+            );
         }
         let got = fetched.jobs.len();
         self.looked = Instant::now();

@@ -125,10 +125,7 @@ impl<J> InFlight<J> {
             };
             job.cancel.stop(StopReason::Lost);
             if !job.ended {
-                tracing::warn!(
-                    job = id(&job.job),
-                    "job aborted: its lease is lost"
-                );
+                tracing::warn!(job = id(&job.job), "job aborted: its lease is lost");
                 lost += 1;
             }
         }

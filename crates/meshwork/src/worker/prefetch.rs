@@ -130,7 +130,10 @@ impl<P: Protocol> Supervisor<P> {
     /// Stops the prefetcher of a queue that the worker no longer claims from, and releases its prefetched ids.
     async fn leave(&self, queue: String, prefetcher: Prefetcher) {
         if !prefetcher.ended().await {
-            tracing::warn!(queue, "blocking read still open: its ids return when the registration expires");
+            tracing::warn!(
+                queue,
+                "blocking read still open: its ids return when the registration expires"
+            );
             return;
         }
         // A renewal that is under way may name the queue, and would register it again.
@@ -289,7 +292,9 @@ impl<P: Protocol> Prefetch<P> {
                 let now = Instant::now();
                 if until <= now {
                     // This process was suspended, or the answer was late: another worker may have reclaimed the job.
-                    tracing::warn!("job released: it arrived after the registration of this worker had expired");
+                    tracing::warn!(
+                        "job released: it arrived after the registration of this worker had expired"
+                    );
                     self.starter.release(job, self.starter.running.token());
                     return None;
                 }

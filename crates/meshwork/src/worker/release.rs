@@ -14,9 +14,7 @@ pub(crate) const ENDED: Duration = Duration::from_secs(12);
 pub(crate) async fn ended_or_cut_off(runs: impl Future<Output = ()>, cut_off: Duration) -> bool {
     let ended = timeout(cut_off, runs).await.is_ok();
     if !ended {
-        tracing::error!(
-            "handler still blocks its thread: its job is released meanwhile"
-        );
+        tracing::error!("handler still blocks its thread: its job is released meanwhile");
     }
     ended
 }

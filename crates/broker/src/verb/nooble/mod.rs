@@ -90,9 +90,7 @@ impl Nooble {
     /// As for [`Conn::open`].
     pub async fn connect(target: &Target, names: QueueManager) -> Result<Self, ConnectError> {
         if target.acknowledge().is_some() {
-            tracing::warn!(
-                "wait_replicas ignored: it applies to jobs, not to actions"
-            );
+            tracing::warn!("wait_replicas ignored: it applies to jobs, not to actions");
         }
         let conn = Conn::open(target, names.prefix()).await;
         Ok(Self::new(conn.map_err(ConnectError::of_prefix)?, names))

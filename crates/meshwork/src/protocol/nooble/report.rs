@@ -132,7 +132,11 @@ impl NoobleProtocol {
     async fn poison(&self, message: &Message, what: &str) -> Result<Failed, Error> {
         let received = &message.received;
         let queue = message.queue.name();
-        tracing::warn!(queue, what, "message moved to the dead letters: not a valid action");
+        tracing::warn!(
+            queue,
+            what,
+            "message moved to the dead letters: not a valid action"
+        );
         let dialect = self.broker.names().dialect();
         let reply = || {
             let error = ActionError::new("ValidationError", "INVALID_ACTION", what);

@@ -84,10 +84,7 @@ impl Task for OrphanedPrefetch {
         Box::pin(async move {
             let found = self.broker.stranded(self.page).await?;
             if found.lists > 0 {
-                tracing::warn!(
-                    lists = found.lists,
-                    "prefetched ids of dead workers found"
-                );
+                tracing::warn!(lists = found.lists, "prefetched ids of dead workers found");
             }
             self.page = found.next;
             Ok(Outcome {
