@@ -35,7 +35,9 @@ local changes = {
 }
 
 -- A right that is missing in the middle would leave the steps before it done.
-local commands = {set = 'HSET', push = 'LPUSH', drop = 'LREM', mark = 'ZADD', unmark = 'ZREM', keep = 'SET', note = 'XADD'}
+local commands = {
+  set = 'HSET', push = 'LPUSH', drop = 'LREM', mark = 'ZADD', unmark = 'ZREM', keep = 'SET', delete = 'DEL', note = 'XADD',
+}
 local may = redis.acl_check_cmd
 local kinds = {set = 'hash', push = 'list', drop = 'list', mark = 'zset', unmark = 'zset', keep = 'string', note = 'stream'}
 -- Skipped if the key has another type: there is nothing to remove, and a damaged trail prevents no change.
