@@ -43,7 +43,7 @@ pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
                     &mut faults,
                     &mut ended,
                 )
-                .await
+                .await;
             }
             Err(_) => faults.push(format!("the layout of context {id} in {registry}")),
         }

@@ -79,5 +79,5 @@ pub(super) fn check(schema: Schema, commands: &BTreeSet<&str>, otherwise: &str) 
 
 /// Returns the error that the scripts return, as Lua.
 pub(super) fn error() -> String {
-    format!("{{err = 'NOPERM {}' .. string.sub(lacks, 2)}}", LACKS)
+    format!("{{err = 'NOPERM {LACKS}' .. string.sub(lacks, 2)}}")
 }
