@@ -121,7 +121,7 @@ impl Way {
                 }
                 // The owner answered, and has exited since.
                 Err(error) if tries > 0 => {
-                    tracing::debug!(%error, "connection to the owner of the data directory lost")
+                    tracing::debug!(%error, "connection to the owner of the data directory lost");
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -329,7 +329,7 @@ impl Remote {
             Ok(addr) if addr != self.link.borrow().addr => self.mend(number),
             Ok(_) => {}
             Err(error) => {
-                tracing::debug!(%error, "address of the server unknown: no Sentinel or cluster node answered")
+                tracing::debug!(%error, "address of the server unknown: no Sentinel or cluster node answered");
             }
         }
         self.in_doubt.store(false, Ordering::Relaxed);
