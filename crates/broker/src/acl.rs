@@ -1,103 +1,15 @@
-//! Rights of users: the commands that Meshwork sends to a server, ACL rules that allow exactly these, and a check for
-//! missing rights.
+//! Rights of users: ACL rules that allow exactly the commands that Meshwork sends, and checks for missing rights.
 
 use std::collections::BTreeSet;
 
 use meshwork_model::keys::bananas::Bananas;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Namespace;
-use redis::RedisResult;
 
+use crate::commands::{BANANAS_COMMANDS, COMMANDS, NOOBLE_COMMANDS, may_not_say, name};
 use crate::conn::Conn;
-use crate::script::rights::{LACKS, needed};
+use crate::script::rights::needed;
 use crate::script::{Layout, Schema, Verb};
-
-/// Every command that Meshwork sends, inside and outside of scripts, as an example for a key `K`. The tests run all
-/// verbs as a user with exactly these rights.
-const COMMANDS: [&str; 67] = [
-    "blmove K K LEFT RIGHT 1",
-    "blpop K 1",
-    "client|id",
-    "client|unblock 1",
-    "cluster|slots",
-    "del K",
-    "eval s 1 K",
-    "evalsha s 1 K",
-    "evalsha_ro s 1 K",
-    "exists K",
-    "get K",
-    "hdel K f",
-    "hello",
-    "hexists K f",
-    "hget K f",
-    "hgetall K",
-    "hincrby K f 1",
-    "hlen K",
-    "hmget K f",
-    "hset K f v",
-    "hsetnx K f v",
-    "hstrlen K f",
-    "incr K",
-    "info",
-    "llen K",
-    "lmove K K LEFT RIGHT",
-    "lmpop 1 K RIGHT",
-    "lpop K",
-    "lpos K v",
-    "lpush K v",
-    "lrange K 0 1",
-    "lrem K 0 v",
-    "ltrim K 0 1",
-    "persist K",
-    "pexpire K 1",
-    "ping",
-    "role",
-    "rpop K",
-    "rpush K v",
-    "sadd K v",
-    "scan 0",
-    "scard K",
-    "script|load s",
-    "select 0",
-    "set K v",
-    "sismember K v",
-    "srem K v",
-    "sscan K 0",
-    "time",
-    "type K",
-    "wait 1 1",
-    "xadd K * f v",
-    "xrange K - +",
-    "xread STREAMS K 0",
-    "xrevrange K + -",
-    "zadd K 1 v",
-    "zcard K",
-    "zpopmin K",
-    "zrange K 0 1",
-    "zrangebyscore K 0 1",
-    "zrank K v",
-    "zrem K v",
-    "zremrangebyscore K 0 1",
-    "zrevrangebyscore K 1 0",
-    "zscan K 0",
-    "zscore K v",
-    "acl|whoami",
-];
-
-/// A script that returns the commands of ARGV that this user may not send.
-const MAY_NOT: &str = "\
-local denied = {}
-for at, command in ipairs(ARGV) do
-  local words = {}
-  for word in string.gmatch(command, '%S+') do words[#words + 1] = word end
-  local known, may = pcall(redis.acl_check_cmd, unpack(words))
-  if known and not may then denied[#denied + 1] = at end
-end
-return denied";
-
-fn name(command: &str) -> &str {
-    command.split(' ').next().unwrap_or(command)
-}
 
 /// Returns the rule for `ACL SETUSER` that gives a user the rights that Meshwork needs in `namespace`, and no others.
 #[must_use]
@@ -113,14 +25,6 @@ pub fn rights(namespace: &Namespace) -> String {
 /// Commands that a worker does without: they serve clusters, Sentinel, replicas and the doctor.
 const SELDOM: [&str; 5] = ["acl|whoami", "cluster|slots", "eval", "role", "wait"];
 
-/// Additional commands for jobs of Bananas.
-const BANANAS_COMMANDS: [&str; 4] = [
-    "getrange K 0 1",
-    "publish c m",
-    "subscribe c",
-    "unsubscribe c",
-];
-
 /// Returns the additional rules for `ACL SETUSER` for jobs of Bananas under `prefix`.
 #[must_use]
 pub fn bananas_rights(prefix: &Namespace) -> String {
@@ -129,23 +33,6 @@ pub fn bananas_rights(prefix: &Namespace) -> String {
     let channels = keys.notify_prefix();
     format!("~{prefix}:* &{channels}* {}", commands.join(" "))
 }
-
-/// Additional commands for actions of Nooble4, as examples for a key or a channel `K`.
-const NOOBLE_COMMANDS: [&str; 13] = [
-    "blmpop 1 1 K RIGHT",
-    "persist K",
-    "pttl K",
-    "publish K m",
-    "subscribe K",
-    "xack K g 1-1",
-    "xclaim K g c 0 1-1",
-    "xdel K 1-1",
-    "xgroup CREATE K g 0",
-    "xinfo STREAM K",
-    "xpending K g",
-    "xreadgroup GROUP g c STREAMS K >",
-    "xtrim K MAXLEN 1",
-];
 
 /// Commands of a service on its queue: those without which it receives no action, and the rest.
 struct OfService {
@@ -169,33 +56,6 @@ const OF_LIST: OfService = OfService {
 pub fn nooble_rights(prefix: &Namespace) -> String {
     let commands = NOOBLE_COMMANDS.map(|command| format!("+{}", name(command)));
     format!("~{prefix}:* &{prefix}:* {}", commands.join(" "))
-}
-
-/// Returns the example of a command that scripts of this protocol send. Others do without it: a script that ends an
-/// imported job notifies Bananas, if the user may.
-pub(crate) fn example(schema: Schema, command: &str) -> Option<&'static str> {
-    let besides: &[&'static str] = match schema {
-        Schema::Hero | Schema::Context => &[],
-        Schema::Bananas => &BANANAS_COMMANDS,
-        Schema::Nooble => &NOOBLE_COMMANDS,
-    };
-    let mut all = COMMANDS.iter().chain(besides);
-    all.find(|it| name(it).eq_ignore_ascii_case(command))
-        .copied()
-}
-
-/// Returns the names of commands that a script of ours lacked, by its error.
-pub(crate) fn lacked(detail: &str) -> Option<Vec<&'static str>> {
-    let (_, names) = detail.split_once(LACKS)?;
-    let words = names.split_whitespace();
-    let all = || {
-        COMMANDS
-            .iter()
-            .chain(&BANANAS_COMMANDS)
-            .chain(&NOOBLE_COMMANDS)
-    };
-    let known = |word: &str| all().map(|it| name(it)).find(|it| *it == word);
-    Some(words.filter_map(known).collect())
 }
 
 /// Returns the commands that this user may not send, or not for the namespace's keys. `None` if the server cannot
@@ -226,39 +86,11 @@ pub(crate) async fn worker_lacks(conn: &Conn, keys: &Hero) -> Option<Vec<&'stati
     may_not_say(conn, &keys.lease(), &all).await.ok()
 }
 
-/// Returns the commands among these that this user may not send for a key.
-async fn may_not_say(
-    conn: &Conn,
-    key: &str,
-    commands: &[&'static str],
-) -> RedisResult<Vec<&'static str>> {
-    let mut script = redis::cmd("EVAL");
-    script.arg(MAY_NOT).arg(0);
-    for command in commands {
-        script.arg(command.replace('|', " ").replace(" K", &format!(" {key}")));
-    }
-    let denied: Vec<usize> = script.query_async(&mut conn.clone()).await?;
-    let name = |at: usize| Some(name(commands.get(at.checked_sub(1)?)?));
-    Ok(denied.into_iter().filter_map(name).collect())
-}
-
 /// Returns the commands selected by `says` that this user may not send for a key. `None` if the server cannot answer.
 async fn lacks(conn: &Conn, key: &str, says: impl Fn(&str) -> bool) -> Option<Vec<&'static str>> {
     let all = COMMANDS.into_iter().chain(NOOBLE_COMMANDS);
     let said: Vec<_> = all.filter(|command| says(name(command))).collect();
     may_not_say(conn, key, &said).await.ok()
-}
-
-/// Returns the commands of a script, with the call itself, that this user may not send for a key. `None` if the
-/// server cannot answer.
-pub(crate) async fn may_not(
-    conn: &Conn,
-    key: &str,
-    needed: &BTreeSet<&'static str>,
-) -> Option<Vec<&'static str>> {
-    let call = COMMANDS.into_iter().filter(|it| name(it) == "evalsha");
-    let all: Vec<_> = call.chain(needed.iter().copied()).collect();
-    may_not_say(conn, key, &all).await.ok()
 }
 
 /// Returns the commands that a service may not send for a queue, and whether it receives no action without them.

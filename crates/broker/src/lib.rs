@@ -6,6 +6,7 @@ mod acknowledge;
 mod acl;
 mod backoff;
 mod clock;
+mod commands;
 pub mod conn;
 pub mod doctor;
 mod error;

@@ -20,7 +20,7 @@ const MANY: usize = 100;
 /// 10 s.
 const LATE_MS: u64 = 60_000;
 
-/// What was found in all contexts.
+/// Findings of all contexts.
 #[derive(Default)]
 struct Found {
     /// Contexts with messages that are late.

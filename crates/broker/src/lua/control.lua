@@ -1,4 +1,4 @@
---- @include ending, fair_refill, cancel_waiting, element
+--- @include ending, fair_refill, cancel_waiting, element, clock_steps
 --- @flags allow-oom
 -- Gives a worker, once a second: the jobs to cancel, the leadership for maintenance and what there is to do for the
 -- leader, the migrations of its types.
@@ -18,14 +18,6 @@
 local MOST = math.floor(1000 / math.max(1, #KEYS)) -- requests of each queue in one call
 local now, every, types = clock(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local held, taken, answer = {}, {}, {}
--- The latest time of the server's clock.
-local known = try('GET', CLOCK) or ''
-local odd = type(known) ~= 'string' -- a key of another type is left alone
-if odd then known = '' end
-if not odd and shown > (tonumber(string.match(known, '^%d+') or '') or 0) then
-  redis.call('SET', CLOCK, int(shown) .. (string.match(known, '^%d+( .*)$') or ''))
-end
-local steps = string.match(known, ' (%d+)$') or '0'
 local room = 100 -- waiting jobs cancelled in one call: each searches lists
 for a = 5 + types, #ARGV do held[ARGV[a]] = 'runs' end
 
@@ -102,4 +94,4 @@ if mine then
   if is_due(WATCH) or is_due(STARTS) then tasks[#tasks + 1] = 'watch' end
   if is_due(BATCHES_OPEN) then tasks[#tasks + 1] = 'tend_batches' end
 end
-return respond({taken, mine and 1 or 0, soonest(now), answer, tasks, steps})
+return respond({taken, mine and 1 or 0, soonest(now), answer, tasks, note_clock()})

@@ -8,7 +8,7 @@ use redis::{
 use super::answer::Answer;
 use super::{Layout, Made, Named, Schema, Verb, rights};
 use crate::Error;
-use crate::acl;
+use crate::commands;
 use crate::conn::Conn;
 use crate::error::{MOST_NAMED, is_denied, is_divided};
 
@@ -107,12 +107,12 @@ impl Call<'_> {
         let (verb, mut keys) = (self.verb.name(), self.keys());
         if is_denied(&source) {
             let first = keys.first().map_or("", String::as_str);
-            let lacks = match source.detail().and_then(acl::lacked) {
+            let lacks = match source.detail().and_then(commands::lacked) {
                 Some(lacks) => lacks,
                 None => {
                     let needed = Layout::ALL.map(|layout| rights::needed(self.verb, layout));
                     let needed = needed.into_iter().flatten().collect();
-                    let lacks = acl::may_not(conn, first, &needed).await;
+                    let lacks = commands::may_not(conn, first, &needed).await;
                     lacks.unwrap_or_default()
                 }
             };

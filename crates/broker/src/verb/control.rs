@@ -37,7 +37,7 @@ pub struct Control {
     pub due: Option<Duration>,
     /// For each type, its migration, if it has one.
     pub migrations: Vec<Option<Migration>>,
-    /// How often the server's clock went back.
+    /// Number of steps back of the server's clock.
     pub steps_back: u64,
 }
 

@@ -119,7 +119,7 @@ async fn damage_in_contexts_is_named() {
     );
 }
 
-/// What a crash may lose is said for each way to sync.
+/// Doctor says for each way to sync what a crash may lose.
 #[tokio::test]
 async fn the_promise_of_a_server_is_stated() {
     for options in [RealServer::redis(), RealServer::valkey()] {

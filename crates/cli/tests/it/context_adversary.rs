@@ -1,5 +1,5 @@
 //! A hostile tenant: random plain writes by each ACL user of a context into all that he may write, beside two honest
-//! contexts. Nothing of theirs changes, nothing runs there in a wrong name, and the supervisor goes on serving them.
+//! contexts. Their data does not change, no job runs there in a wrong name, and the supervisor goes on serving them.
 //!
 //! `MESHWORK_ADVERSARY_STEPS=10000` is the long form; `MESHWORK_ADVERSARY_SEED` repeats a run.
 
@@ -178,7 +178,7 @@ impl Tenant<'_> {
     }
 }
 
-/// What must stay as it is in an honest context: its records of ended jobs, and its members.
+/// Data of an honest context that must not change: its records of ended jobs, and its members.
 fn snapshot(
     plain: &mut Plain,
     prefix: &str,

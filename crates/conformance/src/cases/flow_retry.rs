@@ -32,16 +32,10 @@ async fn an_ended_flow_is_retried_once(world: &World) -> Outcome {
             "mw_halted",
             "mw_ends",
         ];
-        moves.note(&fields.map(|name| {
-            (
-                name,
-                if name == "status" { "error" } else { "1" }.to_owned(),
-            )
-        }));
-        moves.rest(
-            &ground.flow_field("mw_dirty").await?.unwrap_or_default(),
-            None,
-        );
+        let value = |name| if name == "status" { "error" } else { "1" };
+        moves.note(&fields.map(|name| (name, value(name).to_owned())));
+        let dirty = ground.flow_field("mw_dirty").await?.unwrap_or_default();
+        moves.rest(&dirty, None);
         same!(ground.flows.commit(&lease, &moves).await?, StepDone::Done);
         same!(ground.due().await?, None);
         world.pass(5);

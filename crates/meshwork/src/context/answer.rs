@@ -291,18 +291,8 @@ impl ContextHandle {
         origin: &Origin,
         node: NodeId,
     ) -> Result<Commit, ContextError> {
-        let caller = sent.caller_id;
-        let (counter, prefix) = (
-            self.keys().next_id(Counter::Message),
-            self.keys().message_prefix(caller),
-        );
-        let drawn = self
-            .store()
-            .draw(self.database(), &counter, &prefix)
-            .await?;
-        let id = drawn.ok_or(ContextError::NoNumber("message"))?;
+        let key = self.next_message(sent.caller_id).await?;
         let now = self.node().now().await?;
-        let key = MessageKey { caller, id };
         let answer = Message {
             job: jobs,
             status,

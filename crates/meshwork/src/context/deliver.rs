@@ -255,16 +255,7 @@ impl ContextHandle {
                 Committed::Done => return Ok(Delivery::Stored),
                 Committed::Unmet(1) => return Ok(Delivery::Duplicate),
                 Committed::Unmet(2) => {
-                    let (counter, prefix) = (
-                        keys.next_id(Counter::Message),
-                        keys.message_prefix(key.caller),
-                    );
-                    let drawn = self
-                        .store()
-                        .draw(self.database(), &counter, &prefix)
-                        .await?;
-                    let id = drawn.ok_or(ContextError::NoNumber("message"))?;
-                    key = MessageKey { id, ..key };
+                    key = self.next_message(key.caller).await?;
                 }
                 Committed::Unmet(3) => {
                     let reason = "the message has its result already".to_owned();

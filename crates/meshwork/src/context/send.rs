@@ -5,7 +5,7 @@ use meshwork_model::access::{Object, Operation};
 use meshwork_model::actor_key::KeyBytes;
 use meshwork_model::context::{ContextJob, Message, MessageFormat, MessageType, field, limits};
 use meshwork_model::envelope::{Body, Destination, Nonce, Source};
-use meshwork_model::keys::context::{ContextId, Counter, JobKey, MessageKey};
+use meshwork_model::keys::context::{ActorId, ContextId, Counter, JobKey, MessageKey};
 use meshwork_model::name::ScriptType;
 use meshwork_model::secret::EnvVars;
 
@@ -111,19 +111,7 @@ impl ContextHandle {
         let now = self.node().now().await?;
         let jobs = self.jobs_of(me, new, now).await?;
         for _ in 0..TRIES {
-            let (counter, prefix) = (
-                self.keys().next_id(Counter::Message),
-                self.keys().message_prefix(me.id()),
-            );
-            let drawn = self
-                .store()
-                .draw(self.database(), &counter, &prefix)
-                .await?;
-            let id = drawn.ok_or(ContextError::NoNumber("message"))?;
-            let key = MessageKey {
-                caller: me.id(),
-                id,
-            };
+            let key = self.next_message(me.id()).await?;
             let mut message = Message {
                 message_format_type: new.format,
                 timeout: new.timeout,
@@ -171,6 +159,20 @@ impl ContextHandle {
             }
         }
         Err(ContextError::Busy("the numbers of messages".to_owned()))
+    }
+
+    /// Draws the key of the next message of an actor.
+    pub(super) async fn next_message(&self, caller: ActorId) -> Result<MessageKey, ContextError> {
+        let (counter, prefix) = (
+            self.keys().next_id(Counter::Message),
+            self.keys().message_prefix(caller),
+        );
+        let drawn = self
+            .store()
+            .draw(self.database(), &counter, &prefix)
+            .await?;
+        let id = drawn.ok_or(ContextError::NoNumber("message"))?;
+        Ok(MessageKey { caller, id })
     }
 
     /// Returns the jobs of a message, each with a number of this context.

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat,
@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::Inputs;
+use crate::clock::host_ms;
 
 /// Prefix of the folders' names.
 const PREFIX: &str = "meshwork-";
@@ -197,8 +198,9 @@ impl Root {
     fn is_old(&self) -> bool {
         let directory = self.directory.try_clone().map(File::from);
         let changed = directory.and_then(|directory| directory.metadata()?.modified());
+        let now = UNIX_EPOCH + Duration::from_millis(host_ms());
         changed.is_ok_and(|changed| {
-            let age = SystemTime::now().duration_since(changed);
+            let age = now.duration_since(changed);
             age.is_ok_and(|age| age >= WITHOUT_LOCK)
         })
     }
@@ -352,7 +354,7 @@ mod tests {
 
     /// Makes a folder old enough to be removed without a lock.
     fn age(folder: &Path) {
-        let long_ago = SystemTime::now() - WITHOUT_LOCK;
+        let long_ago = UNIX_EPOCH + Duration::from_millis(host_ms()) - WITHOUT_LOCK;
         File::open(folder).unwrap().set_modified(long_ago).unwrap();
     }
 

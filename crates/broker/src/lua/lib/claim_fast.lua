@@ -1,5 +1,5 @@
 --- @include telemetry, plain_record
---- @lazy claim_slow gives claim_slow, claim_each
+--- @lazy claim_lists gives claim_slow, claim_each
 -- Claims jobs on the fast path: jobs without options, in a namespace without settings. claim_slow.lua claims others.
 local MOST = 1000 -- ids visited in one call
 local looked, dropped, taken, leases, walked = 0, 0, {}, {}, false

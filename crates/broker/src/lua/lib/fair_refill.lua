@@ -44,7 +44,8 @@ local function may(set, queue, key, now)
   return n, pause
 end
 
--- Returns the jobs of a backlog whose name has no queue of ours to those of their records. Returns their number.
+-- Returns the jobs of a backlog whose name is no queue of this namespace to the queues in their records. Returns their
+-- number.
 local function send_back(name, now, most)
   local ids = redis.call('ZPOPMIN', BACKLOG .. name, most)
   for i = 1, #ids, 2 do send_home(ids[i], now) end

@@ -1,5 +1,5 @@
 --- @include base
--- Events and statistics. Their keys are written with `pcall`: no error of theirs ends a script half way.
+-- Events and statistics. Their keys are written with `pcall`: their errors end no script half way.
 
 -- Pushes an id. Returns false if the key is no list.
 local function pushed(how, list, id) return type(try(how, list, id)) == 'number' end

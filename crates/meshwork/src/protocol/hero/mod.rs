@@ -24,7 +24,8 @@ use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
 use meshwork_model::route::routes::Routes;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::DropGuard;
 
 use super::nooble::{self, JobCalls};
 use crate::flow::{PlainEnv, Stepper};
@@ -305,13 +306,8 @@ impl Worker {
             let member = Member::new(&self.broker, lists.subscribe(), keys);
             (pool, Arc::new(member))
         });
-        // Workers of a context also continue its flows.
-        let flows = Stepper::new(&self.broker).ok();
-        let flows = flows.map(|stepper| match &pooled {
-            Some((_, member)) => stepper.woken_by(&member.flow),
-            None => stepper,
-        });
-        let flows = flows.map(|stepper| stepper.start().into_guard());
+        let wakeups = pooled.as_ref().map(|(_, member)| &member.flow);
+        let flows = start_stepper(&self.broker, wakeups);
         let calls = JobCalls::new(Nooble::new(self.broker.conn().clone(), self.actions));
         let shared = pooled.as_ref().map(|(pool, member)| {
             pool.join(member);
@@ -338,6 +334,16 @@ impl Worker {
         };
         Ok(worker::start_engine(engine)?.beside(flows))
     }
+}
+
+/// Starts the flows of a context, which its workers also continue. Returns `None` if the worker is of no context.
+fn start_stepper(broker: &Broker, wakeups: Option<&Arc<Notify>>) -> Option<DropGuard> {
+    let stepper = Stepper::new(broker).ok()?;
+    let stepper = match wakeups {
+        Some(wakeups) => stepper.woken_by(wakeups),
+        None => stepper,
+    };
+    Some(stepper.start().into_guard())
 }
 
 impl fmt::Debug for Worker {

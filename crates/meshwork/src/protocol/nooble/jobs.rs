@@ -361,7 +361,7 @@ impl Protocol for NoobleProtocol {
         match tokio::time::timeout(DEPART, departs).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                tracing::warn!(%error, "worker not deregistered: the registration will expire")
+                tracing::warn!(%error, "worker not deregistered: the registration will expire");
             }
             Err(_) => tracing::warn!("trace entries lost: the buffer was full"),
         }
