@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork_broker::context::{Commit, Database, Read};
 use meshwork_broker::{Controlled, Enqueued, Failed};
 use meshwork_model::job::{Job, NewJob, When};
-use meshwork_model::keys::context::{Counter, JobKey};
+use meshwork_model::keys::context::JobKey;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Route;
@@ -30,7 +30,6 @@ cases![
     the_end_of_a_job_marks_its_message,
     a_request_to_wait_for_what_is_none_is_refused,
     settings_of_a_queue_hold,
-    jobs_are_listed_without_a_scan,
     a_record_without_a_status_ends,
     keys_of_another_database_are_read_and_changed,
 ];
@@ -54,7 +53,7 @@ pub(super) fn new(world: &World, id: u32) -> Got<NewJob> {
 }
 
 /// Writes a job as a plain client does, with these additional fields, and pushes its key.
-async fn plain(world: &World, id: u32, fields: &[(&str, &str)]) -> Got<String> {
+pub(super) async fn plain(world: &World, id: u32, fields: &[(&str, &str)]) -> Got<String> {
     let key = job_of(world, id)?;
     world.put_foreign(&key, fields).await?;
     Ok(key)
@@ -448,42 +447,6 @@ async fn settings_of_a_queue_hold(world: &World) -> Outcome {
         check!(world.take(5).await?.is_empty());
         world.finish(&claimed, "1").await?;
         same!(world.take(5).await?.len(), 1);
-        Ok(())
-    })
-    .await
-}
-
-/// The index has jobs of Meshwork's clients from the beginning, and those of plain clients from their first claim.
-async fn jobs_are_listed_without_a_scan(world: &World) -> Outcome {
-    in_both(world, async |world| {
-        let keys = world.keys().context();
-        let keys = keys.ok_or_else(|| Failure::new("no context"))?;
-        let index = keys.index(Counter::Job);
-        let indexed = async || {
-            let members: Got<Vec<String>> = world.raw(&["ZRANGE", &index, "0", "-1"]).await;
-            members
-        };
-        world.put_jobs(&[new(world, 1)?]).await?;
-        let first = job_of(world, 1)?;
-        same!(indexed().await?, [first.clone()]);
-        let claimed = world.take_one().await?;
-        let second = plain(world, 2, &[("script_type", "osis")]).await?;
-        world.take_one().await?;
-        same!(indexed().await?, [first.clone(), second.clone()]);
-        world.finish(&claimed, "1").await?;
-        world.broker.delete(&world.read(&first).await?).await?;
-        same!(indexed().await?, [second.clone()]);
-        // A user of the layout `prefix` may not scan.
-        let (mut found, mut from) = (Vec::new(), 0);
-        loop {
-            let page = world.broker.list(from).await?;
-            found.extend(page.jobs.into_iter().map(|job| job.id));
-            from = page.next;
-            if from == 0 {
-                break;
-            }
-        }
-        same!(found, [second]);
         Ok(())
     })
     .await

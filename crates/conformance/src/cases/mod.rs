@@ -20,6 +20,7 @@ mod claim;
 mod clocks;
 mod configure;
 mod context;
+mod context_index;
 mod contexts;
 mod control;
 mod dead;
@@ -259,6 +260,12 @@ pub const GROUPS: &[Group] = &[
     group("context_commit", context::commit::CASES),
     group("context_read", context::read::CASES),
     group("context_take", context::take::CASES),
+    Group {
+        name: "context_index",
+        cases: context_index::CASES,
+        heavy: false,
+        beside: true,
+    },
     Group {
         name: "contexts",
         cases: contexts::CASES,

@@ -156,7 +156,7 @@ async fn a_schedule_that_is_resumed_is_listed_again(world: &World) -> Outcome {
     world.unchanged(&before).await
 }
 
-/// Whether that has ended is unknown.
+/// An unreadable job may not have ended.
 async fn a_slot_waits_for_the_job_before_it(world: &World) -> Outcome {
     after_one(world, Overlap::Skip).await?;
     let last = world.waiting().await?.concat();
@@ -227,7 +227,7 @@ async fn an_ended_job_is_forgotten_later(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Its dependents are told after it is back.
+/// Its dependents are notified after it is back.
 async fn a_prerequisite_has_not_failed(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     put_after(world, "child", &["first"]).await?;

@@ -73,7 +73,7 @@ pub struct Options {
     pub attach_wait: Duration,
     /// Clock of the engine.
     pub clock: Clock,
-    /// Whether a directory without a log gets one. If not, [`open`] fails with [`OpenError::Gone`].
+    /// True to create the log of a directory without one. If false, [`open`] fails with [`OpenError::Gone`].
     pub create: bool,
 }
 

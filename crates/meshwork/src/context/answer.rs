@@ -7,7 +7,7 @@ use meshwork_broker::context::{Commit, Read};
 use meshwork_model::context::{
     ContextJob, LogLevel, Message, MessageStatus, MessageType, NodeId, Overdue, field, limits,
 };
-use meshwork_model::keys::context::{Counter, MessageKey};
+use meshwork_model::keys::context::MessageKey;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 

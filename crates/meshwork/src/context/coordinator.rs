@@ -186,8 +186,8 @@ impl Coordinator {
         let times = times.iter().map(|key| (key.as_str(), Read::Due(1)));
         let reads: Vec<_> = lists.chain(times).collect();
         let database = served.context.database();
-        let asked = self.node.store().any(database, &reads).await;
-        match asked.map_err(ContextError::from) {
+        let found = self.node.store().any(database, &reads).await;
+        match found.map_err(ContextError::from) {
             Ok(false) => Ok(Done::default()),
             Err(error) if error.is_outage() => Err(error),
             // The parts find out which key is damaged.

@@ -21,13 +21,13 @@ const ORIGIN_FOR_MS: u64 = (limits::MAX_MESSAGE_TIMEOUT as u64 + 2 * SKEW + 3_60
 /// Decision about a message that has come.
 enum Verdict {
     /// To be stored. It is the result of this message, if any.
-    Take(Option<Asked>),
+    Take(Option<Request>),
     /// To be refused, with the reason.
     Refuse(String),
 }
 
 /// A message of this context that waits for a result.
-struct Asked {
+struct Request {
     key: MessageKey,
     nonce: String,
 }
@@ -48,7 +48,7 @@ impl Node {
             Err(error) => return Err(error),
         };
         let taken = match target.verdict(me, parcel).await {
-            Ok(Verdict::Take(asked)) => target.store_once(parcel, asked.as_ref()).await,
+            Ok(Verdict::Take(request)) => target.store_once(parcel, request.as_ref()).await,
             Ok(Verdict::Refuse(reason)) => Ok(Delivery::Refused { reason }),
             Err(error) => Err(error),
         };
@@ -90,23 +90,23 @@ impl ContextHandle {
     /// Checks the signature of a message, and the rights of its sender here.
     async fn verdict(&self, me: NodeId, parcel: &Parcel) -> Result<Verdict, ContextError> {
         let message = &parcel.message;
-        // A result needs no role here if it was asked for; another one is a message of an admin.
-        let asked = match message.is_result() {
-            true => self.asked(me, parcel).await?,
+        // A result needs no role here if it was requested; another one is a message of an admin.
+        let request = match message.is_result() {
+            true => self.request_of(me, parcel).await?,
             false => None,
         };
         // Inside the node, the coordinator took the result off the outbox of the context that ran the jobs, and whoever
         // can write there can write the results of these jobs. Between nodes only a signature proves that.
         let proven = message.envelope.is_none() && parcel.origin.node == me;
-        if asked.is_some() && proven {
-            return Ok(Verdict::Take(asked));
+        if request.is_some() && proven {
+            return Ok(Verdict::Take(request));
         }
         let unsealed = self.unsealed(me, message, parcel.re, Some(&parcel.origin));
         if let Some(reason) = unsealed.await? {
             return Ok(Verdict::Refuse(reason));
         }
-        if asked.is_some() {
-            return Ok(Verdict::Take(asked));
+        if request.is_some() {
+            return Ok(Verdict::Take(request));
         }
         let denial = self.denial(message.caller_id, object_of(message), Operation::Create);
         Ok(match denial.await? {
@@ -135,7 +135,11 @@ impl ContextHandle {
 
     /// Returns the message of this context whose result this is: a job message that was sent to the context and node
     /// from which the result comes.
-    async fn asked(&self, me: NodeId, parcel: &Parcel) -> Result<Option<Asked>, ContextError> {
+    async fn request_of(
+        &self,
+        me: NodeId,
+        parcel: &Parcel,
+    ) -> Result<Option<Request>, ContextError> {
         let Some(key) = parcel.re else {
             return Ok(None);
         };
@@ -152,7 +156,7 @@ impl ContextHandle {
         if !sent || !job || original.target(me) != parcel.origin.site() {
             return Ok(None);
         }
-        Ok(original.nonce.map(|nonce| Asked { key, nonce }))
+        Ok(original.nonce.map(|nonce| Request { key, nonce }))
     }
 
     /// Returns the reason to refuse a message without an envelope that was sent from `from`.
@@ -226,7 +230,7 @@ impl ContextHandle {
     async fn store_once(
         &self,
         parcel: &Parcel,
-        asked: Option<&Asked>,
+        request: Option<&Request>,
     ) -> Result<Delivery, ContextError> {
         if let Some(late) = self.late(parcel).await? {
             return Ok(late);
@@ -238,9 +242,9 @@ impl ContextHandle {
             let now = self.node().now().await?;
             let element = keys.message(key);
             let commit = Commit::default().absent(&origin_key).absent(&element);
-            let commit = match asked {
-                Some(asked) => {
-                    self.with_result(commit, asked, parcel, &element, now)
+            let commit = match request {
+                Some(request) => {
+                    self.with_result(commit, request, parcel, &element, now)
                         .await?
                 }
                 None => commit,
@@ -308,27 +312,27 @@ impl ContextHandle {
     async fn with_result(
         &self,
         commit: Commit,
-        asked: &Asked,
+        request: &Request,
         parcel: &Parcel,
         element: &str,
         now: u32,
     ) -> Result<Commit, ContextError> {
-        let answer = self.keys().answer(asked.key, &asked.nonce);
+        let answer = self.keys().answer(request.key, &request.nonce);
         let commit = commit
             .absent(&answer)
             .keep(&answer, element, ORIGIN_FOR_MS)
-            .set(element, [(field::RE, asked.key.numbers().as_str())]);
+            .set(element, [(field::RE, request.key.numbers().as_str())]);
         let event = match parcel.message.status {
             MessageStatus::Error => MessageEvent::Fail,
             _ => MessageEvent::Process,
         };
-        let original = self.message_of(asked.key).await?;
+        let original = self.message_of(request.key).await?;
         let open = original.and_then(|view| Some((after(view.message.status, event)?, view)));
         let Some((status, original)) = open else {
             return Ok(commit);
         };
         let logs = logs_with(&original.message, now, LogLevel::Info, "result received");
-        let record = self.keys().message(asked.key);
+        let record = self.keys().message(request.key);
         let fields = [
             (field::STATUS, status.as_str()),
             (field::UPDATED_AT, &now.to_string()),
@@ -337,7 +341,7 @@ impl ContextHandle {
         ];
         let commit = self.kept(commit, &record, now);
         Ok(commit
-            .is(&record, field::NONCE, asked.nonce.as_bytes())
+            .is(&record, field::NONCE, request.nonce.as_bytes())
             .is(&record, field::STATUS, original.written_status.as_bytes())
             .set(&record, fields)
             .unmark(&self.keys().sent(), record.as_bytes()))

@@ -22,8 +22,8 @@ impl ContextHandle {
             ..Done::default()
         };
         for element in &elements {
-            let told = self.notify_of_letter(transport, &letters, element).await;
-            done.note(self.id(), element, told)?;
+            let reported = self.notify_of_letter(transport, &letters, element).await;
+            done.note(self.id(), element, reported)?;
         }
         Ok(done)
     }
@@ -47,8 +47,8 @@ impl ContextHandle {
             let from = self.site(self.node().identity().await?);
             transport.notify(from, &origin, event, None).await?;
         }
-        let told = Commit::default().unmark(letters, element);
-        let _ = self.commit(&told).await?;
+        let reported = Commit::default().unmark(letters, element);
+        let _ = self.commit(&reported).await?;
         Ok(1)
     }
 }

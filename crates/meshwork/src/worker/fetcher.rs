@@ -407,10 +407,7 @@ impl<P: Protocol> Fetcher<P> {
         count(&engine, &fetched);
         if fetched.dropped > 0 {
             let ids = fetched.dropped;
-            tracing::debug!(
-                ids,
-                "ids dropped: their jobs have ended, run elsewhere, or do not exist"
-            );
+            tracing::debug!(ids, "ids dropped: their jobs cannot run");
         }
         let got = fetched.jobs.len();
         self.looked = Instant::now();
@@ -435,10 +432,7 @@ impl<P: Protocol> Fetcher<P> {
             self.spawner.start(fetched.jobs)
         } else {
             // The process was suspended, or the answer was late: other workers may have started these jobs.
-            tracing::warn!(
-                jobs = got,
-                "jobs released: the claim was answered after its lease had expired"
-            );
+            tracing::warn!(jobs = got, "jobs released: claim answered after its lease");
             fetched.jobs
         };
         self.in_hand += got - left.len();

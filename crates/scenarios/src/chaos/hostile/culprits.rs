@@ -26,7 +26,9 @@ impl Faults {
         let id = format!("{KILLER}{}", self.happened.len());
         enqueue(&scene.quarters, &id).await?;
         let (until, job) = (Instant::now() + CONDEMNED, JobId::foreign(id.clone()));
+        let mut looks = tokio::time::interval(LOOK);
         while Instant::now() < until {
+            looks.tick().await;
             let from = now();
             let owner = scene.store.owner();
             for at in 0..scene.troop.len() {
@@ -52,7 +54,6 @@ impl Faults {
                     other => Err(failed(&format!("{id} ended as {other:?}"))),
                 };
             }
-            tokio::time::sleep(LOOK).await;
         }
         Err(failed(&format!(
             "{id} is no dead letter after {CONDEMNED:?}"
