@@ -216,9 +216,6 @@ fn honest_contexts_are_served(server: ServerOptions, layout: &str) {
             .run(&["context", "create", "--id", context, "--layout", layout])
             .ok();
         ground
-            .run(&["context", "grant", context, "executor", "1"])
-            .ok();
-        ground
             .run(&["context", "set", context, "--unsigned", "refuse"])
             .ok();
     }

@@ -160,7 +160,6 @@ fn workers_are_those_of_the_context() {
         assert!(none.jsons().is_empty(), "a check creates no context");
         for id in ["7", "8"] {
             ground.run(&["context", "create", "--id", id]).ok();
-            ground.run(&["context", "grant", id, "executor", "1"]).ok();
         }
         let _worker = ground.worker(&["--type", "python", "--context", "7"]);
         assert_eq!(check(&["--context", "7"]), "[]");

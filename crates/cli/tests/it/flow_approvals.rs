@@ -46,7 +46,7 @@ fn people(ground: &Ground, layout: &str) {
     ground
         .run(&[&create[..], &["--key", "ann.key"]].concat())
         .ok();
-    for (role, actor) in [("executor", "1"), ("admin", "2"), ("reader", "3")] {
+    for (role, actor) in [("admin", "2"), ("reader", "3")] {
         let grant = ["context", "grant", "7", role, actor, "--key", "ann.key"];
         ground.run(&grant).ok();
     }

@@ -14,7 +14,6 @@ fn plain_flows_run(server: ServerOptions, layout: &str) {
     let ground = Ground::url(server.url());
     let create = ["context", "create", "--id", "7", "--layout", layout];
     ground.run(&create).ok();
-    ground.run(&["context", "grant", "7", "executor", "1"]).ok();
     let mut worker = ground.start(&["worker", "--json", "--type", "python", "--context", "7"]);
     assert_eq!(json(&worker.line())["event"], "listening");
     let (database, prefix) = if layout == "db" {
