@@ -227,16 +227,7 @@ fn every_command_of_an_admin_works(ground: &Ground, admin: &str) {
         .run(&["message", "wait", sent.trim(), "--context", "8"])
         .ok();
     // The target decides, as before.
-    let job = [
-        "message",
-        "send",
-        "8",
-        "--job",
-        "sum.rhai",
-        "--context",
-        "7",
-    ];
-    as_admin(&job).ok();
+    other(&["message", "send", "8", "--job", "sum.rhai"]);
     supervisor.stop().ok();
 }
 

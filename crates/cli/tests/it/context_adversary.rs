@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Ground, Running, json as of_line};
 use meshwork_test_servers::plain::Plain;
+use meshwork_test_servers::say;
 use meshwork_test_servers::servers::{RealServer, ServerOptions};
 use serde_json::{Value, json};
 
@@ -253,7 +254,7 @@ fn honest_contexts_are_served(server: ServerOptions, layout: &str) {
     let before = look(&mut honest, &first);
     let seed = number("MESHWORK_ADVERSARY_SEED").unwrap_or(0x5eed);
     let steps = number("MESHWORK_ADVERSARY_STEPS").unwrap_or(STEPS);
-    println!("seed {seed}, {steps} steps, {layout}");
+    say(format!("seed {seed}, {steps} steps, {layout}"));
     let (mut dice, mut slowest) = (Dice(seed.max(1)), Duration::ZERO);
     let (own, other) = (prefix("7"), prefix("8"));
     let tenant = Tenant {
@@ -279,18 +280,24 @@ fn honest_contexts_are_served(server: ServerOptions, layout: &str) {
             );
         }
     }
-    println!("{done} writes, {refused} refused; usual {usual:?}, slowest {slowest:?}");
+    say(format!(
+        "{done} writes, {refused} refused; usual {usual:?}, slowest {slowest:?}"
+    ));
     assert!(done > steps / 4, "only {done} writes");
 
-    // Each job there is one that `serve` enqueued, by the actor who did.
     for (plain, context) in honest.iter_mut().zip(["8", "9"]) {
-        let index = format!("{}mw:index:job", prefix(context));
-        let jobs: Vec<String> = plain.ask(&["ZRANGE", &index, "0", "-1"]).unwrap();
-        assert_eq!(jobs.len() as u64, 1 + steps / ROUND, "context {context}");
-        let own = format!("{}job:1:", prefix(context));
-        assert!(jobs.iter().all(|job| job.starts_with(&own)), "{jobs:?}");
+        jobs_are_own(plain, &prefix(context), 1 + steps / ROUND);
     }
     supervisor.stop();
+}
+
+/// Checks that each job of an honest context is one that [`serve`] enqueued, by the actor who did.
+fn jobs_are_own(plain: &mut Plain, prefix: &str, many: u64) {
+    let index = format!("{prefix}mw:index:job");
+    let jobs: Vec<String> = plain.ask(&["ZRANGE", &index, "0", "-1"]).unwrap();
+    assert_eq!(jobs.len() as u64, many, "{index}");
+    let own = format!("{prefix}job:1:");
+    assert!(jobs.iter().all(|job| job.starts_with(&own)), "{jobs:?}");
 }
 
 #[test]

@@ -9,6 +9,26 @@ const FLOWS: u32 = 8;
 const SCRIPT: &str =
     "import os\nresult = os.environ['PLACE'] + os.environ['OWN'] + os.environ['FLOW_ID']";
 
+/// Fields of a job beside its ids.
+const JOB: [&str; 16] = [
+    "script",
+    SCRIPT,
+    "script_type",
+    "python",
+    "timeout",
+    "60",
+    "retries",
+    "0",
+    "prerequisites",
+    "[]",
+    "env_vars",
+    "{\"OWN\":\"job\"}",
+    "dependends",
+    "[]",
+    "status",
+    "dispatched",
+];
+
 fn plain_flows_run(server: ServerOptions, layout: &str) {
     let Some(server) = server.start() else { return };
     let ground = Ground::url(server.url());
@@ -26,53 +46,22 @@ fn plain_flows_run(server: ServerOptions, layout: &str) {
         let (flow, job) = (format!("{prefix}flow:{id}"), format!("{prefix}job:12:{id}"));
         let (id, jobs) = (id.to_string(), format!("[{id}]"));
         let env = "{\"PLACE\":\"here\",\"OWN\":\"flow\"}";
+        let of = |key, id| ["HSET", key, "id", id, "caller_id", "12", "context_id", "7"];
         let fields = [
-            "HSET",
-            &flow,
-            "id",
-            &id,
-            "caller_id",
-            "12",
-            "context_id",
-            "7",
             "jobs",
             &jobs,
-        ];
-        let more = ["env_vars", env, "result", "{}", "status", "dispatched"];
-        plain.ask::<i64>(&[&fields[..], &more].concat()).unwrap();
-        let fields = [
-            "HSET",
-            &job,
-            "id",
-            &id,
-            "caller_id",
-            "12",
-            "context_id",
-            "7",
-            "script",
-            SCRIPT,
-        ];
-        let more = [
-            "script_type",
-            "python",
-            "timeout",
-            "60",
-            "retries",
-            "0",
-            "prerequisites",
-            "[]",
-        ];
-        let rest = [
             "env_vars",
-            "{\"OWN\":\"job\"}",
-            "dependends",
-            "[]",
+            env,
+            "result",
+            "{}",
             "status",
             "dispatched",
         ];
         plain
-            .ask::<i64>(&[&fields[..], &more, &rest].concat())
+            .ask::<i64>(&[&of(&flow, &id)[..], &fields].concat())
             .unwrap();
+        let job_fields = [&of(&job, &id)[..], &JOB].concat();
+        plain.ask::<i64>(&job_fields).unwrap();
         let queue = format!("{prefix}queue:python");
         plain.ask::<i64>(&["LPUSH", &queue, &job]).unwrap();
     }

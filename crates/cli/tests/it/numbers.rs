@@ -77,27 +77,12 @@ fn inputs_and_results_keep_their_bytes() {
     enqueue("stdin", &["--input", "-"]);
     let line = serde_json::json!({"script": ECHO, "id": "line", "input": all});
     ground.file("jobs.jsonl", line.to_string());
-    let lines = [
-        "job",
-        "enqueue",
-        "--jsonl",
-        "jobs.jsonl",
-        "--type",
-        "python",
-    ];
-    ground.run(&lines).ok();
+    let lines = "job enqueue --jsonl jobs.jsonl --type python";
+    ground.run(&Vec::from_iter(lines.split(' '))).ok();
     let parent = format!("import sys\nresult = submit({ECHO:?}, input=sys.stdin.read())\n");
     ground.file("parent.py", parent);
-    let args = [
-        "job",
-        "enqueue",
-        "parent.py",
-        "--id",
-        "parent",
-        "--input",
-        &all,
-    ];
-    ground.run(&args).ok();
+    let parent = ["job", "enqueue", "parent.py", "--id", "parent"];
+    ground.run(&[&parent[..], &["--input", &all]].concat()).ok();
     assert_eq!(result(&ground, "parent"), "parent.1");
     for id in ["option", "file", "stdin", "line", "parent.1"] {
         assert_eq!(result(&ground, id), all, "{id}");
@@ -108,20 +93,9 @@ fn inputs_and_results_keep_their_bytes() {
     ground.file("flaky.py", flaky);
     for (id, retries) in [("again", "1"), ("dead", "0")] {
         let seen = format!("SEEN={}", ground.path(id).display());
-        let args = [
-            "job",
-            "enqueue",
-            "flaky.py",
-            "--id",
-            id,
-            "--retries",
-            retries,
-            "--env",
-            &seen,
-            "--input",
-            &all,
-        ];
-        ground.run(&args).ok();
+        let args = ["job", "enqueue", "flaky.py", "--id", id];
+        let more = ["--retries", retries, "--env", &seen, "--input", &all];
+        ground.run(&[&args[..], &more].concat()).ok();
     }
     ground.run(&["job", "wait", "dead"]).exits(1);
     ground.run(&["dead", "retry", "dead"]).ok();

@@ -153,14 +153,14 @@ async fn two_coordinators_do_each_thing_once() {
             let (one, other) = tokio::join!(one.settle(), other.settle());
             one.and(other).unwrap();
         };
-        both().await;
+        Box::pin(both()).await;
         let mut ran = BTreeSet::new();
         while world.plain::<usize>(8, &["LLEN", "queue:v"]).await > 0 {
             assert!(ran.insert(world.run_job().await), "a job is queued once");
         }
         assert_eq!(ran.len(), MANY);
         world.pass(1_000);
-        both().await;
+        Box::pin(both()).await;
         let answered: BTreeSet<String> = {
             let mut answered = BTreeSet::new();
             for message in world.list(7, "msg_in").await {

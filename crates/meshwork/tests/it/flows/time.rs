@@ -119,7 +119,8 @@ jobs:
         flow.pass(Duration::from_secs(1)).await;
         let job = flow.take().await.unwrap();
         let view = flow.pass(Duration::from_secs(59)).await;
-        assert_eq!(ends(&view), "a=started b=stopped");
+        // A job is decided on when all its needs have ended.
+        assert_eq!(ends(&view), "a=started b=waiting");
         let stop: Option<String> = flow.raw(&["HGET", &job, "mw_stop"]).await;
         assert_eq!(stop.as_deref(), Some("stopped"));
         let view = flow.pass(LOOK).await;
