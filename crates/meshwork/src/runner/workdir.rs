@@ -22,8 +22,8 @@ use crate::clock::host_ms;
 
 /// Prefix of the folders' names.
 const PREFIX: &str = "meshwork-";
-/// Length of the random part of the folders' names.
-const RANDOM: usize = 6;
+/// Length of the random part of the folders' names. Names that people choose, as in `meshwork-backup`, are mostly shorter.
+const RANDOM: usize = 12;
 /// Name of the file that the worker of a run keeps locked.
 const LOCK: &str = "lock";
 /// Name of the file with the outcome of a script.
@@ -367,8 +367,8 @@ mod tests {
             folder
         };
         let (young, old, other) = (
-            make("meshwork-abc123"),
-            make("meshwork-abc124"),
+            make("meshwork-abcdefABC123"),
+            make("meshwork-abcdefABC124"),
             make("meshwork-backup"),
         );
         age(&old);
