@@ -180,10 +180,10 @@ async fn a_key_of_another_kind_is_named_for_each_name() {
             true => format!("{key}odd"),
             false => key,
         };
-        // A value of a type that no key of that name has.
+        // A value of a type that no key of that name has. `PFADD` makes a string.
         server.say::<()>(&["DEL", &key]).unwrap();
         server.say::<()>(&["PFADD", &key, "x"]).unwrap();
-        if matches!(name, "RATES" | "UNIQUE" | "SEQ" | "TURN") {
+        if matches!(name, "RATES" | "UNIQUE" | "SEQ" | "TURN" | "CLOCK") {
             server.say::<()>(&["DEL", &key]).unwrap();
             server.say::<()>(&["SADD", &key, "x"]).unwrap();
         }
