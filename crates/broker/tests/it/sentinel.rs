@@ -163,12 +163,19 @@ async fn passwords() {
         .unwrap();
     broker.enqueue(&[job("j1")]).await.unwrap();
     assert_eq!(claim(&broker).await.unwrap().len(), 1);
-    for wrong in ["", "?sentinel_password=sesame"] {
+    for (wrong, reason) in [
+        ("", "NOAUTH"),
+        (
+            "?sentinel_password=sesame",
+            "Password authentication failed",
+        ),
+    ] {
         let said = connect(&sentinels.url(wrong))
             .await
             .unwrap_err()
             .to_string();
-        assert!(said.contains("refuses the credentials"), "{said}");
+        let refused = said.contains("the sentinels refuse the credentials");
+        assert!(refused && said.contains(reason), "{said}");
         assert!(
             !said.contains("sesame") && !said.contains("pebble"),
             "{said}"
