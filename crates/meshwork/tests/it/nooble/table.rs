@@ -199,11 +199,14 @@ async fn what_an_answer_does_not_need_may_be_wrong_in_a_call() {
 async fn an_action_with_a_callback_that_is_not_valid_is_answered() {
     for ground in Ground::both().await {
         let service = ground.started().await;
-        let mut message = with("callback_queue_name", json!("done"));
+        let mut message = with(
+            "callback_queue_name",
+            json!("nooble4:dev:tester:callbacks:x:1"),
+        );
         message["callback_action_type"] = json!("tester.done");
         message["data"] = Value::Null;
         ground.put(message.to_string().as_bytes()).await;
-        let callback = ground.popped("done").await;
+        let callback = ground.popped("nooble4:dev:tester:callbacks:x:1").await;
         let read = super::captured::action(&callback, ground.dialect);
         assert_eq!(read.action_type, "tester.done");
         assert_eq!(json!(read.correlation_id), message["correlation_id"]);
