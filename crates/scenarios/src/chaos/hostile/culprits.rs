@@ -24,15 +24,18 @@ impl Faults {
     /// Enqueues a job that kills its workers, and replaces these until the job is a dead letter.
     pub(super) async fn killer_job(&mut self, scene: &mut Scene<'_>) -> Result<(), ChaosError> {
         let id = format!("{KILLER}{}", self.happened.len());
+        // Jobs of a killed worker may run again before its end is seen here.
+        let mut seen = vec![now(); scene.troop.len()];
+        let mut owner = scene.store.owner();
         enqueue(&scene.quarters, &id).await?;
         let (until, job) = (Instant::now() + CONDEMNED, JobId::foreign(id.clone()));
         let mut looks = tokio::time::interval(LOOK);
         while Instant::now() < until {
             looks.tick().await;
-            let from = now();
-            let owner = scene.store.owner();
-            for at in 0..scene.troop.len() {
+            let owned = std::mem::replace(&mut owner, scene.store.owner());
+            for (at, seen) in seen.iter_mut().enumerate() {
                 let process = scene.troop[at].pid();
+                let from = std::mem::replace(seen, now());
                 if !scene.troop[at].has_ended() {
                     continue;
                 }
@@ -40,7 +43,7 @@ impl Faults {
                 self.note(What::Killed(process), from);
                 scene.troop[at].start_again(&scene.quarters)?;
                 scene.troop[at].listens().await?;
-                if owner == Some(process) {
+                if [owned, owner].contains(&Some(process)) {
                     self.note(What::ServerAway, from);
                 }
             }

@@ -11,9 +11,9 @@ use crate::chaos::ChaosError;
 use meshwork_conformance::snapshot;
 
 /// Keys that stay, by their names in the scripts. They have ended jobs, which the workers keep for a configured time;
-/// events; settings; counters; and the position of the search for jobs of foreign workers.
-const STAY: [&str; 8] = [
-    "ENDED", "DEAD", "EVENTS", "CONFIG", "SEQ", "TURN", "LISTS", "WALK",
+/// events; settings; counters; the position of the search for jobs of foreign workers; and the latest time.
+const STAY: [&str; 9] = [
+    "ENDED", "DEAD", "EVENTS", "CONFIG", "SEQ", "TURN", "LISTS", "WALK", "CLOCK",
 ];
 /// Registrations of listeners: sorted sets with the expiry of each entry in milliseconds.
 const LISTEN: [&str; 2] = ["FEEDS", "ACTORS"];
