@@ -1,6 +1,7 @@
 //! Rights of users: ACL rules that allow exactly the commands that Meshwork sends, and checks for missing rights.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use meshwork_model::keys::bananas::Bananas;
 use meshwork_model::keys::hero::Hero;
@@ -68,6 +69,17 @@ pub(crate) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>
     }
 }
 
+/// Commands of the scripts for jobs of contexts, read once: the scripts have thousands of lines.
+static OF_CONTEXTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let jobs = Verb::ALL
+        .into_iter()
+        .filter(|verb| verb.schema() == Schema::Hero);
+    let all: BTreeSet<_> = jobs
+        .flat_map(|verb| needed(verb, Layout::Context))
+        .collect();
+    all.into_iter().collect()
+});
+
 /// Returns the commands that a worker's user may not send, or not for its keys. `None` if the server cannot answer.
 pub(crate) async fn worker_lacks(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
     if keys.context().is_none() {
@@ -76,14 +88,7 @@ pub(crate) async fn worker_lacks(conn: &Conn, keys: &Hero) -> Option<Vec<&'stati
         return Some(lacks);
     }
     // The users of a context have fewer rights.
-    let jobs = Verb::ALL
-        .into_iter()
-        .filter(|verb| verb.schema() == Schema::Hero);
-    let all: BTreeSet<_> = jobs
-        .flat_map(|verb| needed(verb, Layout::Context))
-        .collect();
-    let all: Vec<_> = all.into_iter().collect();
-    may_not_say(conn, &keys.lease(), &all).await.ok()
+    may_not_say(conn, &keys.lease(), &OF_CONTEXTS).await.ok()
 }
 
 /// Returns the commands selected by `says` that this user may not send for a key. `None` if the server cannot answer.

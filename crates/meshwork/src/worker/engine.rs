@@ -1,6 +1,7 @@
 //! State shared by all parts of a running worker.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
@@ -60,6 +61,8 @@ pub(crate) struct Engine<P: Protocol> {
     pub(super) listening: tokio::sync::Mutex<bool>,
     /// Commands that the worker's user may not send, although its calls need them.
     pub(super) lacks: watch::Sender<Vec<&'static str>>,
+    /// True if rights are to be checked at the next heartbeat: at the start, and after a call that was denied.
+    rights_due: AtomicBool,
     /// Cancelled when the worker claims no more jobs: it is quiet or shuts down.
     pub(super) stop: CancellationToken,
     /// Cancelled when a shutdown was requested.
@@ -98,6 +101,7 @@ impl<P: Protocol> Engine<P> {
             demand: Arc::new(Demand::new()),
             registered: watch::Sender::new(None),
             lacks: watch::Sender::default(),
+            rights_due: AtomicBool::new(true),
             listening: tokio::sync::Mutex::new(true),
             stop: CancellationToken::new(),
             stop_requested: CancellationToken::new(),
@@ -138,6 +142,11 @@ impl<P: Protocol> Engine<P> {
         paused.cloned().collect()
     }
 
+    /// Returns true if rights are to be checked now: at the start, after a call that was denied, and while some are missing.
+    pub(super) fn take_rights_due(&self) -> bool {
+        self.rights_due.swap(false, Ordering::Relaxed) || !self.lacks.borrow().is_empty()
+    }
+
     /// Records the rights that are missing, and logs a change.
     pub(super) fn note_rights(&self, lacks: Option<Vec<&'static str>>) {
         let Some(lacks) = lacks else { return };
@@ -165,6 +174,9 @@ impl<P: Protocol> Engine<P> {
         (operation, outage): (&'static str, &'static str),
         error: &meshwork_broker::Error,
     ) {
+        if error.is_denied() {
+            self.rights_due.store(true, Ordering::Relaxed);
+        }
         self.meter.failed(operation, error);
         self.protocol.outages().failed(outage, error);
     }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use meshwork_broker::{Backoff, Error};
 use meshwork_model::worker_request::WorkerRequest;
@@ -12,6 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::dedicated_thread::{Host, Never, Thread, in_turn, within};
 use super::engine::{Engine, Registered};
 use super::protocol::{Intake, Protocol, Renewed};
+
+/// Time for which a check of rights counts. A call that is denied brings the next check forward.
+const RIGHTS_FOR: Duration = Duration::from_secs(60);
 
 /// Starts the heartbeat on the thread of `host`.
 pub(super) fn start<P: Protocol>(
@@ -58,13 +62,17 @@ async fn beat_over<P: Protocol>(
 ) -> Result<Never, Error> {
     let (protocol, every) = (&engine.protocol, engine.config.heartbeat_interval());
     let outages = protocol.outages();
-    let mut loaded = false;
+    let (mut loaded, mut checked) = (false, None);
     let mut ticks = interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let lacks = in_turn(outages, "rights", every, protocol.lacks(conn)).await?;
-        engine.note_rights(lacks.flatten());
+        let is_old = checked.is_none_or(|at: Instant| at.elapsed() >= RIGHTS_FOR);
+        if engine.take_rights_due() || is_old {
+            let lacks = in_turn(outages, "rights", every, protocol.lacks(conn)).await?;
+            engine.note_rights(lacks.flatten());
+            checked = Some(Instant::now());
+        }
         renew(conn, engine).await?;
         *backoff = Backoff::new();
         engine.meter.heard();
