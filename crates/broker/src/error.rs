@@ -242,10 +242,14 @@ impl Error {
             || source.is_unrecoverable_error())
     }
 
-    /// Returns whether a worker repeats the call: it may succeed later, also since somebody gives back a right.
+    /// Returns whether a worker repeats the call: it may succeed later, also since somebody gives back a right. A key or
+    /// a channel that only this job needs does not delay the reports of others.
     #[must_use]
     pub fn is_repeated(&self) -> bool {
-        self.is_temporary() || matches!(self, Self::Denied { .. })
+        match self {
+            Self::Denied { source, .. } => !is_of_one_job(source),
+            _ => self.is_temporary(),
+        }
     }
 
     /// Returns whether the same call may succeed later: the connection broke, the server is loading, busy, full or
@@ -323,6 +327,17 @@ const DENIED_WORDS: [&str; 2] = [
     "The user executing the script can't",
     "ACL failure in script",
 ];
+
+/// Parts of these messages if the user may send the command, but not for this key or channel.
+const OF_ONE_JOB: [&str; 4] = ["a key", "of the keys", "a channel", "the channel"];
+
+/// Returns whether a script may send its command, but not for a key or a channel. Each script checks its commands with a
+/// key of all jobs first, so that only the key or channel of one job is meant.
+fn is_of_one_job(error: &redis::RedisError) -> bool {
+    let detail = error.detail().unwrap_or_default();
+    let says = |all: &[&str]| all.iter().any(|words| detail.contains(words));
+    says(&DENIED_WORDS) && says(&OF_ONE_JOB)
+}
 
 /// Returns whether the server's ACL forbids the call.
 pub(crate) fn is_denied(error: &redis::RedisError) -> bool {
