@@ -153,6 +153,13 @@ struct Tenant<'a> {
 }
 
 impl Tenant<'_> {
+    /// Sends a random command as a user. Returns true if the server accepts it.
+    fn attacks(&self, user: &mut Plain, dice: &mut Dice) -> bool {
+        let command = self.command(dice);
+        let words: Vec<_> = command.iter().map(String::as_str).collect();
+        user.ask::<()>(&words).is_ok()
+    }
+
     fn named(&self, text: &str) -> String {
         text.replace("{own}", self.own)
             .replace("{other}", self.other)
@@ -213,12 +220,10 @@ fn honest_contexts_are_served(server: ServerOptions, layout: &str) {
     let ground = Ground::url(server.url());
     ground.file("sum.rhai", "1 + 2");
     for context in ["7", "8", "9"] {
-        ground
-            .run(&["context", "create", "--id", context, "--layout", layout])
-            .ok();
-        ground
-            .run(&["context", "set", context, "--unsigned", "refuse"])
-            .ok();
+        let create = ["context", "create", "--id", context, "--layout", layout];
+        ground.run(&create).ok();
+        let refuse = ["context", "set", context, "--unsigned", "refuse"];
+        ground.run(&refuse).ok();
     }
     let prefix = |context: &str| match layout {
         "db" => String::new(),
@@ -226,10 +231,8 @@ fn honest_contexts_are_served(server: ServerOptions, layout: &str) {
     };
     let database = |context: u32| if layout == "db" { context } else { 0 };
     let login = |user: &str| {
-        let made: Value = ground
-            .run(&["context", "acl", "7", user, "--json"])
-            .ok()
-            .json();
+        let acl = ["context", "acl", "7", user, "--json"];
+        let made: Value = ground.run(&acl).ok().json();
         let [name, password] =
             ["user", "password"].map(|field| made[field].as_str().unwrap().to_owned());
         let to = format!("redis://{name}:{password}@");
@@ -264,11 +267,9 @@ fn honest_contexts_are_served(server: ServerOptions, layout: &str) {
     let (mut done, mut refused) = (0_u64, 0_u64);
     for step in 0..steps {
         for user in &mut users {
-            let command = tenant.command(&mut dice);
-            let words: Vec<_> = command.iter().map(String::as_str).collect();
-            match user.ask::<()>(&words) {
-                Ok(()) => done += 1,
-                Err(_) => refused += 1,
+            match tenant.attacks(user, &mut dice) {
+                true => done += 1,
+                false => refused += 1,
             }
         }
         if step % ROUND == ROUND - 1 {
