@@ -10,6 +10,7 @@ cases![
     a_note_is_of_one_run,
     a_wrong_token_changes_nothing,
     a_job_that_does_not_run_is_not_noted,
+    what_is_no_record_is_not_noted,
     a_retry_removes_the_note,
 ];
 
@@ -77,6 +78,17 @@ async fn a_job_that_does_not_run_is_not_noted(world: &World) -> Outcome {
     check!(!world.broker.isolate(&claimed).await?);
     same!(world.field("a", "mw_alone").await?, None);
     Ok(())
+}
+
+/// A list of an older client may have the name of a job.
+async fn what_is_no_record_is_not_noted(world: &World) -> Outcome {
+    let claimed = world.started("a").await?;
+    let key = world.key("a");
+    world.raw::<()>(&["DEL", &key]).await?;
+    world.raw::<()>(&["LPUSH", &key, "x"]).await?;
+    let before = world.all().await?;
+    check!(!world.broker.isolate(&claimed).await?);
+    world.unchanged(&before).await
 }
 
 /// A retry by hand resets the losses and the note.

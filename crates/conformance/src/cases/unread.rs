@@ -28,6 +28,7 @@ cases![
     an_ended_job_is_forgotten_later,
     a_prerequisite_has_not_failed,
     a_job_that_waits_is_watched_on,
+    a_watched_job_waits_on,
     a_request_to_cancel_stays,
     a_batch_stays,
     a_member_of_a_batch_has_not_failed,
@@ -261,6 +262,23 @@ async fn a_job_that_waits_is_watched_on(world: &World) -> Outcome {
         world.broker.watch().await?;
         world.broker.settle().await?;
     }
+    same!(world.waiting().await?, ["child"]);
+    Ok(())
+}
+
+/// Its prerequisite cannot be read when the job is looked at.
+async fn a_watched_job_waits_on(world: &World) -> Outcome {
+    world.put(&["first"]).await?;
+    put_after(world, "child", &["first"]).await?;
+    hide(world, &world.key("first")).await?;
+    world.pass(AGAIN);
+    world.broker.watch().await?;
+    let settle = world.named("SETTLE")?;
+    same!(world.raw::<u32>(&["EXISTS", &settle]).await?, 0);
+    check!(waits(world, "child").await?);
+    show(world, &world.key("first")).await?;
+    run(world, "first", true).await?;
+    world.broker.settle().await?;
     same!(world.waiting().await?, ["child"]);
     Ok(())
 }
