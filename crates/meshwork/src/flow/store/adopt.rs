@@ -7,7 +7,7 @@ use std::time::Duration;
 use meshwork_broker::flow::{FlowFields, FlowLease, Flows, MAX_MOVES, Moves, StepDone};
 use meshwork_model::context::{ContextJob, Flow, field};
 use meshwork_model::flow::limits::MAX_JOBS;
-use meshwork_model::flow::{Node, NodeName, Plan, Run, Work};
+use meshwork_model::flow::{Node, Plan, Run, Work};
 use meshwork_model::job::limits::MAX_ENV;
 use meshwork_model::keys::context::{FlowId, JobKey};
 use meshwork_model::route::Route;
@@ -236,7 +236,7 @@ fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> Plan {
                 .filter_map(|id| name(id).parse().ok())
                 .collect(),
             retries: joining.job.as_ref().map_or(0, |job| job.retries.into()),
-            ..node_of(name(joining.key.id).parse().ok()?, Work::Run(run))
+            ..Node::new(name(joining.key.id).parse().ok()?, Work::Run(run))
         })
     };
     let mut plan = Plan {
@@ -261,27 +261,7 @@ fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> Plan {
     plan
 }
 
-fn node_of(name: NodeName, work: Work) -> Node {
-    Node {
-        name,
-        at: None,
-        work,
-        needs: Vec::new(),
-        condition: None,
-        foreach: None,
-        concurrency: None,
-        retries: 0,
-        backoff_ms: None,
-        timeout_ms: None,
-        continue_on_failure: false,
-        compensates: None,
-        env: BTreeMap::new(),
-        inputs: BTreeMap::new(),
-        tags: BTreeSet::new(),
-    }
-}
-
-/// The jobs that a job waits for.
+/// Returns the jobs that a job waits for.
 fn needs(flows: &Flows, job: &ContextJob) -> Vec<JobKey> {
     let prefix = flows.keys().prefix();
     let texts = job.prerequisites.iter();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use meshwork::flow::{FlowClient, FlowView, Plan, Stepper};
 use meshwork::{Client, Worker};
 use meshwork_broker::conn::Conn;
-use meshwork_broker::{Broker, Claim, Clock, Failed, Feeds, Finished};
+use meshwork_broker::{Broker, Claim, Claimed, Clock, Failed, Feeds, Finished};
 use meshwork_embedded::Handle;
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::Hero;
@@ -145,8 +145,8 @@ async fn killed_after<T>(polls: usize, future: impl Future<Output = T>) -> Optio
     .await
 }
 
-/// Runs the job that is next as the scripts of [`KILLED`] would. False if none waits.
-async fn work(broker: &Broker) -> bool {
+/// Claims the next job of the type `osis`, if one waits.
+async fn next_job(broker: &Broker) -> Option<Claimed> {
     let queues = ["queue:osis".to_owned()];
     let claim = Claim {
         queues: &queues,
@@ -158,7 +158,12 @@ async fn work(broker: &Broker) -> bool {
         worker: "w-1",
         token: &uuid::Uuid::new_v4().to_string(),
     };
-    let Some(claimed) = broker.claim(claim).await.unwrap().jobs.pop() else {
+    broker.claim(claim).await.unwrap().jobs.pop()
+}
+
+/// Runs the job that is next as the scripts of [`KILLED`] would. False if none waits.
+async fn work(broker: &Broker) -> bool {
+    let Some(claimed) = next_job(broker).await else {
         return false;
     };
     let input: Value = match &claimed.job.input {

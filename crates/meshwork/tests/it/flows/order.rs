@@ -123,18 +123,7 @@ impl Ground {
 
     /// Claims a job, if one waits, and checks that all before it has ended.
     async fn start(&mut self) -> Result<Option<Claimed>, TestCaseError> {
-        let queues = ["queue:osis".to_owned()];
-        let claim = Claim {
-            queues: &queues,
-            old: &[],
-            reverse: false,
-            feeds: Feeds::All,
-            want: 1,
-            lease: Duration::from_secs(10),
-            worker: "w-1",
-            token: &uuid::Uuid::new_v4().to_string(),
-        };
-        let Some(claimed) = self.broker.claim(claim).await.unwrap().jobs.pop() else {
+        let Some(claimed) = next_job(&self.broker).await else {
             return Ok(None);
         };
         let name = String::from_utf8(claimed.job.script.clone()).unwrap();

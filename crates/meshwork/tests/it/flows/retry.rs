@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use meshwork::flow::run::From;
 use meshwork_broker::flow::Flows;
-use meshwork_broker::{Claimed, Deleted, Retried};
+use meshwork_broker::{Deleted, Retried};
 use meshwork_model::keys::context::FlowId;
 
 use super::*;
@@ -66,27 +66,12 @@ impl Run {
         }
     }
 
-    async fn claim(&self) -> Option<Claimed> {
-        let queues = ["queue:osis".to_owned()];
-        let claim = Claim {
-            queues: &queues,
-            old: &[],
-            reverse: false,
-            feeds: Feeds::All,
-            want: 1,
-            lease: Duration::from_secs(10),
-            worker: "w-1",
-            token: &uuid::Uuid::new_v4().to_string(),
-        };
-        self.broker.claim(claim).await.unwrap().jobs.pop()
-    }
-
     /// Runs the jobs until none waits, and returns the scripts that ran, an item's with its input. Those of `fails` fail.
     async fn drive(&self, fails: &[&str]) -> Vec<String> {
         let mut ran = Vec::new();
         loop {
             while self.stepper.step().await.unwrap().is_none() {}
-            let Some(claimed) = self.claim().await else {
+            let Some(claimed) = next_job(&self.broker).await else {
                 ran.sort();
                 return ran;
             };
@@ -227,7 +212,7 @@ async fn a_report_of_an_older_generation_changes_nothing() {
     )
     .await;
     while run.stepper.step().await.unwrap().is_none() {}
-    let old = run.claim().await.unwrap();
+    let old = next_job(&run.broker).await.unwrap();
     let refused = run.retry(From::Job("a".to_owned())).await;
     let why = "the flow 1 has not ended: cancel it first";
     assert_eq!(refused, Err(why.to_owned()));
