@@ -325,7 +325,7 @@ async fn records_of_others_are_no_jobs(world: &World) -> Outcome {
             ("DELAYED", "dispatched"),
             ("WATCH", "dispatched"),
             ("STARTS", "dispatched"),
-            ("MEMBERS", "dispatched"),
+            ("MEMBERS", "waiting_for_prerequisites"),
         ];
         let mut before = Vec::new();
         for (number, (name, status)) in (1..).zip(states) {
@@ -340,11 +340,14 @@ async fn records_of_others_are_no_jobs(world: &World) -> Outcome {
             set(world, &id, &fields).await?;
             match name {
                 "MEMBERS" => {
-                    set(world, &id, &[("mw_waiting", "\"gone\"")]).await?;
-                    let next = format!("{}gone", world.named("NEXT")?);
+                    let gone = job_of(world, 99)?;
+                    let waiting = format!("\"{gone}\"");
+                    set(world, &id, &[("mw_waiting", &waiting)]).await?;
+                    let next = format!("{}{gone}", world.named("NEXT")?);
                     let settle = world.keys().settle();
                     world.raw::<()>(&["RPUSH", &next, &id]).await?;
-                    world.raw::<()>(&["RPUSH", &settle, " gone"]).await?;
+                    let finished = format!(" {gone}");
+                    world.raw::<()>(&["RPUSH", &settle, &finished]).await?;
                 }
                 _ => add(world, name, "", "1", &id).await?,
             }

@@ -9,7 +9,7 @@
 //! After its timeout or a cancel request the process group gets SIGTERM, as from service managers. The script can
 //! handle the signal within the run's grace. When the script has ended, when the grace is over, and at once when the
 //! lease is lost, all its processes are killed, also those that left the process group. When the worker is killed, so
-//! are its scripts. The launcher in [`sandbox`](super::sandbox) does both. Programs that do not call
+//! are its scripts. The launcher in [`sandbox`] does both. Programs that do not call
 //! [`init`](super::init) have no launcher: processes that left the group survive there, and only Python scripts notice
 //! a killed worker ([`mod@lifeline`]).
 
