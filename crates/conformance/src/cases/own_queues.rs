@@ -208,6 +208,11 @@ async fn add(world: &World, name: &str, end: &str, score: &str, member: &str) ->
     world.raw(&["ZADD", &key, score, member]).await
 }
 
+async fn push(world: &World, name: &str, end: &str, item: &str) -> Outcome {
+    let key = format!("{}{end}", world.named(name)?);
+    world.raw(&["RPUSH", &key, item]).await
+}
+
 async fn the_next_job_of_a_key_enters_no_list_of_others(world: &World) -> Outcome {
     in_both(world, async |world| {
         let list = others(world, "queue:osis");
@@ -341,13 +346,9 @@ async fn records_of_others_are_no_jobs(world: &World) -> Outcome {
             match name {
                 "MEMBERS" => {
                     let gone = job_of(world, 99)?;
-                    let waiting = format!("\"{gone}\"");
-                    set(world, &id, &[("mw_waiting", &waiting)]).await?;
-                    let next = format!("{}{gone}", world.named("NEXT")?);
-                    let settle = world.keys().settle();
-                    world.raw::<()>(&["RPUSH", &next, &id]).await?;
-                    let finished = format!(" {gone}");
-                    world.raw::<()>(&["RPUSH", &settle, &finished]).await?;
+                    set(world, &id, &[("mw_waiting", &format!("\"{gone}\""))]).await?;
+                    push(world, "NEXT", &gone, &id).await?;
+                    push(world, "SETTLE", "", &format!(" {gone}")).await?;
                 }
                 _ => add(world, name, "", "1", &id).await?,
             }
@@ -487,12 +488,8 @@ async fn an_end_changes_no_record_of_others(world: &World) -> Outcome {
     ];
     for (id, names) in ["j1", "j2"].into_iter().zip(&names) {
         let claimed = world.started(id).await?;
-        let fields = [
-            ("mw_bananas", &**names),
-            ("mw_record", "{}"),
-            ("mw_with", "1"),
-        ];
-        set(world, id, &fields).await?;
+        set(world, id, &[("mw_bananas", &**names), ("mw_with", "1")]).await?;
+        set(world, id, &[("mw_record", "{}")]).await?;
         world.finish(&claimed, "1").await?;
         same!(world.status(id).await?, "finished");
         for key in names.split(' ') {
