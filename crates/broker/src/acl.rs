@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use meshwork_model::keys::bananas::Bananas;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::bananas::BananasKeys;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::Namespace;
 
 use crate::commands::{BANANAS_COMMANDS, COMMANDS, NOOBLE_COMMANDS, may_not_say, name};
 use crate::conn::Conn;
 use crate::script::rights::needed;
-use crate::script::{Layout, Schema, Verb};
+use crate::script::{Layout, Protocol, Verb};
 
 /// Returns the rule for `ACL SETUSER` that gives a user the rights that Meshwork needs in `namespace`, and no others.
 #[must_use]
@@ -29,7 +29,7 @@ const SELDOM: [&str; 5] = ["acl|whoami", "cluster|slots", "eval", "role", "wait"
 /// Returns the additional rules for `ACL SETUSER` for jobs of Bananas under `prefix`.
 #[must_use]
 pub fn bananas_rights(prefix: &Namespace) -> String {
-    let keys = Bananas::new(prefix.clone());
+    let keys = BananasKeys::new(prefix.clone());
     let commands = BANANAS_COMMANDS.map(|command| format!("+{}", name(command)));
     let channels = keys.notify_prefix();
     format!("~{prefix}:* &{channels}* {}", commands.join(" "))
@@ -61,7 +61,7 @@ pub fn nooble_rights(prefix: &Namespace) -> String {
 
 /// Returns the commands that this user may not send, or not for the namespace's keys. `None` if the server cannot
 /// answer.
-pub(crate) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
+pub(crate) async fn denied(conn: &Conn, keys: &JobKeys) -> Option<Vec<&'static str>> {
     match may_not_say(conn, &keys.lease(), &COMMANDS).await {
         Ok(denied) => Some(denied),
         Err(error) if error.code() == Some("NOPERM") => Some(vec!["eval"]),
@@ -73,7 +73,7 @@ pub(crate) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>
 static OF_CONTEXTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let jobs = Verb::ALL
         .into_iter()
-        .filter(|verb| verb.schema() == Schema::Hero);
+        .filter(|verb| verb.protocol() == Protocol::Hero);
     let all: BTreeSet<_> = jobs
         .flat_map(|verb| needed(verb, Layout::Context))
         .collect();
@@ -81,7 +81,7 @@ static OF_CONTEXTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 });
 
 /// Returns the commands that a worker's user may not send, or not for its keys. `None` if the server cannot answer.
-pub(crate) async fn worker_lacks(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
+pub(crate) async fn worker_lacks(conn: &Conn, keys: &JobKeys) -> Option<Vec<&'static str>> {
     if keys.context().is_none() {
         let mut lacks = denied(conn, keys).await?;
         lacks.retain(|command| !SELDOM.contains(command));
@@ -133,11 +133,11 @@ mod tests {
     fn no_script_says_what_is_not_among_the_rights() {
         for (verb, layout) in verbs_in(&Layout::ALL) {
             for said in said(verb, layout) {
-                let besides = match verb.schema() {
+                let besides = match verb.protocol() {
                     // Scripts that end an imported job notify Bananas, if the user may.
-                    Schema::Hero | Schema::Bananas => &BANANAS_COMMANDS[..],
-                    Schema::Nooble => &NOOBLE_COMMANDS,
-                    Schema::Context => &[],
+                    Protocol::Hero | Protocol::Bananas => &BANANAS_COMMANDS[..],
+                    Protocol::Nooble => &NOOBLE_COMMANDS,
+                    Protocol::Context => &[],
                 };
                 let mut all = COMMANDS.iter().chain(besides);
                 let among = all.any(|command| name(command) == said);
@@ -160,7 +160,9 @@ mod tests {
         let rules = meshwork_model::acl::rules(AclUser::Runner, &keys, server);
         let rules = rules.expect("it has rules for a prefix");
         let jobs = verbs_in(&[Layout::Context]);
-        let jobs = jobs.into_iter().filter(|it| it.0.schema() == Schema::Hero);
+        let jobs = jobs
+            .into_iter()
+            .filter(|it| it.0.protocol() == Protocol::Hero);
         let mut seen = 0;
         for (verb, layout) in jobs {
             for said in said(verb, layout) {

@@ -2,7 +2,6 @@
 //! engine, with one typed function each ([`Broker`]). [`conn`] has the connections, and is the only module that uses
 //! the store. Workers run the jobs in another crate.
 
-mod acknowledge;
 mod acl;
 mod backoff;
 mod clock;
@@ -11,6 +10,7 @@ pub mod conn;
 pub mod doctor;
 mod error;
 mod outages;
+mod replication;
 pub mod script;
 mod session;
 mod verb;
@@ -19,13 +19,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use meshwork_model::keys::context::{ContextKeys, ContextLayout};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 
-pub use acknowledge::Acknowledge;
 pub use backoff::Backoff;
 pub use clock::Clock;
 pub use error::Error;
 pub use outages::Outages;
+pub use replication::WaitReplicas;
 pub use session::Session;
 pub use verb::*;
 
@@ -35,15 +35,15 @@ use script::Scripts;
 /// The verbs over one [`Session`] for Hero's keys; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Broker {
-    session: Session<Hero>,
+    session: Session<JobKeys>,
     who: Arc<str>,
     rescue: Rescue,
 }
 
 impl Deref for Broker {
-    type Target = Session<Hero>;
+    type Target = Session<JobKeys>;
 
-    fn deref(&self) -> &Session<Hero> {
+    fn deref(&self) -> &Session<JobKeys> {
         &self.session
     }
 }
@@ -53,7 +53,7 @@ impl Broker {
     ///
     /// # Errors
     /// As for [`Conn::open`].
-    pub async fn connect(target: &Target, keys: Hero) -> Result<Self, ConnectError> {
+    pub async fn connect(target: &Target, keys: JobKeys) -> Result<Self, ConnectError> {
         let mut broker = Self::new(Conn::open(target, keys.namespace()).await?, keys);
         broker.session.acknowledge(target.acknowledge());
         Ok(broker)
@@ -69,7 +69,7 @@ impl Broker {
             ContextLayout::Db => self.conn.in_database(keys.database()).await,
             ContextLayout::Prefix => Ok(self.conn.clone()),
         };
-        let keys = Hero::of_context(keys);
+        let keys = JobKeys::of_context(keys);
         let session = Session {
             conn: conn.map_err(Error::connect)?,
             scripts: Scripts::default().named(&keys),
@@ -84,7 +84,7 @@ impl Broker {
 
     /// Returns the verbs over an open connection.
     #[must_use]
-    pub fn new(conn: Conn, keys: Hero) -> Self {
+    pub fn new(conn: Conn, keys: JobKeys) -> Self {
         let scripts = Scripts::default().named(&keys);
         Self {
             session: Session::new(conn, keys, scripts),
@@ -96,7 +96,7 @@ impl Broker {
     /// Lets [`Broker::enqueue`] succeed only after replicas have the jobs, so that a failover does not lose them.
     /// Otherwise it fails with [`Error::NotReplicated`], and may be repeated.
     #[must_use]
-    pub fn acknowledge(mut self, rule: Acknowledge) -> Self {
+    pub fn acknowledge(mut self, rule: WaitReplicas) -> Self {
         self.session.acknowledge(Some(rule));
         self
     }

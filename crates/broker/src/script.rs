@@ -19,10 +19,10 @@ use std::time::Duration;
 use meshwork_model::bananas;
 use meshwork_model::context::limits::MAX_AUDIT;
 use meshwork_model::job::limits::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
-use meshwork_model::keys::bananas::Bananas;
+use meshwork_model::keys::bananas::BananasKeys;
 use meshwork_model::keys::context::NodeKeys;
-use meshwork_model::keys::hero::{Hero, ScriptName};
-use meshwork_model::keys::nooble::QueueManager;
+use meshwork_model::keys::hero::{JobKeys, ScriptName};
+use meshwork_model::keys::nooble::NoobleKeys;
 use redis::Script;
 
 use crate::Error;
@@ -32,7 +32,7 @@ pub(crate) use call::Call;
 use constants::Constants;
 use expand::{Flag, Top, expand};
 use files::text;
-pub use verb::{Schema, Verb};
+pub use verb::{Protocol, Verb};
 
 /// First line of each script. With it, a cluster's node refuses keys of two slots, and a server without memory
 /// refuses the call before it has written anything.
@@ -102,7 +102,7 @@ impl Layout {
     pub const ALL: [Self; 2] = [Self::Hero, Self::Context];
 
     /// Returns the layout of these keys.
-    fn of(keys: &Hero) -> Self {
+    fn of(keys: &JobKeys) -> Self {
         match keys.context() {
             Some(_) => Self::Context,
             None => Self::Hero,
@@ -141,7 +141,10 @@ impl Layout {
         );
         match self {
             Self::Hero => !of_flows,
-            Self::Context => !matches!(verb, Verb::Migrate | Verb::TakeOver | Verb::GiveBack),
+            Self::Context => !matches!(
+                verb,
+                Verb::Migrate | Verb::ImportBananas | Verb::ExportBananas
+            ),
         }
     }
 }
@@ -167,31 +170,31 @@ impl Scripts {
     }
 
     /// Returns the scripts for the keys of one namespace, or of one context.
-    pub(crate) fn named(&self, keys: &Hero) -> Named {
+    pub(crate) fn named(&self, keys: &JobKeys) -> Named {
         let layout = Layout::of(keys);
         let constants = constants(keys.script_names(), layout);
-        self.of(Schema::Hero, layout, constants)
+        self.of(Protocol::Hero, layout, constants)
     }
 
     /// Returns the scripts for jobs of Bananas.
-    pub(crate) fn named_bananas(&self, keys: &Bananas) -> Named {
+    pub(crate) fn named_bananas(&self, keys: &BananasKeys) -> Named {
         let constants = constants(keys.script_names(), Layout::Hero);
-        self.of(Schema::Bananas, Layout::Hero, constants)
+        self.of(Protocol::Bananas, Layout::Hero, constants)
     }
 
     /// Returns the scripts for actions of Nooble4.
-    pub(crate) fn named_nooble(&self, names: &QueueManager) -> Named {
+    pub(crate) fn named_nooble(&self, names: &NoobleKeys) -> Named {
         let constants = constants(names.script_names(), Layout::Hero);
-        self.of(Schema::Nooble, Layout::Hero, constants)
+        self.of(Protocol::Nooble, Layout::Hero, constants)
     }
 
     /// Returns the scripts for records and messages of contexts.
     pub(crate) fn named_context(&self) -> Named {
         let constants = constants(NodeKeys.script_names(), Layout::Hero);
-        self.of(Schema::Context, Layout::Hero, constants)
+        self.of(Protocol::Context, Layout::Hero, constants)
     }
 
-    fn of(&self, schema: Schema, layout: Layout, constants: Constants) -> Named {
+    fn of(&self, schema: Protocol, layout: Layout, constants: Constants) -> Named {
         Named(Arc::new(Making {
             schema,
             layout,
@@ -251,7 +254,7 @@ pub(crate) struct Named(Arc<Making>);
 
 #[derive(Debug)]
 struct Making {
-    schema: Schema,
+    schema: Protocol,
     layout: Layout,
     constants: Constants,
     sources: Scripts,
@@ -271,7 +274,7 @@ impl Named {
     pub(crate) async fn load(&self, conn: &Conn) -> Result<(), Error> {
         let all = Verb::ALL.into_iter();
         let Making { schema, layout, .. } = &*self.0;
-        for verb in all.filter(|verb| verb.schema() == *schema && layout.has(*verb)) {
+        for verb in all.filter(|verb| verb.protocol() == *schema && layout.has(*verb)) {
             let loaded = self.get(verb).script.load_async(&mut conn.clone()).await;
             loaded.map_err(|source| Error::Call {
                 verb: "load",
@@ -289,7 +292,7 @@ impl Named {
             sources,
             made,
         } = &*self.0;
-        debug_assert_eq!(verb.schema(), *schema, "{verb:?} is of another schema");
+        debug_assert_eq!(verb.protocol(), *schema, "{verb:?} is of another schema");
         made[verb as usize].get_or_init(|| {
             let source = constants.put_into(sources.source(verb, *layout));
             let flags = verb.flags();

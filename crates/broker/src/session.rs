@@ -3,11 +3,11 @@
 
 use redis::FromRedisValue;
 
-use crate::acknowledge::{Acknowledge, Confirmed};
 use crate::clock::Clock;
 use crate::conn::Conn;
 use crate::error::{Error, keys_of};
 use crate::outages::Outages;
+use crate::replication::{ReplicatedConn, WaitReplicas};
 use crate::script::Named;
 
 /// State that the verbs of every protocol share; cheap to clone. `K` builds the keys.
@@ -18,7 +18,7 @@ pub struct Session<K> {
     pub(crate) scripts: Named,
     pub(crate) clock: Clock,
     /// Rule for replicas; `None`: calls do not wait for replicas.
-    pub(crate) confirmed: Option<Confirmed>,
+    pub(crate) confirmed: Option<ReplicatedConn>,
 }
 
 impl<K> Session<K> {
@@ -33,8 +33,8 @@ impl<K> Session<K> {
     }
 
     /// Sets the rule for replicas.
-    pub(crate) fn acknowledge(&mut self, rule: Option<Acknowledge>) {
-        self.confirmed = rule.map(Confirmed::new);
+    pub(crate) fn acknowledge(&mut self, rule: Option<WaitReplicas>) {
+        self.confirmed = rule.map(ReplicatedConn::new);
     }
 
     /// Loads all scripts to the server, so that their first calls need not send them. This is optional: a call sends

@@ -5,9 +5,9 @@ use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
 use meshwork::{Client, DeadCursor, Error as MeshworkError, JobFilter, MAX_TEXT_SCAN};
 
+use crate::app::App;
 use crate::change::{Change, tell};
 use crate::confirm::confirm;
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Progress, note};
@@ -132,7 +132,7 @@ impl Chosen {
     /// Applies `act` to each job. A refused job does not stop the others.
     pub(crate) async fn run(
         &self,
-        context: &mut Context,
+        context: &mut App,
         verb: Verb,
         act: impl AsyncFn(&Client, &Job) -> Result<Change, MeshworkError>,
     ) -> Result<Exit, CommandError> {
@@ -154,7 +154,7 @@ impl Chosen {
     /// Applies `act` to all jobs that exist now and match the options.
     pub(crate) async fn many(
         &self,
-        context: &mut Context,
+        context: &mut App,
         verb: Verb,
         act: impl AsyncFn(&Client, &Job) -> Result<Change, MeshworkError>,
     ) -> Result<Exit, CommandError> {

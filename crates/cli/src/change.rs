@@ -4,7 +4,7 @@ use meshwork::model::name::JobId;
 use meshwork::{Client, Error as MeshworkError};
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, note};
@@ -26,7 +26,7 @@ struct Line<'a> {
 
 /// Changes all jobs. A refused job does not stop the others.
 pub(crate) async fn change(
-    context: &mut Context,
+    context: &mut App,
     ids: &[JobId],
     act: impl AsyncFn(&Client, &JobId) -> Result<Change, MeshworkError>,
 ) -> Result<Exit, CommandError> {
@@ -53,9 +53,9 @@ pub(crate) fn tell(
         }
         Err(error) => {
             let (word, exit) = match &error {
-                MeshworkError::NoJob { .. } => ("missing", Exit::NO_JOB),
-                MeshworkError::NotDead { .. } => ("not_dead", Exit::FAILED),
-                MeshworkError::NotStopped { .. } => ("stopping", Exit::NOT_ENDED),
+                MeshworkError::JobNotFound { .. } => ("missing", Exit::NO_JOB),
+                MeshworkError::NotDeadLettered { .. } => ("not_dead", Exit::FAILED),
+                MeshworkError::CancelTimeout { .. } => ("stopping", Exit::NOT_ENDED),
                 _ => return Err(error.into()),
             };
             (word, Some(format!("error: {error}")), exit)

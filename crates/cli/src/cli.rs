@@ -8,15 +8,15 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use meshwork::model::name::Namespace;
 use tokio::sync::mpsc;
 
+use crate::app::App;
 use crate::commands::Command;
-use crate::context::Context;
 use crate::environment;
 use crate::error::CommandError;
 use crate::exit::{self, Exit};
 use crate::logging::{self, LogFormat, Logging};
 use crate::out::{Out, OutError, note, show_raw};
 use crate::protocol::{self, CommandLine};
-use crate::target::Place;
+use crate::target::DataLocation;
 
 /// Run scripts as jobs, on Redis or without a server
 #[derive(Debug, Parser)]
@@ -25,7 +25,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    place: Place,
+    place: DataLocation,
     /// First part of every key; on a Redis Cluster in braces, as '{hero}', so that all keys share a slot
     #[arg(
         long,
@@ -92,7 +92,7 @@ impl Cli {
         }
         let out = Out::new(self.json);
         let (ends, mut ended) = mpsc::unbounded_channel();
-        let mut context = Context {
+        let mut context = App {
             place: self.place,
             namespace: self.namespace,
             out,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use meshwork::model::name::ScriptType;
 use meshwork::model::route::Route;
-use meshwork::runner;
-use meshwork::{Client, Unfit, Worker, WorkerHandle, WorkerInfo};
+use meshwork::runtime;
+use meshwork::{Client, Unhealthy, Worker, WorkerHandle, WorkerInfo};
 use tokio::time::Instant;
 
 use crate::error::CommandError;
@@ -51,7 +51,7 @@ pub(crate) enum NoWorkerError {
         "{fault}. No other worker listens to {queue}: remove the fault, or start a worker on another host, and run the \
          same command again"
     )]
-    Faulty { fault: Unfit, queue: String },
+    Faulty { fault: Unhealthy, queue: String },
 }
 
 impl From<NoWorkerError> for CommandError {
@@ -103,7 +103,7 @@ impl EphemeralWorker {
     }
 
     fn can_run(&self) -> bool {
-        runner::runtimes().any(|known| known == self.route.script_type.as_str())
+        runtime::runtimes().any(|known| known == self.route.script_type.as_str())
     }
 
     /// Returns true until a worker has claimed a job or the ephemeral one runs. Call [`Self::seen`] until then.
@@ -160,7 +160,7 @@ impl EphemeralWorker {
     }
 
     /// Refuses to wait if the ephemeral worker cannot start the jobs and no other worker listens that can.
-    async fn check_others(&mut self, fault: Unfit) -> Result<(), CommandError> {
+    async fn check_others(&mut self, fault: Unhealthy) -> Result<(), CommandError> {
         let looked = self.looked.replace(Instant::now());
         if looked.is_some_and(|looked| looked.elapsed() < WORKER_POLL) {
             self.looked = looked;
@@ -225,7 +225,7 @@ impl EphemeralWorker {
 /// ever.
 pub(crate) async fn check_known(client: &Client, route: &Route) -> Result<(), CommandError> {
     let name = route.script_type.as_str();
-    let known = ScriptType::KNOWN.contains(&name) || runner::runtimes().any(|known| known == name);
+    let known = ScriptType::KNOWN.contains(&name) || runtime::runtimes().any(|known| known == name);
     if known || client.has_worker(route).await? {
         return Ok(());
     }
@@ -236,7 +236,7 @@ pub(crate) async fn check_known(client: &Client, route: &Route) -> Result<(), Co
 fn nobody(client: &Client, route: &Route) -> NoWorkerError {
     NoWorkerError::Nobody {
         script_type: route.script_type.to_string(),
-        known: runner::runtimes().collect::<Vec<_>>().join(", "),
+        known: runtime::runtimes().collect::<Vec<_>>().join(", "),
         queue: route.queue(client.broker().keys()),
     }
 }

@@ -10,7 +10,7 @@ use meshwork::context::{
 use meshwork::model::actor_key::SecretKey;
 use meshwork::model::keys::context::ContextId;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::out::note;
 use crate::passphrase;
@@ -61,7 +61,7 @@ impl IdentityArgs {
     }
 
     /// Opens the node with the actor of the key file. If neither the file nor any actor exists, both are created.
-    pub(crate) async fn open(&self, context: &Context) -> Result<(Node, Identity), CommandError> {
+    pub(crate) async fn open(&self, context: &App) -> Result<(Node, Identity), CommandError> {
         self.over(&context.client().await?).await
     }
 
@@ -129,7 +129,7 @@ impl ContextArgs {
     /// Returns the named context, or the only one, if there is any. Creates nothing.
     pub(crate) async fn existing(
         &self,
-        context: &Context,
+        context: &App,
     ) -> Result<Option<ContextHandle>, CommandError> {
         let node = Node::of(context.client().await?.broker());
         existing(&node, self.context).await
@@ -138,7 +138,7 @@ impl ContextArgs {
     /// Opens the actor and the context. If no context exists and none is named, the first one is created.
     pub(crate) async fn open(
         &self,
-        context: &Context,
+        context: &App,
     ) -> Result<(Identity, ContextHandle), CommandError> {
         let (node, me) = self.identity.open(context).await?;
         let handle = find(&node, &me, self.context).await?;

@@ -1,13 +1,13 @@
 //! The `meshwork` command. [`commands`] has one file per command; [`cli::report`] turns errors into messages and exit
 //! codes.
 
+mod app;
 mod board;
 mod bulk;
 mod change;
 mod cli;
 mod commands;
 mod confirm;
-mod context;
 mod each;
 mod endpoint;
 mod environment;
@@ -49,9 +49,9 @@ use crate::error::CommandError;
 
 fn main() -> ExitCode {
     // Must be first: in a script's launcher process this call does not return.
-    meshwork::runner::init();
+    meshwork::runtime::init();
     // Without it, only processes of scripts that kill their launcher survive.
-    let _ = meshwork::runner::adopt_orphans();
+    let _ = meshwork::runtime::adopt_orphans();
     environment::guard();
     let cli = match Cli::read() {
         Ok(cli) => cli,

@@ -29,7 +29,7 @@ impl Routing {
     /// Adds the route; `topic` overrides the topic for all.
     pub(crate) fn bind(&self, request: JobRequest, topic: Option<&Topic>) -> JobRequest {
         match &self.bindings {
-            Some(bindings) => request.bound(bindings, topic.or(self.topic.as_ref())),
+            Some(bindings) => request.route_by(bindings, topic.or(self.topic.as_ref())),
             None => request,
         }
     }
@@ -42,7 +42,7 @@ impl Routing {
     /// Adds the route of a job of Bananas.
     pub(crate) fn bind_bananas(&self, request: bananas::Request) -> bananas::Request {
         match &self.bindings {
-            Some(bindings) => request.bound(bindings, self.topic.as_ref()),
+            Some(bindings) => request.route_by(bindings, self.topic.as_ref()),
             None => request,
         }
     }

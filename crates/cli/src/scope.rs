@@ -8,7 +8,7 @@ use meshwork::model::access::{Object, Operation};
 use meshwork::model::keys::context::{ContextId, JobKey};
 use meshwork::model::name::JobId;
 
-use crate::context::{Context, Entered};
+use crate::app::{App, Entered};
 use crate::error::CommandError;
 use crate::identity::IdentityArgs;
 
@@ -41,7 +41,7 @@ impl ActorArgs {
 
 impl ScopeArgs {
     /// Opens the named context, if there is one.
-    pub(crate) async fn open(&self, context: &Context) -> Result<Option<Scope>, CommandError> {
+    pub(crate) async fn open(&self, context: &App) -> Result<Option<Scope>, CommandError> {
         let Some(id) = self.context else {
             return Ok(None);
         };
@@ -88,7 +88,7 @@ impl Scope {
     }
 }
 
-impl Context {
+impl App {
     /// Switches the rest of the command to a context, after a check of the permission.
     pub(crate) async fn enter(
         &mut self,

@@ -1,7 +1,7 @@
 //! Filter options for jobs and dead letters, the same for all bulk commands.
 
 use meshwork::model::job::Tag;
-use meshwork::model::keys::hero::Hero;
+use meshwork::model::keys::hero::JobKeys;
 use meshwork::model::name::{BatchId, Group, RoutingKey, ScriptType};
 use meshwork::model::outcome::DEAD_REASONS;
 use meshwork::{Client, JobFilter, JobState};
@@ -89,7 +89,7 @@ impl Select {
     }
 
     /// Returns the filter without its times; needs no server.
-    pub(crate) fn filter(&self, keys: &Hero) -> Result<JobFilter, CommandError> {
+    pub(crate) fn filter(&self, keys: &JobKeys) -> Result<JobFilter, CommandError> {
         let queue = self.queue.as_deref();
         let queue = queue.map(|text| keys.parse_work_queue(text)).transpose()?;
         Ok(JobFilter {

@@ -10,7 +10,7 @@ use meshwork::model::name::JobId;
 use meshwork::model::state::Status;
 use meshwork::{Client, JobRequest};
 
-use crate::context::Context;
+use crate::app::App;
 use crate::ephemeral_worker::{self, EphemeralWorker, WorkerTuning};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -25,7 +25,7 @@ const WHEEL: Duration = Duration::from_millis(100);
 
 /// Runs the job and prints its result.
 pub(crate) async fn run(
-    context: &mut Context,
+    context: &mut App,
     request: JobRequest,
     tuning: WorkerTuning,
 ) -> Result<Exit, CommandError> {
@@ -57,8 +57,8 @@ async fn work(
     request: JobRequest,
     job: &NewJob,
 ) -> Result<Job, CommandError> {
-    let patience = request.patience();
-    client.submit(request).await?;
+    let patience = request.wait_budget();
+    client.enqueue(request).await?;
     let wheel = wheel(job);
     let mut ended = pin!(client.wait(&job.id, patience));
     let mut ticks = tokio::time::interval(ephemeral_worker::CLAIM_POLL);
@@ -111,7 +111,7 @@ fn wheel(job: &NewJob) -> ProgressBar {
 async fn stop(client: &Client, id: &JobId) {
     let stopped = tokio::time::timeout(STOPPING, client.cancel(id)).await;
     match stopped {
-        Ok(Ok(_) | Err(meshwork::Error::NoJob { .. })) => {}
+        Ok(Ok(_) | Err(meshwork::Error::JobNotFound { .. })) => {}
         Ok(Err(error)) => note(format_args!("job {id} could not be cancelled: {error}")),
         Err(_) => note(format_args!(
             "job {id} could not be cancelled: the server does not answer"

@@ -16,7 +16,7 @@ use crate::value;
     rustdoc::broken_intra_doc_links,
     reason = "the help shows what may be left out in brackets"
 )]
-pub(crate) struct Place {
+pub(crate) struct DataLocation {
     /// Redis or Valkey server: redis://[user:password@]host[:port][/database], rediss:// for TLS,
     /// unix:///path/to/socket, redis+sentinel://host,host/service[/database] for the master that sentinels name,
     /// redis+cluster://host,host for a cluster. ?wait_replicas=1 waits for a replica. Other users see a password on the
@@ -79,7 +79,7 @@ impl From<TargetError> for CommandError {
     }
 }
 
-impl Place {
+impl DataLocation {
     /// Returns the target.
     pub(crate) fn target(&self) -> Result<Target, TargetError> {
         // Shells unset a variable for one command with an empty value.

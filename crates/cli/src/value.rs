@@ -13,7 +13,7 @@ use meshwork::model::keys::context::{ContextId, InvalidId, JobKey};
 use meshwork::model::name::{JobId, NameError, ScriptType};
 use meshwork::model::route::Fallback;
 use meshwork::model::time;
-use meshwork::runner;
+use meshwork::runtime;
 
 /// Longest lease, in seconds: the longest delay of a killed worker's jobs.
 const MAX_LEASE: f64 = 3600.0;
@@ -320,7 +320,7 @@ pub(crate) fn runtime(text: &str) -> Result<(ScriptType, String), String> {
     let (name, command) =
         parts.ok_or("write the type, an equals sign, and the command: ruby='ruby {script}'")?;
     let script_type: ScriptType = name.parse().map_err(|error| format!("{error}"))?;
-    match runner::builtin(name) {
+    match runtime::builtin(name) {
         Some(_) => Err(format!("{name} has a runtime already: choose another type")),
         None => Ok((script_type, command.to_owned())),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use serde_json::Value;
 
 const STATUSES: [&str; 5] = ["pending", "processing", "completed", "failed", "scheduled"];
@@ -32,7 +32,7 @@ const WORDS: [&str; 7] = [
 ///
 /// # Errors
 /// The reason why it refuses the record.
-pub fn record(make: Peer, text: &str) -> Result<(), String> {
+pub fn record(make: ClientVariant, text: &str) -> Result<(), String> {
     let job: Value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
     let fields = job.as_object().ok_or("no object")?;
     for name in TIMES {
@@ -45,7 +45,7 @@ pub fn record(make: Peer, text: &str) -> Result<(), String> {
         }
     }
     match make {
-        Peer::Go | Peer::GoRouted => {
+        ClientVariant::Go | ClientVariant::GoRouted => {
             for name in WORDS {
                 match fields.get(name) {
                     None | Some(Value::Null | Value::String(_)) => {}
@@ -60,14 +60,14 @@ pub fn record(make: Peer, text: &str) -> Result<(), String> {
                 }
             }
         }
-        Peer::Python => {
+        ClientVariant::Python => {
             for name in NEEDED {
                 fields.get(name).ok_or_else(|| format!("no {name}"))?;
             }
             known(fields.get("status"), &STATUSES)?;
             known(fields.get("priority"), &PRIORITIES)?;
         }
-        Peer::TypeScript => {}
+        ClientVariant::TypeScript => {}
     }
     Ok(())
 }
@@ -76,7 +76,7 @@ pub fn record(make: Peer, text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// The reason why it refuses the result.
-pub fn result(make: Peer, fields: &HashMap<String, String>) -> Result<(), String> {
+pub fn result(make: ClientVariant, fields: &HashMap<String, String>) -> Result<(), String> {
     let field = |name: &str| fields.get(name).ok_or_else(|| format!("no {name}"));
     let status = field("status")?;
     if !["completed", "failed"].contains(&&**status) {
@@ -101,9 +101,11 @@ pub fn result(make: Peer, fields: &HashMap<String, String>) -> Result<(), String
 ///
 /// # Errors
 /// The client does not accept the message.
-pub fn word(make: Peer, word: &str) -> Result<(), String> {
+pub fn word(make: ClientVariant, word: &str) -> Result<(), String> {
     match make {
-        Peer::Go | Peer::GoRouted if word != "ready" => Err(format!("it gives up on `{word}`")),
+        ClientVariant::Go | ClientVariant::GoRouted if word != "ready" => {
+            Err(format!("it gives up on `{word}`"))
+        }
         _ => Ok(()),
     }
 }
@@ -118,7 +120,7 @@ fn known(value: Option<&Value>, words: &[&str]) -> Result<(), String> {
 
 /// Checks a time. Go requires RFC 3339 with a zone and any number of digits. Python up to 3.10 accepts three or six
 /// digits or none, and no zone is needed.
-fn time(make: Peer, text: &str) -> Result<(), String> {
+fn time(make: ClientVariant, text: &str) -> Result<(), String> {
     let refused = || format!("no time: {text}");
     let (whole, rest) = text.split_at_checked(19).ok_or_else(refused)?;
     let shape = |(at, c): (usize, char)| match at {
@@ -135,9 +137,9 @@ fn time(make: Peer, text: &str) -> Result<(), String> {
     let offset = |zone: &str| zone.len() == 6 && zone.starts_with(['+', '-']) && &zone[3..4] == ":";
     let zoned = zone == "Z" || offset(zone);
     let fits = match make {
-        Peer::Go | Peer::GoRouted => zoned && digits <= 9,
-        Peer::Python => (zoned || zone.is_empty()) && [0, 3, 6].contains(&digits),
-        Peer::TypeScript => zoned || zone.is_empty(),
+        ClientVariant::Go | ClientVariant::GoRouted => zoned && digits <= 9,
+        ClientVariant::Python => (zoned || zone.is_empty()) && [0, 3, 6].contains(&digits),
+        ClientVariant::TypeScript => zoned || zone.is_empty(),
     };
     match whole.chars().enumerate().all(shape) && fits {
         true => Ok(()),
@@ -152,25 +154,37 @@ mod tests {
     #[test]
     fn what_each_make_refuses() {
         let nine = "2026-11-20T11:33:47.288434556Z";
-        assert!(time(Peer::Go, nine).is_ok() && time(Peer::Python, nine).is_err());
+        assert!(
+            time(ClientVariant::Go, nine).is_ok() && time(ClientVariant::Python, nine).is_err()
+        );
         let naive = "2026-11-20T11:33:54.004364";
-        assert!(time(Peer::Go, naive).is_err() && time(Peer::Python, naive).is_ok());
-        for make in Peer::ALL {
+        assert!(
+            time(ClientVariant::Go, naive).is_err() && time(ClientVariant::Python, naive).is_ok()
+        );
+        for make in ClientVariant::ALL {
             assert!(time(make, "2026-11-20T11:33:54.004364Z").is_ok(), "{make}");
             assert!(time(make, "soon").is_err() && time(make, "2026-11-20 11:33:54Z").is_err());
         }
-        assert!(word(Peer::Go, "completed").is_err() && word(Peer::Python, "completed").is_ok());
+        assert!(
+            word(ClientVariant::Go, "completed").is_err()
+                && word(ClientVariant::Python, "completed").is_ok()
+        );
         let cron = r#"{"id":"","name":"n","payload":1,"status":"","priority":"normal","created_at":"0001-01-01T00:00:00Z","updated_at":"0001-01-01T00:00:00Z"}"#;
-        assert!(record(Peer::Go, cron).is_ok() && record(Peer::Python, cron).is_err());
-        assert!(record(Peer::Python, "{}").is_err() && record(Peer::TypeScript, "{}").is_ok());
-        assert!(record(Peer::Go, r#"{"attempts":"1"}"#).is_err());
+        assert!(
+            record(ClientVariant::Go, cron).is_ok() && record(ClientVariant::Python, cron).is_err()
+        );
+        assert!(
+            record(ClientVariant::Python, "{}").is_err()
+                && record(ClientVariant::TypeScript, "{}").is_ok()
+        );
+        assert!(record(ClientVariant::Go, r#"{"attempts":"1"}"#).is_err());
     }
 
     #[test]
     fn a_result_is_whole() {
         let of = |fields: &[(&str, &str)]| {
             let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-            result(Peer::Go, &fields.iter().map(own).collect())
+            result(ClientVariant::Go, &fields.iter().map(own).collect())
         };
         let ended = [
             ("status", "completed"),

@@ -12,7 +12,7 @@ use meshwork_model::schedule::timing::RhythmError;
 use meshwork_model::schedule::zone::ZoneError;
 use meshwork_model::worker_request::WorkerRequest;
 
-use crate::runner::ScriptError;
+use crate::runtime::ScriptError;
 use crate::worker::{InvalidSetting, LogDirError};
 
 /// Error of a call.
@@ -57,7 +57,7 @@ pub enum Error {
         "worker {worker} did not obey `{request}` within {} s; the request is withdrawn: see `meshwork worker list`, or wait \
          longer if its lease is long", .waited.as_secs_f64()
     )]
-    NotObeyed {
+    RequestTimeout {
         /// Name of the worker, with its incarnation.
         worker: String,
         /// The request.
@@ -67,7 +67,7 @@ pub enum Error {
     },
     /// The id exists.
     #[error("there is a job {id} already: take another id, or look at that one")]
-    Exists {
+    JobExists {
         /// Id of the job.
         id: JobId,
     },
@@ -94,7 +94,7 @@ pub enum Error {
         "job {id} is refused: job {other} has its unique name until it has ended, or for its time; wait for that one, or let \
          this one replace it"
     )]
-    NotUnique {
+    DuplicateUniqueKey {
         /// Id of the refused job.
         id: JobId,
         /// Id of the job that has the name.
@@ -104,7 +104,7 @@ pub enum Error {
     #[error(
         "job {id} is refused: {queue} is being drained; submit it elsewhere, or resume the queue"
     )]
-    Draining {
+    QueueDraining {
         /// Id of the job.
         id: JobId,
         /// Name of the queue.
@@ -115,7 +115,7 @@ pub enum Error {
         "job {id} is refused: it takes {bytes} bytes, more than {queue} allows for one job; pass what is \
          large by reference, or raise the limit"
     )]
-    TooLarge {
+    PayloadTooLarge {
         /// Id of the job.
         id: JobId,
         /// Name of the queue.
@@ -141,7 +141,7 @@ pub enum Error {
     #[error(
         "job {id} is refused: it depends on job {prerequisite}, which does not exist; submit that one first"
     )]
-    NoPrerequisite {
+    UnknownPrerequisite {
         /// Id of the job.
         id: JobId,
         /// Id of the missing prerequisite.
@@ -152,7 +152,7 @@ pub enum Error {
     InvalidBatch(#[from] InvalidBatch),
     /// The batch does not exist.
     #[error("there is no batch {id}: open it first; one that ended long ago is forgotten")]
-    NoBatch {
+    BatchNotFound {
         /// Id of the batch.
         id: BatchId,
     },
@@ -168,7 +168,7 @@ pub enum Error {
     #[error(
         "batch {id} has not ended after {waited:?}; it goes on, wait for it again or cancel it"
     )]
-    BatchNotEnded {
+    BatchWaitTimeout {
         /// Id of the batch.
         id: BatchId,
         /// Time of the wait.
@@ -180,7 +180,7 @@ pub enum Error {
          takes no new ones, wait again, or resume it",
         depth.waiting, depth.set_aside, depth.running, depth.retrying
     )]
-    NotDrained {
+    DrainTimeout {
         /// Name of the queue.
         queue: String,
         /// Time of the wait.
@@ -190,7 +190,7 @@ pub enum Error {
     },
     /// The job is no dead letter.
     #[error("job {id} is no dead letter: it has not failed for good")]
-    NotDead {
+    NotDeadLettered {
         /// Id of the job.
         id: JobId,
     },
@@ -202,7 +202,7 @@ pub enum Error {
             |worker| format!("worker {worker} is late, or has ended"),
         )
     )]
-    NotStopped {
+    CancelTimeout {
         /// Id of the job.
         id: JobId,
         /// Time of the wait.
@@ -212,7 +212,7 @@ pub enum Error {
     },
     /// The job does not exist.
     #[error("there is no job {id}")]
-    NoJob {
+    JobNotFound {
         /// Id of the job.
         id: JobId,
     },
@@ -228,7 +228,7 @@ pub enum Error {
     },
     /// The job has not ended within the caller's wait.
     #[error("job {id} has not ended{}; it goes on, wait for it again", after(*waited))]
-    NotEnded {
+    JobWaitTimeout {
         /// Id of the job.
         id: JobId,
         /// Time of the wait.
@@ -275,7 +275,7 @@ pub enum Error {
     },
     /// The worker has no handler.
     #[error("the worker has no runner: name a script type or add a handler")]
-    NothingToRun,
+    NoHandlers,
     /// A setting of a worker is outside of its limits; nothing was started.
     #[error(transparent)]
     Setting(#[from] InvalidSetting),
@@ -295,7 +295,7 @@ pub enum Error {
         "there is a {name} already: process {pid} on host {hostname}, since {since}; stop that one, or give \
          this one another name"
     )]
-    NameTaken {
+    WorkerNameTaken {
         /// Type, instance and group.
         name: String,
         /// Pid of the other worker.

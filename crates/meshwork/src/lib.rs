@@ -8,7 +8,7 @@ mod failure;
 pub mod flow;
 pub mod metrics;
 pub mod protocol;
-pub mod runner;
+pub mod runtime;
 mod span;
 mod transfer;
 mod wait_pool;
@@ -21,9 +21,9 @@ mod library_docs {}
 
 pub use meshwork_broker::conn::{Target, TlsFiles};
 pub use meshwork_broker::{
-    BatchState, BatchStatus, Cancelled, Configured, DeadCursor, DeadLetter, DeadPage, Deleted,
-    Enqueued, JobEvent, JobPage, Limits, LogLine, QueueAlert, QueueDepth, QueueInfo, Retention,
-    Retried, RunNow, SchedulePage, Scheduled, Settings, Waits,
+    BatchState, BatchStatus, Blocker, Cancelled, Configured, DeadCursor, DeadLetter, DeadPage,
+    Deleted, Enqueued, JobEvent, JobPage, Limits, LogLine, QueueAlert, QueueDepth, QueueInfo,
+    Retention, Retried, RunNow, SchedulePage, Scheduled, Settings,
 };
 pub use meshwork_model as model;
 
@@ -36,4 +36,4 @@ pub use clock::host_ms;
 pub use error::Error;
 pub use protocol::hero::{MAX_POOL, Worker, WorkerInfo, WorkerPool};
 pub use transfer::{TransferError, Transferred};
-pub use worker::{InvalidSetting, LogDirError, MAX_CONCURRENCY, Monitor, Unfit, WorkerHandle};
+pub use worker::{InvalidSetting, LogDirError, MAX_CONCURRENCY, Monitor, Unhealthy, WorkerHandle};

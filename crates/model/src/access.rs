@@ -231,7 +231,7 @@ pub enum Who {
 
 /// The scope of a refused operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Scope {
     /// The node.
     Node,
     /// A context.
@@ -248,7 +248,7 @@ pub struct Denied {
     /// The kind of its object.
     pub object: Object,
     /// Its scope.
-    pub place: Place,
+    pub place: Scope,
 }
 
 impl std::error::Error for Denied {}
@@ -262,8 +262,8 @@ impl fmt::Display for Denied {
         let (operation, object) = (self.operation.as_str(), self.object.as_str());
         write!(f, " may not {operation} the {object} ")?;
         match self.place {
-            Place::Node => f.write_str("on this node")?,
-            Place::Context(id) => write!(f, "in context {id}")?,
+            Scope::Node => f.write_str("on this node")?,
+            Scope::Context(id) => write!(f, "in context {id}")?,
         }
         let roles = table::roles_for(self.object, self.operation);
         if roles.is_empty() {
@@ -283,7 +283,7 @@ pub fn check(
     roles: Roles,
     object: Object,
     operation: Operation,
-    place: Place,
+    place: Scope,
 ) -> Result<(), Denied> {
     if permits(roles, object, operation) {
         return Ok(());

@@ -147,7 +147,7 @@ impl Fallback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::hero::Hero;
+    use crate::keys::hero::JobKeys;
 
     fn route(group: Option<&str>, instance: Option<&str>) -> String {
         Route {
@@ -156,7 +156,7 @@ mod tests {
             instance: instance.map(|i| i.parse().unwrap()),
             priority: Priority::Normal,
         }
-        .queue(&Hero::default())
+        .queue(&JobKeys::default())
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
                 .iter()
                 .map(|queue| format!("{queue}:prio:2")),
         );
-        assert_eq!(listen.queues(&Hero::default()), [expected]);
+        assert_eq!(listen.queues(&JobKeys::default()), [expected]);
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
             instance: Some("2".parse().unwrap()),
             routes: Some("gpu,eu,default".parse().unwrap()),
         };
-        let queues = listen.queues(&Hero::default());
+        let queues = listen.queues(&JobKeys::default());
         let plain: Vec<Vec<_>> = queues
             .iter()
             .map(|part| {
@@ -243,7 +243,7 @@ mod tests {
             route
                 .clone()
                 .via(&key.parse().unwrap())
-                .queue(&Hero::default())
+                .queue(&JobKeys::default())
         };
         assert_eq!(queue("gpu"), "hero:q:work:type:osis:group:gpu");
         assert_eq!(queue("default"), "hero:q:work:type:osis");
@@ -258,7 +258,7 @@ mod tests {
             ("low", "hero:q:work:type:osis:prio:2"),
         ] {
             route.priority = word.parse().unwrap();
-            assert_eq!(route.queue(&Hero::default()), queue);
+            assert_eq!(route.queue(&JobKeys::default()), queue);
         }
         for word in ["", "3", "High", "-1"] {
             assert!(word.parse::<Priority>().is_err(), "{word}");
@@ -269,7 +269,7 @@ mod tests {
     fn a_fallback_leaves_out_the_worker() {
         let mut route = Route::to("sal".parse().unwrap());
         route.instance = Some("3".parse().unwrap());
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         let group = Fallback::Group.route(&route).queue(&keys);
         assert_eq!(group, "hero:q:work:type:sal:group:default");
         assert_eq!(

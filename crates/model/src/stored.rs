@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::context::field as context;
 use crate::job::{Job, NewJob, field, text};
 use crate::keys::context::{ContextKeys, JobKey, Prerequisite};
-use crate::keys::hero::Hero;
+use crate::keys::hero::JobKeys;
 use crate::time::{iso, parse_iso};
 use serde_json::{Map, Value};
 
@@ -35,7 +35,7 @@ const FAULT: &str = "error";
 
 /// Returns the fields whose values a claim returns without names. They have an odd number, unlike names with values.
 #[must_use]
-pub fn stored(keys: &Hero) -> &'static [&'static str] {
+pub fn stored(keys: &JobKeys) -> &'static [&'static str] {
     match keys.context() {
         Some(_) => &STORED_IN_CONTEXT,
         None => &field::STORED,
@@ -45,7 +45,7 @@ pub fn stored(keys: &Hero) -> &'static [&'static str] {
 /// Reads a record from a hash. Names are texts of any kind, so that constant names need no copy.
 #[must_use]
 pub fn job<N: AsRef<str> + From<&'static str>>(
-    keys: &Hero,
+    keys: &JobKeys,
     id: impl Into<String>,
     fields: impl Iterator<Item = (N, Vec<u8>)>,
 ) -> Job {
@@ -61,7 +61,7 @@ pub fn job<N: AsRef<str> + From<&'static str>>(
 
 /// Parses a time of a record to milliseconds since 1970.
 #[must_use]
-pub fn time(keys: &Hero, text: &str) -> Option<u64> {
+pub fn time(keys: &JobKeys, text: &str) -> Option<u64> {
     match keys.context() {
         Some(_) => text.parse::<u64>().ok()?.checked_mul(1000),
         None => parse_iso(text),
@@ -70,7 +70,7 @@ pub fn time(keys: &Hero, text: &str) -> Option<u64> {
 
 /// Returns the name of a field in records of this layout.
 #[must_use]
-pub fn field_of(keys: &Hero, name: &'static str) -> &'static str {
+pub fn field_of(keys: &JobKeys, name: &'static str) -> &'static str {
     match (keys.context(), name) {
         (Some(_), field::OUTPUT) => context::RESULT,
         (Some(_), field::DEPENDENCIES) => context::DEPENDENDS,
@@ -141,7 +141,7 @@ pub fn plain_output(value: Vec<u8>) -> Option<Vec<u8>> {
 
 /// Returns the output from the value of a record's field.
 #[must_use]
-pub fn read_output(keys: &Hero, value: Vec<u8>) -> Option<Vec<u8>> {
+pub fn read_output(keys: &JobKeys, value: Vec<u8>) -> Option<Vec<u8>> {
     match keys.context() {
         Some(_) => plain_output(value),
         None => Some(value),
@@ -151,7 +151,7 @@ pub fn read_output(keys: &Hero, value: Vec<u8>) -> Option<Vec<u8>> {
 /// Returns the output of a run as stored in the record. In a context it is a map of texts. An output that is no such
 /// map, or that looks like one with the item `result` or `error` alone, is the item `result` unchanged.
 #[must_use]
-pub fn output<'a>(keys: &Hero, output: &'a [u8]) -> Cow<'a, [u8]> {
+pub fn output<'a>(keys: &JobKeys, output: &'a [u8]) -> Cow<'a, [u8]> {
     if keys.context().is_none() {
         return Cow::Borrowed(output);
     }
@@ -171,7 +171,7 @@ pub fn output<'a>(keys: &Hero, output: &'a [u8]) -> Cow<'a, [u8]> {
 
 /// Returns the prerequisites of a new job, in the form for scripts.
 #[must_use]
-pub fn prerequisites(keys: &Hero, job: &NewJob) -> Vec<String> {
+pub fn prerequisites(keys: &JobKeys, job: &NewJob) -> Vec<String> {
     let Some(context) = keys.context() else {
         let ids = job.prerequisites().into_iter();
         return ids.map(ToString::to_string).collect();
@@ -188,7 +188,7 @@ pub fn prerequisites(keys: &Hero, job: &NewJob) -> Vec<String> {
 
 /// Returns the values that every new job has, in the order in which the script writes them (`write_record.lua`).
 #[must_use]
-pub fn values(keys: &Hero, job: &NewJob) -> Vec<Vec<u8>> {
+pub fn values(keys: &JobKeys, job: &NewJob) -> Vec<Vec<u8>> {
     let Some(context) = keys.context() else {
         return job.values().into();
     };
@@ -225,7 +225,7 @@ pub fn values(keys: &Hero, job: &NewJob) -> Vec<Vec<u8>> {
 
 /// Returns the fields that only some new jobs have.
 #[must_use]
-pub fn options(keys: &Hero, job: &NewJob) -> Vec<(&'static str, Vec<u8>)> {
+pub fn options(keys: &JobKeys, job: &NewJob) -> Vec<(&'static str, Vec<u8>)> {
     let mut options = job.options();
     if keys.context().is_none() {
         return options;
@@ -267,9 +267,9 @@ mod tests {
 
     use super::*;
 
-    fn keys() -> Hero {
+    fn keys() -> JobKeys {
         let context = ContextId::new(7).unwrap();
-        Hero::of_context(ContextKeys::new(context, ContextLayout::Prefix))
+        JobKeys::of_context(ContextKeys::new(context, ContextLayout::Prefix))
     }
 
     fn new(id: &str) -> NewJob {

@@ -1,8 +1,8 @@
 //! Records of Meshwork's client equal those of each of Bananas' client implementations, byte for byte. The expected
 //! ones were captured from the real clients, with replaced ids and times.
 
-use meshwork_model::bananas::{NewJob, Peer, Record};
-use meshwork_model::keys::bananas::Bananas;
+use meshwork_model::bananas::{ClientVariant, NewJob, Record};
+use meshwork_model::keys::bananas::BananasKeys;
 use meshwork_model::route::Priority;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ const CAPTURED: &str = include_str!("bananas/records.jsonl");
 const DUE: u64 = 1_795_178_025_054;
 
 /// Calls `check` for each record: the implementation, the scenario, the record, the key.
-fn each(mut check: impl FnMut(Peer, &str, &str, &str)) {
+fn each(mut check: impl FnMut(ClientVariant, &str, &str, &str)) {
     for line in CAPTURED.lines() {
         let line: Value = serde_json::from_str(line).expect("what was captured is sound");
         let word = |name: &str| line[name].as_str().expect("what was captured is sound");
@@ -79,11 +79,11 @@ fn our_records_are_theirs() {
 
 #[test]
 fn our_jobs_stand_where_theirs_do() {
-    let keys = Bananas::default();
+    let keys = BananasKeys::default();
     each(|peer, scenario, record, pushed_to| {
         let job = request_of(scenario, &payload(record));
         let list = job.list(peer, &keys);
-        let go = matches!(peer, Peer::Go | Peer::GoRouted);
+        let go = matches!(peer, ClientVariant::Go | ClientVariant::GoRouted);
         // Go's client pushes a job that is to wait.
         let ours = if job.at_ms.is_some() && !go {
             keys.scheduled()

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use meshwork_model::keys::nooble::{Dialect, QueueManager};
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork_model::nooble::{Action, Fresh, InvalidEnvelope, Response};
 use serde::Deserialize;
 
@@ -83,7 +83,7 @@ fn fresh() -> Fresh {
 
 fn named(name: &Name, dialect: Dialect) -> String {
     let prefix = name.prefix.parse().expect("a prefix is a word");
-    let names = QueueManager::new(prefix, name.environment.as_deref(), dialect);
+    let names = NoobleKeys::new(prefix, name.environment.as_deref(), dialect);
     let arg = |at: usize| name.args.get(at).cloned().flatten();
     let word = |at| arg(at).unwrap_or_default();
     match name.method.as_str() {

@@ -1,11 +1,11 @@
 //! Connections to the data: a server ([`remote`], found by [`locate`]) or the embedded engine ([`directory`]), behind
 //! one type that implements the `redis` crate's connection. The verbs decide what is sent.
 
-mod check;
 mod dial;
 mod directory;
 mod locate;
 mod remote;
+mod requirements;
 mod shared;
 mod socket;
 mod subscriber;
@@ -25,9 +25,9 @@ use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
 
 use crate::Outages;
 use crate::error::{passes, timed_out};
-pub use check::Unfit;
-pub(crate) use check::evicts;
 pub(crate) use dial::CLIENT_NAME;
+pub use requirements::Unsuitable;
+pub(crate) use requirements::evicts;
 pub(crate) use shared::SharedConn;
 pub use subscriber::{Heard, Subscriber};
 pub(crate) use target::Security;
@@ -142,7 +142,9 @@ impl Conn {
             Target::Directory(path) => {
                 let conn = directory::open(path, Options::default()).await?;
                 let place = target.place();
-                check::ask(&mut conn.clone(), &place).await?.fit(&place)?;
+                requirements::ask(&mut conn.clone(), &place)
+                    .await?
+                    .fit(&place)?;
                 Ok(conn)
             }
         }
@@ -374,7 +376,7 @@ pub enum ConnectError {
         /// The server, without secrets.
         place: String,
         /// The reason, with a remedy.
-        reason: Unfit,
+        reason: Unsuitable,
     },
     /// The server is a cluster, which would spread the keys of the namespace over its nodes.
     #[error(

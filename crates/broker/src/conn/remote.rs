@@ -18,7 +18,7 @@ use super::locate::{Found, Locator, REFUSED};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
 use super::{
-    CALL_TIMEOUT, Conn, ConnectError, Subscriber, Transport, check, gone, only_looks, tls,
+    CALL_TIMEOUT, Conn, ConnectError, Subscriber, Transport, gone, only_looks, requirements, tls,
 };
 use crate::backoff::Backoff;
 use crate::error::{is_elsewhere, passes, timed_out};
@@ -38,13 +38,13 @@ pub(super) async fn connect(server: &Server, namespace: &Namespace) -> Result<Co
     let refused = |e| refused(server, e);
     let mut locator = Locator::new(server, namespace)?;
     let mut found = locator.connect().await.map_err(refused)?;
-    let mut about = check::ask(&mut found.connection, &place).await?;
+    let mut about = requirements::ask(&mut found.connection, &place).await?;
     if about.is_cluster()
         && let Some(in_cluster) = locator.in_cluster(namespace)?
     {
         locator = in_cluster;
         found = locator.connect().await.map_err(refused)?;
-        about = check::ask(&mut found.connection, &place).await?;
+        about = requirements::ask(&mut found.connection, &place).await?;
     }
     about.fit(&place)?;
     Ok(Shared::conn(locator, found))
@@ -59,7 +59,7 @@ pub(super) async fn reach(server: &Server, namespace: &Namespace) -> Result<Conn
         made => made?,
     };
     let mut found = locator.connect().await.map_err(refused)?;
-    let about = check::ask(&mut found.connection, &place).await;
+    let about = requirements::ask(&mut found.connection, &place).await;
     if about.is_ok_and(|about| about.is_cluster())
         && let Ok(Some(in_cluster)) = locator.in_cluster(namespace)
     {

@@ -2,7 +2,7 @@
 //! the store.
 
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeKeys};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 
 use super::facts::ask;
 use super::{Finding, Level, queues, such_as};
@@ -32,7 +32,7 @@ struct Found {
 }
 
 /// Examines the contexts. Finds nothing on a store without contexts, and for a user that may not read their registry.
-pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
+pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     let store = ContextStore::of(&Broker::new(conn.clone(), keys.clone()));
     let registry = store.hash(Database::Node, NodeKeys.contexts()).await;
     let (Ok(registry), Ok(now)) = (registry, store.now().await) else {
@@ -70,7 +70,7 @@ impl Found {
         if let Ok(unread @ MANY..) = ask::<usize>(conn, redis::cmd("LLEN").arg(&inbox)).await {
             self.full.push(format!("context {id} ({unread})"));
         }
-        let keys = Hero::of_context(keys.clone());
+        let keys = JobKeys::of_context(keys.clone());
         for finding in queues::check(conn, &keys).await {
             let option = format!("meshwork worker --context {id} --type");
             let remedy = finding.remedy;

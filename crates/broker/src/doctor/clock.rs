@@ -1,6 +1,6 @@
 //! The clock of this host beside the server's.
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 
 use super::facts::{Facts, ask};
 use super::{Finding, Level};
@@ -29,7 +29,7 @@ pub(super) fn check(facts: &Facts) -> Option<Finding> {
 }
 
 /// Finds that scripts are ahead of the server's clock, since it went back.
-pub(super) async fn steps(conn: &Conn, keys: &Hero) -> Option<Finding> {
+pub(super) async fn steps(conn: &Conn, keys: &JobKeys) -> Option<Finding> {
     let mut get = redis::cmd("GET");
     get.arg(keys.clock());
     let seen: Option<String> = ask(conn, &get).await.ok()?;

@@ -2,7 +2,7 @@
 
 use meshwork_model::context::Context;
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeKeys};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 
 use super::{Finding, Level, such_as};
 use crate::conn::Conn;
@@ -17,7 +17,7 @@ const TRAIL: usize = 100;
 const ENDED: &str = "end damaged";
 
 /// Examines the contexts of the registry. Finds nothing for a user that may not read them.
-pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
+pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     let store = ContextStore::of(&Broker::new(conn.clone(), keys.clone()));
     let registry = NodeKeys.contexts();
     let entries = match store.hash(Database::Node, registry).await {

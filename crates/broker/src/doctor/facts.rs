@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::Namespace;
 use redis::{Cmd, FromRedisValue, RedisResult};
 use tokio::time::Instant;
@@ -87,7 +87,7 @@ impl Facts {
             security: target.security(),
             info,
             settings: ask(conn, &get).await.ok(),
-            denied: acl::denied(conn, &Hero::new(namespace.clone())).await,
+            denied: acl::denied(conn, &JobKeys::new(namespace.clone())).await,
             user: ask(conn, &who).await.ok(),
             round_trip,
             ahead_ms: ahead(conn).await,

@@ -1,6 +1,6 @@
 //! Meshwork's keys with values of another type. Scripts that need such a key fail, and cannot name it.
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 
 use super::{Finding, Level};
 use crate::conn::Conn;
@@ -71,7 +71,7 @@ const WHY: &str = "scripts that need it fail with WRONGTYPE";
 struct Names(Vec<(String, &'static [&'static str])>);
 
 impl Names {
-    fn of(keys: &Hero) -> Self {
+    fn of(keys: &JobKeys) -> Self {
         let names = keys.script_names();
         let typed = names.into_iter().filter_map(|(name, key)| {
             let (_, kinds) = KINDS.iter().find(|(known, _)| *known == name)?;
@@ -97,7 +97,7 @@ impl Names {
 }
 
 /// Checks the types of Meshwork's keys. Keys that this user may not read are skipped.
-pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
+pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     let names = Names::of(keys);
     let mut findings = Vec::new();
     let mut found = names.fixed();
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn each_name_has_a_type_and_each_type_a_name() {
-        let names = Hero::default().script_names();
+        let names = JobKeys::default().script_names();
         for (name, _) in &names {
             let kinds = KINDS.iter().filter(|(known, _)| known == name);
             assert_eq!(kinds.count(), 1, "{name}");
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_longest_name_decides() {
-        let names = Names::of(&Hero::default());
+        let names = Names::of(&JobKeys::default());
         for (key, kinds) in [
             ("hero:job:j", Some(&["hash", "list"][..])),
             ("hero:job:actor_queue:osis", Some(&["list"])),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::facts::Facts;
 use super::{Finding, Level};
-use crate::conn::Unfit;
+use crate::conn::Unsuitable;
 
 /// Percentage of the allowed clients from which a finding is made.
 const FULL: u64 = 80;
@@ -22,7 +22,7 @@ pub(super) fn version(facts: &Facts) -> Vec<Finding> {
     let Some(version) = facts.info("redis_version") else {
         return Vec::new();
     };
-    if Unfit::is_too_old(version) {
+    if Unsuitable::is_too_old(version) {
         let what = format!("Redis {version}");
         let why = "scripts with flags came with Redis 7; Meshwork refuses to work there";
         let remedy = "upgrade it to Redis 7.0 or newer, or take Valkey";

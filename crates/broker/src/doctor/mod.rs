@@ -19,7 +19,7 @@ mod stale;
 
 use std::fmt::Display;
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::Namespace;
 use serde::Serialize;
 
@@ -128,7 +128,7 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
     ];
     findings.extend(families.iter().flat_map(|family| family(&facts)));
     findings.extend(clock::check(&facts));
-    let keys = Hero::new(namespace.clone());
+    let keys = JobKeys::new(namespace.clone());
     findings.extend(clock::steps(&conn, &keys).await);
     findings.extend(keys::check(&conn, &keys).await);
     findings.extend(stale::check(&conn, &keys).await);

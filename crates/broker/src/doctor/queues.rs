@@ -1,7 +1,7 @@
 //! Jobs and workers: queues that no worker listens to, leases that nobody reclaims, and workers that are gone. Each check
 //! reads a bounded part of the store.
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::time::parse_iso;
 
 use super::facts::ask;
@@ -18,7 +18,7 @@ const PAGES: usize = 20;
 const LONG_AGO_MS: u64 = 60_000;
 
 /// Examines queues and workers. Finds nothing for a user that may not read them.
-pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
+pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     let broker = Broker::new(conn.clone(), keys.clone());
     let Ok(stats) = broker.stats(&mut KnownQueues::default(), false).await else {
         return Vec::new();
@@ -33,7 +33,7 @@ pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
 }
 
 /// Waiting jobs that no worker of Meshwork claims.
-fn unattended(stats: &Stats, keys: &Hero) -> Option<Finding> {
+fn unattended(stats: &Stats, keys: &JobKeys) -> Option<Finding> {
     const CHECK: &str = "queues without workers";
     const WHY: &str = "their jobs wait until a worker listens to that queue";
     let waits = stats.queues.iter().filter(|queue| queue.waiting > 0);
@@ -61,7 +61,7 @@ fn unattended(stats: &Stats, keys: &Hero) -> Option<Finding> {
 }
 
 /// Leases that expired long ago.
-async fn expired(conn: &Conn, keys: &Hero, now: u64) -> Option<Finding> {
+async fn expired(conn: &Conn, keys: &JobKeys, now: u64) -> Option<Finding> {
     const CHECK: &str = "expired leases";
     const WHY: &str = "the workers of these jobs are gone, and no live worker requeues the jobs";
     let mut range = redis::cmd("ZRANGEBYSCORE");
@@ -76,13 +76,13 @@ async fn expired(conn: &Conn, keys: &Hero, now: u64) -> Option<Finding> {
 }
 
 /// Workers that have not deregistered, and do not renew their registration.
-async fn gone(broker: &Broker, conn: &Conn, keys: &Hero, now: u64) -> Option<Finding> {
+async fn gone(broker: &Broker, conn: &Conn, keys: &JobKeys, now: u64) -> Option<Finding> {
     const CHECK: &str = "workers that are gone";
     const WHY: &str =
         "they were killed, or lost the server; their jobs return when their leases have expired";
     let before = now.saturating_sub(LONG_AGO_MS);
     let mut range = redis::cmd("ZRANGEBYSCORE");
-    range.arg(keys.actors()).arg("-inf").arg(before);
+    range.arg(keys.registrations()).arg("-inf").arg(before);
     range.arg("LIMIT").arg(0).arg(MOST);
     let mut names: Vec<String> = ask(conn, &range).await.ok()?;
     let prefix = keys.presence_prefix();
@@ -129,10 +129,10 @@ async fn silent(broker: &Broker, before: u64) -> Vec<String> {
 async fn registered(broker: &Broker, read: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
     let (mut found, mut from) = (Vec::new(), 0);
     for _ in 0..PAGES {
-        let Ok(page) = broker.actors(from).await else {
+        let Ok(page) = broker.workers(from).await else {
             break;
         };
-        let actors = page.actors.iter();
+        let actors = page.workers.iter();
         found.extend(actors.filter_map(|(name, value)| read(name, value)));
         from = page.next;
         if from == 0 || found.len() >= MOST {

@@ -1,6 +1,6 @@
 //! Schedules that never fire: those that cannot be read, and those that the set of all schedules lacks.
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 
 use super::{Finding, Level, such_as};
 use crate::Broker;
@@ -10,7 +10,7 @@ use crate::conn::Conn;
 const PAGES: usize = 1000;
 
 /// Finds schedules that do not fire. Finds none for a user that may not read them.
-pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
+pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     const CHECK: &str = "schedules";
     let broker = Broker::new(conn.clone(), keys.clone());
     let (mut lost, mut odd, mut from) = (Vec::new(), Vec::new(), 0);

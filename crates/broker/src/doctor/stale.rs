@@ -1,6 +1,6 @@
 //! Stale jobs: suspected orphans of foreign workers and clients.
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 
 use super::facts::ask;
 use super::{Finding, Level, NAMED, such_as};
@@ -8,7 +8,7 @@ use crate::conn::Conn;
 use crate::verb::count_stale;
 
 /// Finds the jobs that count as stale. Finds none for a user that may not read them.
-pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
+pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     const WHY: &str = "they stand on no list, or were started without a lease longer ago than their timeout: a foreign \
                        worker or client is gone";
     let key = keys.stale();

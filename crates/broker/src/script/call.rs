@@ -6,7 +6,7 @@ use redis::{
 };
 
 use super::answer::Answer;
-use super::{Layout, Made, Named, Schema, Verb, rights};
+use super::{Layout, Made, Named, Protocol, Verb, rights};
 use crate::Error;
 use crate::commands;
 use crate::conn::Conn;
@@ -123,7 +123,7 @@ impl Call<'_> {
                 source,
             };
         }
-        if self.verb.schema() == Schema::Context && is_divided(&source) {
+        if self.verb.protocol() == Protocol::Context && is_divided(&source) {
             return Error::ContextsInCluster;
         }
         if source.code() != Some("WRONGTYPE") {
@@ -131,8 +131,8 @@ impl Call<'_> {
         }
         keys = kinds(conn, keys).await;
         // Scripts also build keys from arguments and stored data.
-        keys.push(match self.verb.schema() {
-            Schema::Hero => "one that all calls share (`meshwork doctor` names it)".to_owned(),
+        keys.push(match self.verb.protocol() {
+            Protocol::Hero => "one that all calls share (`meshwork doctor` names it)".to_owned(),
             _ => "one whose name begins like these".to_owned(),
         });
         let keys = keys.join(", ");

@@ -17,7 +17,7 @@
 use std::fmt;
 
 use super::files::text;
-use super::{Layout, Schema, rights};
+use super::{Layout, Protocol, rights};
 
 /// Mark of lines that name other files.
 const MARK: &str = "--- @";
@@ -171,10 +171,10 @@ impl<'a, F: Fn(&str) -> Option<&'a str>> Expander<F> {
             self.add(&name, file, &mut seldom)?;
             at += 1;
         }
-        let schema = Schema::of_file(file);
+        let schema = Protocol::of_file(file);
         let rights = match (schema, top.flag) {
             // A commit checks the rights to each of its keys; a script that only reads leaves nothing half done.
-            (Schema::Context, _) | (_, Some(Flag::NoWrites)) => String::new(),
+            (Protocol::Context, _) | (_, Some(Flag::NoWrites)) => String::new(),
             _ => {
                 let late = if top.late { "" } else { &seldom };
                 let now = format!("{often}{late}{}", top.body);

@@ -4,17 +4,17 @@
 use std::collections::BTreeSet;
 
 use super::constants::quoted;
-use super::{Layout, Schema, Verb};
+use super::{Layout, Protocol, Verb};
 use crate::commands::{self, BANANAS_COMMANDS, LACKS, NOOBLE_COMMANDS};
 
 /// Returns the commands in a script of this protocol, as examples (see [`commands::example`]). A command may be an argument,
 /// as in `pushed('LPUSH', …)`, so that each text in capitals counts.
-pub(super) fn commands(schema: Schema, script: &str) -> BTreeSet<&'static str> {
+pub(super) fn commands(schema: Protocol, script: &str) -> BTreeSet<&'static str> {
     // A script that ends an imported job notifies Bananas only if the user may.
     let besides: &[&'static str] = match schema {
-        Schema::Hero | Schema::Context => &[],
-        Schema::Bananas => &BANANAS_COMMANDS,
-        Schema::Nooble => &NOOBLE_COMMANDS,
+        Protocol::Hero | Protocol::Context => &[],
+        Protocol::Bananas => &BANANAS_COMMANDS,
+        Protocol::Nooble => &NOOBLE_COMMANDS,
     };
     let mut found = BTreeSet::new();
     for line in script.lines() {
@@ -36,13 +36,13 @@ pub(super) fn commands(schema: Schema, script: &str) -> BTreeSet<&'static str> {
 
 /// Returns the commands without which a script fails.
 pub(crate) fn needed(verb: Verb, layout: Layout) -> BTreeSet<&'static str> {
-    commands(verb.schema(), verb.source(layout))
+    commands(verb.protocol(), verb.source(layout))
 }
 
 /// Returns the key with which the check is made: one that each user of these scripts may use.
-fn key(schema: Schema) -> &'static str {
+fn key(schema: Protocol) -> &'static str {
     match schema {
-        Schema::Nooble => "KEYS[1]",
+        Protocol::Nooble => "KEYS[1]",
         _ => "LEASES",
     }
 }
@@ -64,7 +64,7 @@ fn arguments(example: &str, key: &str) -> String {
 
 /// Returns a line of Lua that runs `otherwise` if the user lacks one of these commands; `lacks` has their names there.
 /// The embedded engine has no users.
-pub(super) fn check(schema: Schema, commands: &BTreeSet<&str>, otherwise: &str) -> String {
+pub(super) fn check(schema: Protocol, commands: &BTreeSet<&str>, otherwise: &str) -> String {
     if commands.is_empty() {
         return String::new();
     }

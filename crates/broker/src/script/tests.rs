@@ -10,25 +10,25 @@ use meshwork_model::name::Namespace;
 use super::expand::{Expander, text_in};
 use super::*;
 
-fn names() -> QueueManager {
-    QueueManager::new(Namespace::nooble(), None, Dialect::default())
+fn names() -> NoobleKeys {
+    NoobleKeys::new(Namespace::nooble(), None, Dialect::default())
 }
 
 #[test]
 fn each_verb_finds_its_own_script() {
     let scripts = Scripts::altered(|verb, _| verb.name().to_owned());
-    let hero = scripts.named(&Hero::default());
-    let bananas = scripts.named_bananas(&Bananas::default());
+    let hero = scripts.named(&JobKeys::default());
+    let bananas = scripts.named_bananas(&BananasKeys::default());
     let nooble = scripts.named_nooble(&names());
     let context = scripts.named_context();
     for (at, verb) in Verb::ALL.into_iter().enumerate() {
         assert_eq!(verb as usize, at, "{verb:?}");
         let text = format!("{}{}\n", verb.flags(), verb.name());
-        let named = match verb.schema() {
-            Schema::Hero => &hero,
-            Schema::Bananas => &bananas,
-            Schema::Nooble => &nooble,
-            Schema::Context => &context,
+        let named = match verb.protocol() {
+            Protocol::Hero => &hero,
+            Protocol::Bananas => &bananas,
+            Protocol::Nooble => &nooble,
+            Protocol::Context => &context,
         };
         assert_eq!(
             named.get(verb).script.get_hash(),
@@ -53,24 +53,34 @@ fn each_script_states_its_contract() {
 fn each_script_is_made_of_files_that_fit_together() {
     let of_context = |layout| {
         let keys = ContextKeys::new(ContextId::new(7).unwrap(), layout);
-        Hero::of_context(keys).script_names()
+        JobKeys::of_context(keys).script_names()
     };
-    let hero = (Schema::Hero, Layout::Hero, Hero::default().script_names());
+    let hero = (
+        Protocol::Hero,
+        Layout::Hero,
+        JobKeys::default().script_names(),
+    );
     let all = [
         hero,
-        (Schema::Hero, Layout::Context, of_context(ContextLayout::Db)),
         (
-            Schema::Bananas,
-            Layout::Hero,
-            Bananas::default().script_names(),
+            Protocol::Hero,
+            Layout::Context,
+            of_context(ContextLayout::Db),
         ),
-        (Schema::Nooble, Layout::Hero, names().script_names()),
-        (Schema::Context, Layout::Hero, NodeKeys.script_names()),
+        (
+            Protocol::Bananas,
+            Layout::Hero,
+            BananasKeys::default().script_names(),
+        ),
+        (Protocol::Nooble, Layout::Hero, names().script_names()),
+        (Protocol::Context, Layout::Hero, NodeKeys.script_names()),
     ];
     let mut wrong = Vec::new();
     for (schema, layout, names) in all {
         let known = constants(names, layout);
-        let verbs = Verb::ALL.into_iter().filter(|verb| verb.schema() == schema);
+        let verbs = Verb::ALL
+            .into_iter()
+            .filter(|verb| verb.protocol() == schema);
         for verb in verbs.filter(|verb| layout.has(*verb)) {
             match expand(&verb.file(), layout) {
                 Err(fault) => wrong.push(fault.to_string()),

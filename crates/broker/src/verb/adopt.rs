@@ -13,7 +13,7 @@ const MOST_SUSPECTS: usize = 10_000;
 
 /// An open job that may be an orphan.
 #[derive(Debug, Clone)]
-pub struct Adopted {
+pub struct Suspect {
     /// The job.
     pub id: JobId,
     /// Type of the job. A job without a type is only recorded as stale, because its queue is unknown.
@@ -29,9 +29,12 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
-    pub async fn adopt(&self, jobs: &[Adopted]) -> Result<usize, Error> {
+    pub async fn track_orphans(&self, jobs: &[Suspect]) -> Result<usize, Error> {
         at_most("adopt", MAX_ITEMS, jobs.len())?;
-        let mut call = self.scripts.call(Verb::Adopt).arg(self.clock.argument());
+        let mut call = self
+            .scripts
+            .call(Verb::TrackOrphans)
+            .arg(self.clock.argument());
         call.push_arg(self.rescue.after_ms());
         call.push_arg(MOST_SUSPECTS);
         call.push_arg(u8::from(self.rescue.foreign));

@@ -1,7 +1,7 @@
 //! alert: sets, removes and reads the alert of a queue.
 
 use meshwork_model::job::NewJob;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::{InvalidSetting, check_alert};
 use meshwork_model::stored;
 
@@ -60,7 +60,7 @@ impl Broker {
             return Err(InvalidSetting::alert_in_context().into());
         }
         let mut call = self.scripts.call(Verb::Alert);
-        call.push_arg(Hero::without_priority(queue));
+        call.push_arg(JobKeys::without_priority(queue));
         call.push_arg(SETTING);
         call.push_arg(after);
         call.push_arg(job.id.as_str());
@@ -82,7 +82,7 @@ impl Broker {
     /// If the server refuses the call, repeat it.
     pub async fn remove_alert(&self, queue: &str) -> Result<bool, Error> {
         let mut call = self.scripts.call(Verb::Alert);
-        for arg in [Hero::without_priority(queue), SETTING, "", "", ""] {
+        for arg in [JobKeys::without_priority(queue), SETTING, "", "", ""] {
             call.push_arg(arg);
         }
         let had: i64 = call.run(&self.conn).await?;
@@ -94,7 +94,7 @@ impl Broker {
     /// # Errors
     /// The server refuses the call.
     pub async fn alert(&self, queue: &str) -> Result<Option<QueueAlert>, Error> {
-        let queue = Hero::without_priority(queue);
+        let queue = JobKeys::without_priority(queue);
         let mut get = redis::cmd("HMGET");
         get.arg(self.keys.alert(queue));
         let names = [

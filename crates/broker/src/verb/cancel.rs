@@ -61,12 +61,12 @@ impl Broker {
     /// Returns the control queues of a type's foreign instances that are alive, at most [`MOST_ASKED`].
     async fn foreign_instances(&self, script_type: &ScriptType) -> Result<Vec<String>, Error> {
         let of_type = format!("{script_type}:");
-        let ours = self.live_actors(self.now().await?, &of_type).await?;
+        let ours = self.live_workers(self.now().await?, &of_type).await?;
         let ours: HashSet<_> = ours.into_iter().map(|(name, _)| name).collect();
         let (mut found, mut from) = (HashSet::new(), 0);
         loop {
-            let page = self.actors(from).await?;
-            let names = page.actors.into_iter().map(|(name, _)| name);
+            let page = self.workers(from).await?;
+            let names = page.workers.into_iter().map(|(name, _)| name);
             found.extend(names.filter(|name| name.starts_with(&of_type) && !ours.contains(name)));
             from = page.next;
             if from == 0 || found.len() >= MOST_ASKED {

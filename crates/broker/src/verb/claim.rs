@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_model::job::Job;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::state::Status;
 use meshwork_model::stored;
 
@@ -19,11 +19,11 @@ pub struct Claim<'a> {
     /// Lists to claim from, in this order.
     pub queues: &'a [String],
     /// Legacy lists, which come after them. Their clients wait for the result on `hero:reply:{id}`.
-    pub old: &'a [OldList],
+    pub old: &'a [LegacyList],
     /// True to claim from the last list to the first.
     pub reverse: bool,
     /// Prefetch lists of this worker to read.
-    pub feeds: Feeds<'a>,
+    pub prefetch: PrefetchLists<'a>,
     /// Greatest number of jobs; 0 only releases the ids in the prefetch lists.
     pub want: usize,
     /// Lease duration.
@@ -38,14 +38,14 @@ pub struct Claim<'a> {
 /// Prefetch lists of a worker, one for each list that it claims from. They have the ids that arrived while the worker
 /// waited.
 #[derive(Debug, Clone, Copy)]
-pub enum Feeds<'a> {
+pub enum PrefetchLists<'a> {
     /// Those of all lists.
     All,
     /// Those of these lists; none for lists that are not claimed from.
     Of(&'a BTreeSet<String>),
 }
 
-impl Feeds<'_> {
+impl PrefetchLists<'_> {
     fn has(self, list: &str) -> bool {
         match self {
             Self::All => true,
@@ -56,17 +56,17 @@ impl Feeds<'_> {
 
 /// A list with one of the three patterns that Hero's protocol replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OldList {
+pub struct LegacyList {
     /// The list.
     pub list: String,
     /// Queue of jobs whose record has no type. They are not requeued to a legacy list, which may have no readers by
     /// then.
-    pub home: String,
+    pub requeue_to: String,
 }
 
 /// The result of a claim.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct ClaimedJobs {
     /// Claimed jobs, oldest first within a queue.
     pub jobs: Vec<Claimed>,
     /// Number of ids without a job that can run (deleted, cancelled, already running), which were removed from the
@@ -75,7 +75,7 @@ pub struct Taken {
     /// True if the call reached its bound; there may be more jobs.
     pub more: bool,
     /// Lists whose queue is paused or has reached a limit, with the time after which to claim again.
-    pub held: Vec<(String, Duration)>,
+    pub blocked: Vec<(String, Duration)>,
     /// Time of the claim by the server's clock, in milliseconds since 1970.
     pub at_ms: u64,
 }
@@ -94,9 +94,13 @@ pub struct Claimed {
 /// Id, queue, attempt, record.
 type Row = (Vec<u8>, Vec<u8>, i64, Vec<Vec<u8>>);
 
-impl Taken {
+impl ClaimedJobs {
     /// Reads the answer to a claim.
-    pub(super) fn read(mut answer: Answer, keys: &Hero, claim: &Claim<'_>) -> Result<Self, Error> {
+    pub(super) fn read(
+        mut answer: Answer,
+        keys: &JobKeys,
+        claim: &Claim<'_>,
+    ) -> Result<Self, Error> {
         let dropped = answer.next("dropped")?;
         let more = answer.flag("more")?;
         let rows: Vec<Row> = answer.next("jobs")?;
@@ -108,7 +112,7 @@ impl Taken {
             Some(((*list).to_owned(), Duration::from_millis(pair[1])))
         });
         Ok(Self {
-            held: held.collect(),
+            blocked: held.collect(),
             at_ms,
             dropped,
             more,
@@ -128,12 +132,12 @@ impl Broker {
     /// # Errors
     /// `want` exceeds [`MAX_ITEMS`], or the server refuses the call. In the latter case jobs may have been claimed;
     /// they return after their leases expire.
-    pub async fn claim(&self, claim: Claim<'_>) -> Result<Taken, Error> {
+    pub async fn claim(&self, claim: Claim<'_>) -> Result<ClaimedJobs, Error> {
         at_most("claim", MAX_ITEMS, claim.want)?;
         let mut call = self.scripts.call(Verb::Claim);
         call.push_arg(self.clock.argument());
         self.push_claim(&mut call, &claim);
-        Taken::read(call.answer(&self.conn).await?, &self.keys, &claim)
+        ClaimedJobs::read(call.answer(&self.conn).await?, &self.keys, &claim)
     }
 
     /// Pushes the keys and the arguments of a claim, except the time.
@@ -141,7 +145,7 @@ impl Broker {
         let lists = claim.lists();
         let fed = (1..).zip(&lists);
         let fed: Vec<(usize, &str)> = fed
-            .filter(|(_, (list, _))| claim.feeds.has(list))
+            .filter(|(_, (list, _))| claim.prefetch.has(list))
             .map(|(place, (list, _))| (place, *list))
             .collect();
         for (_, list) in &fed {
@@ -173,7 +177,7 @@ impl Claim<'_> {
         let queues = self.queues.iter();
         let queues = queues.map(|queue| (queue.as_str(), queue.as_str()));
         let old = self.old.iter();
-        let old = old.map(|old| (old.list.as_str(), old.home.as_str()));
+        let old = old.map(|old| (old.list.as_str(), old.requeue_to.as_str()));
         let mut lists: Vec<_> = queues.chain(old).collect();
         if self.reverse {
             lists.reverse();
@@ -184,7 +188,11 @@ impl Claim<'_> {
 
 /// Reads a job of the answer. An id that is not text cannot be reported; its lease is left to expire, so that the
 /// other jobs are not lost with it.
-fn claimed(keys: &Hero, claim: &Claim<'_>, (id, queue, attempt, record): Row) -> Option<Claimed> {
+fn claimed(
+    keys: &JobKeys,
+    claim: &Claim<'_>,
+    (id, queue, attempt, record): Row,
+) -> Option<Claimed> {
     let id = match String::from_utf8(id) {
         Ok(id) => id,
         Err(e) => {
@@ -203,7 +211,7 @@ fn claimed(keys: &Hero, claim: &Claim<'_>, (id, queue, attempt, record): Row) ->
 }
 
 /// Reads a record. For a waiting job with only the standard fields, scripts return values without names, id and status.
-fn record_of(keys: &Hero, id: String, record: Vec<Vec<u8>>) -> Job {
+fn record_of(keys: &JobKeys, id: String, record: Vec<Vec<u8>>) -> Job {
     let names = stored::stored(keys);
     if record.len() == names.len() {
         let mut job = stored::job(keys, id, names.iter().copied().zip(record));
@@ -220,7 +228,7 @@ fn record_of(keys: &Hero, id: String, record: Vec<Vec<u8>>) -> Job {
 
 impl Claimed {
     /// Returns the job's key.
-    pub(crate) fn key(&self, keys: &Hero) -> String {
+    pub(crate) fn key(&self, keys: &JobKeys) -> String {
         keys.job_hash_key(&self.job.job_id())
     }
 }

@@ -1,6 +1,6 @@
 //! configure: changes single settings of a queue, and adapts running and set aside jobs.
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSetting;
 
 use super::{MAX_ITEMS, at_most};
@@ -44,7 +44,7 @@ impl Broker {
         for setting in settings {
             setting.check()?;
         }
-        let queue = Hero::without_priority(queue);
+        let queue = JobKeys::without_priority(queue);
         let (mut total, mut given) = (Configured::default(), settings);
         for _ in 0..MAX_WALKS {
             let (mut seats, mut asides) = (start(), start());

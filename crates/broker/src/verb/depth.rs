@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use meshwork_model::job::field;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Priority;
 use redis::RedisResult;
 
 use super::MAX_ITEMS;
-use super::inspect::{failed, texts};
+use super::jobs::{failed, texts};
 use crate::{Broker, Error};
 
 /// Unfinished jobs of a queue.
@@ -41,7 +41,7 @@ impl Broker {
     /// # Errors
     /// The server refuses a call.
     pub async fn depth(&self, queue: &str) -> Result<QueueDepth, Error> {
-        let queue = Hero::without_priority(queue);
+        let queue = JobKeys::without_priority(queue);
         let mut depth = QueueDepth {
             waiting: self.waiting(queue).await?,
             ..QueueDepth::default()
@@ -65,7 +65,7 @@ impl Broker {
     /// # Errors
     /// The server refuses the call.
     pub async fn slots_of(&self, queue: &str) -> Result<Vec<String>, Error> {
-        let slots = self.keys.slots(Hero::without_priority(queue));
+        let slots = self.keys.slots(JobKeys::without_priority(queue));
         let mut range = redis::cmd("ZRANGE");
         range.arg(slots).arg(0).arg(MAX_ITEMS - 1);
         self.ask("depth", &range).await
@@ -75,7 +75,7 @@ impl Broker {
         let mut pipe = redis::pipe();
         pipe.ignore_errors().cmd("LLEN").arg(queue);
         for priority in [Priority::High, Priority::Normal, Priority::Low] {
-            let list = Hero::work_queue_priority(queue, priority);
+            let list = JobKeys::work_queue_priority(queue, priority);
             pipe.cmd("LLEN").arg(list);
         }
         let lengths: Vec<RedisResult<usize>> = pipe
@@ -90,7 +90,8 @@ impl Broker {
         &self,
         queue: Option<&str>,
     ) -> Result<BTreeMap<String, usize>, Error> {
-        let wanted = |list: &str| queue.is_none_or(|queue| Hero::without_priority(list) == queue);
+        let wanted =
+            |list: &str| queue.is_none_or(|queue| JobKeys::without_priority(list) == queue);
         let (mut aside, mut from) = (BTreeMap::new(), 0);
         loop {
             let (counts, last) = self.aside_page(from, wanted).await?;
@@ -113,7 +114,7 @@ impl Broker {
     ) -> Result<(Vec<(String, RedisResult<usize>)>, bool), Error> {
         let mut range = redis::cmd("ZRANGE");
         range
-            .arg(self.keys.held())
+            .arg(self.keys.backlog_index())
             .arg(from)
             .arg(from + MAX_ITEMS - 1);
         let found: Vec<Vec<u8>> = self.ask("depth", &range).await?;
@@ -164,7 +165,7 @@ impl Broker {
                 .await
                 .map_err(failed)?;
             for (of, attempt) in rows.into_iter().flatten() {
-                if of.is_some_and(|of| Hero::without_priority(&of) == queue) {
+                if of.is_some_and(|of| JobKeys::without_priority(&of) == queue) {
                     found(attempt.is_some_and(|n| n > 0));
                 }
             }

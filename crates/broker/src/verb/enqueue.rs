@@ -1,7 +1,7 @@
 //! enqueue: stores jobs and pushes their ids.
 
 use meshwork_model::job::{NewJob, Until, When};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
 use meshwork_model::stored;
@@ -145,7 +145,7 @@ impl Broker {
 }
 
 /// Returns the options of a job, with their names in `lua/enqueue.lua`; usually none.
-fn options(keys: &Hero, job: &NewJob) -> Vec<(&'static str, String)> {
+fn options(keys: &JobKeys, job: &NewJob) -> Vec<(&'static str, String)> {
     let Route {
         script_type,
         group,

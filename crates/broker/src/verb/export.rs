@@ -8,7 +8,7 @@ use meshwork_model::name::{BatchId, JobId};
 use redis::{FromRedisValue, RedisResult, Value};
 
 use super::Fields;
-use super::inspect::{SCAN_COUNT, glob_literal, texts};
+use super::jobs::{SCAN_COUNT, glob_literal, texts};
 use crate::error::pass_denied;
 use crate::{Broker, Error};
 
@@ -169,7 +169,7 @@ impl Broker {
                 .into_iter()
                 .map(|queue| list(queue.clone(), queue, false)),
         );
-        for member in self.whole_set(&self.keys.held()).await? {
+        for member in self.whole_set(&self.keys.backlog_index()).await? {
             if let Some((queue, _)) = member.split_once(' ') {
                 lists.push(list(queue.to_owned(), self.keys.backlog(&member), true));
             }

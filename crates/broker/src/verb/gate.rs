@@ -17,9 +17,9 @@ impl Broker {
         let opened = redis::Cmd::sadd(context.gates(), name);
         let opened: usize = self.ask("open_gate", &opened).await?;
         // The blank marks an open gate, whatever a record of this name contains.
-        let push = redis::Cmd::lpush(self.keys.settle(), format!(" {name}"));
+        let push = redis::Cmd::lpush(self.keys.unresolved(), format!(" {name}"));
         self.ask::<usize>("open_gate", &push).await?;
-        while self.settle().await? {}
+        while self.resolve_dependents().await? {}
         Ok(opened > 0)
     }
 }

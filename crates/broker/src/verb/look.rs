@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::inspect::failed;
+use super::jobs::failed;
 use crate::conn::SharedConn;
 use crate::{Broker, Error};
 
@@ -11,7 +11,7 @@ const SOON_MS: u64 = 1_500;
 
 /// The keys of one look.
 #[derive(Debug, Clone, Copy)]
-pub struct Look<'a> {
+pub struct PollKeys<'a> {
     /// Queues of the worker; none while it wants no jobs.
     pub queues: &'a [String],
     /// Lists with requests to cancel jobs.
@@ -20,7 +20,7 @@ pub struct Look<'a> {
 
 /// The result of a look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Looked {
+pub struct PollResult {
     /// True if an id is in one of the queues.
     pub ids: bool,
     /// True if there are requests to cancel jobs.
@@ -90,7 +90,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server does not answer.
-    pub async fn look(&self, look: Look<'_>) -> Result<Looked, Error> {
+    pub async fn look(&self, look: PollKeys<'_>) -> Result<PollResult, Error> {
         let flow = self.keys.context().map(|context| context.flow_queue());
         let mut pipe = redis::pipe();
         // A key of another type does not prevent the rest.
@@ -109,7 +109,7 @@ impl Broker {
         let mut values = values.into_iter();
         let mut there = || number(values.next()) > 0;
         let (ids, requests, wakeup, of_flow) = (there(), there(), there(), there());
-        Ok(Looked {
+        Ok(PollResult {
             ids: ids && !look.queues.is_empty(),
             requests: requests && !look.control.is_empty(),
             wakeup,
@@ -129,7 +129,7 @@ impl Broker {
             (keys.lease(), now),
             (keys.feeds(), now),
             (keys.delayed(), now + SOON_MS),
-            (keys.held(), now + SOON_MS),
+            (keys.backlog_index(), now + SOON_MS),
             (keys.schedules(), now + SOON_MS),
             (keys.watch(), now),
             (keys.starts(), now),
@@ -137,8 +137,8 @@ impl Broker {
         ];
         let mut pipe = redis::pipe();
         pipe.ignore_errors();
-        pipe.cmd("EXISTS").arg(keys.settle());
-        pipe.cmd("ZCARD").arg(keys.actors());
+        pipe.cmd("EXISTS").arg(keys.unresolved());
+        pipe.cmd("ZCARD").arg(keys.registrations());
         for set in sets.iter().map(|(set, _)| set).chain(&flows) {
             pipe.cmd("ZRANGE").arg(set).arg(0).arg(0).arg("WITHSCORES");
         }

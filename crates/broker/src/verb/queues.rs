@@ -6,7 +6,7 @@ use meshwork_model::name::JobId;
 use meshwork_model::queue::QueueSettings;
 use redis::RedisResult;
 
-use super::inspect::{SCAN_COUNT, failed, glob_literal, texts};
+use super::jobs::{SCAN_COUNT, failed, glob_literal, texts};
 use super::{MAX_ITEMS, Settings};
 use crate::{Broker, Error};
 

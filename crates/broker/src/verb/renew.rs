@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 
 use super::{Claimed, MAX_ITEMS, at_most};
 use crate::script::Verb;
@@ -55,7 +55,7 @@ impl Broker {
             .arg(renewal.alive.as_millis() as u64)
             .arg(queues.len());
         for queue in queues {
-            call.push_arg(Hero::feed_member(worker, queue));
+            call.push_arg(JobKeys::feed_member(worker, queue));
         }
         for held in renewal.held {
             call.push_key(held.key(&self.keys));

@@ -5,7 +5,7 @@ use meshwork_model::job::field;
 use meshwork_model::name::JobId;
 use redis::{RedisResult, Value};
 
-use super::inspect::failed;
+use super::jobs::failed;
 use crate::script::REPLY_TTL_MS;
 use crate::{Broker, Error};
 

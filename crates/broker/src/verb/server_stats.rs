@@ -1,6 +1,6 @@
 //! server_stats: metrics of the server itself, from its `INFO`: memory, evicted keys, and scripts.
 
-use crate::conn::{Unfit, evicts};
+use crate::conn::{Unsuitable, evicts};
 use crate::{Broker, Error};
 
 /// Sections of `INFO` with these metrics.
@@ -32,7 +32,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
-    pub async fn evicts(&self) -> Result<Option<Unfit>, Error> {
+    pub async fn evicts(&self) -> Result<Option<Unsuitable>, Error> {
         let verb = "policy";
         let found = evicts(&mut self.conn.clone()).await;
         found.map_err(|source| Error::Call { verb, source })

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSettings;
 
 use super::{Fields, text};
@@ -50,7 +50,7 @@ impl Settings {
     /// Returns the settings for the queue of a list.
     #[must_use]
     pub fn of(&self, list: &str) -> Option<&QueueSettings> {
-        self.queues.get(Hero::without_priority(list))
+        self.queues.get(JobKeys::without_priority(list))
     }
 
     /// Reads stored names and values.
@@ -128,7 +128,7 @@ impl Broker {
     /// The server refuses the call.
     pub async fn settings_of(&self, queue: &str) -> Result<QueueSettings, Error> {
         let mut get = redis::cmd("HGET");
-        let field = format!("{QUEUE}{}", Hero::without_priority(queue));
+        let field = format!("{QUEUE}{}", JobKeys::without_priority(queue));
         get.arg(self.keys.config()).arg(field);
         let kept: Option<Vec<u8>> = self.ask("settings", &get).await?;
         Ok(QueueSettings::read(&text(kept.unwrap_or_default())))

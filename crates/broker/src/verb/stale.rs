@@ -1,10 +1,10 @@
 //! stale: lists stale jobs. Changes nothing.
 
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use redis::RedisResult;
 
-use super::inspect::{failed, texts};
+use super::jobs::{failed, texts};
 use super::{MAX_ITEMS, at_most};
 use crate::conn::Conn;
 use crate::{Broker, Error};
@@ -21,7 +21,7 @@ pub struct StaleJob {
 }
 
 /// Counts the jobs that are stale at `now`. Does without ZCOUNT, which users with older rights may not send.
-pub(crate) async fn count_stale(conn: &Conn, keys: &Hero, now: u64) -> RedisResult<u64> {
+pub(crate) async fn count_stale(conn: &Conn, keys: &JobKeys, now: u64) -> RedisResult<u64> {
     let conn = &mut conn.clone();
     let mut last = redis::cmd("ZREVRANGEBYSCORE");
     last.arg(keys.stale()).arg(now).arg("-inf");
@@ -42,7 +42,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
-    pub async fn stale(&self, from: usize, count: usize) -> Result<Vec<StaleJob>, Error> {
+    pub async fn list_stale(&self, from: usize, count: usize) -> Result<Vec<StaleJob>, Error> {
         at_most("stale", MAX_ITEMS, count)?;
         let now = self.now().await?;
         let mut range = redis::cmd("ZRANGEBYSCORE");

@@ -8,10 +8,10 @@ use meshwork_model::name::JobId;
 use meshwork_model::stored;
 use redis::RedisResult;
 
-use super::actors::Actor;
 use super::count_stale;
-use super::inspect::{failed, glob_literal, texts};
+use super::jobs::{failed, glob_literal, texts};
 use super::server_stats::ServerStats;
+use super::workers::RegisteredWorker;
 use super::{Fields, MAX_ITEMS, text};
 use crate::{Broker, Error};
 
@@ -108,7 +108,7 @@ pub struct Stats {
     /// Number of suspected orphans ([`Broker::stale`]).
     pub stale: u64,
     /// Registrations of Meshwork's workers, up to 10,000.
-    pub workers: Vec<Actor>,
+    pub workers: Vec<RegisteredWorker>,
     /// True if queues may be missing: the search continues with the next call, or there are too many.
     pub partial: bool,
     /// Metrics of the server itself.
@@ -140,7 +140,7 @@ impl Broker {
         let mut stats = Stats {
             now_ms,
             partial: too_many || !known.whole,
-            workers: self.live_actors(now_ms, "").await?,
+            workers: self.live_workers(now_ms, "").await?,
             server: self.server_stats().await?,
             ..Stats::default()
         };

@@ -1,6 +1,6 @@
 //! stranded: finds ids in prefetch lists of unknown workers.
 
-use super::inspect::{SCAN_COUNT, failed, glob_literal, texts};
+use super::jobs::{SCAN_COUNT, failed, glob_literal, texts};
 use crate::{Broker, Error};
 
 /// A time long ago, as the score of a dead worker.
@@ -8,7 +8,7 @@ const LONG_AGO: u8 = 1;
 
 /// The result of a part of the search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stranded {
+pub struct UnregisteredPrefetch {
     /// Number of prefetch lists that were not registered.
     pub lists: usize,
     /// Cursor of the next part; 0 at the end.
@@ -22,7 +22,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
-    pub async fn stranded(&self, from: u64) -> Result<Stranded, Error> {
+    pub async fn scan_prefetch(&self, from: u64) -> Result<UnregisteredPrefetch, Error> {
         let prefix = self.keys.feed_prefix();
         let mut scan = redis::cmd("SCAN");
         scan.arg(from)
@@ -37,7 +37,7 @@ impl Broker {
             .filter_map(|key| Some(key.strip_prefix(&prefix)?.to_owned()))
             .collect();
         let lists = self.without_listener(&members).await?;
-        Ok(Stranded { lists, next })
+        Ok(UnregisteredPrefetch { lists, next })
     }
 
     async fn without_listener(&self, members: &[String]) -> Result<usize, Error> {

@@ -9,9 +9,9 @@ use meshwork_model::name::{JobId, ScheduleName, ScriptType};
 use meshwork_model::stored;
 use redis::RedisResult;
 
-use super::inspect::{SCAN_COUNT, failed, glob_literal, texts};
+use super::jobs::{SCAN_COUNT, failed, glob_literal, texts};
 use super::migrate::{Migrations, Open};
-use super::{Adopted, MAX_ITEMS, text};
+use super::{MAX_ITEMS, Suspect, text};
 use crate::{Broker, Error};
 
 /// Number of pages in a call, of 500 keys each: about 10 ms of the server's time.
@@ -29,7 +29,7 @@ const MOST_READ: usize = 100_000;
 
 /// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct OrphanScan {
     /// Cursor of the next call; 0 if the scan is complete, or the next one is not due.
     pub next: u64,
     /// Number of newly watched jobs.
@@ -86,21 +86,21 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call; repeat it then.
-    pub async fn sweep(&self) -> Result<Swept, Error> {
+    pub async fn scan_orphans(&self) -> Result<OrphanScan, Error> {
         let (migrations, now) = (self.migrations().await?, self.now().await?);
         let mut walk = self.walk_state().await?;
         if walk.next == 0 {
             let recent = |began| now >= began && now < began + EVERY;
             if migrations.is_empty() && walk.began.is_some_and(recent) {
                 let rests = true;
-                return Ok(Swept {
+                return Ok(OrphanScan {
                     rests,
-                    ..Swept::default()
+                    ..OrphanScan::default()
                 });
             }
             walk.began = Some(now);
         }
-        let (mut swept, mut standing) = (Swept::default(), None);
+        let (mut swept, mut standing) = (OrphanScan::default(), None);
         for _ in 0..PAGES {
             let page = self.page(walk.next).await?;
             self.note_lists(&page.lists, now).await?;
@@ -201,7 +201,7 @@ impl Broker {
         open: Vec<Open>,
         migrations: &Migrations,
         standing: &mut Option<Standing>,
-        swept: &mut Swept,
+        swept: &mut OrphanScan,
     ) -> Result<(), Error> {
         let waits = |job: &Open| job.foreign && !job.started;
         if standing.is_none() && open.iter().any(waits) {
@@ -234,16 +234,16 @@ impl Broker {
         }
         found.extend(self.passed_over(suspects).await?);
         for chunk in found.chunks(MAX_ITEMS) {
-            swept.adopted += self.adopt(chunk).await?;
+            swept.adopted += self.track_orphans(chunk).await?;
         }
         Ok(())
     }
 
-    fn adopted(&self, job: &Open, script_type: Option<String>, place: Option<String>) -> Adopted {
+    fn adopted(&self, job: &Open, script_type: Option<String>, place: Option<String>) -> Suspect {
         let work = self.keys.work_prefix();
         let own = job.queue.clone().filter(|queue| queue.starts_with(&work));
         let route = || Some(job.route.as_ref()?.queue(&self.keys));
-        Adopted {
+        Suspect {
             id: job.id.clone(),
             script_type: script_type.map(ScriptType::foreign),
             queue: place.or(own).or_else(route),
@@ -306,8 +306,8 @@ impl Broker {
 
     /// Returns those waiting jobs of Meshwork's clients that should have been claimed before the next one in their
     /// queue, which was stored after their last write. All others are presumably behind it.
-    async fn passed_over(&self, jobs: Vec<(Adopted, Option<u64>)>) -> Result<Vec<Adopted>, Error> {
-        let queue = |job: &Adopted| {
+    async fn passed_over(&self, jobs: Vec<(Suspect, Option<u64>)>) -> Result<Vec<Suspect>, Error> {
+        let queue = |job: &Suspect| {
             let of_type = || Some(self.keys.work_queue_type(job.script_type.as_ref()?));
             job.queue.clone().or_else(of_type)
         };
@@ -315,7 +315,7 @@ impl Broker {
         let next = self
             .next_of(&queues.into_iter().collect::<Vec<_>>())
             .await?;
-        let passed = |(job, at): &(Adopted, Option<u64>)| {
+        let passed = |(job, at): &(Suspect, Option<u64>)| {
             let Some((id, stored)) = queue(job).and_then(|queue| next.get(&queue).cloned()) else {
                 return true;
             };

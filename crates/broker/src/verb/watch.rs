@@ -40,7 +40,7 @@ impl Default for Rescue {
 
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Watched {
+pub struct OrphanCheck {
     /// Number of jobs whose check was due.
     pub looked: usize,
     /// Ids of the jobs that were pushed again.
@@ -65,10 +65,10 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
-    pub async fn watch(&self) -> Result<Watched, Error> {
+    pub async fn check_orphans(&self) -> Result<OrphanCheck, Error> {
         let mut answer = self
             .scripts
-            .call(Verb::Watch)
+            .call(Verb::CheckOrphans)
             .arg(self.clock.argument())
             .arg(MOST)
             .arg(MAX_LOST)
@@ -78,7 +78,7 @@ impl Broker {
             .answer(&self.conn)
             .await?;
         let looked = answer.next("looked")?;
-        Ok(Watched {
+        Ok(OrphanCheck {
             looked,
             more: looked >= MOST,
             pushed: answer.texts("pushed")?,

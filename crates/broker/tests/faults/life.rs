@@ -10,13 +10,13 @@ use std::time::Duration;
 use meshwork_broker::conn::Conn;
 use meshwork_broker::script::Scripts;
 use meshwork_broker::{
-    Broker, Cancelled, Claim, Claimed, Clock, Error, Failed, Feeds, Finished, Listener, Released,
-    Renewal, Renewed,
+    Broker, Cancelled, Claim, Claimed, Clock, Completed, Error, Failed, Listener, PrefetchLists,
+    Released, Renewal, Renewed,
 };
 use meshwork_conformance::faulty::{Faulty, Plan};
 use meshwork_conformance::snapshot::{keys, snapshot};
 use meshwork_model::job::{Job, NewJob};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::{Failure, FailureKind};
 use meshwork_model::route::Route;
@@ -138,7 +138,7 @@ pub(crate) async fn run(conn: Conn, plan: Plan) -> Said<usize> {
     );
     let scripts = Scripts::altered(|_, source| format!("{mark}{source}"));
     let (clock, hand) = Clock::manual(1_700_000_000_000);
-    let keys = Hero::new(NAMESPACE.parse().map_err(said)?);
+    let keys = JobKeys::new(NAMESPACE.parse().map_err(said)?);
     let over = |conn: Conn| {
         Broker::new(conn, keys.clone())
             .with_clock(clock.clone())
@@ -235,14 +235,14 @@ impl Life {
             // All are repeated in the next round anyway.
             let _ = self.broker.reclaim().await;
             let _ = self.broker.promote().await;
-            let _ = self.broker.settle().await;
+            let _ = self.broker.resolve_dependents().await;
             let _ = self.renew(&[]).await;
             self.tokens += 1;
             let claim = Claim {
                 queues: &self.queues,
                 old: &[],
                 reverse: false,
-                feeds: Feeds::All,
+                prefetch: PrefetchLists::All,
                 want: 3,
                 lease: LEASE,
                 worker: WORKER,
@@ -302,7 +302,7 @@ impl Life {
             _ => {}
         }
         let said = self.finish(claimed, &output).await?;
-        is(said, Finished::Finished, Finished::Finished)?;
+        is(said, Completed::Finished, Completed::Finished)?;
         let finished = self.finished.entry(story.id()).or_default();
         *finished = (output, finished.1 + 1);
         Ok(())
@@ -317,7 +317,7 @@ impl Life {
         let reported = renewed.gone == [claimed.job.id.as_str()];
         holds("the renewal does not report the loss", reported)?;
         let said = self.finish(claimed, "too late").await?;
-        is(said, Finished::Stale, Finished::Stale)
+        is(said, Completed::Stale, Completed::Stale)
     }
 
     /// Somebody asks for its end while it runs: the worker learns so, and reports that it stopped.
@@ -349,7 +349,7 @@ impl Life {
             worker: WORKER,
             queues: &self.queues,
         };
-        again(async || self.broker.leave(listener).await).await?;
+        again(async || self.broker.deregister_prefetch(listener).await).await?;
         Ok(())
     }
 
@@ -366,9 +366,9 @@ impl Life {
         self.broker.renew(renewal).await
     }
 
-    async fn finish(&self, claimed: &Claimed, output: &str) -> Said<(Finished, usize)> {
+    async fn finish(&self, claimed: &Claimed, output: &str) -> Said<(Completed, usize)> {
         let output = output.as_bytes();
-        again(async || self.broker.finish(claimed, output, b"", b"").await).await
+        again(async || self.broker.complete(claimed, output, b"", b"").await).await
     }
 
     async fn fail(

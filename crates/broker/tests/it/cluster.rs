@@ -3,8 +3,8 @@
 use crate::common::{PATIENCE, WORKER, answered, claim, job, queue};
 use meshwork_broker::conn::ConnectError;
 use meshwork_broker::script::Scripts;
-use meshwork_broker::{Broker, Enqueued, Finished};
-use meshwork_model::keys::hero::Hero;
+use meshwork_broker::{Broker, Completed, Enqueued};
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealCluster, RealServer, ServerOptions};
@@ -12,7 +12,7 @@ use meshwork_test_servers::servers::{RealCluster, RealServer, ServerOptions};
 const TAGGED: &str = "{hero}";
 
 async fn connect(url: &str, namespace: &str) -> Result<Broker, ConnectError> {
-    crate::common::connect(url, Hero::new(namespace.parse().unwrap())).await
+    crate::common::connect(url, JobKeys::new(namespace.parse().unwrap())).await
 }
 
 async fn stored(broker: &Broker, id: &str) -> bool {
@@ -128,7 +128,10 @@ async fn a_slot_moves_while_jobs_wait_and_run() {
     cluster.move_key(from, to, &next).unwrap();
     for refused in [
         claim(&broker).await.unwrap_err(),
-        broker.finish(&held[0], b"42", b"", b"").await.unwrap_err(),
+        broker
+            .complete(&held[0], b"42", b"", b"")
+            .await
+            .unwrap_err(),
         broker.enqueue(&[job("j4")]).await.unwrap_err(),
         broker.inspect(&"j2".parse().unwrap()).await.unwrap_err(),
     ] {
@@ -146,9 +149,9 @@ async fn a_slot_moves_while_jobs_wait_and_run() {
     assert!(waited.unwrap_err().is_temporary());
     cluster.end_move(slot, from, to).unwrap();
     let said = answered("the report is taken", async || {
-        broker.finish(&held[0], b"42", b"", b"").await
+        broker.complete(&held[0], b"42", b"", b"").await
     });
-    assert_eq!(said.await, Finished::Finished);
+    assert_eq!(said.await, Completed::Finished);
     let waiting = answered("jobs can be claimed", async || claim(&broker).await).await;
     let ids: Vec<_> = waiting.iter().map(|one| one.job.id.as_str()).collect();
     assert_eq!(ids, ["j2", "j3"]);
@@ -187,9 +190,9 @@ async fn fails_over(end: impl FnOnce(&mut RealServer)) {
         async {
             end(cluster.node_mut(master));
             let said = answered("the report is taken", async || {
-                broker.finish(&held[0], b"42", b"", b"").await
+                broker.complete(&held[0], b"42", b"", b"").await
             });
-            assert_eq!(said.await, Finished::Finished);
+            assert_eq!(said.await, Completed::Finished);
         }
     );
     assert!(waited.unwrap_err().is_temporary());

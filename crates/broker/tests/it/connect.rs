@@ -1,15 +1,15 @@
 //! Forms of `REDIS_URL` on real servers, and refused ones with their messages.
 use meshwork_broker::Broker;
-use meshwork_broker::conn::{ConnectError, Target, TlsFiles, Unfit};
+use meshwork_broker::conn::{ConnectError, Target, TlsFiles, Unsuitable};
 use meshwork_broker::doctor::rights;
 use meshwork_model::job::NewJob;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::route::Route;
 use meshwork_test_servers::fakes::FakeRedis6;
 use meshwork_test_servers::servers::RealServer;
 
 async fn connect(url: &str, tls: TlsFiles) -> Result<Broker, ConnectError> {
-    Broker::connect(&Target::parse(url, tls)?, Hero::default()).await
+    Broker::connect(&Target::parse(url, tls)?, JobKeys::default()).await
 }
 
 /// Connects, stores a job and reads it back.
@@ -113,7 +113,7 @@ async fn a_user_with_just_the_rights() {
         let url = format!("redis://ali:sesame@127.0.0.1:{}/2", server.port());
         works(&url, TlsFiles::default()).await;
         let target = Target::parse(&url, TlsFiles::default()).unwrap();
-        let other = Hero::new("other".parse().unwrap());
+        let other = JobKeys::new("other".parse().unwrap());
         let broker = Broker::connect(&target, other).await.unwrap();
         let job = NewJob::new(
             "j".parse().unwrap(),
@@ -165,7 +165,7 @@ async fn a_server_that_evicts_is_refused_and_left_as_it_is() {
         .await
         .unwrap_err();
     assert!(
-        matches!(&error, ConnectError::Unfit { reason: Unfit::Evicts(policy), .. } if policy == "allkeys-lru"),
+        matches!(&error, ConnectError::Unfit { reason: Unsuitable::Evicts(policy), .. } if policy == "allkeys-lru"),
         "{error}"
     );
     assert!(
@@ -186,7 +186,7 @@ async fn a_redis_6_is_refused_and_left_as_it_is() {
     let fake = FakeRedis6::start();
     let error = connect(&fake.url(), TlsFiles::default()).await.unwrap_err();
     assert!(
-        matches!(&error, ConnectError::Unfit { reason: Unfit::TooOld(version), .. } if version.starts_with("6.")),
+        matches!(&error, ConnectError::Unfit { reason: Unsuitable::TooOld(version), .. } if version.starts_with("6.")),
         "{error}"
     );
     let writes = ["SET", "HSET", "LPUSH", "EVAL", "EVALSHA", "SCRIPT"];

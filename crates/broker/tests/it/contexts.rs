@@ -5,7 +5,7 @@ use meshwork_broker::{Broker, Enqueued};
 use meshwork_embedded::Handle;
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, JobKey};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
 
@@ -40,13 +40,13 @@ async fn stores_in_both_layouts(broker: &Broker) {
 #[tokio::test]
 async fn an_engine_in_memory_has_contexts() {
     let conn = Conn::embedded(&Handle::in_memory());
-    stores_in_both_layouts(&Broker::new(conn, Hero::default())).await;
+    stores_in_both_layouts(&Broker::new(conn, JobKeys::default())).await;
 }
 
 #[tokio::test]
 async fn a_data_directory_has_contexts_for_all_who_attach() {
     let dir = tempfile::tempdir().unwrap();
     let target = Target::Directory(dir.path().to_owned());
-    let owner = Broker::connect(&target, Hero::default()).await.unwrap();
+    let owner = Broker::connect(&target, JobKeys::default()).await.unwrap();
     stores_in_both_layouts(&owner).await;
 }

@@ -2,9 +2,9 @@
 use std::time::Duration;
 
 use meshwork_broker::conn::{ConnectError, Target};
-use meshwork_broker::{Broker, Claim, Enqueued, Feeds, Finished};
+use meshwork_broker::{Broker, Claim, Completed, Enqueued, PrefetchLists};
 use meshwork_model::job::NewJob;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::route::Route;
 use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
@@ -12,7 +12,7 @@ use meshwork_test_servers::eventually;
 const LEASE: Duration = Duration::from_secs(60);
 
 async fn open(dir: &std::path::Path) -> Result<Broker, ConnectError> {
-    Broker::connect(&Target::Directory(dir.to_owned()), Hero::default()).await
+    Broker::connect(&Target::Directory(dir.to_owned()), JobKeys::default()).await
 }
 
 fn job(id: &str) -> NewJob {
@@ -29,7 +29,7 @@ async fn run_one(broker: &Broker, worker: &str) -> String {
         queues: &queues,
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 1,
         lease: LEASE,
         worker,
@@ -38,8 +38,8 @@ async fn run_one(broker: &Broker, worker: &str) -> String {
     let taken = broker.claim(claim).await.unwrap();
     let claimed = &taken.jobs[0];
     assert_eq!(
-        broker.finish(claimed, b"42", b"", b"").await.unwrap(),
-        Finished::Finished
+        broker.complete(claimed, b"42", b"", b"").await.unwrap(),
+        Completed::Finished
     );
     claimed.job.id.clone()
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::doctor::{Finding, Level, examine, rights};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::Namespace;
 use meshwork_test_servers::servers::{RealCluster, RealServer, ServerOptions};
 
@@ -175,7 +175,7 @@ async fn a_key_of_another_kind_is_named_for_each_name() {
     let Some(server) = careful(RealServer::redis()).start() else {
         return;
     };
-    for (name, key) in Hero::default().script_names() {
+    for (name, key) in JobKeys::default().script_names() {
         let key = match key.ends_with(':') {
             true => format!("{key}odd"),
             false => key,

@@ -2,7 +2,7 @@
 
 use meshwork_broker::conn::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
-use meshwork_model::keys::nooble::{Dialect, QueueManager};
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork_model::name::Namespace;
 use meshwork_test_servers::servers::RealServer;
 
@@ -20,7 +20,7 @@ async fn a_list_without_actions_is_looked_at_once_however_many_are_wanted() {
         return;
     };
     let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
-    let names = QueueManager::new(Namespace::nooble(), None, Dialect::Lists);
+    let names = NoobleKeys::new(Namespace::nooble(), None, Dialect::Lists);
     let nooble = Nooble::connect(&target, names).await.unwrap();
     let source = nooble.actions("demo", None);
     nooble.send(source.queue(), "m1", None).await.unwrap();

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use meshwork_broker::conn::{Target, TlsFiles};
 use meshwork_broker::{
-    Broker, Cancelled, Claim, Claimed, Clock, Deleted, Failed, Feeds, Finished, Listener, Released,
-    Renewal,
+    Broker, Cancelled, Claim, Claimed, Clock, Completed, Deleted, Failed, Listener, PrefetchLists,
+    Released, Renewal,
 };
 use meshwork_conformance::snapshot::snapshot;
 use meshwork_model::job::NewJob;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::outcome::{Failure, FailureKind};
 use meshwork_model::route::Route;
 use meshwork_model::schedule::Schedule;
@@ -38,7 +38,7 @@ async fn claim(broker: &Broker, queues: &[String], want: usize) -> Vec<Claimed> 
         queues,
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want,
         lease: LEASE,
         worker: WORKER,
@@ -71,7 +71,7 @@ async fn runs_on(options: ServerOptions) {
     };
     let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
     let (clock, hand) = Clock::manual(1_700_000_000_000);
-    let broker = Broker::connect(&target, Hero::default()).await.unwrap();
+    let broker = Broker::connect(&target, JobKeys::default()).await.unwrap();
     let broker = broker.with_clock(clock);
     let queues = [format!("{}osis", broker.keys().work_prefix())];
     let names = ["j1", "j2", "j3", "j4", "j5", "j6", "j7"];
@@ -95,8 +95,8 @@ async fn runs_on(options: ServerOptions) {
         alive: LEASE,
     };
     assert!(broker.renew(renewal).await.unwrap().gone.is_empty());
-    let finished = broker.finish(&held[0], b"42", b"out", b"").await.unwrap();
-    assert_eq!(finished, Finished::Finished);
+    let finished = broker.complete(&held[0], b"42", b"out", b"").await.unwrap();
+    assert_eq!(finished, Completed::Finished);
     let failure = Failure::new(FailureKind::Script, "boom");
     let failed = broker
         .fail(&held[1], &failure, b"", b"", Duration::ZERO)
@@ -130,7 +130,7 @@ async fn runs_on(options: ServerOptions) {
     raw(&broker, &["CONFIG", "SET", "maxmemory", "0"]).await;
     raw(&broker, &["LMOVE", &queues[0], &feed, "RIGHT", "LEFT"]).await;
     raw(&broker, &["CONFIG", "SET", "maxmemory", "1"]).await;
-    assert_eq!(broker.leave(listener).await.unwrap(), 1);
+    assert_eq!(broker.deregister_prefetch(listener).await.unwrap(), 1);
     assert_eq!(claim(&broker, &queues, 9).await.len(), 4);
 }
 

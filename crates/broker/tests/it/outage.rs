@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use meshwork_broker::conn::{Target, TlsFiles};
-use meshwork_broker::{Broker, Claim, Claimed, Error, Feeds, Finished};
+use meshwork_broker::{Broker, Claim, Claimed, Completed, Error, PrefetchLists};
 use meshwork_model::job::NewJob;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::route::Route;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::fakes::FakeSilent;
@@ -20,7 +20,7 @@ const WAIT: Duration = Duration::from_millis(50);
 
 async fn connect(server: &RealServer) -> Broker {
     let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
-    Broker::connect(&target, Hero::default()).await.unwrap()
+    Broker::connect(&target, JobKeys::default()).await.unwrap()
 }
 
 fn job(id: &str) -> NewJob {
@@ -36,7 +36,7 @@ async fn claim(broker: &Broker, token: &str) -> Result<Vec<Claimed>, Error> {
         queues: &[queue(broker)],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 1,
         lease: PATIENCE,
         worker: WORKER,
@@ -65,7 +65,10 @@ async fn survives_a_restart(options: ServerOptions) {
     let blocking = broker.blocking_conn().await.unwrap();
 
     server.kill9();
-    let refused = broker.finish(&held[0], b"42", b"", b"").await.unwrap_err();
+    let refused = broker
+        .complete(&held[0], b"42", b"", b"")
+        .await
+        .unwrap_err();
     assert!(refused.is_temporary(), "{refused}");
     let waited = broker
         .wait_for_job(&blocking, WORKER, &queue(&broker), PATIENCE)
@@ -75,9 +78,9 @@ async fn survives_a_restart(options: ServerOptions) {
     server.start_again();
     // The server knows none of the scripts any more, and the token is still in force.
     let said = answered("the report is taken", async || {
-        broker.finish(&held[0], b"42", b"", b"").await
+        broker.complete(&held[0], b"42", b"", b"").await
     });
-    assert_eq!(said.await, Finished::Finished);
+    assert_eq!(said.await, Completed::Finished);
     let next = answered("a claim is taken", async || claim(&broker, "t2").await).await;
     assert_eq!(next[0].job.id, "j2");
     let blocking = answered("a new wait is possible", async || {
@@ -135,7 +138,7 @@ async fn a_server_that_hangs_is_not_waited_for() {
 #[tokio::test]
 async fn a_server_that_says_nothing_more_after_the_handshake() {
     let target = Target::parse(&FakeSilent::start().url(), TlsFiles::default()).unwrap();
-    let broker = Broker::connect(&target, Hero::default()).await.unwrap();
+    let broker = Broker::connect(&target, JobKeys::default()).await.unwrap();
     let blocking = tokio::time::timeout(PATIENCE, broker.blocking_conn()).await;
     let error = blocking.expect("it ends").unwrap_err();
     assert!(error.is_temporary(), "{error}");

@@ -7,7 +7,7 @@ use meshwork_broker::conn::Conn;
 use meshwork_broker::nooble::Nooble;
 use meshwork_conformance::agreeing::FakeAgreeing;
 use meshwork_conformance::moody::{Mood, Moody};
-use meshwork_model::keys::nooble::{Dialect, QueueManager};
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork_model::name::Namespace;
 
 const BOUND: Duration = Duration::from_secs(60);
@@ -17,7 +17,7 @@ const BOUND: Duration = Duration::from_secs(60);
 async fn a_wait_that_takes_what_it_finds_ends() {
     let silent = Some(("BLMPOP", Mood::Silent));
     let conn = Conn::new(Moody::new(Conn::new(FakeAgreeing), silent));
-    let names = QueueManager::new(Namespace::nooble(), None, Dialect::Lists);
+    let names = NoobleKeys::new(Namespace::nooble(), None, Dialect::Lists);
     let nooble = Nooble::new(conn, names);
     let blocking = nooble.blocking_conn().await.unwrap();
     let lists = ["answers".to_owned()];

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{PATIENCE, WORKER, answered, claim, job, queue};
 use meshwork_broker::conn::ConnectError;
-use meshwork_broker::{Acknowledge, Broker, Enqueued, Error, Finished};
-use meshwork_model::keys::hero::Hero;
+use meshwork_broker::{Broker, Completed, Enqueued, Error, WaitReplicas};
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealSentinels, RealServer};
 
@@ -47,7 +47,7 @@ async fn a_sentinel_with_a_password_says_which_login_it_needs() {
 }
 
 async fn connect(url: &str) -> Result<Broker, ConnectError> {
-    crate::common::connect(url, Hero::default()).await
+    crate::common::connect(url, JobKeys::default()).await
 }
 
 /// Waits until the replica is the master, and returns the time.
@@ -81,10 +81,10 @@ async fn fails_over(end: impl FnOnce(&mut RealServer)) {
             let (at, said) = tokio::join!(
                 promoted(&sentinels),
                 answered("the report is taken", async || {
-                    broker.finish(&held[0], b"42", b"", b"").await
+                    broker.complete(&held[0], b"42", b"", b"").await
                 })
             );
-            assert_eq!(said, Finished::Finished);
+            assert_eq!(said, Completed::Finished);
             at.elapsed()
         }
     );
@@ -97,7 +97,7 @@ async fn fails_over(end: impl FnOnce(&mut RealServer)) {
     })
     .await;
     // Nobody is left to confirm anything.
-    let quick = Acknowledge {
+    let quick = WaitReplicas {
         replicas: 1,
         timeout: Duration::from_millis(20),
     };
@@ -146,9 +146,9 @@ async fn a_master_that_becomes_a_replica() {
     })
     .await;
     let said = answered("the report is taken", async || {
-        broker.finish(&held[0], b"42", b"", b"").await
+        broker.complete(&held[0], b"42", b"", b"").await
     });
-    assert_eq!(said.await, Finished::Finished);
+    assert_eq!(said.await, Completed::Finished);
 }
 
 /// Sentinels and servers have passwords of their own.
@@ -199,7 +199,7 @@ async fn confirmation(start: RealServer, replica: impl FnOnce(&str) -> RealServe
     })
     .await;
     let broker = connect(&start.url()).await.unwrap();
-    let rule = |timeout| Acknowledge {
+    let rule = |timeout| WaitReplicas {
         replicas: 1,
         timeout,
     };

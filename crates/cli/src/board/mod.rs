@@ -6,7 +6,7 @@ mod screen;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use meshwork::model::keys::hero::Hero;
+use meshwork::model::keys::hero::JobKeys;
 use meshwork::model::time;
 use meshwork_broker::{QueueStats, Stats};
 use serde::Serialize;
@@ -20,7 +20,7 @@ const TREND: usize = 20;
 /// The last two samples, and the trends of earlier ones.
 #[derive(Debug)]
 pub(crate) struct Board {
-    keys: Hero,
+    keys: JobKeys,
     before: Option<Stats>,
     now: Stats,
     /// By queue: jobs that ended per second, the latest last.
@@ -80,7 +80,7 @@ struct Line<'a> {
 }
 
 impl Board {
-    pub(crate) fn new(keys: Hero) -> Self {
+    pub(crate) fn new(keys: JobKeys) -> Self {
         Self {
             keys,
             before: None,

@@ -2,7 +2,7 @@
 
 use clap_complete::Shell;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -16,7 +16,7 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let mut script = Vec::new();
         clap_complete::generate(
             self.shell,

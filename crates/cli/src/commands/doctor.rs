@@ -2,7 +2,7 @@
 
 use meshwork_broker::doctor::{Finding, Level, examine};
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, printable};
@@ -12,7 +12,7 @@ use crate::out::{Out, printable};
 pub(crate) struct Doctor {}
 
 impl Doctor {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let target = context.place.target()?;
         let findings = examine(&target, &context.namespace).await;
         let findings = findings.map_err(meshwork::Error::from)?;

@@ -5,7 +5,7 @@ use meshwork::model::time;
 use meshwork::{EventFilter, JobEvent};
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, OutError, note, one_line};
@@ -45,7 +45,7 @@ struct Line<'a> {
 }
 
 impl Events {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let since_ms = match self.since {
             Some(moment) => moment.ms(client.broker().now().await?),

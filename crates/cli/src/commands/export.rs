@@ -9,7 +9,7 @@ use meshwork::{Client, TransferError, Transferred};
 use tempfile::NamedTempFile;
 use tokio::time::Instant;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
@@ -36,7 +36,7 @@ pub(crate) struct Export {
 }
 
 impl Export {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         self.idle(&client).await?;
         let seen = if self.file == Path::new("-") {

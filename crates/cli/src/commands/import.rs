@@ -9,7 +9,7 @@ use meshwork_broker::conn::import_aof;
 use serde::Serialize;
 
 use super::export::failed;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
@@ -36,7 +36,7 @@ struct Adopted {
 }
 
 impl Import {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let name = match (self.file, self.aof) {
             (_, Some(from)) => return from_aof(context, &from).await,
             (file, None) => file.unwrap_or_default(),
@@ -80,7 +80,7 @@ fn open(name: &Path) -> io::Result<File> {
 }
 
 /// Imports the append-only files of a server.
-async fn from_aof(context: &mut Context, from: &Path) -> Result<Exit, CommandError> {
+async fn from_aof(context: &mut App, from: &Path) -> Result<Exit, CommandError> {
     let Target::Directory(data) = context.place.target()? else {
         return Err(CommandError::usage(
             "--aof imports into a data directory, not into a server: leave out --redis and REDIS_URL",

@@ -7,8 +7,8 @@ use meshwork::metrics::{Format, Metrics};
 use meshwork::model::name::Namespace;
 use serde::Serialize;
 
+use crate::app::App;
 use crate::commands::bananas::beside;
-use crate::context::Context;
 use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -46,7 +46,7 @@ struct Sample<'a> {
 }
 
 impl MetricsCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
         let mut metrics = Metrics::new(&client);
@@ -66,7 +66,7 @@ impl MetricsCommand {
     }
 }
 
-fn tell(served: &Served, context: &mut Context) -> Result<(), CommandError> {
+fn tell(served: &Served, context: &mut App) -> Result<(), CommandError> {
     let metrics = served.url();
     if context.out.is_json() {
         let event = "listening";
@@ -80,7 +80,7 @@ fn tell(served: &Served, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-async fn print(metrics: &Metrics, context: &mut Context) -> Result<Exit, CommandError> {
+async fn print(metrics: &Metrics, context: &mut App) -> Result<Exit, CommandError> {
     let text = metrics.text(Format::OpenMetrics).await;
     // The metric `up` has the same information for machines.
     let exit = match metrics.shared().is_up().await {

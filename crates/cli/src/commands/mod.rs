@@ -25,7 +25,7 @@ mod service;
 mod supervisor;
 mod worker;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -84,7 +84,7 @@ impl Command {
         matches!(self, Self::Run(_))
     }
 
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Run(run) => Box::pin(run.run(context)).await,
             Self::Worker(worker) => Box::pin(worker.run(context)).await,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use meshwork::model::access::{Object, Operation};
 
-use crate::context::Context;
+use crate::app::App;
 use crate::each::{self, Task};
 use crate::ephemeral_worker::WorkerTuning;
 use crate::error::CommandError;
@@ -62,7 +62,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) async fn run(mut self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(mut self, context: &mut App) -> Result<Exit, CommandError> {
         if let Some(scope) = self.scope.open(context).await? {
             if self.each.is_some() {
                 return Err(CommandError::usage("--each does not support contexts"));

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::action::{self, Side};
 use super::worker::request::RequestArgs;
-use crate::context::Context;
+use crate::app::App;
 use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -56,7 +56,7 @@ struct Request {
 }
 
 impl ServiceCommand {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (to, request) = match self.command {
             Some(Other::Quiet(to)) => (to, WorkerRequest::Quiet),
             Some(Other::Stop(to)) => (to, WorkerRequest::Stop),
@@ -166,7 +166,7 @@ impl Listen {
         self.name.as_deref().unwrap_or_default()
     }
 
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         self.check()?;
         let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let client = interrupt.or(self.side.client(self.name(), context)).await?;
@@ -175,10 +175,10 @@ impl Listen {
         let mut service = Service::new(&client)
             .concurrency(self.concurrency.into())
             .timeout(self.timeout)
-            .runs(self.runs)
+            .max_attempts(self.runs)
             .lease(self.lease)
             .shutdown_timeout(self.grace)
-            .adopt(self.adopt);
+            .rescue_orphans_after(self.adopt);
         for (action_type, path) in &self.handlers {
             let (service_of_it, name) = (service_of(action_type), self.name());
             if service_of_it != name {
@@ -226,7 +226,7 @@ impl Listen {
         let (mut queues, mut lacks, mut takes) = (Vec::new(), BTreeSet::new(), false);
         for context in std::iter::once(None).chain(contexts) {
             let source = broker.actions(self.name(), context);
-            let denied = broker.denied(&source).await;
+            let denied = broker.missing_rights(&source).await;
             takes |= !denied.takes_nothing;
             if !denied.commands.is_empty() {
                 queues.push(source.queue().to_owned());
@@ -270,7 +270,7 @@ impl Listen {
         &self,
         service: &ServiceHandle,
         metrics: Option<&str>,
-        context: &mut Context,
+        context: &mut App,
     ) -> Result<(), CommandError> {
         let queues = service.queues();
         if context.out.is_json() {

@@ -7,8 +7,8 @@ use meshwork::{Client, Worker};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::app::App;
 use crate::commands::worker::{CONCURRENCY, in_contexts};
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -45,7 +45,7 @@ struct Ready {
 }
 
 impl Supervisor {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
         let node = Node::of(client.broker());

@@ -24,7 +24,7 @@ use hero::Hero;
 use in_contexts::{InContexts, Started};
 use request::RequestArgs;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -59,7 +59,7 @@ enum Other {
 }
 
 impl WorkerCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self.command {
             Some(Other::List(list)) => return list.run(context).await,
             Some(Other::Quiet(args)) => return args.run(WorkerRequest::Quiet, context).await,
@@ -153,7 +153,7 @@ enum Event<'a> {
 }
 
 impl Listen {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let client = interrupt.or(context.client()).await?;
         if let Some(serves) = self.contexts.named().cloned() {
@@ -179,7 +179,7 @@ impl Listen {
     /// Runs a worker in each of these contexts.
     async fn run_in(
         mut self,
-        context: &mut Context,
+        context: &mut App,
         (client, interrupt, mut quiet): (&Client, Interrupt, Quiet),
         serves: Serves,
     ) -> Result<Exit, CommandError> {
@@ -245,7 +245,7 @@ impl Listen {
         worker: &str,
         place: Option<&Started>,
         metrics: Option<&str>,
-        context: &mut Context,
+        context: &mut App,
     ) -> Result<(), CommandError> {
         let types = self.hero.types();
         let routes = self.common.routes.as_ref().map(Routes::to_string);
@@ -285,7 +285,7 @@ impl Listen {
 }
 
 /// Prints that a worker has stopped.
-fn stopped(worker: &str, handed_back: usize, context: &mut Context) -> Result<(), CommandError> {
+fn stopped(worker: &str, handed_back: usize, context: &mut App) -> Result<(), CommandError> {
     if context.out.is_json() {
         context.out.json(&Event::Stopped {
             worker,

@@ -16,7 +16,7 @@ use meshwork::model::name::JobId;
 use meshwork::model::route::Route;
 use meshwork::{Client, JobRequest};
 
-use crate::context::Context;
+use crate::app::App;
 use crate::ephemeral_worker::{EphemeralWorker, WorkerTuning};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -48,7 +48,7 @@ pub(crate) struct Task {
 }
 
 /// Runs the script on each file and prints the results.
-pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, CommandError> {
+pub(crate) async fn run(context: &mut App, task: Task) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::listen()?;
     let request = task.job_args.checked(&task.script).await?;
     let queued = task.job_args.depends_on.is_empty();
@@ -116,7 +116,7 @@ impl Work<'_> {
     /// Submits the missing jobs, and collects all results.
     async fn run(
         self,
-        context: &mut Context,
+        context: &mut App,
         ephemeral: &mut EphemeralWorker,
     ) -> Result<Tally, CommandError> {
         let before = submit::look_back(self.client, self.series).await?;
@@ -128,7 +128,7 @@ impl Work<'_> {
         }
         submit::submit(&self, before).await?;
         let mut results = Results::new(context.out.is_json());
-        let collection = Collection::new(&self, self.request.patience());
+        let collection = Collection::new(&self, self.request.wait_budget());
         let tally = collection
             .collect(ephemeral, &mut results, &mut context.out)
             .await?;
@@ -143,7 +143,7 @@ async fn conclude(client: &Client, series: &Series, tally: Tally) -> Result<Exit
     if tally.failed == 0 {
         let broker = client.broker();
         persist(broker.outages(), "each", async || {
-            broker.end_each(&series.digest).await
+            broker.end_series(&series.digest).await
         })
         .await?;
         note(format_args!("{} finished", tally.finished));
@@ -165,11 +165,11 @@ async fn forget(
 ) -> Result<(), CommandError> {
     let broker = client.broker();
     let outages = broker.outages();
-    let Some(seed) = persist(outages, "each", async || broker.each(digest).await).await? else {
+    let Some(seed) = persist(outages, "series", async || broker.series(digest).await).await? else {
         return Ok(());
     };
     stop_all(client, &series::job_ids(&seed, inputs), route).await?;
-    persist(outages, "each", async || broker.end_each(digest).await).await
+    persist(outages, "each", async || broker.end_series(digest).await).await
 }
 
 /// Cancels all open jobs after an error, since nobody waits for their results.

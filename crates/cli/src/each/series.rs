@@ -35,7 +35,7 @@ impl Series {
     ) -> Result<Self, CommandError> {
         let fresh = Uuid::new_v4().to_string();
         let broker = client.broker();
-        let begin = async || broker.begin_each(&digest, &fresh).await;
+        let begin = async || broker.begin_series(&digest, &fresh).await;
         let seed = persist(broker.outages(), "each", begin).await?;
         Ok(Self {
             digest,

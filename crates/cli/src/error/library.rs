@@ -125,13 +125,13 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::InvalidBatch(_)
         | E::Script { .. }
         | E::LogDir(_)
-        | E::Exists { .. }
+        | E::JobExists { .. }
         | E::UnknownType { .. }
-        | E::NameTaken { certain: true, .. }
+        | E::WorkerNameTaken { certain: true, .. }
         | E::Rhythm(_)
         | E::Zone(_)
         | E::ScheduleExists { .. }
-        | E::NothingToRun => Exit::USAGE,
+        | E::NoHandlers => Exit::USAGE,
         E::Broker(BrokerError::Schedule(_) | BrokerError::ScheduleOver { .. }) => Exit::USAGE,
         E::Broker(BrokerError::Element(_) | BrokerError::Prerequisite(_)) => Exit::USAGE,
         E::Broker(BrokerError::ScheduleBusy { .. }) | E::NoJobNumber { .. } => Exit::FAILED,
@@ -142,20 +142,21 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         E::Failed { .. }
         | E::Payload { .. }
         | E::QueueFull { .. }
-        | E::NotUnique { .. }
-        | E::Draining { .. }
-        | E::TooLarge { .. }
-        | E::NotDead { .. }
+        | E::DuplicateUniqueKey { .. }
+        | E::QueueDraining { .. }
+        | E::PayloadTooLarge { .. }
+        | E::NotDeadLettered { .. }
         | E::BatchClosed { .. } => Exit::FAILED,
         E::Connect(_) | E::Broker(_) => Exit::SERVER,
-        E::NotEnded { .. }
-        | E::NotStopped { .. }
-        | E::NotDrained { .. }
-        | E::NotObeyed { .. }
-        | E::BatchNotEnded { .. } => Exit::NOT_ENDED,
-        E::NoJob { .. } | E::NoPrerequisite { .. } | E::NoSchedule { .. } | E::NoBatch { .. } => {
-            Exit::NO_JOB
-        }
+        E::JobWaitTimeout { .. }
+        | E::CancelTimeout { .. }
+        | E::DrainTimeout { .. }
+        | E::RequestTimeout { .. }
+        | E::BatchWaitTimeout { .. } => Exit::NOT_ENDED,
+        E::JobNotFound { .. }
+        | E::UnknownPrerequisite { .. }
+        | E::NoSchedule { .. }
+        | E::BatchNotFound { .. } => Exit::NO_JOB,
         _ => Exit::SYSTEM,
     }
 }
@@ -164,7 +165,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
 fn hint_of(error: &meshwork::Error) -> Option<&'static str> {
     use meshwork::Error as E;
     Some(match error {
-        E::NoJob { .. } => "`meshwork job list` shows the jobs that there are",
+        E::JobNotFound { .. } => "`meshwork job list` shows the jobs that there are",
         E::NoSchedule { .. } => "`meshwork schedule list` shows the schedules that there are",
         E::ScheduleExists { .. } => {
             "`--replace` makes another one of it, `meshwork schedule show` shows it"
@@ -172,10 +173,10 @@ fn hint_of(error: &meshwork::Error) -> Option<&'static str> {
         E::QueueFull { .. } => {
             "`meshwork queue list` shows the limits, `meshwork queue limit set` changes one"
         }
-        E::NoBatch { .. } => "`meshwork batch list` shows the batches that there are",
-        E::Draining { .. } => "`meshwork queue resume` lets it take jobs again",
-        E::TooLarge { .. } => "`meshwork queue limit show` says how much it takes",
-        E::NotDead { .. } => "`meshwork dead list` shows the dead letters",
+        E::BatchNotFound { .. } => "`meshwork batch list` shows the batches that there are",
+        E::QueueDraining { .. } => "`meshwork queue resume` lets it take jobs again",
+        E::PayloadTooLarge { .. } => "`meshwork queue limit show` says how much it takes",
+        E::NotDeadLettered { .. } => "`meshwork dead list` shows the dead letters",
         // A reachable server that refuses has its own hint.
         E::Broker(error) if error.is_temporary() && !error.says_what_to_do() => {
             "look whether the server is up, and say the same command again"

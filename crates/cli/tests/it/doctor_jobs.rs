@@ -110,7 +110,7 @@ fn leases_and_workers_that_are_gone_are_named() {
     for (at, name) in [(1_000, "osis:default:w1"), (far, "osis:default:w2")] {
         ground.raw(&format!(
             "ZADD {} {at} {}",
-            keys.actors(),
+            keys.registrations(),
             registration(name)
         ));
     }

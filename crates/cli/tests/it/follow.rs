@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::common::{Ground, json, names, on_all_data, wait};
-use meshwork_broker::{Claim, Feeds};
+use meshwork_broker::{Claim, PrefetchLists};
 
 on_all_data! {
     fn lines_come_while_the_job_runs(ground: &Ground) {
@@ -19,7 +19,7 @@ on_all_data! {
             queues: &[queue],
             old: &[],
             reverse: false,
-            feeds: Feeds::All,
+            prefetch: PrefetchLists::All,
             want: 1,
             lease: Duration::from_secs(600),
             worker: "w.1.1",
@@ -38,7 +38,7 @@ on_all_data! {
         assert_eq!(so_far.stdout, "one\n", "without following, what is there");
         print("stdout", "");
         print("stderr", "two");
-        wait(worker.finish(&taken, b"4", b"one\n\n", b"two\n")).unwrap();
+        wait(worker.complete(&taken, b"4", b"one\n\n", b"two\n")).unwrap();
         let done = plain.ended().ok();
         assert_eq!((done.stdout.as_str(), done.stderr.trim_end()), ("one\n\n", "two"));
         assert_eq!(lines.ended().ok().jsons().len(), 3);

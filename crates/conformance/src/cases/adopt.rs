@@ -1,6 +1,6 @@
 //! adopt: jobs of other clients are watched.
 
-use meshwork_broker::{Adopted, Error, MAX_ITEMS};
+use meshwork_broker::{Error, MAX_ITEMS, Suspect};
 use meshwork_model::name::JobId;
 
 use super::old_side::{AGE, look_after, looked_at, migrate, old, pop, put_old, set, start, write};
@@ -23,8 +23,8 @@ cases![
 ];
 
 /// Returns a job of type `osis`.
-pub(super) fn osis(id: &str) -> Result<Adopted, Failure> {
-    Ok(Adopted {
+pub(super) fn osis(id: &str) -> Result<Suspect, Failure> {
+    Ok(Suspect {
         id: JobId::foreign(id.to_owned()),
         script_type: Some("osis".parse()?),
         queue: None,
@@ -36,7 +36,7 @@ pub(super) async fn adopt(world: &World, ids: &[&str]) -> Result<usize, Failure>
     for id in ids {
         jobs.push(osis(id)?);
     }
-    Ok(world.broker.adopt(&jobs).await?)
+    Ok(world.broker.track_orphans(&jobs).await?)
 }
 
 /// The client died between the two commands.
@@ -246,10 +246,10 @@ async fn more_than_1000_are_refused(world: &World) -> Outcome {
         jobs.push(osis(&id)?);
     }
     check!(matches!(
-        world.broker.adopt(&jobs).await,
+        world.broker.track_orphans(&jobs).await,
         Err(Error::TooMany { .. })
     ));
     same!(looked_at(world, "j0").await?, None);
-    same!(world.broker.adopt(&jobs[1..]).await?, MAX_ITEMS);
+    same!(world.broker.track_orphans(&jobs[1..]).await?, MAX_ITEMS);
     Ok(())
 }

@@ -233,14 +233,14 @@ async fn results_of_one_call_count_in_their_order(world: &World) -> Outcome {
     let jobs = world.take(3).await?;
     let results: Vec<_> = jobs
         .iter()
-        .map(|claimed| meshwork_broker::finish::Result {
+        .map(|claimed| meshwork_broker::complete::Completion {
             claimed,
             output: b"1",
             stdout: b"",
             stderr: b"",
         })
         .collect();
-    world.broker.finish_all(&results).await?;
+    world.broker.complete_all(&results).await?;
     same!(kinds(world).await?, ["alert", "recovery"]);
     let recovery = input(world, "alert-x.2").await?;
     same!(recovery["job"], json!("a"));

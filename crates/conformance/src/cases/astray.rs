@@ -24,7 +24,7 @@ async fn what_is_no_job_is_forgotten(world: &World) -> Outcome {
     world
         .raw::<()>(&["ZADD", &watch, "1", "gone", "1", "list", "1", "string"])
         .await?;
-    same!(world.broker.watch().await?.looked, 3);
+    same!(world.broker.check_orphans().await?.looked, 3);
     // Records may come back.
     let left: Vec<String> = world.raw(&["ZRANGE", &watch, "0", "-1"]).await?;
     same!(left, ["list", "string"]);
@@ -73,7 +73,7 @@ async fn odd_fields_stop_nobody(world: &World) -> Outcome {
     for _ in 0..20 {
         world.pass(AGE);
         // Where the type has no migration, checks are farther apart.
-        check!(world.broker.watch().await?.looked > odd.len() * 4);
+        check!(world.broker.check_orphans().await?.looked > odd.len() * 4);
         world
             .raw::<()>(&["ZADD", &world.keys().watch(), "1", "last"])
             .await?;
@@ -113,7 +113,7 @@ async fn the_clock_was_ahead(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     pop(world).await?;
     world.at(START);
-    same!(world.broker.watch().await?.looked, 1);
+    same!(world.broker.check_orphans().await?.looked, 1);
     same!(look_after(world, AGE).await?, ["j1"]);
     same!(look_after(world, 0).await?.len(), 0);
     Ok(())
@@ -143,7 +143,7 @@ async fn at_most_200_in_one_call(world: &World) -> Outcome {
     }
     world.pass(AGE);
     for looked in [200, 200, 50, 0] {
-        same!(world.broker.watch().await?.looked, looked);
+        same!(world.broker.check_orphans().await?.looked, looked);
     }
     Ok(())
 }
@@ -156,7 +156,7 @@ async fn two_at_once_push_once(world: &World) -> Outcome {
     check!(world.take(5).await?.is_empty());
     look_after(world, AGE).await?;
     world.pass(AGE);
-    let (one, two) = tokio::try_join!(world.broker.watch(), world.broker.watch())?;
+    let (one, two) = tokio::try_join!(world.broker.check_orphans(), world.broker.check_orphans())?;
     same!(one.pushed.len() + two.pushed.len(), 1);
     same!(world.waiting().await?, ["j1"]);
     same!(world.list(&old(world)).await?, ["j1"]);

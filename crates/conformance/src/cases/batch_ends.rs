@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use meshwork_broker::finish::Result as JobResult;
+use meshwork_broker::complete::Completion as JobResult;
 use meshwork_broker::{
-    BatchCancelled, BatchRefusal, BatchState, Claim, Enqueued, Feeds, Finished, MAX_ITEMS,
+    BatchCancelled, BatchRefusal, BatchState, Claim, Completed, Enqueued, MAX_ITEMS, PrefetchLists,
     Retention,
 };
 use meshwork_model::batch::{Callback, NewBatch};
@@ -38,7 +38,7 @@ cases![
 const PAUSE: u64 = 30_000;
 
 async fn tend(world: &World) -> Got<(usize, bool)> {
-    Ok(world.broker.tend_batches(Retention::default()).await?)
+    Ok(world.broker.sweep_batches(Retention::default()).await?)
 }
 
 async fn cancel(world: &World, id: &str) -> Got<BatchCancelled> {
@@ -256,7 +256,7 @@ async fn batches_count_jobs_under_watch_at_once(world: &World) -> Outcome {
         .await?;
     let watch = world.keys().watch();
     world.raw::<()>(&["ZADD", &watch, "1", "j"]).await?;
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     same!(counts(world, "b").await?, (1, 1, 0, BatchState::Succeeded));
     same!(world.waiting().await?, ["success", "done"]);
     Ok(())
@@ -349,14 +349,14 @@ pub(super) async fn finish_all(world: &World, many: usize) -> Outcome {
         queues: &[],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 0,
         lease: LEASE,
         worker: WORKER,
         token: &world.token(),
     };
-    let exchanged = world.broker.exchange(&results, claim).await?;
-    same!(exchanged.finished, vec![Finished::Finished; many]);
+    let exchanged = world.broker.complete_and_claim(&results, claim).await?;
+    same!(exchanged.finished, vec![Completed::Finished; many]);
     Ok(())
 }
 

@@ -56,10 +56,10 @@ async fn batches_are_forgotten_by_age(world: &World) -> Outcome {
         count: 10,
     };
     world.pass(99_999);
-    world.broker.tend_batches(retention).await?;
+    world.broker.sweep_batches(retention).await?;
     same!(status(world, "b").await?.state, BatchState::Succeeded);
     world.pass(1);
-    same!(world.broker.tend_batches(retention).await?, (1, false));
+    same!(world.broker.sweep_batches(retention).await?, (1, false));
     same!(world.broker.batch_status(&batch_id("b")?).await?, None);
     same!(
         world
@@ -87,7 +87,7 @@ async fn batches_are_forgotten_by_number(world: &World) -> Outcome {
         age: Duration::from_secs(100),
         count: 1,
     };
-    world.broker.tend_batches(retention).await?;
+    world.broker.sweep_batches(retention).await?;
     let left = world.broker.batches(10).await?;
     let left: Vec<_> = left.iter().map(|batch| batch.id.as_str()).collect();
     same!(left, ["open", "b3"]);

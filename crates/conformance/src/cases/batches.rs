@@ -2,7 +2,7 @@
 //! job.
 
 use meshwork_broker::{
-    BatchOpened, BatchRefusal, BatchSealed, BatchState, BatchStatus, Enqueued, Failed, Finished,
+    BatchOpened, BatchRefusal, BatchSealed, BatchState, BatchStatus, Completed, Enqueued, Failed,
 };
 use meshwork_model::batch::{BatchEnd, Callback, Membership, NewBatch};
 use meshwork_model::job::NewJob;
@@ -94,7 +94,7 @@ pub(super) async fn run(world: &World, id: &str, well: bool) -> Outcome {
     let claimed = world.take_one().await?;
     same!(claimed.job.id, id);
     if well {
-        same!(world.finish(&claimed, "1").await?, Finished::Finished);
+        same!(world.finish(&claimed, "1").await?, Completed::Finished);
     } else {
         same!(
             world.fail(&claimed, FailureKind::Permanent).await?,
@@ -232,7 +232,7 @@ async fn batches_that_succeed_forget_the_callback_on_failure(world: &World) -> O
     seal(world, "b").await?;
     run(world, "j", true).await?;
     same!(world.status("failure").await?, "");
-    world.broker.settle().await?;
+    world.broker.resolve_dependents().await?;
     same!(world.status("after").await?, "error");
     same!(world.waiting().await?, Vec::<String>::new());
     let events = world.events().await?;

@@ -1,6 +1,6 @@
 //! cancel: a job that waits or runs is stopped.
 
-use meshwork_broker::{Cancelled, Finished};
+use meshwork_broker::{Cancelled, Completed};
 use meshwork_model::outcome::FailureKind;
 
 use super::world::WORKER;
@@ -69,7 +69,7 @@ async fn the_stopped_run_is_thrown_away(world: &World) -> Outcome {
     world.broker.cancel(&claimed.job, "stopped", true).await?;
     let before = world.all().await?;
     world.pass(1);
-    same!(world.finish(&claimed, "42").await?, Finished::Stale);
+    same!(world.finish(&claimed, "42").await?, Completed::Stale);
     world.lose_all().await?;
     world.unchanged(&before).await
 }

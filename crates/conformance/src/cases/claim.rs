@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Claim, Error, Feeds, MAX_ITEMS};
+use meshwork_broker::{Claim, Error, MAX_ITEMS, PrefetchLists};
 use meshwork_model::outcome::FailureKind;
 
 use super::world::{LEASE, LEASE_MS, START, WORKER, ids};
@@ -79,7 +79,7 @@ async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
         queues: &[world.queue()],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: MAX_ITEMS + 1,
         lease: LEASE,
         worker: WORKER,
@@ -110,7 +110,7 @@ async fn lease_is_as_long_as_asked_for(world: &World) -> Outcome {
         queues: &[world.queue()],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 1,
         lease: Duration::from_millis(1_234),
         worker: WORKER,

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Claim, Clock, Control, Controlled, Failed, Feeds, Finished, Reclaimed};
+use meshwork_broker::{
+    Claim, Clock, Completed, Control, Controlled, Failed, PrefetchLists, Reclaimed,
+};
 use meshwork_model::outcome::FailureKind;
 
 use super::options::{delayed, held, promote};
@@ -151,7 +153,7 @@ async fn the_servers_clock_counts_by_default(world: &World) -> Outcome {
         queues: &[world.queue()],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 1,
         lease: LEASE,
         worker: WORKER,
@@ -179,7 +181,7 @@ async fn a_clock_that_jumps_back_loses_nothing(world: &World) -> Outcome {
     same!(world.broker.reclaim().await?, Reclaimed::default());
     check!(world.renew(WORKER, &held[..1]).await?.is_empty());
     same!(world.lease("j1").await?, Some(START - 3_600_000 + LEASE_MS));
-    same!(world.finish(&held[0], "42").await?, Finished::Finished);
+    same!(world.finish(&held[0], "42").await?, Completed::Finished);
     world.put(&["j3"]).await?;
     same!(world.take_one().await?.job.id, "j3");
     world.at(START + LEASE_MS);
@@ -195,7 +197,7 @@ async fn a_clock_that_jumps_ahead_costs_one_run(world: &World) -> Outcome {
     let old = world.take(2).await?;
     world.at(START + 365 * 24 * 3_600_000);
     same!(world.broker.reclaim().await?.requeued.len(), 2);
-    same!(world.finish(&old[0], "42").await?, Finished::Stale);
+    same!(world.finish(&old[0], "42").await?, Completed::Stale);
     same!(
         world.fail(&old[1], FailureKind::Script).await?,
         Failed::Stale
@@ -204,7 +206,7 @@ async fn a_clock_that_jumps_ahead_costs_one_run(world: &World) -> Outcome {
     same!(new.len(), 2);
     for claimed in &new {
         same!((claimed.job.attempt, claimed.job.lost), (1, 1));
-        same!(world.finish(claimed, "42").await?, Finished::Finished);
+        same!(world.finish(claimed, "42").await?, Completed::Finished);
     }
     Ok(())
 }

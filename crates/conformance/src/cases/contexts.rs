@@ -382,15 +382,15 @@ async fn a_gate_holds_until_it_is_open(world: &World) -> Outcome {
         let key = plain(world, 1, &gates).await?;
         check!(world.take(5).await?.is_empty());
         world.pass(5_000);
-        world.broker.watch().await?;
-        world.broker.settle().await?;
+        world.broker.check_orphans().await?;
+        world.broker.resolve_dependents().await?;
         check!(world.take(5).await?.is_empty());
         world
             .raw::<()>(&["SADD", &world.named("GATES")?, "approved"])
             .await?;
         world.pass(5_000);
-        world.broker.watch().await?;
-        world.broker.settle().await?;
+        world.broker.check_orphans().await?;
+        world.broker.resolve_dependents().await?;
         same!(world.take_one().await?.job.id, key);
         Ok(())
     })

@@ -1,7 +1,7 @@
 //! defer: jobs that a worker without leases runs while their id is on a canonical queue. A client may push an id to a
 //! canonical queue and to an old list, without a mark in the record.
 
-use meshwork_broker::{Claim, Feeds, Finished, OldList, Taken};
+use meshwork_broker::{Claim, ClaimedJobs, Completed, LegacyList, PrefetchLists};
 
 use super::old_side::{AGE, fill, look_after, looked_at, migrate, old, pop, put_old, start, write};
 use super::world::{LEASE, START, WORKER, ids};
@@ -51,16 +51,16 @@ async fn put_twice(world: &World, id: &str) -> Outcome {
     world.push(id).await
 }
 
-async fn claim_old(world: &World, want: usize) -> Result<Taken, Failure> {
-    let old = OldList {
+async fn claim_old(world: &World, want: usize) -> Result<ClaimedJobs, Failure> {
+    let old = LegacyList {
         list: old(world),
-        home: world.queue(),
+        requeue_to: world.queue(),
     };
     let claim = Claim {
         queues: &[],
         old: &[old],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want,
         lease: LEASE,
         worker: WORKER,
@@ -95,7 +95,7 @@ async fn it_runs_when_its_timeout_and_an_age_have_passed(world: &World) -> Outco
     same!(look_after(world, 1).await?, ["j1"]);
     let claimed = world.take_one().await?;
     same!(world.read("j1").await?.lost, 1);
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     same!(world.list(&world.reply("j1")).await?, ["42"]);
     same!(looked_at(world, "j1").await?, None);
     Ok(())

@@ -1,6 +1,6 @@
 //! delete: removes a job that does not run.
 
-use meshwork_broker::{Deleted, Finished};
+use meshwork_broker::{Completed, Deleted};
 
 use super::sweep::sweep;
 use super::world::LEASE_MS;
@@ -88,7 +88,7 @@ async fn the_old_worker_cannot_bring_it_back(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.broker.cancel(&claimed.job, "stopped", true).await?;
     world.broker.delete(&claimed.job).await?;
-    same!(world.finish(&claimed, "42").await?, Finished::Stale);
+    same!(world.finish(&claimed, "42").await?, Completed::Stale);
     world
         .events_since(
             "",

@@ -10,7 +10,7 @@ use meshwork_broker::doctor::{bananas_rights, nooble_rights, rights};
 use meshwork_embedded::Handle;
 use meshwork_model::acl::{AclUser, rules, user_name};
 use meshwork_model::keys::context::ContextKeys;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use super::Failure;
@@ -264,7 +264,7 @@ pub(super) async fn as_runner(
     url: &str,
     keys: &ContextKeys,
 ) -> Result<Option<Conn>, Failure> {
-    let acl = ContextStore::of(&Broker::new(raw.clone(), Hero::default()));
+    let acl = ContextStore::of(&Broker::new(raw.clone(), JobKeys::default()));
     let Ok(rules) = rules(AclUser::Runner, keys, acl.acl_server().await?) else {
         return Ok(None);
     };

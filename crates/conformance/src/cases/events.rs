@@ -135,7 +135,7 @@ async fn what_changes_nothing_is_not_told(world: &World) -> Outcome {
     world.broker.cancel(&claimed.job, "why", true).await?;
     world.renew(WORKER, std::slice::from_ref(&claimed)).await?;
     world.lose_all().await?;
-    world.broker.settle().await?;
+    world.broker.resolve_dependents().await?;
     world.broker.promote().await?;
     same!(world.events().await?, before);
     Ok(())

@@ -1,12 +1,12 @@
 //! exchange: results and a claim in one step.
 
-use meshwork_broker::{Finished, MAX_ITEMS};
+use meshwork_broker::{Completed, MAX_ITEMS};
 
 use super::options::{claim, exchange};
 use super::world::ids;
 use super::{Failure, Outcome, World, cases, check, same};
 
-use Finished::{Finished as Done, Stale};
+use Completed::{Finished as Done, Stale};
 
 cases![
     it_does_what_finish_and_claim_do,

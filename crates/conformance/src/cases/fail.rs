@@ -217,7 +217,7 @@ async fn a_result_after_it_changes_nothing(world: &World) -> Outcome {
     world.pass(1);
     same!(
         world.finish(&claimed, "42").await?,
-        meshwork_broker::Finished::Stale
+        meshwork_broker::Completed::Stale
     );
     world.unchanged(&before).await
 }

@@ -252,7 +252,7 @@ async fn stays_while_the_worker_has_a_free_slot(world: &World) -> Outcome {
     // The checks find a worker that is there.
     for _ in 0..3 {
         world.pass(5_000);
-        same!(world.broker.watch().await?.pushed.len(), 0);
+        same!(world.broker.check_orphans().await?.pushed.len(), 0);
     }
     same!(world.list(&queue(world)).await?, ids);
     Ok(())
@@ -266,16 +266,16 @@ async fn leaves_a_worker_that_became_full(world: &World) -> Outcome {
         .put_jobs(&[bound(world, "a", Some(Fallback::Group))?])
         .await?;
     world.pass(5_000);
-    same!(world.broker.watch().await?.pushed.len(), 0);
+    same!(world.broker.check_orphans().await?.pushed.len(), 0);
     register(world, FULL[0]).await?;
     world.pass(5_000);
-    same!(world.broker.watch().await?.pushed, ["a"]);
+    same!(world.broker.check_orphans().await?.pushed, ["a"]);
     same!(world.list(&queue(world)).await?.len(), 0);
     same!(world.list(&others).await?, ["a"]);
     same!(world.field("a", "mw_fallback").await?, None);
     register(world, FREE[0]).await?;
     world.pass(5_000);
-    same!(world.broker.watch().await?.pushed.len(), 0);
+    same!(world.broker.check_orphans().await?.pushed.len(), 0);
     same!(world.list(&others).await?, ["a"]);
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use meshwork_broker::{BlockingConn, Claim, Feeds};
+use meshwork_broker::{BlockingConn, Claim, PrefetchLists};
 
 use super::old_side::{migrate, old};
 use super::world::{LEASE, PATIENCE, WORKER, ids};
@@ -241,23 +241,23 @@ async fn no_other_feed_is_looked_into(world: &World) -> Outcome {
         queues: &queues,
         old: &[],
         reverse: false,
-        feeds: lists,
+        prefetch: lists,
         want,
         lease: LEASE,
         worker: WORKER,
         token: &token,
     };
     let take = |want, lists| world.broker.claim(claim(want, lists));
-    check!(take(0, Feeds::Of(&second)).await?.jobs.is_empty());
+    check!(take(0, PrefetchLists::Of(&second)).await?.jobs.is_empty());
     same!(world.list(&queues[1]).await?, ["j2", "j3"]);
     let moved = ["LMOVE", &queues[1], &feeds[1], "RIGHT", "LEFT"];
     world.raw::<()>(&moved).await?;
-    let jobs = take(2, Feeds::Of(&second)).await?.jobs;
+    let jobs = take(2, PrefetchLists::Of(&second)).await?.jobs;
     same!(ids(&jobs), ["j2", "j3"]);
     check!(jobs.iter().all(|claimed| claimed.queue == queues[1]));
-    check!(take(1, Feeds::Of(&none)).await?.jobs.is_empty());
+    check!(take(1, PrefetchLists::Of(&none)).await?.jobs.is_empty());
     same!(world.list(&feeds[0]).await?, ["j1"]);
-    same!(ids(&take(1, Feeds::All).await?.jobs), ["j1"]);
+    same!(ids(&take(1, PrefetchLists::All).await?.jobs), ["j1"]);
     Ok(())
 }
 

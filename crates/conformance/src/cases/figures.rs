@@ -163,7 +163,7 @@ async fn prerequisites_and_their_timeouts(world: &World) -> Outcome {
     bounded.prerequisite_timeout = Some(1_800);
     world.put_jobs(&[bounded]).await?;
     world.pass(1_800_000);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     figures(world, "created 1, error:timeout 1, failed 1").await
 }
 
@@ -251,10 +251,10 @@ async fn slots_by_what_became_of_them(world: &World) -> Outcome {
     let mut schedule = every(world, "@every 10s")?;
     super::schedule::put(world, &schedule).await?;
     world.at(SLOT + 7);
-    same!(world.broker.tick().await?.stored, 1);
+    same!(world.broker.fire_schedules().await?.stored, 1);
     figures(world, "created 1, slots:ran 1, slots_late_ms 7").await?;
     world.at(SLOT + 10_003);
-    same!(world.broker.tick().await?.skipped, 1);
+    same!(world.broker.fire_schedules().await?.skipped, 1);
     figures(
         world,
         "created 1, slots:ran 1, slots:skipped 1, slots_late_ms 7",
@@ -272,21 +272,21 @@ async fn slots_by_what_became_of_them(world: &World) -> Outcome {
         .raw::<()>(&["HSET", &config, &field, "payload=1"])
         .await?;
     world.at(SLOT + 20_000);
-    same!(world.broker.tick().await?.stored, 0);
+    same!(world.broker.fire_schedules().await?.stored, 0);
     let there = read(world).await?;
     same!((there.refused, there.refused_by()), (1, None));
     check!(there.refusal.is_some_and(|why| why.starts_with("large ")));
     world.raw::<()>(&["DEL", &config]).await?;
     world.broker.set_max_length(None, Some(0)).await?;
     world.at(SLOT + 30_000);
-    same!(world.broker.tick().await?.troubles.len(), 1);
+    same!(world.broker.fire_schedules().await?.troubles.len(), 1);
     let expected = "created 2, slots:ran 1, slots:refused 1, slots:skipped 1, slots_late_ms 7";
     figures(world, expected).await?;
     same!(read(world).await?.refused, 1);
     // The delayed slot comes late; the first one exists when it is decided again.
     world.broker.set_max_length(None, None).await?;
     world.at(SLOT + 35_000);
-    same!(world.broker.tick().await?.stored, 1);
+    same!(world.broker.fire_schedules().await?.stored, 1);
     let expected = "created 3, slots:ran 2, slots:refused 1, slots:skipped 1, slots_late_ms 5007";
     figures(world, expected).await?;
     let key = world.keys().schedule(&"s".parse()?);
@@ -297,7 +297,7 @@ async fn slots_by_what_became_of_them(world: &World) -> Outcome {
     world
         .raw::<()>(&["ZADD", &world.keys().schedules(), &before, "s"])
         .await?;
-    same!(world.broker.tick().await?.due, 1);
+    same!(world.broker.fire_schedules().await?.due, 1);
     figures(world, expected).await
 }
 
@@ -429,8 +429,8 @@ async fn a_foreign_job_counts_when_it_is_watched_for_rescue(world: &World) -> Ou
     let broker = rescuing(world, 5);
     let (mut pushed, mut rounds) = (Vec::new(), 0);
     while pushed.is_empty() && rounds < 30 {
-        while broker.sweep().await?.next != 0 {}
-        pushed.extend(broker.watch().await?.pushed);
+        while broker.scan_orphans().await?.next != 0 {}
+        pushed.extend(broker.check_orphans().await?.pushed);
         world.pass(5_000);
         rounds += 1;
     }
@@ -447,7 +447,7 @@ async fn a_native_job_is_no_foreign_one(world: &World) -> Outcome {
     figures(world, "created 1, started 1").await?;
     world.put(&["b"]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
-    while rescuing(world, 5).sweep().await?.next != 0 {}
+    while rescuing(world, 5).scan_orphans().await?.next != 0 {}
     check!(super::old_side::looked_at(world, "b").await?.is_some());
     figures(world, "created 2, started 1").await
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::Finished;
+use meshwork_broker::Completed;
 use meshwork_model::outcome::FailureKind;
 
 use super::world::LEASE_MS;
@@ -24,7 +24,7 @@ cases![
 /// The job is finished, and its output is in the record.
 async fn writes_the_result(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     let job = world.read("j1").await?;
     same!(job.status, "finished");
     same!(job.output.as_deref(), Some(&b"42"[..]));
@@ -38,7 +38,7 @@ async fn keeps_any_bytes(world: &World) -> Outcome {
     let bytes: Vec<u8> = (0..=255).collect();
     world
         .broker
-        .finish(&claimed, &bytes, &bytes, &bytes)
+        .complete(&claimed, &bytes, &bytes, &bytes)
         .await?;
     let job = world.read("j1").await?;
     same!(job.output.as_ref(), Some(&bytes));
@@ -49,7 +49,7 @@ async fn keeps_any_bytes(world: &World) -> Outcome {
 /// A script may return nothing.
 async fn an_empty_result_is_a_result(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
-    same!(world.finish(&claimed, "").await?, Finished::Finished);
+    same!(world.finish(&claimed, "").await?, Completed::Finished);
     let job = world.read("j1").await?;
     same!(job.output.as_deref(), Some(&b""[..]));
     same!(job.status, "finished");
@@ -73,11 +73,11 @@ async fn ends_the_lease(world: &World) -> Outcome {
 /// The end of the run's log is stored beside the result, without empty fields.
 async fn keeps_the_ends_of_the_logs(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
-    world.broker.finish(&claimed, b"42", b"out", b"").await?;
+    world.broker.complete(&claimed, b"42", b"out", b"").await?;
     same!(world.read("j1").await?.stdout, b"out");
     same!(world.field("j1", "mw_stderr").await?, None);
     let claimed = world.started("j2").await?;
-    world.broker.finish(&claimed, b"42", b"", b"err").await?;
+    world.broker.complete(&claimed, b"42", b"", b"err").await?;
     same!(world.read("j2").await?.stderr, b"err");
     same!(world.field("j2", "mw_stdout").await?, None);
     Ok(())
@@ -108,7 +108,7 @@ async fn forgets_the_failure_before(world: &World) -> Outcome {
 async fn takes_a_result_after_the_lease_ended_untaken(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.pass(LEASE_MS * 10);
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     check!(world.broker.reclaim().await?.requeued.is_empty());
     same!(world.status("j1").await?, "finished");
     Ok(())
@@ -120,7 +120,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     claimed.token = "t0".to_owned();
     let before = world.all().await?;
     world.pass(1);
-    same!(world.finish(&claimed, "42").await?, Finished::Stale);
+    same!(world.finish(&claimed, "42").await?, Completed::Stale);
     world.unchanged(&before).await
 }
 
@@ -130,10 +130,10 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     job.reply = true;
     world.put_jobs(&[job]).await?;
     let claimed = world.take_one().await?;
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     let before = world.all().await?;
     world.pass(1);
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     world.unchanged(&before).await
 }
 

@@ -135,7 +135,7 @@ async fn a_place_runs_again_in_another_generation(world: &World) -> Outcome {
         same!(again.job.attempt, 1);
         same!(
             world.finish(&claimed, "1").await?,
-            meshwork_broker::Finished::Stale
+            meshwork_broker::Completed::Stale
         );
         world.finish(&again, "2").await?;
         same!(ground.node("0").await?, "f 1 2");

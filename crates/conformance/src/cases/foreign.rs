@@ -1,7 +1,7 @@
 //! Records and ids that other clients wrote, by hand or in their own format: they run where possible, stay unchanged
 //! otherwise, and never block other jobs.
 
-use meshwork_broker::{Claim, Feeds, Finished, OldList, Retried};
+use meshwork_broker::{Claim, Completed, LegacyList, PrefetchLists, Retried};
 
 use super::world::{LEASE, WORKER, ids};
 use super::{Outcome, World, cases, check, same};
@@ -36,7 +36,7 @@ async fn a_job_written_by_hand_runs(world: &World) -> Outcome {
     let claimed = world.take_one().await?;
     same!(claimed.job.script, b"40 + 2");
     same!((claimed.job.attempt, claimed.job.retries), (1, 0));
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     same!(world.list(&world.reply("j1")).await?, ["42"]);
     same!(world.status("j1").await?, "finished");
     Ok(())
@@ -133,12 +133,12 @@ async fn a_started_job_that_is_pushed_again_runs_in_time(world: &World) -> Outco
     world.put_foreign("j1", &fields).await?;
     check!(world.take(5).await?.is_empty());
     for ms in [30_000, 6_999, 1] {
-        same!(world.broker.watch().await?.pushed.len(), 0);
+        same!(world.broker.check_orphans().await?.pushed.len(), 0);
         world.pass(ms);
     }
-    same!(world.broker.watch().await?.pushed, ["j1"]);
+    same!(world.broker.check_orphans().await?.pushed, ["j1"]);
     let claimed = world.take_one().await?;
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     Ok(())
 }
 
@@ -199,12 +199,15 @@ async fn an_unreadable_job_of_an_old_list_is_answered_there(world: &World) -> Ou
     let (list, home) = (world.key("actor_queue:osis"), world.queue());
     world.put_foreign("j1", &[("status", "paused")]).await?;
     world.raw::<()>(&["RENAME", &home, &list]).await?;
-    let old = [OldList { list, home }];
+    let old = [LegacyList {
+        list,
+        requeue_to: home,
+    }];
     let claim = Claim {
         queues: &[world.queue()],
         old: &old,
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 1,
         lease: LEASE,
         worker: WORKER,
@@ -254,7 +257,7 @@ async fn an_unreadable_job_that_is_mended_runs(world: &World) -> Outcome {
         .await?;
     same!(world.broker.retry(&dead).await?, Retried::Queued);
     let claimed = world.take_one().await?;
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     Ok(())
 }
 
@@ -295,7 +298,7 @@ async fn the_same_id_again_and_again_is_one_job(world: &World) -> Outcome {
             .jobs
             .is_empty()
     );
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     Ok(())
 }
 
@@ -338,7 +341,7 @@ async fn odd_fields_do_not_matter(world: &World) -> Outcome {
     let claimed = world.take_one().await?;
     same!((claimed.job.retries, claimed.job.concurrent), (0, true));
     check!(claimed.job.env_vars.is_empty());
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     Ok(())
 }
 
@@ -376,7 +379,7 @@ async fn a_field_name_that_is_no_text_costs_nobody_a_run(world: &World) -> Outco
     let jobs = world.take(5).await?;
     same!(ids(&jobs), ["j1", "j2"]);
     for claimed in &jobs {
-        same!(world.finish(claimed, "42").await?, Finished::Finished);
+        same!(world.finish(claimed, "42").await?, Completed::Finished);
     }
     Ok(())
 }
@@ -413,7 +416,7 @@ async fn an_id_that_is_no_text_costs_nobody_a_run(world: &World) -> Outcome {
     same!((ids(&taken.jobs), taken.dropped), (vec!["j1"], odd.len()));
     same!(
         world.finish(&taken.jobs[0], "42").await?,
-        Finished::Finished
+        Completed::Finished
     );
     for id in odd {
         let mut get = redis::cmd("HMGET");
@@ -449,7 +452,7 @@ async fn an_id_of_any_characters_runs(world: &World) -> Outcome {
             .await?
             .is_empty()
     );
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     same!(world.list(&world.reply(odd)).await?, ["42"]);
     Ok(())
 }

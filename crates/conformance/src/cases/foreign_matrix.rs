@@ -1,7 +1,7 @@
 //! Hero's record with each field missing, of the wrong type, in the wrong encoding or with unknown values, for every
 //! verb.
 
-use meshwork_broker::{Cancelled, Deleted, Finished, Released, Retried, RunNow};
+use meshwork_broker::{Cancelled, Completed, Deleted, Released, Retried, RunNow};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;
@@ -189,7 +189,7 @@ async fn each_record_that_runs_is_reported(world: &World) -> Outcome {
             odd.check(world.renew(WORKER, held).await?.len(), 0)?;
             let should = match way {
                 "finish" => {
-                    odd.check(world.finish(&claimed, "42").await?, Finished::Finished)?;
+                    odd.check(world.finish(&claimed, "42").await?, Completed::Finished)?;
                     "finished"
                 }
                 "fail" => {
@@ -206,7 +206,7 @@ async fn each_record_that_runs_is_reported(world: &World) -> Outcome {
                 }
                 _ => {
                     let said = exchange(world, &[&claimed], 1).await?;
-                    odd.check(said.finished, vec![Finished::Finished])?;
+                    odd.check(said.finished, vec![Completed::Finished])?;
                     "finished"
                 }
             };
@@ -290,7 +290,7 @@ async fn each_record_is_looked_after(world: &World) -> Outcome {
     for odd in records() {
         odd.put(world).await?;
         let there = odd.is != Is::None;
-        world.broker.adopt(&[osis(ID)?]).await?;
+        world.broker.track_orphans(&[osis(ID)?]).await?;
         for set in [
             world.keys().watch(),
             world.keys().delayed(),
@@ -298,9 +298,9 @@ async fn each_record_is_looked_after(world: &World) -> Outcome {
         ] {
             world.raw::<()>(&["ZADD", &set, "1", ID]).await?;
         }
-        world.broker.watch().await?;
+        world.broker.check_orphans().await?;
         world.broker.promote().await?;
-        world.broker.settle().await?;
+        world.broker.resolve_dependents().await?;
         world.broker.reclaim().await?;
         world.raw::<()>(&["LPUSH", &control, ID]).await?;
         ask(world, "w9", &[]).await?;

@@ -148,8 +148,8 @@ async fn a_prerequisite_may_come_later(world: &World) -> Outcome {
     check!(waits(world, "child").await?);
     check!(world.record("first").await?.is_empty());
     world.pass(5_000);
-    world.broker.watch().await?;
-    check!(!world.broker.settle().await?);
+    world.broker.check_orphans().await?;
+    check!(!world.broker.resolve_dependents().await?);
     check!(waits(world, "child").await?);
     world.put_foreign("first", &[]).await?;
     world.put_foreign("last", &[AFTER_FIRST]).await?;
@@ -171,7 +171,7 @@ async fn a_prerequisite_that_never_comes_ends_it(world: &World) -> Outcome {
     check!((9_000_000..=9_000_000 + 3_600_000).contains(&ms) && ms > 12_000_000);
     for (ms, status) in [(6_999, "dispatched"), (1, "error")] {
         world.pass(ms);
-        world.broker.watch().await?;
+        world.broker.check_orphans().await?;
         same!(world.status("child").await?, status);
     }
     let why = "prerequisite first does not exist";
@@ -198,8 +198,8 @@ async fn a_note_of_who_waits_may_be_gone(world: &World) -> Outcome {
     run(world, "first", true).await?;
     check!(waits(world, "child").await?);
     world.pass(5_000);
-    world.broker.watch().await?;
-    check!(!world.broker.settle().await?);
+    world.broker.check_orphans().await?;
+    check!(!world.broker.resolve_dependents().await?);
     same!(world.waiting().await?, ["child"]);
     Ok(())
 }

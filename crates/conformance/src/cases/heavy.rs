@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use meshwork_broker::{
-    Cancelled, Claim, Deleted, Error, Failed, Feeds, Listener, MAX_ITEMS, Reclaimed,
+    Cancelled, Claim, Deleted, Error, Failed, Listener, MAX_ITEMS, PrefetchLists, Reclaimed,
 };
 use meshwork_model::outcome::FailureKind;
 
@@ -65,12 +65,12 @@ async fn length(world: &World, key: &str) -> Result<usize, Failure> {
     world.raw(&["LLEN", key]).await
 }
 
-async fn claim(world: &World, want: usize) -> Result<meshwork_broker::Taken, Failure> {
+async fn claim(world: &World, want: usize) -> Result<meshwork_broker::ClaimedJobs, Failure> {
     let claim = Claim {
         queues: &[world.queue()],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want,
         lease: LEASE,
         worker: WORKER,
@@ -103,7 +103,7 @@ async fn enqueue_claim_and_take_back_all(world: &World) -> Outcome {
         if round % 10 == 0 {
             let renewed = short(world.try_renew(WORKER, &taken.jobs));
             check!(renewed.await?.gone.is_empty());
-            short(world.broker.finish(&taken.jobs[0], b"42", b"", b"")).await?;
+            short(world.broker.complete(&taken.jobs[0], b"42", b"", b"")).await?;
         }
     }
     check!(claim(world, 1).await?.jobs.is_empty());
@@ -174,7 +174,7 @@ async fn leave_empties_a_long_feed_list(world: &World) -> Outcome {
         worker: WORKER,
         queues: &queues,
     };
-    same!(world.broker.leave(listener).await?, MANY);
+    same!(world.broker.deregister_prefetch(listener).await?, MANY);
     same!(length(world, &world.queue()).await?, MANY);
     same!(
         world
@@ -267,7 +267,7 @@ async fn one_among_many_leases(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3", "j4"]).await?;
     let held = claim(world, 4).await?.jobs;
     check!(world.renew(WORKER, &held).await?.is_empty());
-    short(world.broker.finish(&held[0], b"42", b"", b"")).await?;
+    short(world.broker.complete(&held[0], b"42", b"", b"")).await?;
     short(world.broker.release(&held[1])).await?;
     short(world.broker.cancel(&held[2].job, "stopped", true)).await?;
     world.pass(LEASE_MS);
@@ -301,7 +301,7 @@ async fn one_at_a_long_queue(world: &World) -> Outcome {
         .raw::<()>(&["LMOVE", &world.queue(), &world.queue(), "LEFT", "RIGHT"])
         .await?;
     let claimed = claim(world, 1).await?.jobs;
-    short(world.broker.finish(&claimed[0], b"42", b"", b"")).await?;
+    short(world.broker.complete(&claimed[0], b"42", b"", b"")).await?;
     short(world.broker.retry(&world.read("j1").await?)).await?;
     same!(
         world

@@ -55,7 +55,7 @@ async fn a_large_batch_is_looked_after(world: &World) -> Outcome {
     let mut before = 0;
     while status(world, "b").await?.state == BatchState::Sealed {
         world.pass(30_000);
-        let (met, _) = short(world.broker.tend_batches(Retention::default())).await?;
+        let (met, _) = short(world.broker.sweep_batches(Retention::default())).await?;
         let now = status(world, "b").await?.succeeded;
         check!(now > before && met <= 1500);
         check!(now - before <= 1500);

@@ -41,7 +41,7 @@ async fn many_wait_for_one(world: &World) -> Outcome {
     run(world, "first", true).await?;
     let mut ready = number(world, "LLEN", &world.queue()).await?;
     same!(ready, 100);
-    while short(world.broker.settle()).await? {
+    while short(world.broker.resolve_dependents()).await? {
         let now = number(world, "LLEN", &world.queue()).await?;
         check!(now > ready && now - ready <= MAX_ITEMS);
         ready = now;
@@ -70,7 +70,7 @@ async fn many_fail_with_one(world: &World) -> Outcome {
     }
     run(world, "first", false).await?;
     let mut failed = 100;
-    while short(world.broker.settle()).await? {
+    while short(world.broker.resolve_dependents()).await? {
         let now = number(world, "ZCARD", &world.keys().ended()).await?;
         check!(now > failed && now - failed <= MAX_ITEMS);
         failed = now;
@@ -85,7 +85,7 @@ async fn many_ends_are_still_to_be_told(world: &World) -> Outcome {
     let settle = world.named("SETTLE")?;
     seed(world, &["RPUSH", &settle], |n| vec![format!("g{n}")]).await?;
     let mut calls = 1;
-    while short(world.broker.settle()).await? {
+    while short(world.broker.resolve_dependents()).await? {
         calls += 1;
     }
     check!((MANY / MAX_ITEMS..=MANY / MAX_ITEMS + 1).contains(&calls));

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use meshwork_broker::{Broker, Clock};
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use redis::aio::ConnectionLike as _;
 
 use super::engine::as_runner;
@@ -53,7 +53,7 @@ impl World {
             None => None,
         };
         let verbs = runner.unwrap_or_else(|| raw.clone());
-        let broker = Broker::new(verbs, Hero::of_context(keys))
+        let broker = Broker::new(verbs, JobKeys::of_context(keys))
             .with_clock(Clock::Manual(Arc::clone(&self.hand)))
             .with_scripts(&self.scripts);
         self.at(START);

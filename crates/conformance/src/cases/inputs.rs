@@ -135,7 +135,7 @@ async fn inputs_lists_go_with_their_batches(world: &World) -> Outcome {
         count: 10,
     };
     world.pass(61_000);
-    world.broker.tend_batches(retention).await?;
+    world.broker.sweep_batches(retention).await?;
     for batch in ["b1", "b2"] {
         let listed = world.keys().joined(&batch_id(batch)?);
         same!(world.raw::<u8>(&["EXISTS", &listed]).await?, 0);

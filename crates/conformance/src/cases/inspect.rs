@@ -64,7 +64,10 @@ async fn shows_outcomes_without_what_went_in(world: &World) -> Outcome {
     job.input = Some(b"in".to_vec());
     world.put_jobs(&[job]).await?;
     let claimed = world.take_one().await?;
-    world.broker.finish(&claimed, b"42", b"out", b"err").await?;
+    world
+        .broker
+        .complete(&claimed, b"42", b"out", b"err")
+        .await?;
     let mut whole = world.read("j1").await?;
     (whole.script, whole.input) = (Vec::new(), None);
     whole.other.clear();
@@ -77,7 +80,10 @@ async fn shows_outcomes_without_what_went_in(world: &World) -> Outcome {
 /// A summary has neither input nor output.
 async fn shows_summaries_without_results(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
-    world.broker.finish(&claimed, b"42", b"out", b"err").await?;
+    world
+        .broker
+        .complete(&claimed, b"42", b"out", b"err")
+        .await?;
     let claimed = world.started("j2").await?;
     world.fail(&claimed, FailureKind::Script).await?;
     let jobs = world.broker.summaries(&wanted(&["j2", "j1"])).await?;

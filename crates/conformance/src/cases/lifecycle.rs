@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use meshwork_broker::{Failed, Finished};
+use meshwork_broker::{Completed, Failed};
 use meshwork_model::outcome::FailureKind;
 
 use super::world::{LEASE_MS, WORKER};
@@ -30,7 +30,7 @@ async fn a_job_goes_in_and_its_result_comes_out(world: &World) -> Outcome {
     );
     world.pass(LEASE_MS - 1);
     check!(world.broker.reclaim().await?.requeued.is_empty());
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     let job = world.read("j1").await?;
     same!(job.output.as_deref(), Some(&b"42"[..]));
     same!((job.attempt, job.lost), (1, 0));
@@ -47,8 +47,8 @@ async fn a_killed_workers_job_ends_elsewhere(world: &World) -> Outcome {
     let alive = taken
         .pop()
         .ok_or_else(|| Failure::new("not claimed again"))?;
-    same!(world.finish(&alive, "42").await?, Finished::Finished);
-    same!(world.finish(&dead, "41").await?, Finished::Stale);
+    same!(world.finish(&alive, "42").await?, Completed::Finished);
+    same!(world.finish(&dead, "41").await?, Completed::Stale);
     let job = world.read("j1").await?;
     same!(job.output.as_deref(), Some(&b"42"[..]));
     same!((job.attempt, job.lost), (1, 1));
@@ -69,7 +69,7 @@ async fn a_stopping_workers_jobs_end_elsewhere(world: &World) -> Outcome {
         worker: WORKER,
         queues: &queues,
     };
-    world.broker.leave(listener).await?;
+    world.broker.deregister_prefetch(listener).await?;
     same!(world.waiting().await?, ["j1", "j2"]);
     for claimed in world.claim("w2-b", &queues, 2).await?.jobs {
         same!((claimed.job.attempt, claimed.job.lost), (1, 0));
@@ -95,11 +95,11 @@ async fn fail_stop_and_ask_again(world: &World) -> Outcome {
     );
     let claimed = world.take_one().await?;
     world.broker.cancel(&claimed.job, "stopped", true).await?;
-    same!(world.finish(&claimed, "41").await?, Finished::Stale);
+    same!(world.finish(&claimed, "41").await?, Completed::Stale);
     world.broker.retry(&world.read("j1").await?).await?;
     let claimed = world.take_one().await?;
     same!(claimed.job.attempt, 1);
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     let record = world.record("j1").await?;
     same!(record.get("output").map(String::as_str), Some("42"));
     check!(!record.contains_key("error"));
@@ -117,7 +117,7 @@ async fn work(world: &World, name: String) -> Result<Vec<String>, Failure> {
         world.renew(&name, &taken.jobs).await?;
         for claimed in taken.jobs {
             let said = world.finish(&claimed, &claimed.job.id).await?;
-            if said != Finished::Finished {
+            if said != Completed::Finished {
                 return Err(Failure::new(format!("{} was not ours", claimed.job.id)));
             }
             ran.push(claimed.job.id.clone());
@@ -182,7 +182,7 @@ async fn scripts_that_the_server_forgot_are_sent_again(world: &World) -> Outcome
     );
     fresh.broker.retry(&fresh.read("j1").await?).await?;
     let claimed = fresh.take_one().await?;
-    same!(fresh.finish(&claimed, "42").await?, Finished::Finished);
+    same!(fresh.finish(&claimed, "42").await?, Completed::Finished);
     fresh.broker.cancel(&claimed.job, "stopped", true).await?;
     fresh.broker.delete(&claimed.job).await?;
     let left: BTreeMap<String, String> = fresh.record("j1").await?;

@@ -32,7 +32,7 @@ async fn leave(world: &World, worker: &str) -> Result<usize, Failure> {
         worker,
         queues: &queues,
     };
-    Ok(world.broker.leave(listener).await?)
+    Ok(world.broker.deregister_prefetch(listener).await?)
 }
 
 /// Fills a prefetch list, the oldest id first.
@@ -102,7 +102,7 @@ async fn leaving_hands_back_from_every_queue(world: &World) -> Outcome {
         worker: WORKER,
         queues: &queues,
     };
-    same!(world.broker.leave(listener).await?, 2);
+    same!(world.broker.deregister_prefetch(listener).await?, 2);
     same!(world.list(&queues[0]).await?, ["g1"]);
     same!(world.list(&queues[1]).await?, ["t1"]);
     for queue in &queues {
@@ -126,7 +126,7 @@ async fn leaving_hands_back_more_than_one_call_may(world: &World) -> Outcome {
     let broker = world.broker_over(Conn::new(counted.clone()));
     // A script that the server does not have takes three commands.
     world.broker.load().await?;
-    same!(broker.leave(listener).await?, 2500);
+    same!(broker.deregister_prefetch(listener).await?, 2500);
     same!(counted.commands(), 3);
     same!(world.waiting().await?, names);
     same!(world.listener(WORKER).await?, None);

@@ -1,6 +1,6 @@
 //! The migration lock: if an id is also on its old list, the side that removes it from there runs the job.
 
-use meshwork_broker::{Claim, Failed, Feeds, OldList, Taken};
+use meshwork_broker::{Claim, ClaimedJobs, Failed, LegacyList, PrefetchLists};
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Priority;
 
@@ -35,16 +35,16 @@ cases![
 ];
 
 /// Claims from the queue and from the old list of type `osis`, the old list last.
-async fn claim_both(world: &World, want: usize, reverse: bool) -> Result<Taken, Failure> {
-    let old = OldList {
+async fn claim_both(world: &World, want: usize, reverse: bool) -> Result<ClaimedJobs, Failure> {
+    let old = LegacyList {
         list: old(world),
-        home: world.queue(),
+        requeue_to: world.queue(),
     };
     let claim = Claim {
         queues: &[world.queue()],
         old: &[old],
         reverse,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want,
         lease: LEASE,
         worker: WORKER,

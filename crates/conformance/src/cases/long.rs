@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Claim, Controlled, Feeds, Presence, Retention};
+use meshwork_broker::{Claim, Controlled, PrefetchLists, Registration, Retention};
 
 use super::heavy::{MANY, seed, short};
 use super::old_side::{AGE, migrate, old, pop, write};
@@ -39,12 +39,12 @@ async fn watch_walks_through_few_long_lists_in_one_call(world: &World) -> Outcom
         .raw::<()>(&["ZADD", &watch, &cheap, "t1", &cheap, "t2", &cheap, "t3"])
         .await?;
     for looked in [4, 1, 1, 1, 1, 0] {
-        same!(short(world.broker.watch()).await?.looked, looked);
+        same!(short(world.broker.check_orphans()).await?.looked, looked);
     }
     world.pass(AGE);
     let mut pushed = Vec::new();
     for _ in 0..9 {
-        pushed.extend(short(world.broker.watch()).await?.pushed);
+        pushed.extend(short(world.broker.check_orphans()).await?.pushed);
     }
     pushed.sort();
     same!(pushed, ["a1", "a2", "a3"]);
@@ -60,7 +60,7 @@ async fn watch_looks_at_all(world: &World) -> Outcome {
     .await?;
     let mut looked = 0;
     loop {
-        let now = short(world.broker.watch()).await?.looked;
+        let now = short(world.broker.check_orphans()).await?.looked;
         check!(now <= 200);
         looked += now;
         if now == 0 {
@@ -184,20 +184,20 @@ async fn prune_forgets_all(world: &World) -> Outcome {
 
 /// Each call removes a thousand entries.
 async fn present_clears_away_many(world: &World) -> Outcome {
-    let actors = world.keys().actors();
+    let actors = world.keys().registrations();
     seed(world, &["ZADD", &actors], |n| {
         vec!["1".to_owned(), format!("a{n}")]
     })
     .await?;
     let key = format!("{}osis:default:w1", world.keys().presence_prefix());
-    let presence = Presence {
+    let presence = Registration {
         key: &key,
         value: "{1}",
         mark: "1",
         over: None,
     };
     for left in (0..MANY / 1_000).rev() {
-        same!(short(world.broker.present(presence)).await?, None);
+        same!(short(world.broker.register(presence)).await?, None);
         let known: usize = world.raw(&["ZCARD", &actors]).await?;
         same!(known, left * 1_000 + 1);
     }
@@ -221,7 +221,7 @@ async fn claims_beside_a_long_old_list(world: &World) -> Outcome {
         queues: &[world.queue()],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 501,
         lease: LEASE,
         worker: WORKER,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use meshwork_broker::script::Scripts;
-use meshwork_broker::{Cancelled, Claimed, Deleted, Failed, Finished, Released};
+use meshwork_broker::{Cancelled, Claimed, Completed, Deleted, Failed, Released};
 use meshwork_model::job::When;
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 
@@ -237,14 +237,14 @@ impl Model<'_> {
             return Ok(());
         };
         let response = options::exchange(self.world, &[&run], want).await?;
-        same!(response.finished, [Finished::Finished]);
+        same!(response.finished, [Completed::Finished]);
         self.jobs[at].is = Is::Over;
         self.started(response.taken.jobs, want)
     }
 
     async fn finish(&mut self, run: u8) -> Outcome {
         if let Some((at, run)) = self.run(run) {
-            same!(self.world.finish(&run, "42").await?, Finished::Finished);
+            same!(self.world.finish(&run, "42").await?, Completed::Finished);
             self.jobs[at].is = Is::Over;
             same!(self.world.broker.release(&run).await?, Released::Stale);
         }
@@ -268,7 +268,7 @@ impl Model<'_> {
         if let Some((at, run)) = self.run(run) {
             same!(self.world.broker.release(&run).await?, Released::Released);
             self.jobs[at].is = Is::Waits { from: self.now };
-            same!(self.world.finish(&run, "42").await?, Finished::Stale);
+            same!(self.world.finish(&run, "42").await?, Completed::Stale);
         }
         Ok(())
     }
@@ -290,7 +290,7 @@ impl Model<'_> {
             same!(response, Cancelled::Cancelled);
             let was = std::mem::replace(&mut self.jobs[at].is, Is::Over);
             if let Is::Runs { run, .. } = was {
-                same!(self.world.finish(&run, "42").await?, Finished::Stale);
+                same!(self.world.finish(&run, "42").await?, Completed::Stale);
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Cancelled, Deleted, Failed, Finished, Listener, Released, Retried};
+use meshwork_broker::{Cancelled, Completed, Deleted, Failed, Listener, Released, Retried};
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 
 use super::waits::{put_after, run, waits};
@@ -54,7 +54,7 @@ async fn live(world: &World) -> Outcome {
     world.take_one().await?;
     same!(world.lose_all().await?.requeued, ["j1"]);
     let claimed = world.take_one().await?;
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     same!(world.list(&world.reply("j1")).await?, ["42"]);
     same!(
         world.broker.retry(&world.read("j1").await?).await?,
@@ -151,9 +151,9 @@ async fn who_waits_for_whom_may_be_unknown(world: &World) -> Outcome {
     check!(watched.is_some());
     run(world, "first", true).await?;
     same!(world.status("first").await?, "finished");
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     world.broker.delete(&world.read("first").await?).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     Ok(())
 }
 
@@ -240,7 +240,7 @@ async fn a_leaving_worker_hands_back_the_rest(world: &World) -> Outcome {
         worker: WORKER,
         queues: &queues,
     };
-    same!(world.broker.leave(listener).await?, 1);
+    same!(world.broker.deregister_prefetch(listener).await?, 1);
     same!(world.waiting().await?, ["o"]);
     same!(world.listener(WORKER).await?, None);
     same!(

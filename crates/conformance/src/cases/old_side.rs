@@ -62,7 +62,7 @@ pub(super) async fn look_after(world: &World, ms: u64) -> Result<Vec<String>, Fa
     world.pass(ms);
     let (walk, now) = (world.keys().walk(), world.now().to_string());
     world.raw::<()>(&["HSET", &walk, "whole", &now]).await?;
-    Ok(world.broker.watch().await?.pushed)
+    Ok(world.broker.check_orphans().await?.pushed)
 }
 
 /// Fills a list in front of its entries: `g0`, `g1` …, the last one newest.

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use meshwork_broker::finish::Result as Done;
-use meshwork_broker::{Claim, Claimed, Exchanged, Feeds, Taken};
+use meshwork_broker::complete::Completion as Done;
+use meshwork_broker::{Claim, Claimed, ClaimedJobs, CompletedAndClaimed, PrefetchLists};
 use meshwork_model::job::{NewJob, When};
 
 use super::World;
@@ -62,7 +62,7 @@ pub(super) async fn promote(world: &World) -> Got<(usize, Option<u64>)> {
 }
 
 /// Claims from the queue of [`World::job`], and returns the whole answer.
-pub(super) async fn claim(world: &World, want: usize) -> Got<Taken> {
+pub(super) async fn claim(world: &World, want: usize) -> Got<ClaimedJobs> {
     world.claim(WORKER, &[world.queue()], want).await
 }
 
@@ -77,14 +77,18 @@ pub(super) async fn taken(world: &World, want: usize) -> Got<Vec<String>> {
 
 /// Returns the time for which a claim of `want` jobs reports the queue as full, in milliseconds.
 pub(super) async fn held(world: &World, want: usize) -> Got<Option<u64>> {
-    let held = claim(world, want).await?.held;
+    let held = claim(world, want).await?.blocked;
     let ms =
         |(list, ms): &(String, Duration)| (*list == world.queue()).then_some(ms.as_millis() as u64);
     Ok(held.iter().find_map(ms))
 }
 
 /// Finishes these jobs with `42` and claims up to `want` more in one call.
-pub(super) async fn exchange(world: &World, ended: &[&Claimed], want: usize) -> Got<Exchanged> {
+pub(super) async fn exchange(
+    world: &World,
+    ended: &[&Claimed],
+    want: usize,
+) -> Got<CompletedAndClaimed> {
     let results: Vec<_> = ended
         .iter()
         .map(|claimed| Done {
@@ -98,13 +102,13 @@ pub(super) async fn exchange(world: &World, ended: &[&Claimed], want: usize) -> 
         queues: &[world.queue()],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want,
         lease: LEASE,
         worker: WORKER,
         token: &world.token(),
     };
-    Ok(world.broker.exchange(&results, claim).await?)
+    Ok(world.broker.complete_and_claim(&results, claim).await?)
 }
 
 /// Returns the members of a sorted set of the queue, or of the queue and a key: `SLOTS`, `BACKLOG` …

@@ -21,7 +21,7 @@ const OTHER: &str = "w2-b";
 
 async fn orphan(world: &World, workers: &[&str]) -> Result<usize, Failure> {
     let workers: BTreeSet<_> = workers.iter().map(|worker| (*worker).to_owned()).collect();
-    Ok(world.broker.orphan(&workers).await?)
+    Ok(world.broker.expire_workers(&workers).await?)
 }
 
 /// Starts a job on each of the two workers, which are both registered.

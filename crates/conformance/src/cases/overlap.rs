@@ -1,6 +1,6 @@
 //! tick, while the job of the last slot has not ended: the next one is skipped, runs beside it, or replaces it.
 
-use meshwork_broker::Finished;
+use meshwork_broker::Completed;
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::schedule::Schedule;
 use meshwork_model::schedule::policy::Overlap;
@@ -46,7 +46,7 @@ async fn a_slot_is_skipped_while_the_last_job_goes_on(world: &World) -> Outcome 
     );
     same!(
         world.finish(&world.take_one().await?, "").await?,
-        Finished::Finished
+        Completed::Finished
     );
     world.pass(10_000);
     same!(tick(world).await?, (1, 1, 0));
@@ -82,7 +82,7 @@ async fn a_job_that_runs_is_replaced_when_it_has_ended(world: &World) -> Outcome
     );
     same!(world.waiting().await?, [""; 0]);
     world.fail(&claimed, FailureKind::Stopped).await?;
-    world.broker.settle().await?;
+    world.broker.resolve_dependents().await?;
     same!(world.waiting().await?, [SECOND]);
     same!(world.status(SECOND).await?, "dispatched");
     Ok(())
@@ -101,7 +101,7 @@ async fn a_job_that_waits_for_a_replaced_one_is_replaced(world: &World) -> Outco
     }
     same!(world.status(SECOND).await?, "error");
     world.fail(&claimed, FailureKind::Stopped).await?;
-    world.broker.settle().await?;
+    world.broker.resolve_dependents().await?;
     same!(world.waiting().await?, ["s.20231114T221350Z"]);
     Ok(())
 }

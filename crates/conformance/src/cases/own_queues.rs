@@ -107,10 +107,10 @@ async fn go(world: &World, way: &str, id: &str, forge: &[(&str, &str)]) -> Outco
         ("finish", Some(first)) => drop(world.finish(&first, "1").await?),
         // As a plain runner ends a job.
         ("settle", Some(first)) => {
-            let settle = world.keys().settle();
+            let settle = world.keys().unresolved();
             set(world, &first.job.id, &[("status", "finished")]).await?;
             world.raw::<()>(&["RPUSH", &settle, &first.job.id]).await?;
-            world.broker.settle().await?;
+            world.broker.resolve_dependents().await?;
         }
         ("reclaim", _) => drop(world.lose_all().await?),
         ("promote", _) => {
@@ -128,7 +128,7 @@ async fn go(world: &World, way: &str, id: &str, forge: &[(&str, &str)]) -> Outco
         _ => {
             add(world, "WATCH", "", "0", id).await?;
             for _ in 0..2 {
-                world.broker.watch().await?;
+                world.broker.check_orphans().await?;
                 world.pass(60_000);
             }
         }
@@ -190,7 +190,7 @@ async fn a_fallback_of_others_counts_as_none(world: &World) -> Outcome {
             let id = job_of(world, number)?;
             set(world, &id, &[("mw_fallback", pair)]).await?;
             add(world, "WATCH", "", "0", &id).await?;
-            world.broker.watch().await?;
+            world.broker.check_orphans().await?;
             same!(world.field(&id, "mw_fallback").await?, None);
             same!(world.waiting().await?, [id]);
             check!(!there(world, &list).await?);
@@ -310,7 +310,7 @@ async fn a_list_of_others_is_no_place_of_a_job(world: &World) -> Outcome {
         world.raw::<()>(&["LPUSH", &list, &id]).await?;
         add(world, "LISTS", "", "1", &list).await?;
         add(world, "WATCH", "", "0", &id).await?;
-        world.broker.watch().await?;
+        world.broker.check_orphans().await?;
         same!(world.field(&id, "mw_queue").await?, Some(world.queue()));
         world.raw(&["DEL", &list]).await
     })
@@ -363,8 +363,8 @@ async fn records_of_others_are_no_jobs(world: &World) -> Outcome {
             world.broker.prune(retention).await?;
             world.broker.reclaim().await?;
             world.broker.promote().await?;
-            world.broker.watch().await?;
-            world.broker.settle().await?;
+            world.broker.check_orphans().await?;
+            world.broker.resolve_dependents().await?;
         }
         for (id, record) in &before {
             same!((id, &world.record(id).await?), (id, record));

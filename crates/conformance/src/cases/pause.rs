@@ -1,6 +1,6 @@
 //! Paused queues, from which no job is claimed, and draining ones, which accept no job.
 
-use meshwork_broker::{Enqueued, Finished, Released};
+use meshwork_broker::{Completed, Enqueued, Released};
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Priority;
 
@@ -41,7 +41,7 @@ async fn what_runs_goes_on_and_comes_back(world: &World) -> Outcome {
     put_keyed(world, "k", &["a", "b", "c", "d"]).await?;
     let jobs = world.take(4).await?;
     set(world, "paused=1").await?;
-    same!(world.finish(&jobs[0], "42").await?, Finished::Finished);
+    same!(world.finish(&jobs[0], "42").await?, Completed::Finished);
     same!(world.broker.release(&jobs[1]).await?, Released::Released);
     world.fail(&jobs[2], FailureKind::Script).await?;
     same!(world.lose_all().await?.requeued, ["d"]);
@@ -87,7 +87,11 @@ async fn it_holds_for_all_priorities(world: &World) -> Outcome {
     set(world, "paused=1").await?;
     let fetched = world.claim(WORKER, &lists, 5).await?;
     check!(fetched.jobs.is_empty());
-    let names: Vec<_> = fetched.held.iter().map(|(list, _)| list.clone()).collect();
+    let names: Vec<_> = fetched
+        .blocked
+        .iter()
+        .map(|(list, _)| list.clone())
+        .collect();
     same!(names, lists);
     set(world, "").await?;
     same!(world.claim(WORKER, &lists, 5).await?.jobs.len(), 3);
@@ -105,8 +109,8 @@ async fn other_queues_go_on(world: &World) -> Outcome {
     set(world, "paused=1").await?;
     let fetched = world.claim(WORKER, &lists, 5).await?;
     same!(super::world::ids(&fetched.jobs), ["a", "c"]);
-    same!(fetched.held.len(), 1);
-    same!(fetched.held[0].0, world.queue());
+    same!(fetched.blocked.len(), 1);
+    same!(fetched.blocked[0].0, world.queue());
     Ok(())
 }
 

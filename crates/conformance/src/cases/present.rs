@@ -1,6 +1,6 @@
 //! present: registers a worker's presence under its name, and refuses a second worker with that name.
 
-use meshwork_broker::Presence;
+use meshwork_broker::Registration;
 
 use super::world::START;
 use super::{Failure, Outcome, World, cases, check, same};
@@ -29,8 +29,8 @@ fn key(world: &World) -> String {
 }
 
 /// Returns the presence of `value`, whose mark is its first letter three times.
-fn presence<'a>(key: &'a str, value: &'a str) -> Presence<'a> {
-    Presence {
+fn presence<'a>(key: &'a str, value: &'a str) -> Registration<'a> {
+    Registration {
         key,
         value,
         mark: if value.contains("aaa") {
@@ -43,7 +43,7 @@ fn presence<'a>(key: &'a str, value: &'a str) -> Presence<'a> {
 }
 
 async fn say(world: &World, value: &str) -> Result<Option<String>, Failure> {
-    Ok(world.broker.present(presence(&key(world), value)).await?)
+    Ok(world.broker.register(presence(&key(world), value)).await?)
 }
 
 async fn stands(world: &World) -> Result<Option<String>, Failure> {
@@ -52,7 +52,13 @@ async fn stands(world: &World) -> Result<Option<String>, Failure> {
 
 async fn known(world: &World) -> Result<Vec<String>, Failure> {
     world
-        .raw(&["ZRANGE", &world.keys().actors(), "0", "-1", "WITHSCORES"])
+        .raw(&[
+            "ZRANGE",
+            &world.keys().registrations(),
+            "0",
+            "-1",
+            "WITHSCORES",
+        ])
         .await
 }
 
@@ -62,7 +68,7 @@ async fn a_worker_is_there_for_15_seconds(world: &World) -> Outcome {
     same!(stands(world).await?.as_deref(), Some(ONE));
     let left: u64 = world.raw(&["PTTL", &key(world)]).await?;
     check!((14_000..=15_000).contains(&left));
-    let actors = world.keys().actors();
+    let actors = world.keys().registrations();
     let until: u64 = world.raw(&["ZSCORE", &actors, &key(world)]).await?;
     same!(until, START + 15_000);
     Ok(())
@@ -77,7 +83,7 @@ async fn said_again_it_is_there_longer(world: &World) -> Outcome {
     same!(say(world, later).await?, None);
     same!(stands(world).await?.as_deref(), Some(later));
     check!(world.raw::<u64>(&["PTTL", &key(world)]).await? > 14_000);
-    let actors = world.keys().actors();
+    let actors = world.keys().registrations();
     let until: u64 = world.raw(&["ZSCORE", &actors, &key(world)]).await?;
     same!(until, START + 20_000);
     Ok(())
@@ -99,11 +105,11 @@ async fn a_second_one_of_that_name_is_refused(world: &World) -> Outcome {
 async fn the_value_of_one_that_is_gone_is_written_over(world: &World) -> Outcome {
     say(world, ONE).await?;
     let key = key(world);
-    let over = Presence {
+    let over = Registration {
         over: Some(ONE),
         ..presence(&key, TWO)
     };
-    same!(world.broker.present(over).await?, None);
+    same!(world.broker.register(over).await?, None);
     same!(stands(world).await?.as_deref(), Some(TWO));
     same!(say(world, ONE).await?.as_deref(), Some(TWO));
     Ok(())
@@ -113,11 +119,11 @@ async fn the_value_of_one_that_is_gone_is_written_over(world: &World) -> Outcome
 async fn only_if_it_still_stands_there(world: &World) -> Outcome {
     say(world, ONE).await?;
     let key = key(world);
-    let over = Presence {
+    let over = Registration {
         over: Some(r#"{"pid":1,"mark":"aaa","at":0}"#),
         ..presence(&key, TWO)
     };
-    same!(world.broker.present(over).await?.as_deref(), Some(ONE));
+    same!(world.broker.register(over).await?.as_deref(), Some(ONE));
     same!(stands(world).await?.as_deref(), Some(ONE));
     Ok(())
 }
@@ -136,9 +142,9 @@ async fn a_name_that_is_free_again_is_taken(world: &World) -> Outcome {
 async fn who_departs_is_gone(world: &World) -> Outcome {
     say(world, ONE).await?;
     let key = key(world);
-    world.broker.depart(presence(&key, ONE)).await?;
+    world.broker.deregister(presence(&key, ONE)).await?;
     world.unchanged("").await?;
-    world.broker.depart(presence(&key, ONE)).await?;
+    world.broker.deregister(presence(&key, ONE)).await?;
     world.unchanged("").await
 }
 
@@ -146,7 +152,7 @@ async fn who_departs_is_gone(world: &World) -> Outcome {
 async fn only_the_owner_departs(world: &World) -> Outcome {
     say(world, ONE).await?;
     let before = world.all().await?;
-    world.broker.depart(presence(&key(world), TWO)).await?;
+    world.broker.deregister(presence(&key(world), TWO)).await?;
     world.unchanged(&before).await
 }
 
@@ -165,14 +171,14 @@ async fn a_key_of_another_kind_is_left(world: &World) -> Outcome {
     check!(
         world
             .broker
-            .present(presence(&key(world), ONE))
+            .register(presence(&key(world), ONE))
             .await
             .is_err()
     );
     check!(
         world
             .broker
-            .depart(presence(&key(world), ONE))
+            .deregister(presence(&key(world), ONE))
             .await
             .is_err()
     );
@@ -184,11 +190,11 @@ async fn values_of_others_are_told_apart_by_the_mark(world: &World) -> Outcome {
     say(world, ONE).await?;
     let key = key(world);
     for mark in ["a.a", "%w", "[a]", "aaaa"] {
-        let second = Presence {
+        let second = Registration {
             mark,
             ..presence(&key, TWO)
         };
-        same!(world.broker.present(second).await?.as_deref(), Some(ONE));
+        same!(world.broker.register(second).await?.as_deref(), Some(ONE));
     }
     world.raw::<()>(&["SET", &key, ""]).await?;
     same!(say(world, TWO).await?, None);
@@ -198,7 +204,7 @@ async fn values_of_others_are_told_apart_by_the_mark(world: &World) -> Outcome {
 
 /// Any worker removes them; entries of live workers stay.
 async fn those_that_ended_are_cleared_away(world: &World) -> Outcome {
-    let actors = world.keys().actors();
+    let actors = world.keys().registrations();
     let (now, next) = ((START + 5_000).to_string(), (START + 5_001).to_string());
     world
         .raw::<()>(&["ZADD", &actors, "1", "a", &now, "b", &next, "c"])
@@ -217,8 +223,8 @@ async fn entries_of_a_clock_that_was_ahead_are_cleared_away(world: &World) -> Ou
     world.raw::<()>(&["DEL", &key(world)]).await?;
     world.at(START);
     let key = format!("{}osis:default:w2", world.keys().presence_prefix());
-    same!(world.broker.present(presence(&key, TWO)).await?, None);
-    let actors = world.keys().actors();
+    same!(world.broker.register(presence(&key, TWO)).await?, None);
+    let actors = world.keys().registrations();
     let names: Vec<String> = world.raw(&["ZRANGE", &actors, "0", "-1"]).await?;
     same!(names, [key]);
     Ok(())

@@ -184,7 +184,7 @@ async fn those_that_wait_for_it_learn_that_it_finished(world: &World) -> Outcome
     world.finish(&claimed, "42").await?;
     same!(world.waiting().await?.len(), 100);
     same!(prune(world, 0, 0).await?, (1, false));
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same!(world.waiting().await?.len(), 150);
     Ok(())
 }

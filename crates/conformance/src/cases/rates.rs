@@ -135,9 +135,9 @@ async fn results_are_taken_whatever_the_rate(world: &World) -> Outcome {
     fill(world, 3).await?;
     let run = world.take_one().await?;
     let said = exchange(world, &[&run], 1).await?;
-    same!(said.finished, [meshwork_broker::Finished::Finished]);
+    same!(said.finished, [meshwork_broker::Completed::Finished]);
     check!(said.taken.jobs.is_empty());
-    same!(said.taken.held.len(), 1);
+    same!(said.taken.blocked.len(), 1);
     Ok(())
 }
 
@@ -151,7 +151,7 @@ async fn all_priorities_share_it(world: &World) -> Outcome {
     fill(world, 3).await?;
     let fetched = world.claim(WORKER, &lists, 5).await?;
     same!(ids(&fetched.jobs), ["h", "j0"]);
-    same!(fetched.held.len(), 2);
+    same!(fetched.blocked.len(), 2);
     world.pass(WINDOW);
     same!(world.claim(WORKER, &lists, 5).await?.jobs.len(), 2);
     Ok(())
@@ -163,7 +163,7 @@ async fn both_limits_hold(world: &World) -> Outcome {
     fill(world, 9).await?;
     let fetched = claim(world, 5).await?;
     same!(fetched.jobs.len(), 1);
-    same!(fetched.held[0].1.as_millis(), 200);
+    same!(fetched.blocked[0].1.as_millis(), 200);
     world.finish(&fetched.jobs[0], "42").await?;
     let second = world.take_one().await?;
     world.finish(&second, "42").await?;

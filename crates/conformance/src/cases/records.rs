@@ -217,7 +217,10 @@ async fn after_renew(world: &World) -> Outcome {
 /// Status and output have Hero's format; the token stays to recognise a repeated report.
 async fn after_finish(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
-    world.broker.finish(&claimed, b"42", b"out", b"err").await?;
+    world
+        .broker
+        .complete(&claimed, b"42", b"out", b"err")
+        .await?;
     let record = record(&[
         "mw_attempt = 1",
         "mw_queue = ~:q:work:type:osis",
@@ -405,7 +408,10 @@ async fn after_cancel_of_a_running_job(world: &World) -> Outcome {
 /// The record is as at the beginning, except for the last worker.
 async fn after_retry(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
-    world.broker.finish(&claimed, b"42", b"out", b"err").await?;
+    world
+        .broker
+        .complete(&claimed, b"42", b"out", b"err")
+        .await?;
     world.pass(1_000);
     world.broker.retry(&world.read("j1").await?).await?;
     let record = record(&[
@@ -452,6 +458,6 @@ async fn after_leave(world: &World) -> Outcome {
         worker: WORKER,
         queues: &queues,
     };
-    world.broker.leave(listener).await?;
+    world.broker.deregister_prefetch(listener).await?;
     is(world, &[QUEUED]).await
 }

@@ -1,6 +1,6 @@
 //! Replies: clients that wait for the end of a job receive one, and no reply stays for ever.
 
-use meshwork_broker::{Claim, Claimed, Feeds, OldList};
+use meshwork_broker::{Claim, Claimed, LegacyList, PrefetchLists};
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::outcome::FailureKind;
 
@@ -53,7 +53,7 @@ async fn end(world: &World, id: &str, end: End) -> Result<&'static str, Failure>
         }
         End::Spoke => {
             let claimed = world.take_one().await?;
-            world.broker.finish(&claimed, b"42", b"said", b"").await?;
+            world.broker.complete(&claimed, b"42", b"said", b"").await?;
             Ok("42")
         }
         End::Failed => {
@@ -192,16 +192,16 @@ async fn a_retry_takes_the_old_one_away(world: &World) -> Outcome {
 /// Claims from the queue and from an old list beside it.
 async fn claim_old(world: &World, old: &str) -> Result<Vec<Claimed>, Failure> {
     let queues = [world.queue()];
-    let old = [OldList {
+    let old = [LegacyList {
         list: old.to_owned(),
-        home: world.queue(),
+        requeue_to: world.queue(),
     }];
     let token = world.token();
     let claim = Claim {
         queues: &queues,
         old: &old,
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 5,
         lease: LEASE,
         worker: WORKER,
@@ -269,7 +269,7 @@ async fn our_jobs_reply_where_we_wait(world: &World) -> Outcome {
         world.raw::<()>(&moved).await?;
         let jobs = claim_old(world, &old).await?;
         let (output, said) = (b"42", said.as_bytes());
-        world.broker.finish(&jobs[0], output, said, b"").await?;
+        world.broker.complete(&jobs[0], output, said, b"").await?;
         replied(world, id, "42").await?;
     }
     Ok(())

@@ -52,12 +52,12 @@ pub(super) fn rescuing(world: &World, seconds: u64) -> Broker {
 pub(super) async fn walk_and_look(world: &World, ms: u64) -> Got<Vec<String>> {
     world.pass(ms);
     sweep(world).await?;
-    Ok(world.broker.watch().await?.pushed)
+    Ok(world.broker.check_orphans().await?.pushed)
 }
 
 /// Returns the ids of stale jobs.
 pub(super) async fn stale(world: &World) -> Got<Vec<String>> {
-    let stale = world.broker.stale(0, 100).await?;
+    let stale = world.broker.list_stale(0, 100).await?;
     let total: usize = world.raw(&["ZCARD", &world.keys().stale()]).await?;
     check!(stale.len() <= total);
     Ok(stale.iter().map(|job| job.id.to_string()).collect())
@@ -121,10 +121,10 @@ async fn after_the_age_that_is_set(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     pop(world).await?;
     let broker = rescuing(world, 5);
-    same!(broker.sweep().await?.adopted, 1);
+    same!(broker.scan_orphans().await?.adopted, 1);
     for (ms, pushed) in [(4_999, 0), (1, 0), (4_999, 0), (1, 1)] {
         world.pass(ms);
-        same!(broker.watch().await?.pushed.len(), pushed);
+        same!(broker.check_orphans().await?.pushed.len(), pushed);
     }
     Ok(())
 }
@@ -183,7 +183,7 @@ async fn what_stands_in_its_queue_is_left(world: &World) -> Outcome {
     }
     same!(sweep(world).await?.adopted, 2);
     for _ in 0..4 {
-        same!(world.broker.watch().await?.pushed.len(), 0);
+        same!(world.broker.check_orphans().await?.pushed.len(), 0);
         world.pass(AGE);
     }
     same!(looked_at(world, "j1").await?, None);
@@ -278,7 +278,7 @@ async fn a_walk_goes_on_where_the_last_call_ended(world: &World) -> Outcome {
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     let (mut adopted, mut calls) = (0, 0);
     loop {
-        let swept = world.broker.clone().sweep().await?;
+        let swept = world.broker.clone().scan_orphans().await?;
         (adopted, calls) = (adopted + swept.adopted, calls + 1);
         if swept.next == 0 {
             break;
@@ -444,14 +444,14 @@ async fn what_is_known_only_helps(world: &World) -> Outcome {
     world.put(&["ours"]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     let broker = rescuing(world, 5);
-    while broker.sweep().await?.next != 0 {}
+    while broker.scan_orphans().await?.next != 0 {}
     for key in [world.keys().stale(), world.keys().known_lists()] {
         world.raw::<()>(&["SET", &key, "x"]).await?;
     }
     let mut pushed = Vec::new();
     for _ in 0..9 {
         world.pass(5_000);
-        pushed.extend(broker.watch().await?.pushed);
+        pushed.extend(broker.check_orphans().await?.pushed);
     }
     same!(pushed, ["ours"]);
     Ok(())

@@ -39,7 +39,7 @@ async fn jobs_of_others_are_named_and_left(world: &World) -> Outcome {
     let mut named = stale(world).await?;
     named.sort();
     same!(named, ["away", "runs"]);
-    let started: Vec<_> = world.broker.stale(0, 9).await?;
+    let started: Vec<_> = world.broker.list_stale(0, 9).await?;
     let started = started
         .iter()
         .filter(|job| job.started)
@@ -58,8 +58,8 @@ async fn jobs_of_others_are_rescued_where_it_is_said(world: &World) -> Outcome {
     let broker = rescuing(world, 5);
     let (mut pushed, mut rounds) = (Vec::new(), 0);
     while pushed.len() < 2 && rounds < 30 {
-        while broker.sweep().await?.next != 0 {}
-        pushed.extend(broker.watch().await?.pushed);
+        while broker.scan_orphans().await?.next != 0 {}
+        pushed.extend(broker.check_orphans().await?.pushed);
         world.pass(5_000);
         rounds += 1;
     }
@@ -81,23 +81,23 @@ async fn jobs_of_others_are_rescued_where_it_is_said(world: &World) -> Outcome {
 /// A client may have chosen a queue that did not exist before.
 async fn not_before_all_queues_have_been_met(world: &World) -> Outcome {
     let broker = rescuing(world, 5);
-    while broker.sweep().await?.next != 0 {}
+    while broker.scan_orphans().await?.next != 0 {}
     world.pass(WALK);
     foreign(world, "j1", &[]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
-    while broker.sweep().await?.next != 0 {}
+    while broker.scan_orphans().await?.next != 0 {}
     // After the walk read that list.
     let list = world.queue_of("osis:group:io");
     world.raw::<()>(&["LPUSH", &list, "j1"]).await?;
     for _ in 0..10 {
         world.pass(5_000);
-        same!(broker.watch().await?.pushed.len(), 0);
+        same!(broker.check_orphans().await?.pushed.len(), 0);
     }
     world.pass(WALK);
-    while broker.sweep().await?.next != 0 {}
+    while broker.scan_orphans().await?.next != 0 {}
     for _ in 0..4 {
         world.pass(5_000);
-        same!(broker.watch().await?.pushed.len(), 0);
+        same!(broker.check_orphans().await?.pushed.len(), 0);
     }
     same!(world.list(&list).await?, ["j1"]);
     same!(looked_at(world, "j1").await?, None);
@@ -121,8 +121,8 @@ async fn wherever_they_stand_they_are_left(world: &World) -> Outcome {
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     for _ in 0..40 {
         world.pass(5_000);
-        while broker.sweep().await?.next != 0 {}
-        same!(broker.watch().await?.pushed.len(), 0);
+        while broker.scan_orphans().await?.next != 0 {}
+        same!(broker.check_orphans().await?.pushed.len(), 0);
     }
     for (id, list) in &lists {
         same!(world.list(list).await?, [*id]);
@@ -137,8 +137,8 @@ async fn a_type_that_nobody_can_tell_is_named(world: &World) -> Outcome {
     let broker = rescuing(world, 5);
     for _ in 0..20 {
         world.pass(5_000);
-        while broker.sweep().await?.next != 0 {}
-        same!(broker.watch().await?.pushed.len(), 0);
+        while broker.scan_orphans().await?.next != 0 {}
+        same!(broker.check_orphans().await?.pushed.len(), 0);
     }
     same!(stale(world).await?, ["j1"]);
     let job = world.read("j1").await?;
@@ -166,7 +166,7 @@ async fn what_others_ended_is_no_longer_named(world: &World) -> Outcome {
         world.raw::<Option<u64>>(&["ZSCORE", &ended, "j1"]).await?,
         None
     );
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same!(world.waiting().await?, ["j2"]);
     Ok(())
 }
@@ -193,7 +193,7 @@ async fn what_somebody_started_is_no_longer_away(world: &World) -> Outcome {
 async fn where_it_is_no_longer_said_they_are_left(world: &World) -> Outcome {
     foreign(world, "j1", &[]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
-    while rescuing(world, 5).sweep().await?.next != 0 {}
+    while rescuing(world, 5).scan_orphans().await?.next != 0 {}
     same!(world.field("j1", "mw_queue").await?, Some(world.queue()));
     for _ in 0..9 {
         same!(walk_and_look(world, AGE).await?.len(), 0);
@@ -220,8 +220,8 @@ async fn what_was_noted_before_is_rescued_too(world: &World) -> Outcome {
     let broker = rescuing(world, 5);
     for _ in 0..20 {
         world.pass(5_000);
-        while broker.sweep().await?.next != 0 {}
-        pushed.extend(broker.watch().await?.pushed);
+        while broker.scan_orphans().await?.next != 0 {}
+        pushed.extend(broker.check_orphans().await?.pushed);
     }
     same!(pushed, ["j1", "j2"]);
     Ok(())

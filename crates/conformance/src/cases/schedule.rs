@@ -1,6 +1,6 @@
 //! schedule: schedules are stored, changed and deleted, without undoing concurrent decisions.
 
-use meshwork_broker::{Clock, Error, Put, Ran, Scheduled};
+use meshwork_broker::{Clock, Error, Put, ScheduleRun, Scheduled};
 use meshwork_model::schedule::Schedule;
 use meshwork_model::schedule::policy::{CatchUp, Overlap};
 use meshwork_model::schedule::timing::Timing;
@@ -58,7 +58,7 @@ pub(super) async fn read(world: &World) -> Result<Scheduled, Failure> {
 
 /// Runs a tick, and returns the number of stored jobs.
 async fn stored(world: &World) -> Result<usize, Failure> {
-    Ok(world.broker.tick().await?.stored)
+    Ok(world.broker.fire_schedules().await?.stored)
 }
 
 /// Each property is stored, and the state so far.
@@ -278,7 +278,7 @@ async fn runs_by_hand(world: &World) -> Outcome {
         .broker
         .run_schedule(&before, &schedule, "by-hand")
         .await?;
-    same!(ran, Some(Ran::Stored("s.by-hand".parse()?)));
+    same!(ran, Some(ScheduleRun::Stored("s.by-hand".parse()?)));
     same!(world.waiting().await?, ["s.by-hand"]);
     let after = read(world).await?;
     same!((after.position, after.next), (before.position, None));
@@ -296,11 +296,14 @@ async fn does_not_run_by_hand_beside_itself(world: &World) -> Outcome {
     same!(stored(world).await?, 1);
     let there = read(world).await?;
     let ran = world.broker.run_schedule(&there, &schedule, "a").await?;
-    same!(ran, Some(Ran::Skipped));
+    same!(ran, Some(ScheduleRun::Skipped));
     world.finish(&world.take_one().await?, "").await?;
     world.broker.set_max_length(None, Some(0)).await?;
     let ran = world.broker.run_schedule(&there, &schedule, "b").await?;
-    same!(ran, Some(Ran::Refused("its queue is full".to_owned())));
+    same!(
+        ran,
+        Some(ScheduleRun::Refused("its queue is full".to_owned()))
+    );
     same!(read(world).await?.next, Some(SLOT + 10_000));
     same!(world.waiting().await?, [""; 0]);
     Ok(())
@@ -344,7 +347,7 @@ async fn a_change_beside_a_slot_takes_nothing_back(world: &World) -> Outcome {
         let name = format!("s{step}");
         put(world, &named(world, &name, "@every 10s")?).await?;
         let changed = named(world, &name, "@every 7s")?;
-        let tick = after(step.saturating_sub(STEPS), ahead.tick());
+        let tick = after(step.saturating_sub(STEPS), ahead.fire_schedules());
         let change = after(
             STEPS.saturating_sub(step),
             world.broker.put_schedule(&changed, true),

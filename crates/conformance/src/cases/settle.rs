@@ -45,7 +45,7 @@ async fn tells_what_was_left_over(world: &World) -> Outcome {
     same!(ready(world).await?, 100);
     check!(waits(world, "j100").await?);
     same!(world.list(&world.named("SETTLE")?).await?, [" first"]);
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     let names: Vec<_> = (0..150).map(|n| format!("j{n}")).collect();
     same!(world.waiting().await?, names);
     let own = [
@@ -80,7 +80,7 @@ async fn tells_as_the_end_itself_does(world: &World) -> Outcome {
     let untold = [world.record("stranger").await?, world.record("free").await?];
     check!(looked_at(world, "free").await?.is_some());
     world.pass(2_000);
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     for id in ["ready", "free"] {
         check!(!waits(world, id).await?);
         same!(
@@ -119,7 +119,7 @@ async fn tells_a_bounded_number(world: &World) -> Outcome {
     put_dependants(world, 2500).await?;
     run(world, "first", true).await?;
     for (more, after) in [(true, 1100), (true, 2100), (false, 2500)] {
-        same!(world.broker.settle().await?, more);
+        same!(world.broker.resolve_dependents().await?, more);
         same!(ready(world).await?, after);
     }
     Ok(())
@@ -129,7 +129,7 @@ async fn tells_a_bounded_number(world: &World) -> Outcome {
 async fn fails_those_of_a_failed_job(world: &World) -> Outcome {
     put_dependants(world, 150).await?;
     run(world, "first", false).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     let why = Some("prerequisite first did not finish");
     for n in [0, 99, 100, 149] {
         let job = world.read(&format!("j{n}")).await?;
@@ -141,7 +141,7 @@ async fn fails_those_of_a_failed_job(world: &World) -> Outcome {
 
 /// No entry is written either.
 async fn nobody_to_tell_is_no_error(world: &World) -> Outcome {
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     world.unchanged("").await
 }
 
@@ -153,9 +153,9 @@ async fn an_end_noted_twice_is_one(world: &World) -> Outcome {
     let again = vec!["first"; 2000];
     let push: Vec<_> = ["RPUSH", &settle].into_iter().chain(again).collect();
     world.raw::<()>(&push).await?;
-    check!(world.broker.settle().await?);
+    check!(world.broker.resolve_dependents().await?);
     same!(ready(world).await?, 110);
-    while world.broker.settle().await? {}
+    while world.broker.resolve_dependents().await? {}
     same!(ready(world).await?, 110);
     Ok(())
 }
@@ -169,13 +169,13 @@ async fn those_of_a_job_that_runs_again_wait_on(world: &World) -> Outcome {
         Retried::Queued
     );
     for _ in 0..2 {
-        check!(!world.broker.settle().await?);
+        check!(!world.broker.resolve_dependents().await?);
         check!(waits(world, "j149").await?);
     }
     same!(ready(world).await?, 101);
     world.take(100).await?;
     run(world, "first", true).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same!(ready(world).await?, 50);
     Ok(())
 }
@@ -186,7 +186,7 @@ async fn a_finished_job_that_is_gone_had_finished(world: &World) -> Outcome {
         put_dependants(world, 2500).await?;
         run(world, "first", well).await?;
         world.broker.delete(&world.read("first").await?).await?;
-        while world.broker.settle().await? {}
+        while world.broker.resolve_dependents().await? {}
         same!(ready(world).await?, left);
         world.raw::<()>(&["FLUSHDB"]).await?;
     }
@@ -198,7 +198,7 @@ async fn a_deleted_job_that_is_there_again_is_waited_for(world: &World) -> Outco
     put_dependants(world, 3).await?;
     world.broker.delete(&world.read("first").await?).await?;
     world.put(&["first"]).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     check!(waits(world, "j2").await?);
     run(world, "first", true).await?;
     same!(world.waiting().await?, ["j0", "j1", "j2"]);
@@ -216,7 +216,7 @@ async fn goes_on_after_a_list_that_is_none(world: &World) -> Outcome {
     run(world, "odd", true).await?;
     let settle = world.named("SETTLE")?;
     world.raw::<()>(&["LPUSH", &settle, "odd"]).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same!(ready(world).await?, 10);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Cancelled, Claimed, Deleted, Feeds, OldList};
+use meshwork_broker::{Cancelled, Claimed, Deleted, LegacyList, PrefetchLists};
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
 
@@ -41,7 +41,7 @@ async fn so_many_run_at_once(world: &World) -> Outcome {
     world.put(&["a", "b", "c", "d"]).await?;
     let fetched = claim(world, 5).await?;
     same!(ids(&fetched.jobs), ["a", "b"]);
-    same!(fetched.held[0].1, Duration::from_millis(200));
+    same!(fetched.blocked[0].1, Duration::from_millis(200));
     same!(members(world, "SLOTS", None).await?, ["a", "b"]);
     check!(taken(world, 5).await?.is_empty());
     same!(world.waiting().await?, ["c", "d"]);
@@ -241,7 +241,7 @@ async fn all_priorities_share_them(world: &World) -> Outcome {
     world.put_jobs(&jobs).await?;
     let fetched = world.claim(WORKER, &lists, 9).await?;
     same!(ids(&fetched.jobs), ["h", "x"]);
-    same!(fetched.held.len(), 3);
+    same!(fetched.blocked.len(), 3);
     world.finish(&fetched.jobs[0], "42").await?;
     let fetched = world.claim(WORKER, &lists, 9).await?;
     same!(ids(&fetched.jobs), ["n"]);
@@ -316,9 +316,9 @@ async fn jobs_from_old_lists_need_one_too(world: &World) -> Outcome {
         world.raw::<()>(&fields).await?;
         world.raw::<()>(&["LPUSH", &list, id]).await?;
     }
-    let old = [OldList {
+    let old = [LegacyList {
         list: list.clone(),
-        home: world.queue(),
+        requeue_to: world.queue(),
     }];
     let claim = async || {
         let token = world.token();
@@ -326,7 +326,7 @@ async fn jobs_from_old_lists_need_one_too(world: &World) -> Outcome {
             queues: &[],
             old: &old,
             reverse: false,
-            feeds: Feeds::All,
+            prefetch: PrefetchLists::All,
             want: 5,
             lease: LEASE,
             worker: WORKER,

@@ -1,6 +1,6 @@
 //! Fencing: a worker that has lost a job in any way can send any report; nothing changes.
 
-use meshwork_broker::{Claimed, Failed, Finished, Released};
+use meshwork_broker::{Claimed, Completed, Failed, Released};
 use meshwork_model::outcome::FailureKind;
 
 use super::world::WORKER;
@@ -24,7 +24,7 @@ async fn refused(world: &World, old: &Claimed) -> Outcome {
     let before = world.all().await?;
     let lease = world.lease(&old.job.id).await?;
     world.pass(1);
-    same!(world.finish(old, "stale").await?, Finished::Stale);
+    same!(world.finish(old, "stale").await?, Completed::Stale);
     for kind in [
         FailureKind::Script,
         FailureKind::Timeout,
@@ -70,7 +70,7 @@ async fn after_the_job_was_taken_back(world: &World) -> Outcome {
 async fn while_another_worker_has_it(world: &World) -> Outcome {
     let (old, new) = taken_over(world).await?;
     refused(world, &old).await?;
-    same!(world.finish(&new, "42").await?, Finished::Finished);
+    same!(world.finish(&new, "42").await?, Completed::Finished);
     Ok(())
 }
 
@@ -124,7 +124,7 @@ async fn after_it_was_asked_for_again(world: &World) -> Outcome {
     refused(world, &old).await?;
     let new = world.take_one().await?;
     refused(world, &old).await?;
-    same!(world.finish(&new, "43").await?, Finished::Finished);
+    same!(world.finish(&new, "43").await?, Completed::Finished);
     Ok(())
 }
 
@@ -148,6 +148,6 @@ async fn while_the_same_worker_has_it_again(world: &World) -> Outcome {
     world.lose_all().await?;
     let new = world.take_one().await?;
     refused(world, &old).await?;
-    same!(world.finish(&new, "42").await?, Finished::Finished);
+    same!(world.finish(&new, "42").await?, Completed::Finished);
     Ok(())
 }

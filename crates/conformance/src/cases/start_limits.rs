@@ -79,7 +79,7 @@ async fn it_begins_before_its_time_is_over(world: &World) -> Outcome {
     same!(world.read("a").await?.start_by_ms, Some(by));
     same!(listed(world).await?, ["a".to_owned(), by.to_string()]);
     world.pass(MS - 1);
-    same!(world.broker.watch().await?.looked, 0);
+    same!(world.broker.check_orphans().await?.looked, 0);
     same!(taken(world, 1).await?, ["a"]);
     same!(world.field("a", "mw_start_by").await?, None);
     check!(listed(world).await?.is_empty());
@@ -97,7 +97,7 @@ async fn none_begins_after_its_time(world: &World) -> Outcome {
     }
     same!(counted(world, "error:timeout").await?, Some(2));
     check!(world.waiting().await?.is_empty());
-    same!(world.broker.watch().await?.looked, 2);
+    same!(world.broker.check_orphans().await?.looked, 2);
     check!(listed(world).await?.is_empty());
     Ok(())
 }
@@ -110,12 +110,12 @@ async fn a_task_of_maintenance_ends_it(world: &World) -> Outcome {
         Ok(ask(world, WORKER, &[]).await?.tasks)
     };
     check!(tasks().await?.contains(&"watch".to_owned()));
-    same!(world.broker.watch().await?.looked, 1);
+    same!(world.broker.check_orphans().await?.looked, 1);
     is_late(world, "a").await?;
     same!(counted(world, "error:timeout").await?, Some(1));
     same!(world.waiting().await?, ["b"]);
     check!(listed(world).await?.is_empty());
-    same!(world.broker.watch().await?.looked, 0);
+    same!(world.broker.check_orphans().await?.looked, 0);
     Ok(())
 }
 
@@ -124,7 +124,7 @@ async fn it_counts_from_the_due_time(world: &World) -> Outcome {
     job.when = Some(When::In(5_000));
     world.put_jobs(&[job]).await?;
     world.pass(5_000 + MS - 1);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     world.broker.promote().await?;
     same!(taken(world, 1).await?, ["a"]);
     Ok(())
@@ -144,7 +144,7 @@ async fn it_includes_waits_for_others(world: &World) -> Outcome {
     job.depends_on = vec!["first".parse()?];
     world.put_jobs(&[job]).await?;
     world.pass(MS);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     is_late(world, "a").await?;
     let first = world.take_one().await?;
     world.finish(&first, "1").await?;
@@ -163,7 +163,7 @@ async fn a_job_that_has_begun_has_no_limit(world: &World) -> Outcome {
     let claimed = world.take_one().await?;
     world.fail(&claimed, FailureKind::Script).await?;
     world.pass(60_000);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     world.broker.promote().await?;
     same!(taken(world, 1).await?, ["a"]);
     Ok(())
@@ -177,7 +177,7 @@ async fn a_job_that_lost_a_foreign_worker_has_begun(world: &World) -> Outcome {
         .raw::<()>(&["HSET", &key, "status", "started"])
         .await?;
     world.pass(MS);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     same!(world.status("a").await?, "started");
     world
         .raw::<()>(&["HSET", &key, "status", "dispatched", "mw_lost", "1"])
@@ -190,13 +190,13 @@ async fn a_job_that_lost_a_foreign_worker_has_begun(world: &World) -> Outcome {
 async fn a_retry_has_no_limit(world: &World) -> Outcome {
     put(world, &["a"]).await?;
     world.pass(MS);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     same!(
         world.broker.retry(&world.read("a").await?).await?,
         Retried::Queued
     );
     world.pass(MS);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     same!(taken(world, 1).await?, ["a"]);
     Ok(())
 }
@@ -216,7 +216,7 @@ async fn a_cancelled_or_deleted_job_leaves_nothing(world: &World) -> Outcome {
         ["a".to_owned(), (START + MS).to_string()]
     );
     world.pass(MS);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     same!(world.read("a").await?.error.as_deref(), Some("x"));
     same!(world.raw::<u8>(&["EXISTS", &world.key("b")]).await?, 0);
     check!(listed(world).await?.is_empty());
@@ -232,8 +232,8 @@ async fn its_dependents_learn_of_it(world: &World) -> Outcome {
         world.put_jobs(&[job]).await?;
     }
     world.pass(MS);
-    world.broker.watch().await?;
-    world.broker.settle().await?;
+    world.broker.check_orphans().await?;
+    world.broker.resolve_dependents().await?;
     same!(world.status("c").await?, "error");
     same!(world.waiting().await?, ["d"]);
     Ok(())
@@ -244,9 +244,9 @@ async fn each_call_is_bounded(world: &World) -> Outcome {
     let ids: Vec<_> = ids.iter().map(String::as_str).collect();
     put(world, &ids).await?;
     world.pass(MS);
-    let first = world.broker.watch().await?;
+    let first = world.broker.check_orphans().await?;
     same!((first.looked, first.more), (200, true));
-    same!(world.broker.watch().await?.looked, 50);
+    same!(world.broker.check_orphans().await?.looked, 50);
     check!(world.waiting().await?.is_empty());
     Ok(())
 }
@@ -267,7 +267,7 @@ async fn a_key_of_another_kind_is_passed_over(world: &World) -> Outcome {
         .raw::<()>(&["SET", &world.named("STARTS")?, "x"])
         .await?;
     put(world, &["a", "b"]).await?;
-    same!(world.broker.watch().await?.looked, 0);
+    same!(world.broker.check_orphans().await?.looked, 0);
     same!(taken(world, 1).await?, ["a"]);
     world.pass(MS);
     check!(taken(world, 1).await?.is_empty());

@@ -74,7 +74,7 @@ async fn told_of_first(world: &World, id: &str, well: bool) -> Outcome {
     world
         .raw::<()>(&["RPUSH", &world.named("SETTLE")?, FIRST])
         .await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     world
         .raw(&["HSET", &world.key(FIRST), "status", &was])
         .await

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{KnownQueues, Presence, QueueStats, Stats};
+use meshwork_broker::{KnownQueues, QueueStats, Registration, Stats};
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
 
@@ -104,7 +104,7 @@ async fn schedules_and_the_next_slot(world: &World) -> Outcome {
     world.at(SLOT + 7);
     let stats = look(world).await?;
     same!((stats.schedules, stats.next_slot_ms), (1, Some(SLOT)));
-    world.broker.tick().await?;
+    world.broker.fire_schedules().await?;
     let stats = look(world).await?;
     same!(stats.next_slot_ms, Some(SLOT + 10_000));
     let figures = of(&stats, &world.queue())?;
@@ -152,13 +152,13 @@ async fn who_is_there_and_who_listens(world: &World) -> Outcome {
     world.renew("w1-a", &[]).await?;
     world.renew("w2-b", &[]).await?;
     let key = format!("{}osis:default:w1", world.keys().presence_prefix());
-    let presence = Presence {
+    let presence = Registration {
         key: &key,
         value: r#"{"pid":1,"mark":"a"}"#,
         mark: "\"a\"",
         over: None,
     };
-    world.broker.present(presence).await?;
+    world.broker.register(presence).await?;
     let stats = look(world).await?;
     same!(of(&stats, &world.queue())?.listeners, 2);
     check!(!of(&stats, &world.queue())?.is_used());

@@ -1,7 +1,7 @@
 //! Stop requests for running jobs: the worker receives the request through the control queue of its type and with
 //! each renewal. The job does not run again, whatever the end of the run.
 
-use meshwork_broker::{Cancelled, Claimed, Failed, Finished, Released};
+use meshwork_broker::{Cancelled, Claimed, Completed, Failed, Released};
 use meshwork_model::job::Job;
 use meshwork_model::outcome::FailureKind;
 
@@ -181,7 +181,7 @@ async fn instances_without_a_lease_are_asked(world: &World) -> Outcome {
     same!(said, Cancelled::Stopping);
     same!(world.list(&queues[0]).await?, ["j1", "j2"]);
     same!(world.list(&queues[1]).await?, ["j1"]);
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     Ok(())
 }
 
@@ -266,7 +266,7 @@ async fn a_job_that_waits_ends_at_once(world: &World) -> Outcome {
 /// The result exists.
 async fn a_result_that_was_quicker_counts(world: &World) -> Outcome {
     let claimed = stopping(world).await?;
-    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.finish(&claimed, "42").await?, Completed::Finished);
     same!(world.status("j1").await?, "finished");
     same!(world.field("j1", "mw_stop").await?, None);
     Ok(())

@@ -1,6 +1,6 @@
 //! submit: a running job gets children, each once, however often the job runs.
 
-use meshwork_broker::{Claimed, Enqueued, Error, Submitted};
+use meshwork_broker::{AddedChild, Claimed, Enqueued, Error};
 use meshwork_model::job::NewChild;
 use meshwork_model::name::ScriptType;
 use meshwork_model::outcome::FailureKind;
@@ -39,18 +39,18 @@ async fn submit(
     claimed: &Claimed,
     number: u32,
     child: &NewChild,
-) -> Result<Submitted, Failure> {
+) -> Result<AddedChild, Failure> {
     let script_type: ScriptType = "osis".parse()?;
     let job = child
         .job((&claimed.job, &script_type), number, None)
         .map_err(|error| Failure::new(error.to_string()))?;
     let digest = child.digest(&script_type);
     let broker = world.broker.clone().acting_as(WORKER);
-    Ok(broker.submit(claimed, number, &job, &digest).await?)
+    Ok(broker.add_child(claimed, number, &job, &digest).await?)
 }
 
 /// Checks that a call is refused, and changes nothing.
-async fn refused(world: &World, claimed: &Claimed, number: u32, with: Submitted) -> Outcome {
+async fn refused(world: &World, claimed: &Claimed, number: u32, with: AddedChild) -> Outcome {
     let before = world.all().await?;
     world.pass(1);
     same!(submit(world, claimed, number, &child("x")).await?, with);
@@ -63,7 +63,7 @@ async fn a_child_is_stored_and_queued(world: &World) -> Outcome {
     let before = world.all().await?;
     same!(
         submit(world, &claimed, 1, &child("x")).await?,
-        Submitted::Enqueued(Stored)
+        AddedChild::Enqueued(Stored)
     );
     same!(world.waiting().await?, ["p.1"]);
     let job = world.read("p.1").await?;
@@ -91,7 +91,7 @@ async fn a_child_is_stored_and_queued(world: &World) -> Outcome {
 async fn the_same_call_again_changes_nothing(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     submit(world, &claimed, 1, &child("x")).await?;
-    refused(world, &claimed, 1, Submitted::Enqueued(Exists)).await
+    refused(world, &claimed, 1, AddedChild::Enqueued(Exists)).await
 }
 
 /// The states of the children do not matter.
@@ -106,11 +106,11 @@ async fn a_later_run_finds_the_children_of_the_first(world: &World) -> Outcome {
     let again = world.take_one().await?;
     same!(again.job.id, "p");
     for number in 1..=3 {
-        refused(world, &again, number, Submitted::Enqueued(Exists)).await?;
+        refused(world, &again, number, AddedChild::Enqueued(Exists)).await?;
     }
     same!(
         submit(world, &again, 4, &child("x")).await?,
-        Submitted::Enqueued(Stored)
+        AddedChild::Enqueued(Stored)
     );
     same!(world.waiting().await?, ["p.2", "p.3", "p.4"]);
     same!(world.read("p").await?.children, 4);
@@ -126,7 +126,7 @@ async fn a_replayed_dead_letter_finds_them_too(world: &World) -> Outcome {
     world.finish(&one, "42").await?;
     world.broker.retry(&world.read("p").await?).await?;
     let again = world.take_one().await?;
-    refused(world, &again, 1, Submitted::Enqueued(Exists)).await?;
+    refused(world, &again, 1, AddedChild::Enqueued(Exists)).await?;
     check!(world.waiting().await?.is_empty());
     Ok(())
 }
@@ -138,7 +138,7 @@ async fn a_child_that_was_forgotten_is_not_added_again(world: &World) -> Outcome
     world.broker.delete(&world.read("p.1").await?).await?;
     world.lose_all().await?;
     let again = world.take_one().await?;
-    refused(world, &again, 1, Submitted::Enqueued(Exists)).await
+    refused(world, &again, 1, AddedChild::Enqueued(Exists)).await
 }
 
 /// The answer has the digest of the earlier child, which stays unchanged.
@@ -147,7 +147,7 @@ async fn a_child_that_differs_is_refused(world: &World) -> Outcome {
     let before = child("y");
     submit(world, &claimed, 1, &before).await?;
     let digest = before.digest(&"osis".parse()?).to_string();
-    refused(world, &claimed, 1, Submitted::Differs(digest)).await
+    refused(world, &claimed, 1, AddedChild::Differs(digest)).await
 }
 
 /// The job never belonged to this parent, and a later run does not take it for a child either.
@@ -156,8 +156,8 @@ async fn another_job_of_that_id_is_left(world: &World) -> Outcome {
     let other = world.take_one().await?;
     world.finish(&other, "42").await?;
     let claimed = world.started("p").await?;
-    refused(world, &claimed, 1, Submitted::Taken).await?;
-    refused(world, &claimed, 1, Submitted::Taken).await
+    refused(world, &claimed, 1, AddedChild::Taken).await?;
+    refused(world, &claimed, 1, AddedChild::Taken).await
 }
 
 /// The call fails between the two runs, and during the second.
@@ -166,24 +166,24 @@ async fn a_run_that_lost_its_job_submits_nothing(world: &World) -> Outcome {
     submit(world, &claimed, 1, &child("x")).await?;
     world.pass(LEASE_MS);
     world.lose_all().await?;
-    refused(world, &claimed, 2, Submitted::Stale).await?;
-    refused(world, &claimed, 1, Submitted::Stale).await?;
+    refused(world, &claimed, 2, AddedChild::Stale).await?;
+    refused(world, &claimed, 1, AddedChild::Stale).await?;
     let again = world.take_one().await?;
     same!(again.job.id, "p");
-    refused(world, &claimed, 2, Submitted::Stale).await
+    refused(world, &claimed, 2, AddedChild::Stale).await
 }
 
 /// The kind of the end does not matter; a finished record keeps its token.
 async fn a_job_that_has_ended_submits_nothing(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     world.finish(&claimed, "42").await?;
-    refused(world, &claimed, 1, Submitted::Stale).await?;
+    refused(world, &claimed, 1, AddedChild::Stale).await?;
     let claimed = world.started("q").await?;
     world.fail(&claimed, FailureKind::Permanent).await?;
-    refused(world, &claimed, 1, Submitted::Stale).await?;
+    refused(world, &claimed, 1, AddedChild::Stale).await?;
     let claimed = world.started("r").await?;
     world.broker.cancel(&claimed.job, "stopped", true).await?;
-    refused(world, &claimed, 1, Submitted::Stale).await
+    refused(world, &claimed, 1, AddedChild::Stale).await
 }
 
 /// So a client that cancels the job can go on with its children: no new ones come.
@@ -191,15 +191,15 @@ async fn a_job_that_is_to_stop_submits_nothing(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     submit(world, &claimed, 1, &child("x")).await?;
     world.broker.cancel(&claimed.job, "stopped", false).await?;
-    refused(world, &claimed, 2, Submitted::Stopping).await?;
-    refused(world, &claimed, 1, Submitted::Stopping).await
+    refused(world, &claimed, 2, AddedChild::Stopping).await?;
+    refused(world, &claimed, 1, AddedChild::Stopping).await
 }
 
 /// The job is not created again.
 async fn a_job_that_is_gone_submits_nothing(world: &World) -> Outcome {
     let claimed = world.started("p").await?;
     world.raw::<()>(&["DEL", &world.key("p")]).await?;
-    refused(world, &claimed, 1, Submitted::Stale).await
+    refused(world, &claimed, 1, AddedChild::Stale).await
 }
 
 /// The next run requests the child again.
@@ -219,14 +219,14 @@ async fn a_full_queue_takes_none_and_its_number_stays_free(world: &World) -> Out
         world.raw::<()>(&words).await
     };
     set("0").await?;
-    refused(world, &claimed, 1, Submitted::Enqueued(Full)).await?;
+    refused(world, &claimed, 1, AddedChild::Enqueued(Full)).await?;
     set("1").await?;
     same!(
         submit(world, &claimed, 1, &child("x")).await?,
-        Submitted::Enqueued(Stored)
+        AddedChild::Enqueued(Stored)
     );
-    refused(world, &claimed, 2, Submitted::Enqueued(Full)).await?;
-    refused(world, &claimed, 1, Submitted::Enqueued(Exists)).await?;
+    refused(world, &claimed, 2, AddedChild::Enqueued(Full)).await?;
+    refused(world, &claimed, 1, AddedChild::Enqueued(Exists)).await?;
     same!(world.waiting().await?, ["p.1"]);
     Ok(())
 }
@@ -237,7 +237,7 @@ async fn numbers_may_come_in_any_order(world: &World) -> Outcome {
     for (number, children) in [(2, 1), (1, 2)] {
         same!(
             submit(world, &claimed, number, &child("x")).await?,
-            Submitted::Enqueued(Stored)
+            AddedChild::Enqueued(Stored)
         );
         let parent = world.read("p").await?;
         same!((parent.children, parent.calls), (children, 2));
@@ -256,7 +256,7 @@ async fn a_child_may_wait_for_its_time(world: &World) -> Outcome {
     };
     same!(
         submit(world, &claimed, 1, &late).await?,
-        Submitted::Enqueued(Stored)
+        AddedChild::Enqueued(Stored)
     );
     check!(world.waiting().await?.is_empty());
     let job = world.read("p.1").await?;
@@ -292,7 +292,7 @@ async fn writes_nothing_if_the_queue_is_no_list(world: &World) -> Outcome {
     let digest = child("x").digest(&"osis".parse()?);
     let job = child("x").job((&claimed.job, &"osis".parse()?), 1, None);
     let job = job.map_err(|error| Failure::new(error.to_string()))?;
-    let failed = world.broker.submit(&claimed, 1, &job, &digest).await;
+    let failed = world.broker.add_child(&claimed, 1, &job, &digest).await;
     check!(matches!(
         failed,
         Err(Error::WrongKind { verb: "submit", .. })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::Swept;
+use meshwork_broker::OrphanScan;
 use meshwork_model::keys::hero::LegacyList;
 use meshwork_model::name::ScriptType;
 
@@ -52,10 +52,10 @@ async fn store(world: &World, id: &str, fields: &[&str]) -> Outcome {
 }
 
 /// Runs the whole sweep.
-pub(super) async fn sweep(world: &World) -> Got<Swept> {
-    let mut all = Swept::default();
+pub(super) async fn sweep(world: &World) -> Got<OrphanScan> {
+    let mut all = OrphanScan::default();
     loop {
-        let swept = world.broker.sweep().await?;
+        let swept = world.broker.scan_orphans().await?;
         all.next = swept.next;
         all.adopted += swept.adopted;
         all.unroutable += swept.unroutable;
@@ -74,7 +74,7 @@ async fn a_job_on_no_list_is_pushed_again(world: &World) -> Outcome {
     for pushed in [0, 1] {
         world.pass(AGE_MS);
         sweep(world).await?;
-        same!(world.broker.watch().await?.pushed.len(), pushed);
+        same!(world.broker.check_orphans().await?.pushed.len(), pushed);
     }
     same!(world.waiting().await?, ["j1"]);
     same!(world.take_one().await?.job.id, "j1");
@@ -87,12 +87,12 @@ async fn an_old_worker_that_only_just_took_it_keeps_it(world: &World) -> Outcome
     store(world, "j1", &["script", "1"]).await?;
     sweep(world).await?;
     world.pass(AGE_MS);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     world
         .raw::<()>(&["HSET", &world.key("j1"), "status", "started"])
         .await?;
     world.pass(AGE_MS);
-    same!(world.broker.watch().await?.pushed.len(), 0);
+    same!(world.broker.check_orphans().await?.pushed.len(), 0);
     same!(world.waiting().await?, [""; 0]);
     Ok(())
 }
@@ -104,7 +104,7 @@ async fn a_job_on_a_list_that_nobody_of_ours_reads_is_shared(world: &World) -> O
     world.raw::<()>(&["LPUSH", &list, "j1"]).await?;
     sweep(world).await?;
     world.pass(AGE_MS);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     same!(world.waiting().await?, ["j1"]);
     same!(world.list(&list).await?, ["j1"]);
     same!(world.take_one().await?.job.id, "j1");
@@ -184,7 +184,7 @@ async fn look(world: &World) -> Got<Vec<String>> {
     for _ in 0..5 {
         sweep(world).await?;
         world.pass(AGE_MS);
-        pushed.extend(world.broker.watch().await?.pushed);
+        pushed.extend(world.broker.check_orphans().await?.pushed);
     }
     Ok(pushed)
 }
@@ -275,7 +275,7 @@ async fn its_reply_goes_where_its_list_says(world: &World) -> Outcome {
             world.raw::<()>(&["LPUSH", &list, id]).await?;
             sweep(world).await?;
             world.pass(AGE_MS);
-            world.broker.watch().await?;
+            world.broker.check_orphans().await?;
             world.raw::<()>(&["DEL", &list, &world.queue()]).await?;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::Ticked;
+use meshwork_broker::FiredSlots;
 use meshwork_model::schedule::Schedule;
 use meshwork_model::schedule::policy::{CatchUp, Overlap};
 
@@ -35,12 +35,12 @@ pub(super) const FIRST: &str = "s.20231114T221330Z";
 pub(super) const SECOND: &str = "s.20231114T221340Z";
 
 pub(super) async fn tick(world: &World) -> Result<(usize, usize, usize), Failure> {
-    let Ticked {
+    let FiredSlots {
         due,
         stored,
         skipped,
         ..
-    } = world.broker.tick().await?;
+    } = world.broker.fire_schedules().await?;
     Ok((due, stored, skipped))
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn after_one(world: &World, overlap: Overlap) -> Result<Schedul
 /// The slot runs at its time, exact to the millisecond, and never again.
 async fn a_slot_runs_at_its_moment_and_once(world: &World) -> Outcome {
     put(world, &every(world, "@every 10s")?).await?;
-    let none = world.broker.tick().await?;
+    let none = world.broker.fire_schedules().await?;
     same!(
         (none.due, none.next),
         (0, Some(Duration::from_millis(9_877)))
@@ -65,7 +65,7 @@ async fn a_slot_runs_at_its_moment_and_once(world: &World) -> Outcome {
     world.at(SLOT - 1);
     same!(tick(world).await?, (0, 0, 0));
     world.at(SLOT);
-    let due = world.broker.tick().await?;
+    let due = world.broker.fire_schedules().await?;
     same!(
         (due.due, due.stored, due.next),
         (1, 1, Some(Duration::from_secs(10)))
@@ -94,7 +94,7 @@ async fn many_may_look_after_it(world: &World) -> Outcome {
     put(world, &schedule).await?;
     for n in 0..10 {
         world.at(SLOT + n * 10_000);
-        let all = (0..8).map(|_| world.broker.tick());
+        let all = (0..8).map(|_| world.broker.fire_schedules());
         let ticked = futures_util::future::try_join_all(all).await?;
         same!(ticked.iter().map(|ticked| ticked.stored).sum::<usize>(), 1);
     }
@@ -175,9 +175,9 @@ async fn all_missed_slots_run_in_order(world: &World) -> Outcome {
     (schedule.overlap, schedule.catch_up) = (Overlap::Allow, CatchUp::All(150));
     put(world, &schedule).await?;
     world.at(SLOT + 1_999_999);
-    let first = world.broker.tick().await?;
+    let first = world.broker.fire_schedules().await?;
     same!((first.stored, first.next), (100, Some(Duration::ZERO)));
-    let second = world.broker.tick().await?;
+    let second = world.broker.fire_schedules().await?;
     same!(
         (second.stored, second.next),
         (50, Some(Duration::from_millis(1)))
@@ -194,10 +194,10 @@ async fn after_its_end_it_is_never_due(world: &World) -> Outcome {
     schedule.timing.end = Some(SLOT);
     put(world, &schedule).await?;
     world.at(SLOT);
-    let last = world.broker.tick().await?;
+    let last = world.broker.fire_schedules().await?;
     same!((last.stored, last.next), (1, None));
     world.pass(1_000_000_000);
-    let never = world.broker.tick().await?;
+    let never = world.broker.fire_schedules().await?;
     same!((never.due, never.next), (0, None));
     same!(read(world).await?.next, None);
     same!(world.broker.promote().await?.next, None);
@@ -211,7 +211,7 @@ async fn a_full_queue_is_tried_again(world: &World) -> Outcome {
     world.broker.set_max_length(None, Some(1)).await?;
     let hour = START.div_ceil(3_600_000) * 3_600_000;
     world.at(hour);
-    let full = world.broker.tick().await?;
+    let full = world.broker.fire_schedules().await?;
     same!(
         (full.stored, full.troubles),
         (1, vec![("t".parse()?, "its queue is full".to_owned())])
@@ -262,7 +262,7 @@ async fn what_a_queue_never_takes_is_given_up(world: &World) -> Outcome {
         .raw::<()>(&["HSET", &world.keys().config(), &field, "payload=1"])
         .await?;
     world.at(SLOT);
-    let large = world.broker.tick().await?;
+    let large = world.broker.fire_schedules().await?;
     same!(
         (large.stored, large.troubles.len(), large.next),
         (0, 1, Some(Duration::from_secs(10)))
@@ -285,7 +285,7 @@ async fn a_queue_that_is_no_list_holds_up_nobody(world: &World) -> Outcome {
     let queue = world.queue_of("python");
     world.raw::<()>(&["SET", &queue, "x"]).await?;
     world.at(SLOT);
-    let ticked = world.broker.tick().await?;
+    let ticked = world.broker.fire_schedules().await?;
     same!((ticked.stored, ticked.troubles.len()), (1, 1));
     same!(world.waiting().await?, ["t.20231114T221330Z"]);
     check!(read(world).await?.trouble.is_some());
@@ -303,7 +303,7 @@ async fn what_cannot_be_read_holds_up_nobody(world: &World) -> Outcome {
     let good: String = world.raw(&["HGET", &key, "record"]).await?;
     world.raw::<()>(&["HSET", &key, "record", "{}"]).await?;
     world.at(SLOT);
-    let ticked = world.broker.tick().await?;
+    let ticked = world.broker.fire_schedules().await?;
     same!((ticked.stored, ticked.troubles.len()), (1, 1));
     let there = read(world).await?;
     check!(there.schedule.is_err() && there.trouble.is_some());
@@ -339,12 +339,12 @@ async fn takes_a_bounded_number(world: &World) -> Outcome {
         put(world, &named(world, &format!("s{n}"), "@every 10s")?).await?;
     }
     world.at(SLOT);
-    let first = world.broker.tick().await?;
+    let first = world.broker.fire_schedules().await?;
     same!(
         (first.due, first.stored, first.next),
         (250, 250, Some(Duration::ZERO))
     );
-    let second = world.broker.tick().await?;
+    let second = world.broker.fire_schedules().await?;
     same!(
         (second.due, second.stored, second.next),
         (50, 50, Some(Duration::from_secs(10)))
@@ -362,7 +362,7 @@ async fn reads_a_bounded_number_of_bytes(world: &World) -> Outcome {
         put(world, &Schedule::new(name.parse()?, timing, job)).await?;
     }
     world.at(SLOT);
-    let first = world.broker.tick().await?;
+    let first = world.broker.fire_schedules().await?;
     same!(
         (first.due, first.stored, first.next),
         (1, 1, Some(Duration::ZERO))
@@ -383,6 +383,6 @@ async fn reads_a_bounded_number_of_bytes(world: &World) -> Outcome {
 
 /// Nothing is written.
 async fn nothing_to_do_is_no_error(world: &World) -> Outcome {
-    same!(world.broker.tick().await?, Ticked::default());
+    same!(world.broker.fire_schedules().await?, FiredSlots::default());
     world.unchanged("").await
 }

@@ -80,13 +80,13 @@ async fn a_schedule_stays(world: &World) -> Outcome {
     let name = "s".parse()?;
     hide(world, &key_of(world, &name)).await?;
     world.at(SLOT);
-    let ticked = world.broker.tick().await?;
+    let ticked = world.broker.fire_schedules().await?;
     let trouble = (name.clone(), "its key has another type".to_owned());
     same!((ticked.stored, ticked.troubles), (1, vec![trouble]));
     same!(listed(world).await?, ["s", "t"]);
     check!(read(world).await?.schedule.is_err());
     check!(world.broker.resume_schedule(&name).await.is_err());
-    let again = world.broker.tick().await?;
+    let again = world.broker.fire_schedules().await?;
     same!((again.due, again.troubles.len()), (0, 0));
     show(world, &key_of(world, &name)).await?;
     world.pass(5_000);
@@ -101,7 +101,7 @@ async fn a_schedule_without_a_version_stays(world: &World) -> Outcome {
     let version: String = world.raw(&["HGET", &key, "version"]).await?;
     world.raw::<()>(&["HDEL", &key, "version"]).await?;
     world.at(SLOT);
-    let ticked = world.broker.tick().await?;
+    let ticked = world.broker.fire_schedules().await?;
     same!(ticked.troubles.len(), 1);
     world
         .raw::<()>(&["HSET", &key, "version", &version])
@@ -163,7 +163,7 @@ async fn a_slot_waits_for_the_job_before_it(world: &World) -> Outcome {
     let last = world.waiting().await?.concat();
     hide(world, &world.key(&last)).await?;
     world.pass(10_000);
-    let ticked = world.broker.tick().await?;
+    let ticked = world.broker.fire_schedules().await?;
     same!(
         (ticked.stored, ticked.skipped, ticked.troubles.len()),
         (0, 0, 1)
@@ -204,10 +204,10 @@ async fn a_start_timeout_stays(world: &World) -> Outcome {
     world.put_jobs(&[job]).await?;
     hide(world, &world.key("j1")).await?;
     world.pass(1_000_000);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     show(world, &world.key("j1")).await?;
     world.pass(AGAIN);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     same!(world.status("j1").await?, "error");
     Ok(())
 }
@@ -239,12 +239,12 @@ async fn a_prerequisite_has_not_failed(world: &World) -> Outcome {
     hide(world, &world.key("first")).await?;
     let settle = world.named("SETTLE")?;
     world.raw::<()>(&["LPUSH", &settle, "first"]).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     check!(waits(world, "child").await?);
     show(world, &world.key("first")).await?;
     world.pass(AGAIN);
-    world.broker.watch().await?;
-    world.broker.settle().await?;
+    world.broker.check_orphans().await?;
+    world.broker.resolve_dependents().await?;
     same!(world.waiting().await?, ["child"]);
     Ok(())
 }
@@ -255,12 +255,12 @@ async fn a_job_that_waits_is_watched_on(world: &World) -> Outcome {
     hide(world, &world.key("child")).await?;
     run(world, "first", true).await?;
     world.pass(AGAIN);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     show(world, &world.key("child")).await?;
     for _ in 0..2 {
         world.pass(AGAIN);
-        world.broker.watch().await?;
-        world.broker.settle().await?;
+        world.broker.check_orphans().await?;
+        world.broker.resolve_dependents().await?;
     }
     same!(world.waiting().await?, ["child"]);
     Ok(())
@@ -272,13 +272,13 @@ async fn a_watched_job_waits_on(world: &World) -> Outcome {
     put_after(world, "child", &["first"]).await?;
     hide(world, &world.key("first")).await?;
     world.pass(AGAIN);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     let settle = world.named("SETTLE")?;
     same!(world.raw::<u32>(&["EXISTS", &settle]).await?, 0);
     check!(waits(world, "child").await?);
     show(world, &world.key("first")).await?;
     run(world, "first", true).await?;
-    world.broker.settle().await?;
+    world.broker.resolve_dependents().await?;
     same!(world.waiting().await?, ["child"]);
     Ok(())
 }
@@ -316,7 +316,7 @@ async fn a_batch_stays(world: &World) -> Outcome {
     hide(world, &key).await?;
     world
         .broker
-        .tend_batches(Retention {
+        .sweep_batches(Retention {
             age: Duration::from_secs(60),
             count: 1000,
         })
@@ -352,7 +352,7 @@ async fn a_member_of_a_batch_has_not_failed(world: &World) -> Outcome {
     hide(world, &world.key("j1")).await?;
     world
         .broker
-        .tend_batches(Retention {
+        .sweep_batches(Retention {
             age: Duration::from_secs(60),
             count: 1000,
         })

@@ -299,7 +299,7 @@ async fn however_the_other_ends_it_is_told(world: &World) -> Outcome {
             let job = world.read(&first).await?;
             world.broker.cancel(&job, "stop", true).await?;
         }
-        check!(!world.broker.settle().await?);
+        check!(!world.broker.resolve_dependents().await?);
         same!(
             (how, world.status(&first).await?),
             (how, "error".to_owned())
@@ -339,7 +339,7 @@ async fn a_chain_of_fifty_runs_in_order(world: &World) -> Outcome {
 async fn a_chain_of_fifty_fails_as_one(world: &World) -> Outcome {
     let names = put_chain(world).await?;
     run(world, "j0", false).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     for pair in names.windows(2) {
         let why = format!("prerequisite {} did not finish", pair[0]);
         same!(world.read(&pair[1]).await?.error, Some(why));
@@ -426,7 +426,7 @@ async fn a_deleted_prerequisite_did_not_finish(world: &World) -> Outcome {
     put_after(world, "child", &["first"]).await?;
     world.broker.delete(&world.read("first").await?).await?;
     check!(waits(world, "child").await?);
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     let why = "prerequisite first did not finish";
     same!(world.read("child").await?.error.as_deref(), Some(why));
     Ok(())
@@ -441,7 +441,7 @@ async fn a_note_told_twice_changes_nothing(world: &World) -> Outcome {
     let (next, settle) = (format!("{}a", world.named("NEXT")?), world.named("SETTLE")?);
     world.raw::<()>(&["RPUSH", &next, "child"]).await?;
     world.raw::<()>(&["RPUSH", &settle, "a"]).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same_text(&world.all().await?, &before)
 }
 

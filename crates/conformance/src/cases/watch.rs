@@ -1,6 +1,6 @@
 //! watch: open jobs to which no other script returns.
 
-use meshwork_broker::Presence;
+use meshwork_broker::Registration;
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::name::Group;
 use meshwork_model::route::Fallback;
@@ -43,7 +43,7 @@ async fn what_stands_on_its_old_list_is_left(world: &World) -> Outcome {
     same!(world.list(&old(world)).await?, ["j1"]);
     same!(world.waiting().await?, ["j1"]);
     same!(looked_at(world, "j1").await?, Some(START + 6 * AGE));
-    same!(world.broker.watch().await?.looked, 0);
+    same!(world.broker.check_orphans().await?.looked, 0);
     Ok(())
 }
 
@@ -209,10 +209,10 @@ async fn finished_by_the_record_alone(world: &World) -> Outcome {
     world.put_jobs(&[job, next]).await?;
     start(world, "j1").await?;
     write(world, "j1", &["status", "finished", "output", "42"]).await?;
-    same!(world.broker.watch().await?.looked, 0);
+    same!(world.broker.check_orphans().await?.looked, 0);
     look_after(world, AGE).await?;
     same!(looked_at(world, "j1").await?, None);
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same!(ids(&world.take(5).await?), ["j2"]);
     let ended = world.keys().ended();
     same!(
@@ -245,7 +245,7 @@ async fn failed_by_the_record_alone(world: &World) -> Outcome {
     start(world, "j1").await?;
     write(world, "j1", &["status", "error", "error", "boom"]).await?;
     look_after(world, AGE).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same!(world.status("j2").await?, "error");
     same!(world.field("j1", "error").await?.as_deref(), Some("boom"));
     Ok(())
@@ -261,7 +261,7 @@ async fn a_waiting_job_ends_with_its_time(world: &World) -> Outcome {
     jobs[1].prerequisite_timeout = Some(60);
     world.put_jobs(&jobs).await?;
     world.at(START + 59_999);
-    world.broker.watch().await?;
+    world.broker.check_orphans().await?;
     same!(world.read("j2").await?.waiting, 1);
     look_after(world, 1).await?;
     let job = world.read("j2").await?;
@@ -269,7 +269,7 @@ async fn a_waiting_job_ends_with_its_time(world: &World) -> Outcome {
         (job.status.as_str(), job.error.as_deref()),
         ("error", Some("timeout: prerequisite j1 has not ended"))
     );
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same!(world.status("j3").await?, "error");
     // Its prerequisite ends after all.
     let claimed = world.take_one().await?;
@@ -297,7 +297,7 @@ async fn a_waiting_job_has_time(world: &World) -> Outcome {
     super::waits::put_after(world, "j3", &["j2"]).await?;
     world.raw::<()>(&["DEL", &world.key("j2")]).await?;
     look_after(world, 5_000).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same!(world.status("j3").await?, "error");
     Ok(())
 }
@@ -310,10 +310,10 @@ async fn a_waiting_job_learns_what_no_script_told(world: &World) -> Outcome {
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     write(world, "j1", &["status", "finished", "output", "1"]).await?;
     look_after(world, 4_999).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same!(world.waiting().await?.len(), 0);
     look_after(world, 1).await?;
-    check!(!world.broker.settle().await?);
+    check!(!world.broker.resolve_dependents().await?);
     same!(world.waiting().await?, ["j2"]);
     Ok(())
 }
@@ -328,13 +328,13 @@ async fn fallen(world: &World) -> Result<(String, String), Failure> {
     let key = world
         .keys()
         .presence_key(&job.route.script_type, &Group::default(), &instance);
-    let presence = Presence {
+    let presence = Registration {
         key: &key,
         value: r#"{"m":"1"}"#,
         mark: "1",
         over: None,
     };
-    same!(world.broker.present(presence).await?, None);
+    same!(world.broker.register(presence).await?, None);
     let queue = job.route.queue(world.keys());
     world.put_jobs(&[job]).await?;
     Ok((key, queue))

@@ -11,14 +11,14 @@ use meshwork_broker::context::ContextStore;
 use meshwork_broker::nooble::Nooble;
 use meshwork_broker::script::Scripts;
 use meshwork_broker::{
-    Broker, Claim, Claimed, Clock, Enqueued, Failed, Feeds, Finished, Listener, Reclaimed, Renewal,
-    Renewed, Taken,
+    Broker, Claim, Claimed, ClaimedJobs, Clock, Completed, Enqueued, Failed, Listener,
+    PrefetchLists, Reclaimed, Renewal, Renewed,
 };
 use meshwork_model::job::limits::SUSPECT_LOST;
 use meshwork_model::job::{Job, NewJob};
-use meshwork_model::keys::bananas::Bananas as BananasKeys;
-use meshwork_model::keys::hero::Hero;
-use meshwork_model::keys::nooble::{Dialect, QueueManager};
+use meshwork_model::keys::bananas::BananasKeys;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Route;
@@ -66,7 +66,7 @@ impl World {
     /// Creates an empty namespace over `ways`, with the clock at [`START`].
     pub(super) fn new(ways: Ways, scripts: Scripts) -> Got<Self> {
         let (clock, hand) = Clock::manual(START);
-        let broker = Broker::new(ways.verbs, Hero::new(ways.namespace.parse()?))
+        let broker = Broker::new(ways.verbs, JobKeys::new(ways.namespace.parse()?))
             .with_clock(clock)
             .with_scripts(&scripts);
         Ok(Self {
@@ -137,7 +137,7 @@ impl World {
 
     /// Returns the verbs for actions of Nooble4, whose keys have the same prefix here.
     pub(super) fn nooble(&self, dialect: Dialect) -> Got<Nooble> {
-        let names = QueueManager::new(self.namespace.parse()?, None, dialect);
+        let names = NoobleKeys::new(self.namespace.parse()?, None, dialect);
         Ok(Nooble::new(self.broker.conn().clone(), names)
             .with_clock(Clock::Manual(Arc::clone(&self.hand)))
             .with_scripts(&self.scripts))
@@ -148,7 +148,7 @@ impl World {
         ContextStore::of(&self.broker).with_scripts(&self.scripts)
     }
 
-    pub(super) fn keys(&self) -> &Hero {
+    pub(super) fn keys(&self) -> &JobKeys {
         self.broker.keys()
     }
 
@@ -232,12 +232,17 @@ impl World {
 
     // The verbs in a short form.
 
-    pub(super) async fn claim(&self, worker: &str, queues: &[String], want: usize) -> Got<Taken> {
+    pub(super) async fn claim(
+        &self,
+        worker: &str,
+        queues: &[String],
+        want: usize,
+    ) -> Got<ClaimedJobs> {
         let claim = Claim {
             queues,
             old: &[],
             reverse: false,
-            feeds: Feeds::All,
+            prefetch: PrefetchLists::All,
             want,
             lease: LEASE,
             worker,
@@ -270,10 +275,10 @@ impl World {
         self.take_one().await
     }
 
-    pub(super) async fn finish(&self, claimed: &Claimed, output: &str) -> Got<Finished> {
+    pub(super) async fn finish(&self, claimed: &Claimed, output: &str) -> Got<Completed> {
         Ok(self
             .broker
-            .finish(claimed, output.as_bytes(), b"", b"")
+            .complete(claimed, output.as_bytes(), b"", b"")
             .await?)
     }
 
@@ -392,7 +397,7 @@ impl World {
 
     /// Returns the expiry of a registration at the queue of [`Self::job`].
     pub(super) async fn listener(&self, worker: &str) -> Got<Option<u64>> {
-        let member = Hero::feed_member(worker, &self.queue());
+        let member = JobKeys::feed_member(worker, &self.queue());
         self.raw(&["ZSCORE", &self.keys().feeds(), &member]).await
     }
 

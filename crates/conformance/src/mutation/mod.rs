@@ -7,7 +7,7 @@ pub mod touched;
 
 use std::time::Duration;
 
-use meshwork_broker::script::{Layout, Schema, Scripts, Verb};
+use meshwork_broker::script::{Layout, Protocol, Scripts, Verb};
 
 use crate::cases::{Bounds, Case, Engine, Failure, GROUPS, Group};
 
@@ -121,12 +121,12 @@ impl Mutation {
         let kin = move |group: &Group| {
             let of = |beginning| group.name.starts_with(beginning);
             let schema = match () {
-                () if of("bananas_") => Schema::Bananas,
-                () if of("nooble_") => Schema::Nooble,
-                () if of("context_") => Schema::Context,
-                () => Schema::Hero,
+                () if of("bananas_") => Protocol::Bananas,
+                () if of("nooble_") => Protocol::Nooble,
+                () if of("context_") => Protocol::Context,
+                () => Protocol::Hero,
             };
-            schema == self.verb.schema()
+            schema == self.verb.protocol()
         };
         let rank = move |group: &&Group| match near.iter().position(|name| *name == group.name) {
             Some(at) => at,

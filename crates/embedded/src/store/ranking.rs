@@ -32,7 +32,7 @@ pub(crate) struct Ranking {
 
 /// A position: the run, and the index in it.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Rank {
     run: usize,
     at: usize,
 }
@@ -118,13 +118,13 @@ impl Ranking {
         removed
     }
 
-    fn is_at(&self, place: Place, score: f64, member: &[u8]) -> bool {
+    fn is_at(&self, place: Rank, score: f64, member: &[u8]) -> bool {
         let found = self.runs.get(place.run).and_then(|run| run.get(place.at));
         found.is_some_and(|found| found.cmp(score, member).is_eq())
     }
 
     /// Returns the first position that does not satisfy `before`.
-    fn place_where(&self, before: impl Fn(&Ranked) -> bool) -> Place {
+    fn place_where(&self, before: impl Fn(&Ranked) -> bool) -> Rank {
         let run = self
             .runs
             .partition_point(|run| run.last().is_some_and(&before));
@@ -132,15 +132,15 @@ impl Ranking {
             .runs
             .get(run)
             .map_or(0, |run| run.partition_point(&before));
-        Place { run, at }
+        Rank { run, at }
     }
 
-    fn rank_of(&self, place: Place) -> usize {
+    fn rank_of(&self, place: Rank) -> usize {
         self.runs[..place.run].iter().map(Vec::len).sum::<usize>() + place.at
     }
 
     /// Returns the position of the first of these ranks, and the one after the last, in the run of the last.
-    fn places(&self, ranks: Range<usize>) -> (Place, Place) {
+    fn places(&self, ranks: Range<usize>) -> (Rank, Rank) {
         let to = ranks.end.min(self.len);
         let from = ranks.start.min(to);
         let start = self.place_of(from);
@@ -150,22 +150,22 @@ impl Ranking {
         let last = self.place_of(to - 1);
         (
             start,
-            Place {
+            Rank {
                 run: last.run,
                 at: last.at + 1,
             },
         )
     }
 
-    fn place_of(&self, rank: usize) -> Place {
+    fn place_of(&self, rank: usize) -> Rank {
         let mut left = rank;
         for (run, members) in self.runs.iter().enumerate() {
             if left < members.len() {
-                return Place { run, at: left };
+                return Rank { run, at: left };
             }
             left -= members.len();
         }
-        Place {
+        Rank {
             run: self.runs.len(),
             at: 0,
         }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork::model::name::Namespace;
 use meshwork::protocol::nooble::{Client, Service};
 use meshwork::{Target, TlsFiles};
@@ -25,7 +25,7 @@ pub(crate) async fn client(service: &str) -> Result<Client, Box<dyn Error>> {
     let environment = std::env::var("ENVIRONMENT").unwrap_or_else(|_| "development".to_owned());
     let environment = option("--env", &environment);
     let dialect: Dialect = option("--dialect", "streams").parse()?;
-    let names = QueueManager::new(Namespace::nooble(), Some(&environment), dialect);
+    let names = NoobleKeys::new(Namespace::nooble(), Some(&environment), dialect);
     let target = Target::parse(&redis(), TlsFiles::default())?;
     Ok(Client::connect(&target, names, service).await?)
 }

@@ -101,7 +101,7 @@ impl BatchRequest {
                 if let Some((_, job)) = jobs.find(|(of, _)| *of == kind) {
                     if why == Enqueued::Exists {
                         let id = job.id.clone();
-                        return Err(Error::Exists { id });
+                        return Err(Error::JobExists { id });
                     }
                     client.accepted(job, why).await?;
                 }
@@ -156,7 +156,7 @@ impl Batch {
             });
             jobs.push(job);
         }
-        self.client.submit_all(&jobs).await?;
+        self.client.enqueue_all(&jobs).await?;
         Ok(jobs.into_iter().map(|job| job.id).collect())
     }
 
@@ -226,7 +226,7 @@ impl Batch {
             if left.is_zero() {
                 let id = self.id.clone();
                 let waited = patience;
-                return Err(Error::BatchNotEnded { id, waited });
+                return Err(Error::BatchWaitTimeout { id, waited });
             }
             tokio::time::sleep(pause.min(left)).await;
             pause = POLL.1.min(pause * 2);
@@ -236,7 +236,7 @@ impl Batch {
 
     fn missing(&self) -> Error {
         let id = self.id.clone();
-        Error::NoBatch { id }
+        Error::BatchNotFound { id }
     }
 
     fn closed(&self, why: &'static str) -> Error {
@@ -288,7 +288,7 @@ pub(super) fn refused(job: &NewJob, why: BatchRefusal) -> Error {
     let id = job.batch.as_ref().map(|of| of.batch.clone());
     let id = id.unwrap_or_else(|| BatchId::foreign(String::new()));
     let why = match why {
-        BatchRefusal::Missing => return Error::NoBatch { id },
+        BatchRefusal::Missing => return Error::BatchNotFound { id },
         BatchRefusal::Sealed => "it is sealed, and only its own running jobs may add to it",
         BatchRefusal::Ended => "it has ended, or was cancelled",
         BatchRefusal::Full => "it has a million jobs",

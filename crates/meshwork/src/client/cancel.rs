@@ -67,9 +67,9 @@ impl Client {
         match self.wait(id, patience).await {
             Ok(job) if job.status() == Some(Status::Finished) => Ok(Cancelled::Ended),
             Ok(_) => Ok(Cancelled::Cancelled),
-            Err(Error::NotEnded { id, waited }) => {
+            Err(Error::JobWaitTimeout { id, waited }) => {
                 let worker = self.summary(&id).await?.worker;
-                Err(Error::NotStopped { id, waited, worker })
+                Err(Error::CancelTimeout { id, waited, worker })
             }
             Err(error) => Err(error),
         }

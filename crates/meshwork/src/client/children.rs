@@ -1,7 +1,7 @@
 //! Child jobs: listing and cancelling them.
 
 use futures_util::StreamExt;
-use meshwork_broker::{Backoff, Cancelled, Claimed, Submitted};
+use meshwork_broker::{AddedChild, Backoff, Cancelled, Claimed};
 use meshwork_model::job::{ChildDigest, Job, NewJob, child_id};
 use meshwork_model::name::JobId;
 use tokio::time::Instant;
@@ -34,10 +34,10 @@ impl Client {
         number: u32,
         job: &NewJob,
         digest: &ChildDigest,
-    ) -> Result<Submitted, Error> {
+    ) -> Result<AddedChild, Error> {
         let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
         loop {
-            match self.broker.submit(claimed, number, job, digest).await {
+            match self.broker.add_child(claimed, number, job, digest).await {
                 Ok(submitted) => return Ok(submitted),
                 Err(error) if worth_repeating(&error) && Instant::now() < until => {
                     tracing::warn!(%error, "submit again");

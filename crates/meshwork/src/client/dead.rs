@@ -38,8 +38,8 @@ impl Client {
                 let job = job.unwrap_or_else(|| Job::from_fields(id.as_str(), []));
                 Ok(DeadLetter { at_ms, job })
             }
-            (None, Some(_)) => Err(Error::NotDead { id: id.clone() }),
-            (None, None) => Err(Error::NoJob { id: id.clone() }),
+            (None, Some(_)) => Err(Error::NotDeadLettered { id: id.clone() }),
+            (None, None) => Err(Error::JobNotFound { id: id.clone() }),
         }
     }
 

@@ -75,7 +75,7 @@ impl Client {
     }
 
     /// Submits a job under the next free number.
-    pub(super) async fn submit_numbered(
+    pub(super) async fn enqueue_numbered(
         &self,
         numbers: &Numbers,
         request: JobRequest,
@@ -83,8 +83,8 @@ impl Client {
         let mut taken = None;
         for _ in 0..TRIES {
             let id = numbers.next().await?;
-            match self.submit_named(request.clone().id(id)).await {
-                Err(error @ Error::Exists { .. }) => taken = Some(error),
+            match self.enqueue_named(request.clone().id(id)).await {
+                Err(error @ Error::JobExists { .. }) => taken = Some(error),
                 submitted => return submitted,
             }
         }

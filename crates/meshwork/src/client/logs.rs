@@ -87,7 +87,7 @@ impl LogFollower {
                 Err(error) if error.is_temporary() => continue,
                 answer => answer?.into_iter().next().flatten(),
             };
-            let job = job.ok_or_else(|| Error::NoJob {
+            let job = job.ok_or_else(|| Error::JobNotFound {
                 id: self.id.clone(),
             })?;
             // Lines that were printed before the end are read once more.

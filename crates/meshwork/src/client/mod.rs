@@ -23,9 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::conn::{Target, TlsFiles};
-use meshwork_broker::{BlockingConn, Broker, Deleted, JobPage, MAX_ITEMS, Retried, RunNow, Waits};
+use meshwork_broker::{
+    Blocker, BlockingConn, Broker, Deleted, JobPage, MAX_ITEMS, Retried, RunNow,
+};
 use meshwork_model::job::Job;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
 use meshwork_model::state::Status;
@@ -75,7 +77,7 @@ impl Client {
     /// # Errors
     /// The server does not answer, or is not suitable for jobs.
     pub async fn connect(target: &Target) -> Result<Self, Error> {
-        let broker = Broker::connect(target, Hero::default()).await?;
+        let broker = Broker::connect(target, JobKeys::default()).await?;
         Ok(Self::new(broker.acting_as(&local_name("client"))))
     }
 
@@ -123,8 +125,8 @@ impl Client {
     /// As [`Client::submit`] and [`Client::result`].
     pub async fn run(&self, request: JobRequest) -> Result<Job, Error> {
         let request = request.reply(true);
-        let patience = request.patience();
-        let id = self.submit(request).await?;
+        let patience = request.wait_budget();
+        let id = self.enqueue(request).await?;
         self.result(&id, patience).await
     }
 
@@ -152,7 +154,7 @@ impl Client {
         self.broker
             .inspect(id)
             .await?
-            .ok_or_else(|| Error::NoJob { id: id.clone() })
+            .ok_or_else(|| Error::JobNotFound { id: id.clone() })
     }
 
     /// Returns a job without script, input, result and logs.
@@ -162,7 +164,7 @@ impl Client {
     pub async fn summary(&self, id: &JobId) -> Result<Job, Error> {
         let summaries = self.broker.summaries(std::slice::from_ref(id)).await?;
         let summary = summaries.into_iter().next().flatten();
-        summary.ok_or_else(|| Error::NoJob { id: id.clone() })
+        summary.ok_or_else(|| Error::JobNotFound { id: id.clone() })
     }
 
     /// Returns several jobs with their whole records, in order.
@@ -193,7 +195,7 @@ impl Client {
     /// # Errors
     /// A call to the server fails.
     pub async fn stale(&self, from: usize) -> Result<Vec<Job>, Error> {
-        let stale = self.broker.stale(from, MAX_ITEMS).await?;
+        let stale = self.broker.list_stale(from, MAX_ITEMS).await?;
         let ids: Vec<_> = stale.into_iter().map(|job| job.id).collect();
         Ok(self
             .broker
@@ -231,8 +233,8 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
-    pub async fn waits(&self, job: &Job) -> Result<Vec<Waits>, Error> {
-        Ok(self.broker.waits(job).await?)
+    pub async fn blockers(&self, job: &Job) -> Result<Vec<Blocker>, Error> {
+        Ok(self.broker.blockers(job).await?)
     }
 
     /// Ends the delay of a job, also that of a retry. The job goes to the end of its queue, whose limits still apply.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshwork_broker::{Configured, Limits, QueueDepth, QueueInfo, Settings};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSetting;
 use tokio::time::Instant;
 
@@ -72,8 +72,8 @@ impl Client {
     /// # Errors
     /// A call to the server fails.
     pub async fn is_used(&self, queue: &str) -> Result<bool, Error> {
-        let queue = Hero::without_priority(queue);
-        let is = |name: &str| Hero::without_priority(name) == queue;
+        let queue = JobKeys::without_priority(queue);
+        let is = |name: &str| JobKeys::without_priority(name) == queue;
         if self.queues().await?.iter().any(|info| is(&info.queue)) {
             return Ok(true);
         }
@@ -143,7 +143,7 @@ impl Client {
             }
             let now = Instant::now();
             if now >= until {
-                return Err(Error::NotDrained {
+                return Err(Error::DrainTimeout {
                     queue: queue.to_owned(),
                     waited: patience,
                     depth,

@@ -14,7 +14,7 @@ use meshwork_model::route::{Fallback, Priority, Route};
 use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 
-use crate::{Error, runner, span};
+use crate::{Error, runtime, span};
 
 /// Allowance for the time in the queue in [`JobRequest::patience`].
 const QUEUEING: Duration = Duration::from_secs(3600);
@@ -71,7 +71,7 @@ impl JobRequest {
     /// Chooses the route by `bindings`, unless the job has a group or instance. Bindings match the script type as name,
     /// `topic`, and as payload the input, or the script if there is no input, as JSON.
     #[must_use]
-    pub fn bound(self, bindings: &Bindings, topic: Option<&Topic>) -> Self {
+    pub fn route_by(self, bindings: &Bindings, topic: Option<&Topic>) -> Self {
         if self.job.route.group.is_some() || self.job.route.instance.is_some() {
             return self;
         }
@@ -318,7 +318,7 @@ impl JobRequest {
     pub async fn check_syntax(&self) -> Result<(), Error> {
         self.job.check()?;
         let script_type = self.job.route.script_type.as_str();
-        let checked = runner::check(script_type, self.job.script.as_bytes()).await;
+        let checked = runtime::check(script_type, self.job.script.as_bytes()).await;
         checked.map_err(|source| Error::Script {
             id: self.job.id.clone(),
             source,
@@ -339,7 +339,7 @@ impl JobRequest {
     /// Returns the default wait of a caller: all runs with backoff, the prerequisite timeout, the delay, and 1 h in the
     /// queue. The time until [`JobRequest::run_at`] is not included; add it.
     #[must_use]
-    pub fn patience(&self) -> Duration {
+    pub fn wait_budget(&self) -> Duration {
         let job = &self.job;
         let pause = RetryBackoff::default().cap;
         let times = u64::from(job.retries) + 1;

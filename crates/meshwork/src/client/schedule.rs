@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Put, Ran, SchedulePage, Scheduled};
+use meshwork_broker::{Put, SchedulePage, ScheduleRun, Scheduled};
 use meshwork_model::name::{JobId, ScheduleName};
 use meshwork_model::schedule::Schedule;
 use meshwork_model::schedule::every::Every;
 use meshwork_model::schedule::policy::{CatchUp, Overlap};
-use meshwork_model::schedule::timing::{Rhythm, RhythmError, Timing};
+use meshwork_model::schedule::timing::{Recurrence, RhythmError, Timing};
 use meshwork_model::schedule::zone::Zone;
 
 use super::{Client, JobRequest};
@@ -41,12 +41,12 @@ impl ScheduleRequest {
     pub fn every(interval: Duration, job: JobRequest) -> Result<Self, Error> {
         let text = format!("{}ms", interval.as_millis());
         let every: Every = text.parse().map_err(RhythmError::from)?;
-        Ok(Self::new(Rhythm::Every(every), job))
+        Ok(Self::new(Recurrence::Every(every), job))
     }
 
     /// Creates a schedule of a job by a recurrence.
     #[must_use]
-    pub fn new(rhythm: Rhythm, job: JobRequest) -> Self {
+    pub fn new(rhythm: Recurrence, job: JobRequest) -> Self {
         Self {
             timing: Timing::new(rhythm),
             catch_up: CatchUp::default(),
@@ -245,14 +245,14 @@ impl ScheduleHandle {
             let schedule = there.schedule.as_ref().map_err(Clone::clone)?;
             let broker = self.client.broker();
             match broker.run_schedule(&there, schedule, &suffix).await? {
-                Some(Ran::Stored(id)) => return Ok(id),
-                Some(Ran::Skipped) => {
+                Some(ScheduleRun::Stored(id)) => return Ok(id),
+                Some(ScheduleRun::Skipped) => {
                     return Err(Error::Overlaps {
                         name: self.name.clone(),
                         last: there.last.unwrap_or_else(|| JobId::foreign(String::new())),
                     });
                 }
-                Some(Ran::Refused(why)) => {
+                Some(ScheduleRun::Refused(why)) => {
                     return Err(Error::ScheduleRefused {
                         name: self.name.clone(),
                         why,

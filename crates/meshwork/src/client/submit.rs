@@ -10,27 +10,27 @@ use crate::Error;
 use crate::span::Subject;
 
 impl Client {
-    /// Submits a job and returns its id, or the id of the job that has its unique name and stays. While the server is
+    /// Enqueues a job and returns its id, or the id of the job that has its unique name and stays. While the server is
     /// unreachable, the call is repeated for 15 s. A server out of memory is reported at once.
     ///
     /// # Errors
     /// The job is invalid, its queue is full, its id exists, or a prerequisite does not exist; nothing is written then.
     /// Or the call to the server fails.
-    pub async fn submit(&self, request: JobRequest) -> Result<JobId, Error> {
+    pub async fn enqueue(&self, request: JobRequest) -> Result<JobId, Error> {
         if let (Some(numbers), false) = (&self.numbers, request.has_id()) {
-            return self.submit_numbered(numbers, request).await;
+            return self.enqueue_numbered(numbers, request).await;
         }
-        self.submit_named(request).await
+        self.enqueue_named(request).await
     }
 
-    /// Submits a job that has an id.
-    pub(super) async fn submit_named(&self, request: JobRequest) -> Result<JobId, Error> {
+    /// Enqueues a job that has an id.
+    pub(super) async fn enqueue_named(&self, request: JobRequest) -> Result<JobId, Error> {
         let job = request.build()?;
-        let (enqueued, repeated) = self.enqueue(std::slice::from_ref(&job)).await?;
+        let (enqueued, repeated) = self.store(std::slice::from_ref(&job)).await?;
         for answer in enqueued {
             // After a broken call the existing job may be this one.
             if answer == Enqueued::Exists && !repeated {
-                return Err(Error::Exists { id: job.id });
+                return Err(Error::JobExists { id: job.id });
             }
             if let Some(other) = self.accepted(&job, answer).await? {
                 return Ok(other);
@@ -45,9 +45,9 @@ impl Client {
     /// # Errors
     /// A job is invalid; nothing is written then. A job is refused as by [`Client::submit`], or a call to the server
     /// fails; other jobs may be stored then.
-    pub async fn submit_all(&self, jobs: &[NewJob]) -> Result<(), Error> {
-        for (job, answer) in jobs.iter().zip(self.submit_each(jobs).await?) {
-            if let Some(refusal) = self.refusal(job, &answer).await? {
+    pub async fn enqueue_all(&self, jobs: &[NewJob]) -> Result<(), Error> {
+        for (job, answer) in jobs.iter().zip(self.try_enqueue_all(jobs).await?) {
+            if let Some(refusal) = self.rejection(job, &answer).await? {
                 return Err(refusal);
             }
         }
@@ -60,13 +60,13 @@ impl Client {
     /// # Errors
     /// A job is invalid; nothing is written then. Or a call to the server fails; some jobs may be stored then, and the
     /// call can be repeated.
-    pub async fn submit_each(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
+    pub async fn try_enqueue_all(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
         for job in jobs {
             job.check()?;
         }
         let mut answers = Vec::with_capacity(jobs.len());
         for chunk in jobs.chunks(MAX_ENQUEUE) {
-            answers.extend(self.enqueue(chunk).await?.0);
+            answers.extend(self.store(chunk).await?.0);
         }
         Ok(answers)
     }
@@ -75,15 +75,15 @@ impl Client {
     ///
     /// # Errors
     /// The settings of the queue cannot be read.
-    pub async fn refusal(&self, job: &NewJob, answer: &Enqueued) -> Result<Option<Error>, Error> {
+    pub async fn rejection(&self, job: &NewJob, answer: &Enqueued) -> Result<Option<Error>, Error> {
         match self.accepted(job, answer.clone()).await {
             Ok(_) => Ok(None),
             Err(
-                error @ (Error::NotUnique { .. }
-                | Error::Draining { .. }
-                | Error::TooLarge { .. }
-                | Error::NoPrerequisite { .. }
-                | Error::NoBatch { .. }
+                error @ (Error::DuplicateUniqueKey { .. }
+                | Error::QueueDraining { .. }
+                | Error::PayloadTooLarge { .. }
+                | Error::UnknownPrerequisite { .. }
+                | Error::BatchNotFound { .. }
                 | Error::BatchClosed { .. }
                 | Error::QueueFull { .. }),
             ) => Ok(Some(error)),
@@ -91,7 +91,8 @@ impl Client {
         }
     }
 
-    async fn enqueue(&self, jobs: &[NewJob]) -> Result<(Vec<Enqueued>, bool), Error> {
+    /// Repeats broken calls.
+    async fn store(&self, jobs: &[NewJob]) -> Result<(Vec<Enqueued>, bool), Error> {
         let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
         let mut repeated = false;
         loop {
@@ -141,16 +142,16 @@ impl Client {
         match answer {
             Enqueued::Stored | Enqueued::Exists => Ok(None),
             Enqueued::Kept(other) => Ok(Some(other)),
-            Enqueued::Taken(other) => Err(Error::NotUnique { id, other }),
+            Enqueued::Taken(other) => Err(Error::DuplicateUniqueKey { id, other }),
             Enqueued::Draining => {
                 let queue = job.route.queue(self.broker.keys());
-                Err(Error::Draining { id, queue })
+                Err(Error::QueueDraining { id, queue })
             }
             Enqueued::Large(bytes) => {
                 let queue = job.route.queue(self.broker.keys());
-                Err(Error::TooLarge { id, queue, bytes })
+                Err(Error::PayloadTooLarge { id, queue, bytes })
             }
-            Enqueued::Unknown(prerequisite) => Err(Error::NoPrerequisite { id, prerequisite }),
+            Enqueued::Unknown(prerequisite) => Err(Error::UnknownPrerequisite { id, prerequisite }),
             Enqueued::NotInBatch(why) => Err(batch::refused(job, why)),
             Enqueued::Full => Err(self.full(job).await?),
         }

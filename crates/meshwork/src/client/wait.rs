@@ -85,7 +85,7 @@ impl Client {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Error::NotEnded {
+                return Err(Error::JobWaitTimeout {
                     id: id.clone(),
                     waited: patience,
                 });

@@ -1,7 +1,7 @@
 //! One context: permission checks, and changes of its record.
 
 use meshwork_broker::context::{Commit, ContextStore, Database, Read};
-use meshwork_model::access::{self, Object, Operation, Place, Role, Roles, Who};
+use meshwork_model::access::{self, Object, Operation, Role, Roles, Scope, Who};
 use meshwork_model::acl::{self, AclUser};
 use meshwork_model::context::{Context, NodeId, Unsigned, field};
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout};
@@ -126,7 +126,7 @@ impl ContextHandle {
             }
             Err(error) => return Err(error),
         };
-        let place = Place::Context(self.id());
+        let place = Scope::Context(self.id());
         let Err(denied) = access::check(who, roles, object, operation, place) else {
             return Ok(context);
         };

@@ -1,8 +1,8 @@
 //! The metrics of jobs of Bananas, in their table: by route, as Bananas asks for, and by priority.
 
-use meshwork_broker::bananas::{PlaceStats, Stats};
+use meshwork_broker::bananas::{QueueStats, Stats};
 
-use super::figure::{Figure, Kind, Source, figure};
+use super::metric::{Kind, Metric, Source, figure};
 
 const PLACE: &[&str] = &["route", "priority"];
 
@@ -10,25 +10,25 @@ const PLACE: &[&str] = &["route", "priority"];
 const fn count(
     name: &'static str,
     help: &'static str,
-    of: fn(&PlaceStats) -> Option<f64>,
-) -> Figure {
+    of: fn(&QueueStats) -> Option<f64>,
+) -> Metric {
     figure(name, Kind::Counter, PLACE, help, Source::BananasPlace(of))
 }
 
 const fn of_place(
     name: &'static str,
     help: &'static str,
-    of: fn(&PlaceStats) -> Option<f64>,
-) -> Figure {
+    of: fn(&QueueStats) -> Option<f64>,
+) -> Metric {
     figure(name, Kind::Gauge, PLACE, help, Source::BananasPlace(of))
 }
 
-const fn of_all(name: &'static str, help: &'static str, of: fn(&Stats) -> f64) -> Figure {
+const fn of_all(name: &'static str, help: &'static str, of: fn(&Stats) -> f64) -> Metric {
     figure(name, Kind::Gauge, &[], help, Source::Bananas(of))
 }
 
 /// All of them.
-pub(super) const FIGURES: [Figure; 15] = [
+pub(super) const FIGURES: [Metric; 15] = [
     count(
         "meshwork_bananas_jobs_created",
         "Jobs of Bananas that clients and schedules of Meshwork stored",

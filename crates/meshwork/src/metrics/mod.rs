@@ -2,15 +2,15 @@
 //! program serves [`Metrics::text`] over HTTP.
 
 mod bananas;
-mod figure;
 mod format;
+mod metric;
 mod page;
 mod process;
 mod shared;
 mod table;
 
-pub use figure::{Figure, Kind};
 pub use format::Format;
+pub use metric::{Kind, Metric};
 pub use shared::{FRESH, Shared};
 pub use table::FIGURES;
 

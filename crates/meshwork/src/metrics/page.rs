@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use meshwork_broker::bananas::{self, PlaceStats};
+use meshwork_broker::bananas;
 use meshwork_broker::{QueueStats, Stats};
-use meshwork_model::keys::hero::{Hero, QueueParts};
+use meshwork_model::keys::hero::{JobKeys, QueueParts};
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
 use prometheus_client::collector::Collector;
@@ -14,7 +14,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
-use super::figure::{Figure, Kind, Merge, Source};
+use super::metric::{Kind, Merge, Metric, Source};
 use super::process::Process;
 use super::shared::Reading;
 use super::table::FIGURES;
@@ -26,7 +26,7 @@ const OPERATIONS: [&str; 5] = ["claim", "connect", "renew", "report", "wait"];
 /// Everything that was read for one page.
 #[derive(Debug)]
 pub(super) struct Page {
-    pub(super) keys: Hero,
+    pub(super) keys: JobKeys,
     pub(super) store: Reading,
     pub(super) monitor: Option<Monitor>,
     pub(super) process: Process,
@@ -55,7 +55,7 @@ impl Collector for Page {
 
 impl Page {
     /// The samples of a metric. None if its value is unknown.
-    fn samples(&self, figure: &Figure) -> Option<Vec<Sample>> {
+    fn samples(&self, figure: &Metric) -> Option<Vec<Sample>> {
         let alone = |value: Option<f64>| value.map(|value| (Labels::new(), value));
         let alone = |value| Some(alone(value).into_iter().collect());
         let stats = self.store.stats.as_ref();
@@ -137,7 +137,7 @@ impl Page {
         words.iter().map(sample).collect()
     }
 
-    fn histograms(&self, figure: &Figure, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    fn histograms(&self, figure: &Metric, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let Some(monitor) = &self.monitor else {
             return Ok(());
         };
@@ -192,8 +192,8 @@ fn script_latency(stats: &Stats, label: &'static str) -> Vec<Sample> {
 }
 
 /// A sample per priority of a route of Bananas.
-fn places(stats: &bananas::Stats, of: fn(&PlaceStats) -> Option<f64>) -> Vec<Sample> {
-    let sample = |((route, priority), figures): (&(RoutingKey, Priority), &PlaceStats)| {
+fn places(stats: &bananas::Stats, of: fn(&bananas::QueueStats) -> Option<f64>) -> Vec<Sample> {
+    let sample = |((route, priority), figures): (&(RoutingKey, Priority), &bananas::QueueStats)| {
         let (route, priority) = (route.to_string(), priority.to_string());
         Some((vec![("route", route), ("priority", priority)], of(figures)?))
     };
@@ -232,7 +232,7 @@ fn connection_errors(monitor: &Monitor) -> Vec<Sample> {
 }
 
 fn describe<'s>(
-    figure: &Figure,
+    figure: &Metric,
     encoder: &'s mut DescriptorEncoder<'_>,
     kind: MetricType,
 ) -> Result<MetricEncoder<'s>, fmt::Error> {
@@ -246,7 +246,7 @@ fn describe<'s>(
 }
 
 fn numbers(
-    figure: &Figure,
+    figure: &Metric,
     samples: Vec<Sample>,
     encoder: &mut DescriptorEncoder<'_>,
 ) -> fmt::Result {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use meshwork_broker::bananas::{self, Bananas};
 use meshwork_broker::{Broker, Error, KnownQueues, Outages, Stats};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -56,7 +56,7 @@ impl Shared {
         &self.broker
     }
 
-    pub(crate) fn keys(&self) -> &Hero {
+    pub(crate) fn keys(&self) -> &JobKeys {
         self.broker.keys()
     }
 

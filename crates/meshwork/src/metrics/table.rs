@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use meshwork_broker::{QueueStats, Stats};
 
 use super::bananas;
-use super::figure::{Figure, Kind, Merge, Source, figure};
+use super::metric::{Kind, Merge, Metric, Source, figure};
 use super::process::Process;
 use crate::{Monitor, WorkerInfo};
 
@@ -23,7 +23,7 @@ const fn count(
     name: &'static str,
     help: &'static str,
     of: fn(&QueueStats, u64) -> Option<f64>,
-) -> Figure {
+) -> Metric {
     figure(
         name,
         Kind::Counter,
@@ -38,15 +38,15 @@ const fn of_queue(
     help: &'static str,
     of: fn(&QueueStats, u64) -> Option<f64>,
     merge: Merge,
-) -> Figure {
+) -> Metric {
     figure(name, Kind::Gauge, QUEUE, help, Source::Queue(of, merge))
 }
 
-const fn of_store(name: &'static str, help: &'static str, of: fn(&Stats) -> Option<f64>) -> Figure {
+const fn of_store(name: &'static str, help: &'static str, of: fn(&Stats) -> Option<f64>) -> Metric {
     figure(name, Kind::Gauge, &[], help, Source::Store(of))
 }
 
-const fn of_pool(name: &'static str, help: &'static str, of: fn(&WorkerInfo) -> f64) -> Figure {
+const fn of_pool(name: &'static str, help: &'static str, of: fn(&WorkerInfo) -> f64) -> Metric {
     figure(name, Kind::Gauge, POOL, help, Source::Pool(of))
 }
 
@@ -55,7 +55,7 @@ const fn of_worker(
     kind: Kind,
     help: &'static str,
     of: fn(&Monitor) -> Option<f64>,
-) -> Figure {
+) -> Metric {
     figure(name, kind, &[], help, Source::Worker(of))
 }
 
@@ -64,7 +64,7 @@ const fn of_process(
     kind: Kind,
     help: &'static str,
     of: fn(&Process) -> Option<f64>,
-) -> Figure {
+) -> Metric {
     figure(name, kind, &[], help, Source::Process(of))
 }
 
@@ -81,7 +81,7 @@ fn words<'a>(counts: &'a BTreeMap<String, u64>) -> Vec<(&'a str, u64)> {
 }
 
 /// Metrics of the store, the same in every process; then those of this worker and process.
-const OURS: &[Figure] = &[
+const OURS: &[Metric] = &[
     figure(
         "meshwork_jobs_created",
         Kind::Counter,
@@ -400,12 +400,12 @@ const OURS: &[Figure] = &[
 ];
 
 /// All metrics: of the store, of this worker and process, and of Bananas jobs if included.
-pub const FIGURES: &[Figure] = &ALL;
+pub const FIGURES: &[Metric] = &ALL;
 
-const ALL: [Figure; OURS.len() + bananas::FIGURES.len()] = joined(OURS, &bananas::FIGURES);
+const ALL: [Metric; OURS.len() + bananas::FIGURES.len()] = joined(OURS, &bananas::FIGURES);
 
 /// One table behind the other.
-const fn joined<const N: usize>(one: &[Figure], other: &[Figure]) -> [Figure; N] {
+const fn joined<const N: usize>(one: &[Metric], other: &[Metric]) -> [Metric; N] {
     let mut all = [one[0]; N];
     let mut at = 0;
     while at < N {

@@ -7,7 +7,7 @@ use meshwork_model::job::{Job, field};
 use meshwork_model::name::ScriptType;
 
 use super::AnyRunner;
-use crate::runner;
+use crate::runtime;
 
 /// No runtime runs a file with this name.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ impl Entry {
     /// Reads a script. The ending of its file selects the runtime.
     pub(super) fn script(name: &str, path: &Path) -> Result<Self, HandlerError> {
         let (script_type, text) = read_script(name, path)?;
-        let runner = runner::builtin(script_type).ok_or_else(|| unknown(name, path))?;
+        let runner = runtime::builtin(script_type).ok_or_else(|| unknown(name, path))?;
         let script = Some(text.into_bytes());
         Ok(Self { runner, script })
     }
@@ -75,7 +75,7 @@ impl Entry {
         if self.script.is_none() {
             return String::from_utf8(output).ok();
         }
-        runner::as_json(&output)
+        runtime::as_json(&output)
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn what_a_script_gives_is_json() {
         let entry = Entry {
-            runner: runner::builtin("python").unwrap(),
+            runner: runtime::builtin("python").unwrap(),
             script: Some(Vec::new()),
         };
         for (output, result) in [

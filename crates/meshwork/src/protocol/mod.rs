@@ -7,7 +7,7 @@ pub mod nooble;
 
 use std::sync::Arc;
 
-use crate::runner::Runner;
+use crate::runtime::Runtime;
 
 /// A runner of any kind.
-type AnyRunner = Arc<dyn Runner>;
+type AnyRunner = Arc<dyn Runtime>;

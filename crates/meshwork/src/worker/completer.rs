@@ -98,7 +98,9 @@ pub(super) async fn complete<P: Protocol>(engine: &Engine<P>, result: &Completio
     let mut backoff = Backoff::new();
     loop {
         let results = std::slice::from_ref(result);
-        let exchanged = engine.protocol.exchange(&engine.config, results, None);
+        let exchanged = engine
+            .protocol
+            .complete_and_claim(&engine.config, results, None);
         match exchanged.await.completed {
             Ok(completed) => {
                 engine.protocol.outages().succeeded("report");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::runner;
+use crate::runtime;
 
 /// Default number of jobs that run at once.
 const CONCURRENCY: usize = 10;
@@ -48,7 +48,7 @@ impl Default for Config {
             lease: LEASE,
             timeout: TIMEOUT,
             shutdown_timeout: SHUTDOWN_TIMEOUT,
-            cancel_grace: runner::STOP_GRACE,
+            cancel_grace: runtime::STOP_GRACE,
         }
     }
 }

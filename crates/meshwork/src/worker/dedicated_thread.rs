@@ -120,7 +120,7 @@ pub(crate) async fn within<T>(
 /// # Errors
 /// The connection is lost for all its users.
 /// If the connection is lost, to all that use it.
-pub(crate) async fn in_turn<T>(
+pub(crate) async fn best_effort<T>(
     outages: &Outages,
     verb: &'static str,
     most: Duration,
@@ -140,7 +140,7 @@ mod tests {
 
     use meshwork_broker::{Error, Outages};
 
-    use super::in_turn;
+    use super::best_effort;
 
     const SHORT: Duration = Duration::from_millis(1);
     const LONG: Duration = Duration::from_secs(60);
@@ -150,7 +150,7 @@ mod tests {
         let outages = &Outages::default();
         let never = std::future::pending::<Result<(), Error>>();
         assert!(matches!(
-            in_turn(outages, "x", SHORT, never).await,
+            best_effort(outages, "x", SHORT, never).await,
             Ok(None)
         ));
         let (given, most) = (2, 1);
@@ -159,11 +159,15 @@ mod tests {
             most,
             given,
         });
-        let refused = in_turn(outages, "x", LONG, async { refused }).await;
+        let refused = best_effort(outages, "x", LONG, async { refused }).await;
         assert!(matches!(refused, Ok(None)));
         let lost = Err::<(), _>(Error::timed_out("x"));
-        assert!(in_turn(outages, "x", LONG, async { lost }).await.is_err());
-        let done = in_turn(outages, "x", LONG, async { Ok(1) }).await;
+        assert!(
+            best_effort(outages, "x", LONG, async { lost })
+                .await
+                .is_err()
+        );
+        let done = best_effort(outages, "x", LONG, async { Ok(1) }).await;
         assert!(matches!(done, Ok(Some(1))));
     }
 }

@@ -16,7 +16,7 @@ use super::log_forwarder::{self, LogForwarder};
 use super::logfile::{self, LogFile, LogFolders, LogPathError};
 use super::protocol::{Prepared, Protocol, Step};
 use super::task::{LeasedJob, REPEAT_FOR};
-use crate::runner::{Announced, Run, Runner, StopReason, StopSignal};
+use crate::runtime::{Announced, Run, Runtime, StopReason, StopSignal};
 use crate::span;
 
 /// Time after the grace until a run is aborted that ignores its cancel signal, so that it does not keep its slot.
@@ -161,7 +161,7 @@ async fn open_log(folders: &Arc<LogFolders>, job: &Arc<Job>) -> Result<Option<Lo
 }
 
 /// Runs a job, and aborts it if it does not end in time.
-async fn bounded(runner: &dyn Runner, run: Run) -> Report {
+async fn bounded(runner: &dyn Runtime, run: Run) -> Report {
     let (stop, grace) = (run.stop.clone(), run.grace);
     let overdue = run.deadline + grace + CUT_OFF;
     tokio::select! {

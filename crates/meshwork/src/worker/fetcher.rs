@@ -155,7 +155,7 @@ impl<P: Protocol> Fetcher<P> {
                 () = engine.demand.ids() => self.seen(),
                 () = engine.seat.turn() => {}
                 // The sender is in the engine.
-                _ = self.registered.changed(), if P::TAKES && !self.stopping => {}
+                _ = self.registered.changed(), if P::PUSH_DELIVERY && !self.stopping => {}
                 () = engine.stop.cancelled(), if !self.stopping => self.stopping = true,
                 () = tokens.released.cancelled(), if self.resting && self.stopping => self.give_up(),
             }
@@ -233,7 +233,7 @@ impl<P: Protocol> Fetcher<P> {
         let mut skipped = self.engine.paused();
         let sweep = self.swept.is_none_or(|swept| swept + SAFETY <= now);
         let is_back = |queue| sweep || self.arrivals.contains(queue);
-        let returns = !P::TAKES && skipped.iter().any(is_back);
+        let returns = !P::PUSH_DELIVERY && skipped.iter().any(is_back);
         let want = self.granted(if returns { 0 } else { want }, results);
         if returns {
             // A claim of no jobs returns the prefetched ids of paused queues.
@@ -243,10 +243,10 @@ impl<P: Protocol> Fetcher<P> {
         }
         let arrivals = std::mem::take(&mut self.arrivals);
         let mut until = now + self.engine.config.lease;
-        if !returns && (arrivals.is_empty() || P::TAKES) {
+        if !returns && (arrivals.is_empty() || P::PUSH_DELIVERY) {
             skipped.extend(self.blocked.skipped(now));
         }
-        if P::TAKES
+        if P::PUSH_DELIVERY
             && let Some(known) = &*self.registered.borrow_and_update()
         {
             // After the end of the registration, other workers take its jobs.
@@ -287,7 +287,7 @@ impl<P: Protocol> Fetcher<P> {
     fn want(&self, results: usize) -> usize {
         let busy = (self.in_hand - results) + self.reserved;
         let free = self.engine.config.concurrency.saturating_sub(busy);
-        let is_known = !P::TAKES || self.engine.registration().is_some();
+        let is_known = !P::PUSH_DELIVERY || self.engine.registration().is_some();
         if self.stopping || self.releases > 0 || self.spawner.is_closed() || !is_known {
             0
         } else if !self.spawner.one_by_one {
@@ -309,7 +309,7 @@ impl<P: Protocol> Fetcher<P> {
             return None;
         }
         // Blocking reads that take jobs leave no ids in prefetch lists.
-        let safety = !P::TAKES && !self.engine.protocol.looks();
+        let safety = !P::PUSH_DELIVERY && !self.engine.protocol.polls();
         let safety = safety.then(|| self.looked + SAFETY);
         safety.into_iter().chain(self.blocked.next()).min()
     }
@@ -332,7 +332,7 @@ impl<P: Protocol> Fetcher<P> {
         let (engine, call) = (Arc::clone(&self.engine), Box::new(call));
         self.flying.push(Box::pin(async move {
             let (protocol, config) = (&engine.protocol, &engine.config);
-            let exchanged = protocol.exchange(config, &call.results, call.fetch.as_ref());
+            let exchanged = protocol.complete_and_claim(config, &call.results, call.fetch.as_ref());
             let exchanged = exchanged.await;
             ExchangeEvent::Ended(call, exchanged)
         }));

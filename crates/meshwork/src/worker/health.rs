@@ -41,7 +41,7 @@ pub struct Monitor {
 /// Reason why a worker is not healthy, or not ready.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unfit {
+pub enum Unhealthy {
     /// It claims no more jobs; running ones may continue.
     #[error("the worker is quiet or stopping")]
     Stopping,
@@ -89,13 +89,13 @@ impl Monitor {
     ///
     /// # Errors
     /// The reason why the worker is unhealthy.
-    pub fn healthy(&self) -> Result<(), Unfit> {
+    pub fn healthy(&self) -> Result<(), Unhealthy> {
         let is_over = self.fetchers.iter().any(AbortHandle::is_finished);
         if is_over && !self.stop.is_cancelled() {
-            return Err(Unfit::Ended);
+            return Err(Unhealthy::Ended);
         }
         match self.meter().since_contact() {
-            silence if silence > SILENCE => Err(Unfit::Silence(silence)),
+            silence if silence > SILENCE => Err(Unhealthy::Silence(silence)),
             _ => Ok(()),
         }
     }
@@ -104,18 +104,18 @@ impl Monitor {
     ///
     /// # Errors
     /// The reason why the worker is not ready.
-    pub fn ready(&self) -> Result<(), Unfit> {
+    pub fn ready(&self) -> Result<(), Unhealthy> {
         if self.stop.is_cancelled() {
-            return Err(Unfit::Stopping);
+            return Err(Unhealthy::Stopping);
         }
         self.healthy()?;
         let lacks = self.worker.lacks();
         if !lacks.is_empty() {
-            return Err(Unfit::Rights(lacks));
+            return Err(Unhealthy::Rights(lacks));
         }
         match self.worker.alive_until() {
             Some(until) if until > Instant::now() => self.sound(),
-            _ => Err(Unfit::Unregistered),
+            _ => Err(Unhealthy::Unregistered),
         }
     }
 
@@ -123,9 +123,9 @@ impl Monitor {
     ///
     /// # Errors
     /// A runtime that cannot, and the reason ([`Unfit::Faulty`]).
-    pub fn sound(&self) -> Result<(), Unfit> {
+    pub fn sound(&self) -> Result<(), Unhealthy> {
         match self.worker.faults().pop_first() {
-            Some((runtime, reason)) => Err(Unfit::Faulty { runtime, reason }),
+            Some((runtime, reason)) => Err(Unhealthy::Faulty { runtime, reason }),
             None => Ok(()),
         }
     }

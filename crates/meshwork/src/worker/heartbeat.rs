@@ -10,7 +10,7 @@ use meshwork_model::worker_request::WorkerRequest;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::dedicated_thread::{Host, Never, Thread, in_turn, within};
+use super::dedicated_thread::{Host, Never, Thread, best_effort, within};
 use super::engine::{Engine, Registered};
 use super::protocol::{Intake, Protocol, Renewed};
 
@@ -69,7 +69,7 @@ async fn beat_over<P: Protocol>(
         ticks.tick().await;
         let is_old = checked.is_none_or(|at: Instant| at.elapsed() >= RIGHTS_FOR);
         if engine.take_rights_due() || is_old {
-            let lacks = in_turn(outages, "rights", every, protocol.lacks(conn)).await?;
+            let lacks = best_effort(outages, "rights", every, protocol.lacks(conn)).await?;
             engine.note_rights(lacks.flatten());
             checked = Some(Instant::now());
         }
@@ -79,12 +79,12 @@ async fn beat_over<P: Protocol>(
         outages.succeeded("renew");
         if !loaded {
             // Once per connection: a restarted server has lost the scripts.
-            let load = in_turn(outages, "load", every, protocol.load(conn)).await?;
+            let load = best_effort(outages, "load", every, protocol.load(conn)).await?;
             loaded = load.is_some();
         }
         obey_requests(conn, engine).await?;
         let reclaim = protocol.reclaim(conn, engine.config.lease, intake);
-        in_turn(outages, "reclaim", every, reclaim).await?;
+        best_effort(outages, "reclaim", every, reclaim).await?;
     }
 }
 
@@ -118,7 +118,7 @@ async fn obey_requests<P: Protocol>(conn: &P::Conn, engine: &Engine<P>) -> Resul
     };
     let (protocol, most) = (&engine.protocol, engine.config.heartbeat_interval());
     let requests = protocol.requests(conn, &obey);
-    in_turn(protocol.outages(), "requests", most, requests).await?;
+    best_effort(protocol.outages(), "requests", most, requests).await?;
     Ok(())
 }
 

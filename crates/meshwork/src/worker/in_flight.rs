@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::runner::{StopReason, StopSignal};
+use crate::runtime::{StopReason, StopSignal};
 
 /// Jobs in flight, by the sequence numbers of their claims.
 #[derive(Debug)]

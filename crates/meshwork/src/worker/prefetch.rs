@@ -15,9 +15,9 @@ use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
+use super::pipelined_reads::PipelinedReads;
 use super::protocol::{Protocol, Queues, Waited};
 use super::spawner::Starter;
-use super::waits::Waits;
 
 /// Greatest number of queues with a blocking read. Claims find ids in the others, once a second.
 const MAX_WAITED: usize = 64;
@@ -58,7 +58,7 @@ impl Prefetchers {
 /// Returns the queues of the highest priority, at most [`MAX_WAITED`]. If blocking reads take jobs, no claim would find
 /// the jobs of other queues, so all queues are returned.
 fn bounded<P: Protocol>(mut queues: Vec<String>) -> Vec<String> {
-    if !P::TAKES {
+    if !P::PUSH_DELIVERY {
         queues.truncate(MAX_WAITED);
     }
     queues
@@ -90,7 +90,7 @@ impl<P: Protocol> Supervisor<P> {
         let mut queues = engine.protocol.queues().subscribe();
         while !engine.stop.is_cancelled() {
             let now = queues.borrow_and_update().waited();
-            let now = match engine.protocol.looks() {
+            let now = match engine.protocol.polls() {
                 true => Vec::new(),
                 false => bounded::<P>(now),
             };
@@ -150,7 +150,7 @@ struct Prefetch<P: Protocol> {
     engine: Arc<Engine<P>>,
     starter: Arc<Starter<P>>,
     queue: String,
-    waits: Option<Waits<P::WaitConn, Came<P::Job>>>,
+    waits: Option<PipelinedReads<P::WaitConn, Came<P::Job>>>,
     /// First step of the only running job. Until it is over, no blocking read is sent, which would delay the job's report
     /// on the same connection.
     begun: Option<Arc<Notify>>,
@@ -204,7 +204,7 @@ async fn prefetch<P: Protocol>(
 
 impl<P: Protocol> Prefetch<P> {
     fn under_way(&self) -> usize {
-        self.waits.as_ref().map_or(0, Waits::len)
+        self.waits.as_ref().map_or(0, PipelinedReads::len)
     }
 
     /// Sends blocking reads once a slot is free, and handles the first result. Returns true if a read succeeded.
@@ -240,10 +240,10 @@ impl<P: Protocol> Prefetch<P> {
         let engine = &self.engine;
         let waits = match &mut self.waits {
             Some(waits) => waits,
-            none => none.insert(Waits::over(engine.protocol.wait_conn().await?)),
+            none => none.insert(PipelinedReads::over(engine.protocol.wait_conn().await?)),
         };
-        let most = engine.slots.available_permits().clamp(1, P::WAITS);
-        let wait = engine.config.wait() / P::WAITS as u32;
+        let most = engine.slots.available_permits().clamp(1, P::MAX_READS);
+        let wait = engine.config.wait() / P::MAX_READS as u32;
         while waits.len() < most && engine.may_wait(&self.queue) {
             let Some(until) = engine.registration().map(|known| known.until) else {
                 break;

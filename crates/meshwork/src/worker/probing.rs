@@ -9,7 +9,7 @@ use meshwork_model::outcome::{Failure, FailureKind};
 
 use super::engine::Engine;
 use super::protocol::Protocol;
-use crate::runner::Runner;
+use crate::runtime::Runtime;
 
 /// Longest check of a runtime. Interpreters answer within 20 s.
 const PROBE: Duration = Duration::from_secs(60);
@@ -18,7 +18,7 @@ const PROBE: Duration = Duration::from_secs(60);
 pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>) {
     let readiness = &engine.readiness;
     let mut faults = readiness.changes();
-    let runtimes: BTreeMap<String, Arc<dyn Runner>> =
+    let runtimes: BTreeMap<String, Arc<dyn Runtime>> =
         engine.protocol.runtimes().into_iter().collect();
     let first = async {
         let all = runtimes.iter().map(async |(runtime, runner)| {
@@ -55,7 +55,7 @@ pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>) {
 }
 
 /// Checks a runtime. One without a known runner is tried by its next claim.
-async fn probe(runner: Option<&Arc<dyn Runner>>) -> Result<(), Failure> {
+async fn probe(runner: Option<&Arc<dyn Runtime>>) -> Result<(), Failure> {
     let Some(runner) = runner else { return Ok(()) };
     let found = tokio::time::timeout(PROBE, runner.probe()).await;
     found.unwrap_or_else(|_| {

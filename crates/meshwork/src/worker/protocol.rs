@@ -23,7 +23,7 @@ use super::in_flight::InFlight;
 use super::task::Completion;
 use crate::Batch;
 use crate::failure::Reason;
-use crate::runner::{ActionCaller, Inputs, Runner, Submitter};
+use crate::runtime::{ActionCaller, Inputs, Runtime, Submitter};
 use crate::span::Subject;
 
 /// Queues from which a worker takes jobs.
@@ -46,7 +46,7 @@ impl Queues for Vec<String> {
 
 /// A job that is ready to run.
 pub struct Prepared {
-    pub(crate) runner: Arc<dyn Runner>,
+    pub(crate) runner: Arc<dyn Runtime>,
     /// The job in the form that runners take.
     pub(crate) job: Arc<Job>,
     /// Longest time of the run.
@@ -65,7 +65,7 @@ impl Prepared {
     /// Creates a run of `job` by `runner`. After `timeout` the runner has [`Config::cancel_grace`] to end it, and five
     /// seconds later the run is aborted.
     #[must_use]
-    pub fn new(runner: Arc<dyn Runner>, job: Arc<Job>, timeout: Duration) -> Self {
+    pub fn new(runner: Arc<dyn Runtime>, job: Arc<Job>, timeout: Duration) -> Self {
         Self {
             runner,
             job,
@@ -207,11 +207,11 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     const KEEPS_LOGS: bool = false;
     /// True if jobs arrive without a claim: from blocking reads, and from reclaiming. A worker takes none before its
     /// registration.
-    const TAKES: bool = false;
+    const PUSH_DELIVERY: bool = false;
     /// True if the results of several runs share a call. With false, each run's task stores its result at once.
-    const TOGETHER: bool = true;
+    const BATCH_REPORTS: bool = true;
     /// Greatest number of pipelined blocking reads per queue. There are never more than free slots.
-    const WAITS: usize = 1;
+    const MAX_READS: usize = 1;
 
     /// Returns the worker's name with its incarnation.
     fn worker(&self) -> &str;
@@ -259,7 +259,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         self.place(queue).script_type
     }
     /// Returns the runners to check at the start, and after runs that could not start, by the names of their runtimes.
-    fn runtimes(&self) -> Vec<(String, Arc<dyn Runner>)> {
+    fn runtimes(&self) -> Vec<(String, Arc<dyn Runtime>)> {
         Vec::new()
     }
     /// Records the runtimes that cannot start runs here, for clients.
@@ -278,12 +278,12 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         subject.run(self.worker(), None)
     }
     /// Returns the runner of a job if it is known without a call, to reserve its place in a batch.
-    fn runner(&self, _job: &Self::Job) -> Option<&Arc<dyn Runner>> {
+    fn runner(&self, _job: &Self::Job) -> Option<&Arc<dyn Runtime>> {
         None
     }
 
     /// Stores results, then claims jobs without blocking. Leaves the claim out if storing fails.
-    fn exchange(
+    fn complete_and_claim(
         &self,
         config: &Config,
         results: &[Completion<Self::Job>],
@@ -320,7 +320,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     }
 
     /// Returns true if the protocol looks for ids itself ([`Demand`](super::demand::Demand)), without blocking reads.
-    fn looks(&self) -> bool {
+    fn polls(&self) -> bool {
         false
     }
     /// Creates a connection for the blocking reads of one queue.

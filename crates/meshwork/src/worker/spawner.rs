@@ -20,7 +20,7 @@ use super::executor::{self, RunContext};
 use super::protocol::{Intake, Protocol};
 use super::release::release_all;
 use super::task::{LeasedJob, RunEvent, SlotGuard};
-use crate::runner::{Announced, StopReason};
+use crate::runtime::{Announced, StopReason};
 use crate::span;
 
 /// Starts the jobs of one claim after another.
@@ -274,7 +274,7 @@ async fn work<P: Protocol>(
             engine.readiness.started(runtime);
             let result = guard.ended(output, (report.stdout, report.stderr), took);
             match result {
-                Some(result) if !P::TOGETHER => completer::complete(&engine, result).await,
+                Some(result) if !P::BATCH_REPORTS => completer::complete(&engine, result).await,
                 _ => guard.hand_over(),
             }
         }
@@ -288,7 +288,7 @@ async fn slot<'a, P: Protocol>(
     engine: &'a Engine<P>,
     task: &LeasedJob<P::Job>,
 ) -> Option<Option<tokio::sync::SemaphorePermit<'a>>> {
-    if !P::TAKES {
+    if !P::PUSH_DELIVERY {
         return Some(None);
     }
     if let Ok(slot) = engine.slots.try_acquire() {

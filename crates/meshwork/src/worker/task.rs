@@ -7,7 +7,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::runner::{StopReason, StopSignal};
+use crate::runtime::{StopReason, StopSignal};
 
 /// Longest time for which a report is retried. After that, the job runs again when its lease has expired.
 pub(super) const REPEAT_FOR: Duration = Duration::from_secs(600);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use meshwork::model::keys::bananas::Bananas as BananasKeys;
-use meshwork::model::keys::hero::Hero;
-use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::keys::bananas::BananasKeys;
+use meshwork::model::keys::hero::JobKeys;
+use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork::model::name::Namespace;
 use meshwork::protocol::{bananas, nooble};
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork::{Client, JobRequest, Worker, WorkerHandle};
 use meshwork_broker::Broker;
 use meshwork_broker::bananas::Bananas;
@@ -52,26 +52,26 @@ async fn all() -> [Held; 3] {
     };
 
     let (store, began) = (conn(), Arc::clone(one));
-    let client = Client::new(Broker::new(store.clone(), Hero::default()));
-    let handler = move |_: u8, _: Context| hang(Arc::clone(&began));
+    let client = Client::new(Broker::new(store.clone(), JobKeys::default()));
+    let handler = move |_: u8, _: JobContext| hang(Arc::clone(&began));
     let worker = Worker::new(&client).handle("hang", handler);
     let worker = worker.lease(LEASE).shutdown_timeout(zero).start().await;
     let job = JobRequest::new("hang".parse().unwrap(), "7");
-    client.submit(job).await.unwrap();
+    client.enqueue(job).await.unwrap();
     let hero = held("Hero", &store, worker.unwrap(), "hero:q:lease".to_owned());
 
     let (store, began) = (conn(), Arc::clone(one));
     let client = bananas::Client::new(Bananas::new(store.clone(), BananasKeys::default()));
-    let handler = move |_: u8, _: Context| hang(Arc::clone(&began));
+    let handler = move |_: u8, _: JobContext| hang(Arc::clone(&began));
     let worker = bananas::Worker::new(&client).handle("hang", handler);
     let worker = worker.lease(LEASE).shutdown_timeout(zero).start().await;
     let job = bananas::Request::raw("hang", "7");
-    client.submit(job).await.unwrap();
+    client.enqueue(job).await.unwrap();
     let leases = "bananas:mw:lease".to_owned();
     let theirs = held("Bananas", &store, worker.unwrap(), leases);
 
     let (store, began) = (conn(), Arc::clone(one));
-    let names = QueueManager::new(Namespace::nooble(), None, Dialect::Lists);
+    let names = NoobleKeys::new(Namespace::nooble(), None, Dialect::Lists);
     let leases = format!("{}:mw:workers", names.actions("demo", None));
     let client = nooble::Client::new(Nooble::new(store.clone(), names), "demo");
     let handler = move |_: Value, _: nooble::ActionContext| hang(Arc::clone(&began));

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use meshwork::model::batch::BatchEnd;
-use meshwork::runner::{Context, handler};
+use meshwork::runtime::{JobContext, handler};
 use meshwork::{BatchState, Client, Error, JobRequest, Worker};
 
 /// Timeout: long enough for a busy machine, short enough to detect a hang.
@@ -18,14 +18,14 @@ fn request<T: serde::Serialize>(handler: &str, payload: &T) -> JobRequest {
 /// A handler that adds as many jobs to its own batch as its payload says, each with one less to add; and one
 /// that is called back.
 fn worker(client: &Client, ends: &Arc<Mutex<Vec<BatchEnd>>>) -> Worker {
-    let grow = async |more: u32, context: Context| {
+    let grow = async |more: u32, context: JobContext| {
         let batch = context.batch.ok_or("the job is in no batch")?;
         let children = (0..more).map(|_| request("grow", &(more - 1)));
         let ids = batch.add(children).await.map_err(|e| e.to_string())?;
         Ok::<_, String>(ids.len())
     };
     let ends = Arc::clone(ends);
-    let end = move |(): (), context: Context| {
+    let end = move |(): (), context: JobContext| {
         let ends = Arc::clone(&ends);
         async move {
             ends.lock().unwrap().extend(context.batch_end);
@@ -82,8 +82,11 @@ async fn jobs_add_to_their_own_batch(client: Client) {
 async fn what_a_batch_does_not_take(client: Client) {
     let nowhere = client.batch_of("nowhere".parse().unwrap());
     let added = nowhere.add([request("grow", &1)]).await;
-    assert!(matches!(added, Err(Error::NoBatch { .. })));
-    assert!(matches!(nowhere.status().await, Err(Error::NoBatch { .. })));
+    assert!(matches!(added, Err(Error::BatchNotFound { .. })));
+    assert!(matches!(
+        nowhere.status().await,
+        Err(Error::BatchNotFound { .. })
+    ));
     let open = || {
         client
             .batch()
@@ -110,7 +113,7 @@ async fn what_a_batch_does_not_take(client: Client) {
     assert!(!batch.cancel("no more").await.unwrap());
     assert!(matches!(batch.seal().await, Err(Error::BatchClosed { .. })));
     let twice = client.batch().on_done(job.clone()).open().await;
-    assert!(matches!(twice, Err(Error::Exists { .. })));
+    assert!(matches!(twice, Err(Error::JobExists { .. })));
     let with_input = client
         .batch()
         .on_done(request("end", &()).input("x"))
@@ -124,7 +127,7 @@ async fn what_a_batch_does_not_take(client: Client) {
         .unwrap()
         .wait(Duration::ZERO, |_| {})
         .await;
-    assert!(matches!(waited, Err(Error::BatchNotEnded { .. })));
+    assert!(matches!(waited, Err(Error::BatchWaitTimeout { .. })));
 }
 
 crate::engines::on_each_engine! {

@@ -9,7 +9,7 @@ use meshwork::model::outcome::{Failure, FailureKind};
 use meshwork::model::route::Priority;
 use meshwork::model::state::Status;
 use meshwork::{Cancelled, Client, Deleted, Error, EventFilter, JobFilter, JobRequest, Retried};
-use meshwork_broker::{Claim, Claimed, Failed, Feeds};
+use meshwork_broker::{Claim, Claimed, Failed, PrefetchLists};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 
@@ -52,7 +52,7 @@ async fn claim(client: &Client, token: &str) -> Claimed {
         queues: &[osis(client)],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 1,
         lease: Duration::from_secs(600),
         worker: "w.1.1",
@@ -63,7 +63,7 @@ async fn claim(client: &Client, token: &str) -> Claimed {
 
 /// A job that fails for good.
 async fn dies(client: &Client, id: &str, message: &str) {
-    client.submit(request(id)).await.unwrap();
+    client.enqueue(request(id)).await.unwrap();
     let claimed = claim(client, id).await;
     let failure = Failure::new(FailureKind::Permanent, message);
     let report = client
@@ -78,14 +78,14 @@ async fn a_refused_job_says_what_is_in_the_way(client: Client) {
         .set_max_length(Some(&osis(&client)), Some(1))
         .await
         .unwrap();
-    client.submit(request("j1")).await.unwrap();
-    let error = client.submit(request("j2")).await.unwrap_err();
+    client.enqueue(request("j1")).await.unwrap();
+    let error = client.enqueue(request("j2")).await.unwrap_err();
     let Error::QueueFull { id, queue, limit } = &error else {
         panic!("{error}");
     };
     assert_eq!((id, queue, limit), (&named("j2"), &osis(&client), &Some(1)));
     client
-        .submit(request("j3").priority(Priority::High))
+        .enqueue(request("j3").priority(Priority::High))
         .await
         .unwrap();
     client
@@ -95,7 +95,7 @@ async fn a_refused_job_says_what_is_in_the_way(client: Client) {
     let lost = request("j4")
         .depends_on(named("j1"))
         .depends_on(named("nobody"));
-    let error = client.submit(lost).await.unwrap_err().to_string();
+    let error = client.enqueue(lost).await.unwrap_err().to_string();
     assert!(
         error.contains("job j4") && error.contains("job nobody"),
         "{error}"
@@ -109,7 +109,7 @@ async fn a_refused_job_says_what_is_in_the_way(client: Client) {
     for id in ["j2", "j4"] {
         let missing = client.status(&named(id)).await;
         assert!(
-            matches!(missing, Err(Error::NoJob { .. })),
+            matches!(missing, Err(Error::JobNotFound { .. })),
             "nothing was written"
         );
     }
@@ -123,15 +123,15 @@ async fn what_several_jobs_are_refused_for(client: Client) {
             .depends_on(named("j1"))
             .on_failure(OnFailure::Continue)),
     ];
-    client.submit_all(&chain).await.unwrap();
-    client.submit_all(&chain).await.unwrap();
+    client.enqueue_all(&chain).await.unwrap();
+    client.enqueue_all(&chain).await.unwrap();
     let waits = client.status(&named("j2")).await.unwrap();
     assert_eq!(waits.status(), Some(Status::WaitingForPrerequisites));
     let prerequisites = client.prerequisites(&waits).await.unwrap();
     assert_eq!(prerequisites, [(named("j1"), Some(Status::Dispatched))]);
     client.set_max_length(None, Some(1)).await.unwrap();
     let more = [job(request("j1")), job(request("j3"))];
-    let error = client.submit_all(&more).await.unwrap_err();
+    let error = client.enqueue_all(&more).await.unwrap_err();
     assert!(
         matches!(&error, Error::QueueFull { id, .. } if *id == named("j3")),
         "{error}"
@@ -139,20 +139,20 @@ async fn what_several_jobs_are_refused_for(client: Client) {
 }
 
 async fn a_stop_returns_when_the_job_has_ended(client: Client) {
-    client.submit(request("waits")).await.unwrap();
+    client.enqueue(request("waits")).await.unwrap();
     let stopped = client
         .cancel_and_wait(&named("waits"), PATIENCE)
         .await
         .unwrap();
     assert_eq!(stopped, Cancelled::Cancelled);
-    client.submit(request("runs")).await.unwrap();
+    client.enqueue(request("runs")).await.unwrap();
     let runs = claim(&client, "t1").await;
     let late = client
         .cancel_and_wait(&named("runs"), MOMENT)
         .await
         .unwrap_err();
     let text = late.to_string();
-    assert!(matches!(late, Error::NotStopped { .. }), "{text}");
+    assert!(matches!(late, Error::CancelTimeout { .. }), "{text}");
     assert!(
         text.contains("job runs") && text.contains("w.1.1"),
         "{text}"
@@ -160,7 +160,7 @@ async fn a_stop_returns_when_the_job_has_ended(client: Client) {
     let id = named("runs");
     let (cancelled, ended) = tokio::join!(
         client.cancel_and_wait(&id, PATIENCE),
-        client.broker().finish(&runs, b"1", b"", b""),
+        client.broker().complete(&runs, b"1", b"", b""),
     );
     ended.unwrap();
     assert_eq!(cancelled.unwrap(), Cancelled::Ended, "it was faster");
@@ -169,16 +169,16 @@ async fn a_stop_returns_when_the_job_has_ended(client: Client) {
         .await
         .unwrap();
     assert_eq!(again, Cancelled::Ended);
-    client.submit(request("forced")).await.unwrap();
+    client.enqueue(request("forced")).await.unwrap();
     claim(&client, "t2").await;
     let forced = client.force_cancel(&named("forced")).await.unwrap();
     assert_eq!(forced, Cancelled::Cancelled);
     let missing = client.cancel_and_wait(&named("nobody"), PATIENCE).await;
-    assert!(matches!(missing, Err(Error::NoJob { .. })));
+    assert!(matches!(missing, Err(Error::JobNotFound { .. })));
 }
 
 async fn a_wait_has_an_end(client: Client) {
-    client.submit(request("j").reply(true)).await.unwrap();
+    client.enqueue(request("j").reply(true)).await.unwrap();
     let error = client
         .wait(&named("j"), MOMENT)
         .await
@@ -186,12 +186,12 @@ async fn a_wait_has_an_end(client: Client) {
         .to_string();
     assert!(error.contains("job j has not ended after 50ms"), "{error}");
     let missing = client.wait(&named("nobody"), PATIENCE).await;
-    assert!(matches!(missing, Err(Error::NoJob { .. })));
+    assert!(matches!(missing, Err(Error::JobNotFound { .. })));
 }
 
 /// Hero's workers may write the hash and push no reply.
 async fn a_worker_that_writes_only_the_record_is_noticed(client: Client) {
-    client.submit(request("j").reply(true)).await.unwrap();
+    client.enqueue(request("j").reply(true)).await.unwrap();
     let write = async {
         let key = client.broker().keys().job_hash_key(&named("j"));
         let mut cmd = redis::cmd("HSET");
@@ -236,7 +236,7 @@ async fn dead_letters_are_read_replayed_and_deleted(client: Client) {
         Retried::Unfinished
     );
     let error = client.dead_letter(&named("d1")).await.unwrap_err();
-    assert!(matches!(error, Error::NotDead { .. }), "{error}");
+    assert!(matches!(error, Error::NotDeadLettered { .. }), "{error}");
     let letter = client.dead_letter(&named("d2")).await.unwrap();
     assert_eq!(
         client.delete_dead_letter(&letter.job).await.unwrap(),
@@ -283,8 +283,8 @@ async fn dead_letters_of_one_time_come_in_pages(client: Client) {
 
 async fn events_tell_who_did_what(client: Client) {
     let client = Client::new(client.broker().clone().acting_as("me"));
-    client.submit(request("j1")).await.unwrap();
-    client.submit(request("j2")).await.unwrap();
+    client.enqueue(request("j1")).await.unwrap();
+    client.enqueue(request("j2")).await.unwrap();
     let all = client.events(&EventFilter::default(), 10).await.unwrap();
     let cancelled: Vec<_> = all
         .events
@@ -316,7 +316,7 @@ async fn events_tell_who_did_what(client: Client) {
 
 async fn lines_are_followed_to_the_end(client: Client) {
     const LINES: usize = 900;
-    client.submit(request("j")).await.unwrap();
+    client.enqueue(request("j")).await.unwrap();
     let mut follower = client.follow_log(&named("j")).await.unwrap();
     let run = async {
         let claimed = claim(&client, "t").await;
@@ -327,7 +327,7 @@ async fn lines_are_followed_to_the_end(client: Client) {
         }
         client
             .broker()
-            .finish(&claimed, b"1", b"", b"")
+            .complete(&claimed, b"1", b"", b"")
             .await
             .unwrap();
     };
@@ -348,11 +348,11 @@ async fn lines_are_followed_to_the_end(client: Client) {
     let kept = client.log_lines(&named("j")).await.unwrap();
     assert_eq!(kept.len(), LINES);
     let missing = client.follow_log(&named("nobody")).await;
-    assert!(matches!(missing, Err(Error::NoJob { .. })));
+    assert!(matches!(missing, Err(Error::JobNotFound { .. })));
 }
 
 async fn the_next_run_is_known(client: Client) {
-    client.submit(request("j").retries(1)).await.unwrap();
+    client.enqueue(request("j").retries(1)).await.unwrap();
     assert_eq!(client.next_run(&named("j")).await.unwrap(), None);
     let claimed = claim(&client, "t").await;
     let failure = Failure::new(FailureKind::Script, "no");
@@ -377,7 +377,7 @@ async fn following_outlives_a_restart() {
         return;
     };
     let client = Client::open(&server.url()).await.unwrap();
-    client.submit(request("j1")).await.unwrap();
+    client.enqueue(request("j1")).await.unwrap();
     let last = client
         .events(&EventFilter::default(), 1)
         .await
@@ -388,7 +388,7 @@ async fn following_outlives_a_restart() {
     server.kill9();
     server.start_again();
     eventually("the server takes jobs again", PATIENCE, async || {
-        client.submit(request("j2")).await.is_ok().then_some(())
+        client.enqueue(request("j2")).await.is_ok().then_some(())
     })
     .await;
     let events = tokio::time::timeout(PATIENCE, next)

@@ -11,12 +11,12 @@ use meshwork::flow::run::{
 use meshwork::flow::{FlowClient, FlowView, Plan, Stepper};
 use meshwork_broker::conn::Conn;
 use meshwork_broker::flow::{Answered, Approval, Flows};
-use meshwork_broker::{Broker, Claim, Clock, Failed, Feeds, Finished};
+use meshwork_broker::{Broker, Claim, Clock, Completed, Failed, PrefetchLists};
 use meshwork_conformance::faulty::{Faulty, Moment, Plan as Fault};
 use meshwork_embedded::Handle;
 use meshwork_model::flow::Work;
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout, FlowId};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::outcome::{Failure, FailureKind};
 use meshwork_model::route::Route;
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ async fn work(broker: &Broker) -> bool {
         queues: &queues,
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 1,
         lease: LEASE,
         worker: "w-1",
@@ -128,8 +128,8 @@ async fn work(broker: &Broker) -> bool {
     match outcome(script, item) {
         Ok(output) => {
             let output = output.to_string();
-            let finished = broker.finish(&claimed, output.as_bytes(), b"", b"").await;
-            assert_eq!(finished.unwrap(), Finished::Finished);
+            let finished = broker.complete(&claimed, output.as_bytes(), b"", b"").await;
+            assert_eq!(finished.unwrap(), Completed::Finished);
         }
         Err(error) => {
             let failure = Failure::new(FailureKind::Permanent, error);
@@ -206,7 +206,7 @@ impl Life {
         let keys = ContextKeys::new(ContextId::new(7).unwrap(), ContextLayout::Prefix);
         let faulty = Faulty::new(conn.clone(), fault);
         let of = async |conn| {
-            let broker = Broker::new(conn, Hero::default()).with_clock(clock.clone());
+            let broker = Broker::new(conn, JobKeys::default()).with_clock(clock.clone());
             broker.of_context(keys.clone()).await.unwrap()
         };
         let (good, bad) = (of(conn).await, of(Conn::new(faulty.clone())).await);

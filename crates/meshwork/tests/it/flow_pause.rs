@@ -10,7 +10,7 @@ use meshwork::{Client, JobRequest, Worker};
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::{Broker, Clock, Retention};
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout, FlowId};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
@@ -46,10 +46,10 @@ struct Day {
 
 impl Day {
     async fn begin(target: &Target, clock: Clock, admin: &mut Option<Identity>) -> Self {
-        let conn = Conn::open(target, Hero::default().namespace())
+        let conn = Conn::open(target, JobKeys::default().namespace())
             .await
             .unwrap();
-        let node = Broker::new(conn, Hero::default()).with_clock(clock);
+        let node = Broker::new(conn, JobKeys::default()).with_clock(clock);
         if admin.is_none() {
             *admin = Some(found(&node, ContextLayout::Db).await.0);
         }

@@ -8,7 +8,7 @@ use meshwork::model::job::NewJob;
 use meshwork::model::name::ScriptType;
 use meshwork::model::retry::RetryBackoff;
 use meshwork::model::state::Status;
-use meshwork::runner::{Context, Many};
+use meshwork::runtime::{BatchOptions, JobContext};
 use meshwork::{Cancelled, Client, Error, JobRequest, Worker, WorkerHandle};
 use tokio::sync::watch;
 
@@ -28,7 +28,7 @@ fn job(number: u64) -> NewJob {
 
 async fn submit(client: &Client, numbers: std::ops::Range<u64>) -> Vec<NewJob> {
     let jobs: Vec<_> = numbers.map(job).collect();
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     jobs
 }
 
@@ -41,12 +41,13 @@ async fn output(client: &Client, job: &NewJob) -> u64 {
 type Sizes = Arc<Mutex<Vec<usize>>>;
 
 /// A worker that adds the size of its group to each number; odd numbers fail the first time.
-async fn adds(client: &Client, many: Many, sizes: &Sizes) -> WorkerHandle {
+async fn adds(client: &Client, many: BatchOptions, sizes: &Sizes) -> WorkerHandle {
     let noted = Arc::clone(sizes);
-    let handler = move |jobs: Vec<(u64, Context)>| {
+    let handler = move |jobs: Vec<(u64, JobContext)>| {
         noted.lock().unwrap().push(jobs.len());
         let size = jobs.len() as u64;
-        let result = move |(number, context): (u64, Context)| match (number % 2, context.attempt) {
+        let result = move |(number, context): (u64, JobContext)| match (number % 2, context.attempt)
+        {
             (1, 1) => Err(format!("{number} is odd")),
             _ => Ok(number + size),
         };
@@ -57,7 +58,7 @@ async fn adds(client: &Client, many: Many, sizes: &Sizes) -> WorkerHandle {
         first: soon,
         cap: soon,
     });
-    let worker = worker.concurrency(8).handle_many("sum", many, handler);
+    let worker = worker.concurrency(8).handle_batch("sum", many, handler);
     worker.start().await.unwrap()
 }
 
@@ -65,7 +66,7 @@ async fn adds(client: &Client, many: Many, sizes: &Sizes) -> WorkerHandle {
 async fn a_full_group_is_one_call_and_each_has_its_own_result() {
     let (client, sizes) = (embedded(), Sizes::default());
     let jobs = submit(&client, 0..8).await;
-    let worker = adds(&client, Many::up_to(4).linger(LONG), &sizes).await;
+    let worker = adds(&client, BatchOptions::up_to(4).linger(LONG), &sizes).await;
     for (number, job) in jobs
         .iter()
         .enumerate()
@@ -88,8 +89,8 @@ async fn those_that_fail_are_run_again_without_the_others() {
     for job in &mut jobs {
         job.retries = 1;
     }
-    client.submit_all(&jobs).await.unwrap();
-    let worker = adds(&client, Many::up_to(4), &sizes).await;
+    client.enqueue_all(&jobs).await.unwrap();
+    let worker = adds(&client, BatchOptions::up_to(4), &sizes).await;
     for job in &jobs {
         let done = client.result(&job.id, PATIENCE).await.unwrap();
         let number: u64 = serde_json::from_slice(&done.script).unwrap();
@@ -103,7 +104,7 @@ async fn those_that_fail_are_run_again_without_the_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_waits_for_the_others_as_long_as_it_is_told() {
     let (client, sizes) = (embedded(), Sizes::default());
-    let worker = adds(&client, Many::up_to(3).linger(LONG), &sizes).await;
+    let worker = adds(&client, BatchOptions::up_to(3).linger(LONG), &sizes).await;
     let mut jobs = Vec::new();
     for number in [0, 2, 4] {
         jobs.extend(submit(&client, number..number + 1).await);
@@ -113,7 +114,7 @@ async fn the_first_waits_for_the_others_as_long_as_it_is_told() {
     }
     worker.stop().await;
     // Without a word, a job that is alone does not wait.
-    let worker = adds(&client, Many::up_to(3), &sizes).await;
+    let worker = adds(&client, BatchOptions::up_to(3), &sizes).await;
     let alone = submit(&client, 6..7).await;
     assert_eq!(output(&client, &alone[0]).await, 7);
     worker.stop().await;
@@ -126,8 +127,13 @@ async fn only_jobs_of_one_key_come_together_if_asked() {
     for (number, job) in jobs.iter_mut().enumerate() {
         job.key = Some(format!("key {}", number % 4));
     }
-    client.submit_all(&jobs).await.unwrap();
-    let worker = adds(&client, Many::up_to(2).linger(LONG).by_key(), &sizes).await;
+    client.enqueue_all(&jobs).await.unwrap();
+    let worker = adds(
+        &client,
+        BatchOptions::up_to(2).linger(LONG).by_key(),
+        &sizes,
+    )
+    .await;
     for (number, job) in jobs.iter().enumerate() {
         assert_eq!(output(&client, job).await, 2 * number as u64 + 2);
     }
@@ -137,7 +143,7 @@ async fn only_jobs_of_one_key_come_together_if_asked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_fails_as_a_whole_fails_each_job() {
-    let handler = |jobs: Vec<(u64, Context)>| {
+    let handler = |jobs: Vec<(u64, JobContext)>| {
         assert!(jobs[0].0 < 10, "on request");
         async { vec![Ok::<_, String>(1)] }
     };
@@ -147,7 +153,8 @@ async fn a_call_that_fails_as_a_whole_fails_each_job() {
     ] {
         let client = embedded();
         let jobs = submit(&client, from..from + 3).await;
-        let worker = Worker::new(&client).handle_many("sum", Many::up_to(3).linger(LONG), handler);
+        let worker =
+            Worker::new(&client).handle_batch("sum", BatchOptions::up_to(3).linger(LONG), handler);
         let worker = worker.start().await.unwrap();
         for job in &jobs {
             let failed = client.result(&job.id, PATIENCE).await.unwrap_err();
@@ -164,7 +171,7 @@ async fn a_call_that_fails_as_a_whole_fails_each_job() {
 async fn one_of_a_group_can_be_stopped_and_the_others_go_on() {
     let (client, begun, open) = (embedded(), watch::Sender::new(0), watch::Sender::new(false));
     let (tell, gate) = (begun.clone(), open.clone());
-    let handler = move |jobs: Vec<(u64, Context)>| {
+    let handler = move |jobs: Vec<(u64, JobContext)>| {
         tell.send_modify(|begun| *begun += jobs.len());
         let gate = gate.clone();
         async move {
@@ -175,7 +182,7 @@ async fn one_of_a_group_can_be_stopped_and_the_others_go_on() {
         }
     };
     let worker = Worker::new(&client).cancel_grace(Duration::ZERO);
-    let worker = worker.handle_many("sum", Many::up_to(2).linger(LONG), handler);
+    let worker = worker.handle_batch("sum", BatchOptions::up_to(2).linger(LONG), handler);
     let worker = worker.start().await.unwrap();
     let jobs = submit(&client, 0..2).await;
     let mut begun = begun.subscribe();

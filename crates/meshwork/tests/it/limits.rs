@@ -4,15 +4,15 @@
 use std::time::Duration;
 
 use meshwork::model::job::{NewJob, OnDuplicate, Until};
-use meshwork::model::keys::hero::Hero;
+use meshwork::model::keys::hero::JobKeys;
 use meshwork::model::name::JobId;
 use meshwork::model::queue::QueueSetting as Set;
 use meshwork::model::route::Priority;
 use meshwork::{
-    BulkCancel, Cancelled, Client, Enqueued, Error, JobFilter, JobRequest, QueueDepth, RunNow,
-    Waits,
+    Blocker, BulkCancel, Cancelled, Client, Enqueued, Error, JobFilter, JobRequest, QueueDepth,
+    RunNow,
 };
-use meshwork_broker::{Claim, Claimed, Feeds, Finished};
+use meshwork_broker::{Claim, Claimed, Completed, PrefetchLists};
 
 /// Timeout: long enough for a busy machine, short enough to detect a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -56,7 +56,7 @@ async fn claim(client: &Client, want: usize) -> Vec<Claimed> {
         queues: &[osis(client)],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want,
         lease: Duration::from_secs(600),
         worker: "w.1.1",
@@ -71,13 +71,13 @@ async fn ids(client: &Client, want: usize) -> Vec<String> {
 }
 
 async fn finish(client: &Client, claimed: &Claimed) {
-    let report = client.broker().finish(claimed, b"1", b"", b"").await;
-    assert_eq!(report.unwrap(), Finished::Finished);
+    let report = client.broker().complete(claimed, b"1", b"", b"").await;
+    assert_eq!(report.unwrap(), Completed::Finished);
 }
 
-async fn waits(client: &Client, id: &str) -> Vec<Waits> {
+async fn waits(client: &Client, id: &str) -> Vec<Blocker> {
     let job = client.status(&named(id)).await.unwrap();
-    client.waits(&job).await.unwrap()
+    client.blockers(&job).await.unwrap()
 }
 
 async fn set(client: &Client, setting: Set) {
@@ -98,7 +98,7 @@ async fn one_setting_leaves_the_others(client: Client) {
     ];
     client.update_queue(&queue, &many).await.unwrap();
     // By the list of any priority: what is set is the queue's.
-    let high = Hero::work_queue_priority(&queue, Priority::High);
+    let high = JobKeys::work_queue_priority(&queue, Priority::High);
     let pause = [Set::Paused(true), Set::Concurrency(Some(6))];
     client.update_queue(&high, &pause).await.unwrap();
     client.set_max_length(Some(&queue), Some(9)).await.unwrap();
@@ -132,11 +132,11 @@ async fn one_setting_leaves_the_others(client: Client) {
 async fn a_paused_queue_starts_nothing(client: Client) {
     let queue = osis(&client);
     client.pause(&queue).await.unwrap();
-    client.submit(request("j1")).await.unwrap();
+    client.enqueue(request("j1")).await.unwrap();
     let high = request("j2").priority(Priority::High);
-    client.submit(high).await.unwrap();
+    client.enqueue(high).await.unwrap();
     assert_eq!(ids(&client, 9).await, [""; 0]);
-    assert_eq!(waits(&client, "j1").await, [Waits::Paused]);
+    assert_eq!(waits(&client, "j1").await, [Blocker::Paused]);
     let listed = client.queues().await.unwrap();
     let one = listed.iter().find(|info| info.queue == queue).unwrap();
     assert!(
@@ -153,7 +153,7 @@ async fn a_limit_counts_what_runs_already(client: Client) {
     let jobs: Vec<_> = (0..1203)
         .map(|n| request(&format!("j{n}")).key("k").build().unwrap())
         .collect();
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     let mut running = claim(&client, 1000).await;
     running.extend(claim(&client, 200).await);
     let queue = osis(&client);
@@ -168,7 +168,7 @@ async fn a_limit_counts_what_runs_already(client: Client) {
     assert_eq!(ids(&client, 9).await, [""; 0]);
     finish(&client, &running[0]).await;
     assert_eq!(ids(&client, 9).await, [""; 0]);
-    assert_eq!(waits(&client, "j1200").await, [Waits::Concurrency(1199)]);
+    assert_eq!(waits(&client, "j1200").await, [Blocker::Concurrency(1199)]);
     finish(&client, &running[1]).await;
     assert_eq!(ids(&client, 9).await, ["j1200"]);
     set(&client, Set::KeyConcurrency(Some(1200))).await;
@@ -192,11 +192,11 @@ async fn what_is_set_aside_is_free_without_the_limit(client: Client) {
     ];
     client.update_queue(&queue, &limits).await.unwrap();
     for id in ["j1", "j2", "j3"] {
-        client.submit(request(id).key("k")).await.unwrap();
+        client.enqueue(request(id).key("k")).await.unwrap();
     }
     assert_eq!(ids(&client, 9).await, ["j1"]);
     let key = "k".to_owned();
-    assert_eq!(waits(&client, "j3").await, [Waits::Key { key, ahead: 1 }]);
+    assert_eq!(waits(&client, "j3").await, [Blocker::Key { key, ahead: 1 }]);
     let listed = client.queues().await.unwrap();
     assert_eq!((listed[0].waiting, listed[0].set_aside), (0, 2));
     let none = [Set::KeyConcurrency(None), Set::KeyRate(None)];
@@ -208,9 +208,9 @@ async fn what_is_set_aside_is_free_without_the_limit(client: Client) {
 
 async fn a_rate_says_when_the_next_may_start(client: Client) {
     set(&client, Set::Rate(Some("window 1/1d".parse().unwrap()))).await;
-    client.submit_all(&[job("j1"), job("j2")]).await.unwrap();
+    client.enqueue_all(&[job("j1"), job("j2")]).await.unwrap();
     assert_eq!(ids(&client, 9).await, ["j1"]);
-    let [Waits::Rate(_, ms)] = waits(&client, "j2").await[..] else {
+    let [Blocker::Rate(_, ms)] = waits(&client, "j2").await[..] else {
         panic!("it waits for its queue's rate");
     };
     assert!((80_000_000..=86_400_000).contains(&ms), "{ms}");
@@ -221,17 +221,17 @@ async fn a_rate_says_when_the_next_may_start(client: Client) {
 
 async fn a_drained_queue_takes_nothing_until_it_is_resumed(client: Client) {
     let queue = osis(&client);
-    client.submit(request("j1")).await.unwrap();
-    client.submit(request("later").delay(HOUR)).await.unwrap();
+    client.enqueue(request("j1")).await.unwrap();
+    client.enqueue(request("later").delay(HOUR)).await.unwrap();
     let mut seen = Vec::new();
     let none = client.drain(&queue, Duration::ZERO, |depth| seen.push(*depth));
-    let Error::NotDrained { depth, .. } = none.await.unwrap_err() else {
+    let Error::DrainTimeout { depth, .. } = none.await.unwrap_err() else {
         panic!("the queue holds a job");
     };
     assert_eq!((depth.waiting, depth.delayed), (1, 1));
     assert_eq!(seen, [depth]);
-    let error = client.submit(request("j2")).await.unwrap_err();
-    assert!(matches!(error, Error::Draining { .. }), "{error}");
+    let error = client.enqueue(request("j2")).await.unwrap_err();
+    assert!(matches!(error, Error::QueueDraining { .. }), "{error}");
     let claimed = claim(&client, 1).await;
     let drained = {
         let client = client.clone();
@@ -242,7 +242,7 @@ async fn a_drained_queue_takes_nothing_until_it_is_resumed(client: Client) {
     let depth = drained.await.unwrap().unwrap();
     assert!(depth.is_empty() && depth.delayed == 1, "{depth:?}");
     client.resume(&queue).await.unwrap();
-    client.submit(request("j2")).await.unwrap();
+    client.enqueue(request("j2")).await.unwrap();
 }
 
 async fn each_job_of_many_has_its_answer(client: Client) {
@@ -263,7 +263,7 @@ async fn each_job_of_many_has_its_answer(client: Client) {
         job("j6"),
         job("j7"),
     ];
-    let answers = client.submit_each(&jobs).await.unwrap();
+    let answers = client.try_enqueue_all(&jobs).await.unwrap();
     let [
         stored,
         exists,
@@ -285,7 +285,7 @@ async fn each_job_of_many_has_its_answer(client: Client) {
     assert_eq!((more, full), (&Enqueued::Stored, &Enqueued::Full));
     let mut refused = Vec::new();
     for (job, answer) in jobs.iter().zip(&answers) {
-        refused.extend(client.refusal(job, answer).await.unwrap());
+        refused.extend(client.rejection(job, answer).await.unwrap());
     }
     let words: Vec<_> = refused.iter().map(ToString::to_string).collect();
     assert_eq!(words.len(), 4, "{words:?}");
@@ -296,14 +296,14 @@ async fn each_job_of_many_has_its_answer(client: Client) {
     client.set_max_length(Some(&queue), None).await.unwrap();
     // A unique name applies to one type. The submitter of a duplicate gets the id of the first job.
     let kept = request("j8").unique("one", Until::Done, OnDuplicate::Keep);
-    assert_eq!(client.submit(kept).await.unwrap(), named("j1"));
+    assert_eq!(client.enqueue(kept).await.unwrap(), named("j1"));
 }
 
 async fn a_later_job_takes_the_place_of_the_one_before(client: Client) {
     let pause = Duration::from_secs(600);
     for id in ["j1", "j2", "j3"] {
         client
-            .submit(request(id).debounce("save", pause))
+            .enqueue(request(id).debounce("save", pause))
             .await
             .unwrap();
     }
@@ -317,23 +317,23 @@ async fn a_later_job_takes_the_place_of_the_one_before(client: Client) {
     }
     for (id, stays) in [("k1", "k1"), ("k2", "k1")] {
         let request = request(id).throttle("mail", pause);
-        assert_eq!(client.submit(request).await.unwrap(), named(stays));
+        assert_eq!(client.enqueue(request).await.unwrap(), named(stays));
     }
     // The key of the throttle does not end with the job.
     let claimed = claim(&client, 9).await;
     assert_eq!(claimed.len(), 1);
     finish(&client, &claimed[0]).await;
     let third = request("k3").throttle("mail", pause);
-    assert_eq!(client.submit(third).await.unwrap(), named("k1"));
+    assert_eq!(client.enqueue(third).await.unwrap(), named("k1"));
 }
 
 async fn a_delayed_job_runs_when_somebody_says_so(client: Client) {
-    client.submit(request("j1").delay(HOUR)).await.unwrap();
-    client.submit(request("j2").run_at_ms(1)).await.unwrap();
+    client.enqueue(request("j1").delay(HOUR)).await.unwrap();
+    client.enqueue(request("j2").run_at_ms(1)).await.unwrap();
     assert_eq!(ids(&client, 9).await, ["j2"]);
     let job = client.status(&named("j1")).await.unwrap();
     let due = job.run_at_ms.unwrap();
-    assert_eq!(client.waits(&job).await.unwrap(), [Waits::Time(due)]);
+    assert_eq!(client.blockers(&job).await.unwrap(), [Blocker::Time(due)]);
     let now = client.broker().now().await.unwrap();
     assert!((now + 3_500_000..=now + 3_600_000).contains(&due));
     for (id, answer) in [
@@ -345,7 +345,7 @@ async fn a_delayed_job_runs_when_somebody_says_so(client: Client) {
     }
     assert_eq!(ids(&client, 9).await, ["j1"]);
     let missing = client.run_now(&named("nobody")).await.unwrap_err();
-    assert!(matches!(missing, Error::NoJob { .. }), "{missing}");
+    assert!(matches!(missing, Error::JobNotFound { .. }), "{missing}");
 }
 
 async fn many_jobs_are_stopped_by_what_they_are(client: Client) {
@@ -356,7 +356,7 @@ async fn many_jobs_are_stopped_by_what_they_are(client: Client) {
         })
         .chain([job("runs"), request("later").delay(HOUR).build().unwrap()])
         .collect();
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     assert_eq!(ids(&client, 9).await, ["runs"]);
     let even = JobFilter {
         key: Some("even".to_owned()),

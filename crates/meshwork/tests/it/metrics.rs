@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::engines::embedded;
 use crate::worker_support::{Gate, Scripted, osis, raw};
 use futures_util::future::join_all;
-use meshwork::metrics::{FIGURES, Figure, Format, Kind, Metrics};
-use meshwork::model::keys::bananas::Bananas as BananasKeys;
+use meshwork::metrics::{FIGURES, Format, Kind, Metric, Metrics};
+use meshwork::model::keys::bananas::BananasKeys;
 use meshwork::protocol::bananas::Client as BananasClient;
-use meshwork::{Client, JobRequest, Unfit, Worker};
+use meshwork::{Client, JobRequest, Unhealthy, Worker};
 use meshwork_broker::bananas::Bananas;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
@@ -165,7 +165,7 @@ async fn a_list_with_jobs_and_without_workers_is_seen() {
     };
     assert_eq!(listeners().await, 1.0);
     let of_group = JobRequest::new(osis(), "1").group("default".parse().unwrap());
-    client.submit(of_group).await.unwrap();
+    client.enqueue(of_group).await.unwrap();
     assert_eq!(listeners().await, 0.0);
     worker.stop().await;
 }
@@ -178,7 +178,7 @@ async fn jobs_of_plain_clients_count_as_foreign() {
         .start()
         .await
         .unwrap();
-    client.submit(JobRequest::new(osis(), "1")).await.unwrap();
+    client.enqueue(JobRequest::new(osis(), "1")).await.unwrap();
     gate.wait_for(1).await;
     let created = async |origin: &str| {
         let page = Metrics::new(&client)
@@ -239,12 +239,12 @@ async fn a_worker_is_ready_from_its_registration_until_it_stops() {
     let monitor = worker.monitor();
     worker.registered().await;
     assert_eq!((monitor.ready(), monitor.healthy()), (Ok(()), Ok(())));
-    client.submit(JobRequest::new(osis(), "1")).await.unwrap();
+    client.enqueue(JobRequest::new(osis(), "1")).await.unwrap();
     gate.wait_for(1).await;
     assert_eq!(monitor.busy(), 1);
     let stopping = tokio::spawn(worker.stop());
     eventually("it is not ready", PATIENCE, async || monitor.ready().err()).await;
-    assert_eq!(monitor.ready(), Err(Unfit::Stopping));
+    assert_eq!(monitor.ready(), Err(Unhealthy::Stopping));
     assert_eq!(monitor.healthy(), Ok(()));
     gate.open();
     assert_eq!(stopping.await.unwrap(), 0);
@@ -265,7 +265,7 @@ async fn without_the_store_the_rest_is_told() {
     worker.registered().await;
     server.kill9();
     let unfit = eventually("it is not ready", PATIENCE, async || monitor.ready().err()).await;
-    assert_eq!(unfit, Unfit::Unregistered);
+    assert_eq!(unfit, Unhealthy::Unregistered);
     let metrics = Metrics::new(&client).worker(monitor);
     let exported = eventually("errors are counted", PATIENCE, async || {
         let exported = samples(&metrics.text(Format::OpenMetrics).await);
@@ -281,7 +281,7 @@ async fn without_the_store_the_rest_is_told() {
 
 /// Rows of the table in the documentation, as they have to be.
 fn rows() -> Vec<String> {
-    let row = |figure: &Figure| {
+    let row = |figure: &Metric| {
         let labels: Vec<_> = figure
             .labels
             .iter()
@@ -345,7 +345,7 @@ fn what_is_deployed_asks_for_metrics_that_there_are() {
             words.filter(|word| word.starts_with("meshwork_") || word.starts_with("process_"));
         let mut found = 0;
         for word in words {
-            let is_it = |figure: &Figure| match figure.kind {
+            let is_it = |figure: &Metric| match figure.kind {
                 Kind::Histogram => ["_bucket", "_count", "_sum"]
                     .iter()
                     .any(|suffix| word.strip_suffix(suffix) == Some(figure.name)),

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::worker_support::{Gate, Scripted, osis, raw};
-use meshwork::metrics::{FIGURES, Figure, Format, Kind, Metrics};
+use meshwork::metrics::{FIGURES, Format, Kind, Metric, Metrics};
 use meshwork::model::job::{NewJob, When};
 use meshwork::model::name::{JobId, RoutingKey};
 use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::protocol::bananas::{
     Client as BananasClient, Request as BananasRequest, Worker as BananasWorker,
 };
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork::{Client, JobRequest, Monitor, ScheduleRequest, Worker, WorkerHandle};
-use meshwork_broker::bananas::{Back, Claim as BananasClaim};
-use meshwork_broker::{Claim, Feeds};
+use meshwork_broker::bananas::{Claim as BananasClaim, Requeue};
+use meshwork_broker::{Claim, PrefetchLists};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use tokio::sync::Notify;
@@ -84,9 +84,9 @@ impl Watcher {
     }
 }
 
-fn figure(series: &str) -> &'static Figure {
+fn figure(series: &str) -> &'static Metric {
     let name = series.split('{').next().unwrap();
-    let is_it = |figure: &&Figure| match figure.kind {
+    let is_it = |figure: &&Metric| match figure.kind {
         Kind::Histogram => name.starts_with(&format!("{}_", figure.name)),
         _ => name == figure.sample(),
     };
@@ -123,7 +123,7 @@ fn request(script: &str) -> JobRequest {
 async fn submit(client: &Client, id: &str, change: impl FnOnce(&mut NewJob)) {
     let mut job = request("1").id(id.parse().unwrap()).build().unwrap();
     change(&mut job);
-    client.submit_all(&[job]).await.unwrap();
+    client.enqueue_all(&[job]).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,7 +181,7 @@ async fn step(watcher: &mut Watcher, seen: &mut BTreeSet<&'static str>, names: &
 
 async fn nobody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTreeSet<&'static str>) {
     watcher.look().await;
-    client.submit(request("1")).await.unwrap();
+    client.enqueue(request("1")).await.unwrap();
     let names = [
         "meshwork_jobs_created",
         "meshwork_queue_jobs",
@@ -219,7 +219,7 @@ async fn schedules_come(client: &Client, watcher: &mut Watcher, seen: &mut BTree
         "meshwork_overdue_schedule_age_seconds",
     ];
     step(watcher, seen, &names).await;
-    assert_eq!(client.broker().tick().await.unwrap().stored, 1);
+    assert_eq!(client.broker().fire_schedules().await.unwrap().stored, 1);
     let names = [
         "meshwork_schedule_slots",
         "meshwork_schedule_lateness_seconds",
@@ -240,7 +240,7 @@ async fn somebody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTree
     // Those that wait already, the delayed one among them: it must not take the slot of the next one.
     gate.wait_for(2).await;
     client
-        .submit(request("1").id("held".parse().unwrap()))
+        .enqueue(request("1").id("held".parse().unwrap()))
         .await
         .unwrap();
     let names = [
@@ -274,7 +274,7 @@ async fn somebody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTree
     holding.stop().await;
     let failing = worker(client, &obedient()).await;
     client
-        .submit(
+        .enqueue(
             request("fail")
                 .id(id("bad"))
                 .retries(1)
@@ -352,9 +352,9 @@ async fn keys_take_turns(
 async fn jobs_of_bananas_run(watcher: &mut Watcher, seen: &mut BTreeSet<&'static str>) {
     let client = watcher.bananas.clone();
     let later = BananasRequest::raw("hold", "1").at_ms(4_000_000_000_000);
-    client.submit(later).await.unwrap();
+    client.enqueue(later).await.unwrap();
     client
-        .submit(BananasRequest::raw("hold", "1"))
+        .enqueue(BananasRequest::raw("hold", "1"))
         .await
         .unwrap();
     let names = [
@@ -366,14 +366,14 @@ async fn jobs_of_bananas_run(watcher: &mut Watcher, seen: &mut BTreeSet<&'static
     step(watcher, seen, &names).await;
     let gate = Arc::new(Notify::new());
     let held = Arc::clone(&gate);
-    let hold = move |_: u64, _: Context| {
+    let hold = move |_: u64, _: JobContext| {
         let held = Arc::clone(&held);
         async move {
             held.notified().await;
             Ok::<_, String>(())
         }
     };
-    let fail = async |_: u64, _: Context| Err::<(), _>("boom");
+    let fail = async |_: u64, _: JobContext| Err::<(), _>("boom");
     let worker = BananasWorker::new(&client).handle("hold", hold);
     let worker = worker.handle("fail", fail).lease(LEASE);
     let worker = worker.start().await.unwrap();
@@ -390,7 +390,7 @@ async fn jobs_of_bananas_run(watcher: &mut Watcher, seen: &mut BTreeSet<&'static
     ];
     step(watcher, seen, &names).await;
     let failing = BananasRequest::raw("fail", "1").max_retries(2);
-    client.submit(failing).await.unwrap();
+    client.enqueue(failing).await.unwrap();
     let names = [
         "meshwork_bananas_jobs_retried",
         "meshwork_bananas_jobs_failed",
@@ -405,7 +405,7 @@ async fn jobs_of_bananas_do_not_run(watcher: &mut Watcher, seen: &mut BTreeSet<&
     let client = watcher.bananas.clone();
     let broker = client.broker();
     client
-        .submit(BananasRequest::raw("none", "1"))
+        .enqueue(BananasRequest::raw("none", "1"))
         .await
         .unwrap();
     let lists = broker.keys().lists(&[RoutingKey::default()]);
@@ -424,7 +424,7 @@ async fn jobs_of_bananas_do_not_run(watcher: &mut Watcher, seen: &mut BTreeSet<&
     .await;
     step(watcher, seen, &["meshwork_bananas_jobs_lost"]).await;
     let taken = broker.claim(claim("t-2")).await.unwrap().jobs;
-    assert!(broker.release(&taken[0], Back::Next).await.unwrap());
+    assert!(broker.release(&taken[0], Requeue::Next).await.unwrap());
     step(watcher, seen, &["meshwork_bananas_jobs_released"]).await;
 }
 
@@ -439,7 +439,7 @@ async fn workers_go_away(
         queues: &[queue],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 1,
         lease: Duration::from_millis(1),
         worker: "w-1",

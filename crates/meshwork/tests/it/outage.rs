@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::worker_support::{Gate, Scripted, osis};
-use meshwork::model::keys::hero::Hero;
+use meshwork::model::keys::hero::JobKeys;
 use meshwork::model::state::Status;
 use meshwork::{Client, JobRequest, Target, TlsFiles, Worker};
 use meshwork_broker::Broker;
@@ -23,7 +23,7 @@ const PER_KEY: &str = "500";
 
 async fn client(url: &str, namespace: &str) -> Client {
     let target = Target::parse(url, TlsFiles::default()).unwrap();
-    let keys = Hero::new(namespace.parse().unwrap());
+    let keys = JobKeys::new(namespace.parse().unwrap());
     Client::new(Broker::connect(&target, keys).await.unwrap())
 }
 
@@ -68,7 +68,7 @@ async fn busy(client: &Client, gate: &Gate) -> meshwork::WorkerHandle {
         .await
         .unwrap();
     let job = JobRequest::new(osis(), "1").id("before".parse().unwrap());
-    client.submit(job).await.unwrap();
+    client.enqueue(job).await.unwrap();
     gate.wait_for(1).await;
     worker
 }
@@ -142,7 +142,7 @@ async fn fails_over(end: impl FnOnce(&mut RealServer)) {
     let worker = busy(&client, &gate).await;
     // The claim is on the replica too once this is confirmed.
     let confirmed = JobRequest::new(osis(), "1");
-    client.submit(confirmed).await.unwrap();
+    client.enqueue(confirmed).await.unwrap();
     end(sentinels.server_mut(0));
     let replica = &sentinels.servers()[1];
     eventually("the replica is promoted", PATIENCE, async || {
@@ -205,7 +205,7 @@ async fn an_answer_that_comes_after_its_lease() {
     };
     let first = start(&there, &late).await;
     let job = JobRequest::new(osis(), "held up").id("before".parse().unwrap());
-    here.submit(job).await.unwrap();
+    here.enqueue(job).await.unwrap();
     way.stands_still().await;
     let second = start(&here, &in_time).await;
     let ends = async |id: &str| {
@@ -245,7 +245,7 @@ async fn many_that_come_late_hold_up_no_stop() {
     let jobs: Vec<_> = (0..JOBS)
         .map(|_| JobRequest::new(osis(), "held up").build().unwrap())
         .collect();
-    here.submit_all(&jobs).await.unwrap();
+    here.enqueue_all(&jobs).await.unwrap();
     way.stands_still().await;
     let since = Instant::now();
     eventually("the lease is over", PATIENCE, async || {

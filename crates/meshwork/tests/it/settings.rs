@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use meshwork::model::keys::bananas::Bananas as BananasKeys;
-use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::keys::bananas::BananasKeys;
+use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork::model::name::Namespace;
 use meshwork::protocol::{bananas, nooble};
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork::{Client, Error, InvalidSetting, MAX_CONCURRENCY, Worker};
 use meshwork_broker::bananas::Bananas;
 use meshwork_broker::conn::Conn;
@@ -25,7 +25,7 @@ fn conn() -> Conn {
 }
 
 fn hero(client: &Client) -> Worker {
-    let echo = async |value: u8, _: Context| Ok::<_, String>(value);
+    let echo = async |value: u8, _: JobContext| Ok::<_, String>(value);
     Worker::new(client).handle("echo", echo)
 }
 
@@ -83,7 +83,7 @@ async fn a_worker_of_bananas_refuses_settings_by_name() {
 
 #[tokio::test]
 async fn a_service_refuses_settings_by_name() {
-    let names = QueueManager::new(Namespace::nooble(), None, Dialect::Lists);
+    let names = NoobleKeys::new(Namespace::nooble(), None, Dialect::Lists);
     let client = nooble::Client::new(Nooble::new(conn(), names), "demo");
     let service = || nooble::Service::new(&client);
     for (name, service) in [

@@ -127,7 +127,7 @@ fn roles_are_those_of_the_lists() {
 
 #[test]
 fn a_refusal_says_who_what_and_where() {
-    let place = Place::Context(ContextId::new(7).unwrap());
+    let place = Scope::Context(ContextId::new(7).unwrap());
     let who = Who::Actor(ActorId(13));
     let reader = only(Role::Reader);
     let denied = check(who, reader, Object::Job, Operation::Create, place).unwrap_err();
@@ -140,7 +140,7 @@ fn a_refusal_says_who_what_and_where() {
         Roles::NONE,
         Object::Audit,
         Operation::Delete,
-        Place::Node,
+        Scope::Node,
     );
     assert_eq!(
         denied.unwrap_err().to_string(),

@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DEFAULT_MAX_RETRIES, InvalidJob, NewJob, Peer};
+use super::{ClientVariant, DEFAULT_MAX_RETRIES, InvalidJob, NewJob};
 use crate::name::{JobId, NameError, ScheduleName};
 use crate::route::UnknownPriority;
-use crate::schedule::timing::{Rhythm, RhythmError, Timing};
+use crate::schedule::timing::{Recurrence, RhythmError, Timing};
 use crate::schedule::zone::ZoneError;
 
 /// Greatest number of schedules in a deployment. Each worker reads all of them once a second.
@@ -82,7 +82,7 @@ impl Cron {
     /// # Errors
     /// The job is invalid, or the schedule has no slot.
     pub fn first(&self, after: u64) -> Result<u64, InvalidCron> {
-        if let Err(source) = self.job.record(Peer::default()) {
+        if let Err(source) = self.job.record(ClientVariant::default()) {
             let name = self.name.clone();
             return Err(InvalidCron::Job { name, source });
         }
@@ -136,7 +136,7 @@ impl Cron {
         };
         let stored: Stored =
             serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
-        let rhythm: Rhythm = stored
+        let rhythm: Recurrence = stored
             .rhythm
             .parse()
             .map_err(|error: RhythmError| unreadable(error.to_string()))?;

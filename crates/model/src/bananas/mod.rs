@@ -2,24 +2,26 @@
 //! format. A record is edited in place, never serialized again. An edit changes the spans of its fields; all other
 //! bytes stay, with unknown fields and numbers of any size.
 
+mod client_variant;
+mod convert;
 mod cron;
 mod dead;
 mod draft;
 mod new;
 mod outcome;
-mod over;
-mod peer;
 mod record;
 mod span;
 mod time;
 
+pub use client_variant::ClientVariant;
+pub use convert::{
+    Bucket, Conversion, HandlerKind, NotConvertible, Origin, Return, Stands, UnknownOrigin,
+};
 pub use cron::{Cron, InvalidCron, MAX_CRONS};
 pub use dead::{corrupted, missing};
 pub use draft::{Draft, Piece};
 pub use new::{InvalidJob, MAX_PAYLOAD, NewJob};
 pub use outcome::Outcome;
-pub use over::{Origin, Passage, Place, Return, Runs, Stands, Unfit, UnknownOrigin};
-pub use peer::Peer;
 pub use record::{Corrupt, Record};
 pub use time::{micros, read as read_time, score, seconds};
 

@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use super::draft::{Draft, Piece};
 use super::record::now;
 use super::time::micros;
-use super::{DEFAULT_MAX_RETRIES, Peer, Status};
-use crate::keys::bananas::Bananas;
+use super::{ClientVariant, DEFAULT_MAX_RETRIES, Status};
+use crate::keys::bananas::BananasKeys;
 use crate::name::{JobId, RoutingKey};
 use crate::route::Priority;
 
@@ -82,7 +82,7 @@ impl NewJob {
     ///
     /// # Errors
     /// No worker could run the job.
-    pub fn record(&self, peer: Peer) -> Result<Draft, InvalidJob> {
+    pub fn record(&self, peer: ClientVariant) -> Result<Draft, InvalidJob> {
         self.check()?;
         let all = peer.writes_all();
         let text = |text: &str| {
@@ -100,7 +100,7 @@ impl NewJob {
         };
         let due = self.at_ms.map(|ms| text(&micros(ms)));
         let description = (all || !self.description.is_empty()).then(|| text(&self.description));
-        let routed = peer == Peer::GoRouted;
+        let routed = peer == ClientVariant::GoRouted;
         let fields = [
             ("id", Some(text(self.id.as_str()))),
             ("name", Some(text(&self.name))),
@@ -123,7 +123,7 @@ impl NewJob {
 
     /// Returns the list to which a client of this kind pushes the job.
     #[must_use]
-    pub fn list(&self, peer: Peer, keys: &Bananas) -> String {
+    pub fn list(&self, peer: ClientVariant, keys: &BananasKeys) -> String {
         let route = self.route.clone().unwrap_or_default();
         peer.list(keys, &route, self.priority)
     }
@@ -180,12 +180,12 @@ mod tests {
         let mut nameless = job("{}");
         nameless.name = String::new();
         for bad in [nameless, job(""), job("{a:1}"), job("1 2")] {
-            let error = bad.record(Peer::Go).unwrap_err().to_string();
+            let error = bad.record(ClientVariant::Go).unwrap_err().to_string();
             assert!(error.contains("job 1"), "{error}");
         }
         let large = job(&format!("\"{}\"", "x".repeat(MAX_PAYLOAD)));
         assert!(matches!(
-            large.record(Peer::Go),
+            large.record(ClientVariant::Go),
             Err(InvalidJob::TooLarge { .. })
         ));
     }
@@ -199,7 +199,7 @@ mod tests {
             "12345678901234567890",
             "{\"a\":1,\"a\":2}",
         ] {
-            let text = job(payload).record(Peer::Go).unwrap().at(0);
+            let text = job(payload).record(ClientVariant::Go).unwrap().at(0);
             let record = super::super::Record::read(text.as_bytes()).unwrap();
             assert_eq!(record.payload(), payload);
         }

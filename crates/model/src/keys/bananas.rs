@@ -10,11 +10,11 @@ use super::hero::ScriptName;
 
 /// Builds the keys of one deployment of Bananas.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bananas {
+pub struct BananasKeys {
     prefix: Namespace,
 }
 
-impl Default for Bananas {
+impl Default for BananasKeys {
     /// Returns the keys under Bananas' built-in prefix.
     fn default() -> Self {
         Self {
@@ -23,7 +23,7 @@ impl Default for Bananas {
     }
 }
 
-impl Bananas {
+impl BananasKeys {
     /// Returns the keys under `prefix`. Bananas' clients in Python and TypeScript can be configured with another
     /// prefix, too.
     #[must_use]
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_names_that_bananas_uses() {
-        let keys = Bananas::default();
+        let keys = BananasKeys::default();
         let nightly = "nightly".parse().unwrap();
         for (is, should) in [
             (keys.job("1"), "bananas:job:1"),
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_worker_takes_route_by_route_and_default_from_both_kinds() {
-        let lists = Bananas::default().lists(&[route("gpu"), route("default")]);
+        let lists = BananasKeys::default().lists(&[route("gpu"), route("default")]);
         let expected = [
             "bananas:route:gpu:queue:high",
             "bananas:route:gpu:queue:normal",
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_list_tells_its_route() {
-        let keys = Bananas::default();
+        let keys = BananasKeys::default();
         for list in keys.lists(&[route("gpu"), route("default")]) {
             let (route, priority) = keys.parse_list(&list).unwrap();
             assert!(list.contains(priority.as_str()));
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn our_own_keys_are_none_of_theirs() {
-        let keys = Bananas::default();
+        let keys = BananasKeys::default();
         // The names of Bananas' own keys; all others are Meshwork's.
         let theirs = [
             "JOB",

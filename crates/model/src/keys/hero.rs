@@ -20,12 +20,12 @@ pub use own::ScriptName;
 
 /// Builds the keys of one namespace, or of one context.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hero {
+pub struct JobKeys {
     namespace: Namespace,
     context: Option<ContextKeys>,
 }
 
-impl Hero {
+impl JobKeys {
     /// Returns the keys under `namespace` (Hero's is `hero`).
     #[must_use]
     pub fn new(namespace: Namespace) -> Self {
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_examples_of_seed_0() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         let osis = word::<ScriptType>("osis");
         let (sal, io) = (word::<ScriptType>("sal"), word::<Group>("io"));
         let id = word::<JobId>("job_id");
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_figures_of_a_queue_tell_which_it_is() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         for queue in ["hero:q:work:type:osis:prio:0", "hero:work_queue:w", "x"] {
             let key = keys.queue_stats_key(queue);
             assert_eq!(keys.queue_of_stats(&key).as_deref(), Some(queue));
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn lists_of_others_are_no_queues() {
-        let hero = Hero::default();
+        let hero = JobKeys::default();
         for list in [
             "hero:q:work:type:osis:prio:0",
             "hero:work_queue:w",
@@ -298,7 +298,7 @@ mod tests {
         }
         let context = |layout| {
             let id = crate::keys::context::ContextId::new(7).unwrap();
-            Hero::of_context(ContextKeys::new(id, layout))
+            JobKeys::of_context(ContextKeys::new(id, layout))
         };
         let (db, prefix) = (context(ContextLayout::Db), context(ContextLayout::Prefix));
         assert!(db.is_queue("queue:osis") && prefix.is_queue("{ctx:7}:queue:osis"));
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn our_own_keys_are_not_jobs() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         for key in [
             keys.lease(),
             keys.feeds(),

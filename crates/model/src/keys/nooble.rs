@@ -69,7 +69,7 @@ impl FromStr for Dialect {
 
 /// Builds the keys of one deployment of Nooble4.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueueManager {
+pub struct NoobleKeys {
     prefix: Namespace,
     environment: String,
     dialect: Dialect,
@@ -92,7 +92,7 @@ pub struct QueueKeys {
     pub dead: String,
 }
 
-impl QueueManager {
+impl NoobleKeys {
     /// Returns the keys under `prefix` (Nooble4's is `nooble4`) in an environment. `None` and the empty text mean
     /// [`DEFAULT_ENVIRONMENT`].
     #[must_use]
@@ -297,8 +297,8 @@ pub fn service_of(action_type: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn names(dialect: Dialect) -> QueueManager {
-        QueueManager::new(Namespace::nooble(), None, dialect)
+    fn names(dialect: Dialect) -> NoobleKeys {
+        NoobleKeys::new(Namespace::nooble(), None, dialect)
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
     fn a_stream_may_have_a_context_and_keeps_its_group() {
         let stream = names(Dialect::Streams).actions("a", Some("t1"));
         assert_eq!(stream, "nooble4:dev:a:t1:streams:main");
-        assert_eq!(QueueManager::group("a"), "a-group");
+        assert_eq!(NoobleKeys::group("a"), "a-group");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Lists of a route, and lists that a worker claims from.
 
-use super::hero::Hero;
+use super::hero::JobKeys;
 use super::suffix;
 use crate::name::{Group, RoutingKey};
 use crate::route::{Listen, Priority, Route};
@@ -8,7 +8,7 @@ use crate::route::{Listen, Priority, Route};
 impl Route {
     /// Returns the list to which the job's id is pushed.
     #[must_use]
-    pub fn queue(&self, keys: &Hero) -> String {
+    pub fn queue(&self, keys: &JobKeys) -> String {
         format!("{}{}", keys.work_prefix(), self.suffix())
     }
 
@@ -40,7 +40,7 @@ impl Listen {
     /// each, in Bananas' order: route by route and priority by priority. A list without `:prio` precedes the same
     /// list with `:prio:1`.
     #[must_use]
-    pub fn queues(&self, keys: &Hero) -> Vec<Vec<String>> {
+    pub fn queues(&self, keys: &JobKeys) -> Vec<Vec<String>> {
         self.queues_under(&keys.work_prefix())
     }
 

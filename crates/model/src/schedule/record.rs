@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Schedule;
-use super::timing::{Rhythm, Timing};
+use super::timing::{Recurrence, Timing};
 use crate::job::{InvalidTag, NewJob, Unique, UnknownPolicy, Until};
 use crate::name::{JobId, ScheduleName};
 use crate::route::{Fallback, Priority, Route};
@@ -178,7 +178,7 @@ impl Schedule {
 fn read(name: &ScheduleName, record: &[u8], input: Option<Vec<u8>>) -> Result<Schedule, String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let mut stored: Stored = serde_json::from_slice(record).map_err(|error| said(&error))?;
-    let rhythm: Rhythm = stored.rhythm.parse().map_err(|error| said(&error))?;
+    let rhythm: Recurrence = stored.rhythm.parse().map_err(|error| said(&error))?;
     let zone = stored.zone.as_deref().unwrap_or("UTC");
     let timing = Timing {
         rhythm,

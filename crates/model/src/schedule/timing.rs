@@ -25,7 +25,7 @@ const FEW: usize = 3;
 
 /// Recurrence of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rhythm {
+pub enum Recurrence {
     /// By a cron expression.
     Cron(Cron),
     /// By an interval, counted from the schedule's start, or from 1970 without one, so that all workers compute the
@@ -45,7 +45,7 @@ pub enum RhythmError {
     Every(#[from] EveryError),
 }
 
-impl FromStr for Rhythm {
+impl FromStr for Recurrence {
     type Err = RhythmError;
 
     /// Parses a cron expression, or `@every` and an interval.
@@ -60,7 +60,7 @@ impl FromStr for Rhythm {
     }
 }
 
-impl fmt::Display for Rhythm {
+impl fmt::Display for Recurrence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cron(cron) => cron.fmt(f),
@@ -73,7 +73,7 @@ impl fmt::Display for Rhythm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
     /// Recurrence.
-    pub rhythm: Rhythm,
+    pub rhythm: Recurrence,
     /// Time zone of the expression.
     pub zone: Zone,
     /// Earliest slot.
@@ -85,7 +85,7 @@ pub struct Timing {
 impl Timing {
     /// Returns a recurrence in UTC without start and end.
     #[must_use]
-    pub fn new(rhythm: Rhythm) -> Self {
+    pub fn new(rhythm: Recurrence) -> Self {
         Self {
             rhythm,
             zone: Zone::default(),
@@ -100,13 +100,13 @@ impl Timing {
         let before_start = self.start.map_or(0, |start| start.saturating_sub(1));
         let after = after.max(before_start);
         let slot = match &self.rhythm {
-            Rhythm::Every(every) => {
+            Recurrence::Every(every) => {
                 // The start is rounded up to a whole second.
                 let first = self.start.unwrap_or(0).div_ceil(1000) * 1000;
                 let passed = (after + 1).saturating_sub(first);
                 Some(first + passed.div_ceil(every.ms()) * every.ms())
             }
-            Rhythm::Cron(cron) => {
+            Recurrence::Cron(cron) => {
                 let after = Timestamp::from_millisecond(i64::try_from(after).ok()?).ok()?;
                 let next = match cron.is_by_the_clock() {
                     true => shown(cron, self.zone.rules(), after)?,

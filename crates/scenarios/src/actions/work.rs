@@ -8,7 +8,7 @@ use std::time::Duration;
 use meshwork::protocol::nooble::{ActionContext, Client, Service};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
-use meshwork_model::keys::nooble::{Dialect, QueueManager};
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork_model::name::Namespace;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -56,7 +56,7 @@ pub(super) async fn client(
     dialect: Dialect,
     service: &str,
 ) -> Result<Client, ActionsError> {
-    let names = QueueManager::new(Namespace::nooble(), None, dialect);
+    let names = NoobleKeys::new(Namespace::nooble(), None, dialect);
     let target = Target::parse(url, TlsFiles::default());
     let target = target.map_err(meshwork::protocol::nooble::Error::from)?;
     let broker = Nooble::connect(&target, names).await;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use redis::{Commands, Connection};
 
 use super::BananasError;
@@ -25,7 +25,10 @@ type Fields = HashMap<String, String>;
 pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), BananasError> {
     let client = redis::Client::open(&*orders.url)?;
     let mut redis = client.get_connection()?;
-    let can_wait = matches!(orders.make, Peer::Python | Peer::TypeScript);
+    let can_wait = matches!(
+        orders.make,
+        ClientVariant::Python | ClientVariant::TypeScript
+    );
     for submission in batch.submissions(can_wait) {
         let list = push(&mut redis, orders.make, &submission)?;
         submitted(orders, &submission, &list)?;
@@ -40,11 +43,15 @@ pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), BananasError> {
     Ok(())
 }
 
-fn record(make: Peer, submission: &Submission) -> Record {
+fn record(make: ClientVariant, submission: &Submission) -> Record {
     let now = now();
-    let blank = if make == Peer::Python { " " } else { "" };
+    let blank = if make == ClientVariant::Python {
+        " "
+    } else {
+        ""
+    };
     let written = stamp(make, now);
-    let sdk = matches!(make, Peer::Python | Peer::TypeScript);
+    let sdk = matches!(make, ClientVariant::Python | ClientVariant::TypeScript);
     let unrouted = sdk && submission.route == "default";
     Record {
         id: submission.id.clone(),
@@ -72,7 +79,7 @@ fn record(make: Peer, submission: &Submission) -> Record {
 /// Sends the commands of this variant. Returns the key to which the id was pushed.
 fn push(
     redis: &mut Connection,
-    make: Peer,
+    make: ClientVariant,
     submission: &Submission,
 ) -> Result<String, BananasError> {
     let (key, text) = (
@@ -81,17 +88,19 @@ fn push(
     );
     let (route, priority) = (submission.route, submission.priority);
     let list = match make {
-        Peer::Go if route != "default" => format!("bananas:route:{route}:queue:{priority}"),
-        Peer::GoRouted => format!("bananas:route:{route}:queue:{priority}"),
+        ClientVariant::Go if route != "default" => {
+            format!("bananas:route:{route}:queue:{priority}")
+        }
+        ClientVariant::GoRouted => format!("bananas:route:{route}:queue:{priority}"),
         _ => format!("bananas:queue:{priority}"),
     };
     match make {
-        Peer::Go | Peer::GoRouted => {
+        ClientVariant::Go | ClientVariant::GoRouted => {
             let mut pipe = redis::pipe();
             pipe.set(key, text).lpush(&list, &submission.id);
             pipe.query::<()>(redis)?;
             let prefix = match make {
-                Peer::Go => "bananas",
+                ClientVariant::Go => "bananas",
                 _ => "bananas:route:default",
             };
             let mut depths = redis::pipe();
@@ -100,12 +109,12 @@ fn push(
             }
             depths.query::<()>(redis)?;
         }
-        Peer::Python | Peer::TypeScript => {
+        ClientVariant::Python | ClientVariant::TypeScript => {
             let () = redis.set(key, text)?;
             if submission.later {
                 let due = (now() + LATE).as_secs_f64();
                 let score = match make {
-                    Peer::Python => format!("{due:.6}"),
+                    ClientVariant::Python => format!("{due:.6}"),
                     _ => format!("{due:.3}"),
                 };
                 let () = redis.zadd("bananas:queue:scheduled", &submission.id, score)?;
@@ -122,7 +131,7 @@ fn push(
 fn wait(
     client: &redis::Client,
     redis: &mut Connection,
-    make: Peer,
+    make: ClientVariant,
     id: &str,
 ) -> Result<Result<String, String>, BananasError> {
     let key = format!("bananas:result:{id}");
@@ -131,7 +140,7 @@ fn wait(
         Ok(fields.get("status").cloned().unwrap_or_default())
     };
     let until = Instant::now() + PATIENCE;
-    if matches!(make, Peer::Go | Peer::GoRouted) {
+    if matches!(make, ClientVariant::Go | ClientVariant::GoRouted) {
         let fields: Fields = redis.hgetall(&key)?;
         if !fields.is_empty() {
             return Ok(given(fields));
@@ -141,7 +150,11 @@ fn wait(
         }
         return Ok(given(redis.hgetall(&key)?));
     }
-    let look = if make == Peer::Python { LOOK.0 } else { LOOK.1 };
+    let look = if make == ClientVariant::Python {
+        LOOK.0
+    } else {
+        LOOK.1
+    };
     loop {
         let fields: Fields = redis.hgetall(&key)?;
         if !fields.is_empty() {
@@ -159,7 +172,7 @@ fn wait(
 fn listen(
     client: &redis::Client,
     id: &str,
-    make: Peer,
+    make: ClientVariant,
 ) -> Result<Result<(), String>, BananasError> {
     let mut redis = client.get_connection()?;
     let mut look = client.get_connection()?;

@@ -6,8 +6,8 @@ use std::fmt;
 use std::time::Instant;
 
 use meshwork::protocol::bananas::{Client, Request, Worker};
-use meshwork::runner::Context;
-use meshwork_model::bananas::Peer;
+use meshwork::runtime::JobContext;
+use meshwork_model::bananas::ClientVariant;
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
 use redis::Connection;
@@ -122,7 +122,7 @@ pub(super) async fn play(plan: &Plan) -> Result<Idle, BananasError> {
         let mut redis = redis::Client::open(&*url)?.get_connection()?;
         let before = connections(&mut redis)?;
         let (begun, mut begins) = mpsc::unbounded_channel();
-        let note = move |_: Value, _: Context| {
+        let note = move |_: Value, _: JobContext| {
             // The receiver is dropped when all samples are taken.
             let _ = begun.send(Instant::now());
             async { Ok::<_, String>(()) }
@@ -164,7 +164,7 @@ async fn pickups(
             let (client, request) = to(client, list)?;
             pace.tick().await;
             let began = Instant::now();
-            client.submit(request).await?;
+            client.enqueue(request).await?;
             let begun = begins.recv().await;
             let begun = begun.ok_or_else(|| BananasError::Odd("the worker ended".to_owned()))?;
             if round >= WARM_UP {
@@ -192,11 +192,11 @@ async fn pickups(
 fn to(client: &Client, list: &str) -> Result<(Client, Request), BananasError> {
     let (route, priority) = place(client, list)?;
     let make = match client.broker().keys().is_plain(list) {
-        true => Peer::Go,
-        false => Peer::GoRouted,
+        true => ClientVariant::Go,
+        false => ClientVariant::GoRouted,
     };
     let request = Request::new(NAME, &json!({}))?.priority(priority);
-    Ok((client.clone().like(make), request.route(route)))
+    Ok((client.clone().with_variant(make), request.route(route)))
 }
 
 fn place(client: &Client, list: &str) -> Result<(RoutingKey, Priority), BananasError> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use redis::{Commands, Connection};
 use serde_json::{Map, Value, json};
 
@@ -147,7 +147,7 @@ pub(super) fn count(
     name: &'static str,
     dir: &Path,
     redis: &mut Connection,
-    makes: &[Peer],
+    makes: &[ClientVariant],
     single: bool,
     extra: &HashMap<String, usize>,
 ) -> Result<Report, BananasError> {
@@ -202,13 +202,14 @@ pub(super) fn count(
 /// that wrote it, the result all variants.
 fn refused(
     redis: &mut Connection,
-    make: Option<Peer>,
+    make: Option<ClientVariant>,
     id: &str,
     record: &str,
 ) -> Result<Vec<String>, BananasError> {
     let result: HashMap<String, String> = redis.hgetall(format!("bananas:result:{id}"))?;
-    let results = Peer::ALL.map(|make| accept::result(make, &result));
-    let records = [make.unwrap_or_default(), Peer::Go].map(|make| accept::record(make, record));
+    let results = ClientVariant::ALL.map(|make| accept::result(make, &result));
+    let records =
+        [make.unwrap_or_default(), ClientVariant::Go].map(|make| accept::record(make, record));
     let whys = results.into_iter().chain(records).filter_map(Result::err);
     let whys: HashSet<String> = whys.collect();
     Ok(whys.into_iter().map(|why| format!("{id}: {why}")).collect())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use redis::Connection;
 
 use super::judge::{self, Report, Submitted, records, standing};
@@ -35,9 +35,10 @@ pub(super) async fn play(plan: &Plan, scenario: Scenario) -> Result<Report, Bana
         Scenario::Timeout => plan.kills,
         _ => plan.kills * SLOTS,
     };
-    let mut client = world
-        .ground
-        .client("client", 0, Peer::Go, jobs, &["--only", "hold"])?;
+    let mut client =
+        world
+            .ground
+            .client("client", 0, ClientVariant::Go, jobs, &["--only", "hold"])?;
     let status = client.0.wait().map_err(BananasError::io("a client"))?;
     if !status.success() {
         return Err(BananasError::Odd(format!("a client ended: {status}")));
@@ -63,7 +64,14 @@ pub(super) async fn play(plan: &Plan, scenario: Scenario) -> Result<Report, Bana
         toll.extra = jobs.into_iter().map(|job| (job.id, 1)).collect();
     }
     let (name, dir) = (scenario.name(), world.ground.dir());
-    let mut report = judge::count(name, dir, &mut redis, &[Peer::Go], false, &toll.extra)?;
+    let mut report = judge::count(
+        name,
+        dir,
+        &mut redis,
+        &[ClientVariant::Go],
+        false,
+        &toll.extra,
+    )?;
     report.kills = usize::try_from(plan.kills).unwrap_or(usize::MAX);
     world.failures(&mut redis, &mut report)?;
     Ok(report)

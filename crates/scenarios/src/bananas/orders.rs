@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 
 use meshwork_test_servers::account;
 
@@ -23,7 +23,7 @@ pub struct Orders {
     pub(super) name: String,
     /// Variant of Bananas; for Meshwork, the variant whose records and lists it uses.
     #[arg(long)]
-    pub(super) make: Peer,
+    pub(super) make: ClientVariant,
 }
 
 /// Jobs that a client submits.

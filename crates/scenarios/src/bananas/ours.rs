@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::protocol::bananas::{Client, Request, Worker};
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -16,7 +16,7 @@ use super::orders::{Account, BOOM, Batch, LATE, Orders, Shift, now, submitted};
 const PATIENCE: Duration = Duration::from_secs(300);
 
 async fn client(orders: &Orders) -> Result<Client, BananasError> {
-    Ok(Client::open(&orders.url).await?.like(orders.make))
+    Ok(Client::open(&orders.url).await?.with_variant(orders.make))
 }
 
 /// Works until SIGTERM.
@@ -31,7 +31,7 @@ pub async fn work(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
         .handle("flaky", handler(orders, true))
         .routes(shift.routes.join(",").parse()?)
         .concurrency(shift.slots)
-        .peer(orders.make)
+        .client_variant(orders.make)
         .start()
         .await?;
     term.recv().await;
@@ -62,7 +62,8 @@ pub async fn work_over(orders: &Orders, shift: &Shift) -> Result<(), BananasErro
 fn handler(
     orders: &Orders,
     flaky: bool,
-) -> impl Fn(Value, Context) -> std::future::Ready<Result<Value, String>> + Send + Sync + 'static {
+) -> impl Fn(Value, JobContext) -> std::future::Ready<Result<Value, String>> + Send + Sync + 'static
+{
     let (dir, name): (PathBuf, String) = (orders.dir.clone(), orders.name.clone());
     move |payload, context| {
         let line = format!("{} {name}", context.job_id);
@@ -91,7 +92,7 @@ pub async fn submit(orders: &Orders, batch: &Batch) -> Result<(), BananasError> 
         if submission.later {
             request = request.at_ms(u64::try_from((now() + LATE).as_millis()).unwrap_or(u64::MAX));
         }
-        let id = client.submit(request).await?;
+        let id = client.enqueue(request).await?;
         let list = if submission.later { "later" } else { "at-once" };
         submitted(
             orders,

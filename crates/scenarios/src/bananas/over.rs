@@ -7,8 +7,8 @@ use std::fs;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use meshwork_model::bananas::Peer;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::bananas::ClientVariant;
+use meshwork_model::keys::hero::JobKeys;
 use redis::{Commands, Connection};
 
 use super::judge::{self, Report, Submitted, records, standing};
@@ -32,13 +32,13 @@ pub(super) async fn play(plan: &Plan) -> Result<Report, BananasError> {
     // Only Meshwork's schedulers run: a scheduler of Bananas pushes each job that it has read, even if the job has
     // moved since.
     let mut ours = vec![
-        ground.start("our-worker", "ours", Peer::Go, &rest)?,
-        ground.start("over-worker", "ours-over", Peer::Go, &rest)?,
+        ground.start("our-worker", "ours", ClientVariant::Go, &rest)?,
+        ground.start("over-worker", "ours-over", ClientVariant::Go, &rest)?,
     ];
-    let mut theirs = ground.start("worker", "theirs", Peer::Go, &rest)?;
+    let mut theirs = ground.start("worker", "theirs", ClientVariant::Go, &rest)?;
     let mut clients = Vec::new();
-    let share = plan.jobs / Peer::ALL.len() as u64;
-    for (number, make) in Peer::ALL.into_iter().enumerate() {
+    let share = plan.jobs / ClientVariant::ALL.len() as u64;
+    for (number, make) in ClientVariant::ALL.into_iter().enumerate() {
         clients.push(ground.client("client", number, make, share, &[])?);
     }
     let mut kills = 0;
@@ -62,7 +62,14 @@ pub(super) async fn play(plan: &Plan) -> Result<Report, BananasError> {
     fs::write(closing_time(ground.dir()), "").map_err(BananasError::io("closing time"))?;
     theirs.0.wait().map_err(BananasError::io("a process"))?;
     let none = HashMap::new();
-    let mut report = judge::count("over", ground.dir(), &mut redis, &Peer::ALL, false, &none)?;
+    let mut report = judge::count(
+        "over",
+        ground.dir(),
+        &mut redis,
+        &ClientVariant::ALL,
+        false,
+        &none,
+    )?;
     report.kills = kills;
     Ok(report)
 }
@@ -124,7 +131,7 @@ fn half_way(
 fn moves(redis: &mut Connection) -> Result<u64, BananasError> {
     let script = "local n = 0 for _, e in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do \
                   if e[2][4] == 'take_over' or e[2][4] == 'give_back' then n = n + 1 end end return n";
-    let events = Hero::default().events();
+    let events = JobKeys::default().events();
     Ok(redis::cmd("EVAL")
         .arg(script)
         .arg(1)

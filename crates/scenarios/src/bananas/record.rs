@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -34,8 +34,8 @@ fn quoted(text: &str) -> String {
 
 impl Record {
     /// Returns the record with the field order and the blanks of this variant. The variants in Go omit empty fields.
-    pub(super) fn write(&self, make: Peer) -> String {
-        let go = matches!(make, Peer::Go | Peer::GoRouted);
+    pub(super) fn write(&self, make: ClientVariant) -> String {
+        let go = matches!(make, ClientVariant::Go | ClientVariant::GoRouted);
         let route = ("routing_key", quoted(&self.routing_key));
         let mut fields = vec![("id", quoted(&self.id)), ("name", quoted(&self.name))];
         if !go || !self.description.is_empty() {
@@ -46,7 +46,7 @@ impl Record {
             ("status", quoted(&self.status)),
             ("priority", quoted(&self.priority)),
         ]);
-        if make == Peer::GoRouted {
+        if make == ClientVariant::GoRouted {
             fields.push(route.clone());
         }
         fields.extend([
@@ -63,11 +63,15 @@ impl Record {
         if !go || !self.error.is_empty() {
             fields.push(("error", quoted(&self.error)));
         }
-        if make != Peer::GoRouted {
+        if make != ClientVariant::GoRouted {
             fields.push(route);
         }
         fields.extend(due.filter(|_| !go));
-        let blank = if make == Peer::Python { " " } else { "" };
+        let blank = if make == ClientVariant::Python {
+            " "
+        } else {
+            ""
+        };
         let fields: Vec<String> = fields
             .iter()
             .map(|(name, value)| format!("\"{name}\":{blank}{value}"))
@@ -80,7 +84,7 @@ impl Record {
     /// # Errors
     /// The reason why the text is no job for them.
     pub(super) fn read(text: &str) -> Result<Self, String> {
-        accept::record(Peer::Go, text)?;
+        accept::record(ClientVariant::Go, text)?;
         let fields: BTreeMap<String, Box<RawValue>> =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
         let value = |name: &str| {
@@ -112,19 +116,19 @@ impl Record {
 
 /// Formats a time since 1970 as this variant does: Go writes up to nine digits without zeros at the end. Python
 /// writes six digits unless all are zeros, TypeScript three.
-pub(super) fn stamp(make: Peer, at: Duration) -> String {
+pub(super) fn stamp(make: ClientVariant, at: Duration) -> String {
     let second = second(at);
     let second = second.trim_end_matches('Z');
     match make {
-        Peer::Go | Peer::GoRouted => {
+        ClientVariant::Go | ClientVariant::GoRouted => {
             let digits = format!("{:09}", at.subsec_nanos());
             match digits.trim_end_matches('0') {
                 "" => format!("{second}Z"),
                 digits => format!("{second}.{digits}Z"),
             }
         }
-        Peer::TypeScript => format!("{second}.{:03}Z", at.subsec_millis()),
-        Peer::Python => match at.subsec_micros() {
+        ClientVariant::TypeScript => format!("{second}.{:03}Z", at.subsec_millis()),
+        ClientVariant::Python => match at.subsec_micros() {
             0 => format!("{second}+00:00"),
             micros => format!("{second}.{micros:06}+00:00"),
         },
@@ -158,23 +162,26 @@ mod tests {
             ..Record::default()
         };
         let go = r#"{"id":"1","name":"n","payload":{},"status":"pending","priority":"low","created_at":"c","updated_at":"u","attempts":0,"max_retries":3,"routing_key":"gpu"}"#;
-        assert_eq!(job.write(Peer::Go), go);
+        assert_eq!(job.write(ClientVariant::Go), go);
         let routed = r#"{"id":"1","name":"n","payload":{},"status":"pending","priority":"low","routing_key":"gpu","created_at":"c","updated_at":"u","attempts":0,"max_retries":3}"#;
-        assert_eq!(job.write(Peer::GoRouted), routed);
+        assert_eq!(job.write(ClientVariant::GoRouted), routed);
         job.scheduled_for = "s".to_owned();
         let python = r#"{"id": "1", "name": "n", "description": "", "payload": {}, "status": "pending", "priority": "low", "created_at": "c", "updated_at": "u", "attempts": 0, "max_retries": 3, "error": "", "routing_key": "gpu", "scheduled_for": "s"}"#;
-        assert_eq!(job.write(Peer::Python), python);
+        assert_eq!(job.write(ClientVariant::Python), python);
     }
 
     #[test]
     fn each_make_has_its_own_digits() {
         let at = Duration::new(1_795_178_025, 140_000_000);
-        let stamps = Peer::ALL.map(|make| stamp(make, at));
+        let stamps = ClientVariant::ALL.map(|make| stamp(make, at));
         assert_eq!(stamps[0], "2026-11-20T12:33:45.14Z");
         assert_eq!(stamps[2], "2026-11-20T12:33:45.140Z");
         assert_eq!(stamps[3], "2026-11-20T12:33:45.140000+00:00");
         let whole = Duration::from_secs(1_795_178_025);
-        assert_eq!(stamp(Peer::Go, whole), "2026-11-20T12:33:45Z");
-        assert_eq!(stamp(Peer::Python, whole), "2026-11-20T12:33:45+00:00");
+        assert_eq!(stamp(ClientVariant::Go, whole), "2026-11-20T12:33:45Z");
+        assert_eq!(
+            stamp(ClientVariant::Python, whole),
+            "2026-11-20T12:33:45+00:00"
+        );
     }
 }

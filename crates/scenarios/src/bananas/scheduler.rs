@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use redis::Commands;
 
 use super::BananasError;
@@ -32,7 +32,7 @@ pub fn schedule(orders: &Orders) -> Result<(), BananasError> {
             job.scheduled_for = String::new();
             let priority = &job.priority;
             let list = match (orders.make, job.routing_key.as_str()) {
-                (Peer::GoRouted, _) => format!("bananas:route:default:queue:{priority}"),
+                (ClientVariant::GoRouted, _) => format!("bananas:route:default:queue:{priority}"),
                 (_, "" | "default") => format!("bananas:queue:{priority}"),
                 (_, route) => format!("bananas:route:{route}:queue:{priority}"),
             };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::thread;
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use redis::{Commands, Connection};
 
 use super::BananasError;
@@ -34,12 +34,12 @@ pub fn work(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
 }
 
 /// Returns the lists of the worker. The newest variant reads no lists of routes, whatever its routes are.
-fn lists(make: Peer, shift: &Shift) -> Vec<String> {
+fn lists(make: ClientVariant, shift: &Shift) -> Vec<String> {
     let of = |prefix: String| {
         ["high", "normal", "low"].map(|priority| format!("{prefix}:queue:{priority}"))
     };
     match make {
-        Peer::GoRouted => {
+        ClientVariant::GoRouted => {
             let routes = shift.routes.iter();
             routes
                 .flat_map(|route| of(format!("bananas:route:{route}")))

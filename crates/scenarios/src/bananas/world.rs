@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use redis::{Commands, Connection};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -56,7 +56,7 @@ impl<'a> Ground<'a> {
         &self,
         role: &str,
         name: &str,
-        make: Peer,
+        make: ClientVariant,
         rest: &[&str],
     ) -> Result<Kept, BananasError> {
         let mut command = Command::new(&self.plan.bananas);
@@ -77,7 +77,7 @@ impl<'a> Ground<'a> {
         &self,
         role: &str,
         number: usize,
-        make: Peer,
+        make: ClientVariant,
         jobs: u64,
         rest: &[&str],
     ) -> Result<Kept, BananasError> {
@@ -106,39 +106,51 @@ struct Cast {
 }
 
 impl Cast {
-    fn of(ground: &Ground<'_>, scenario: Scenario) -> Result<(Self, Vec<Peer>), BananasError> {
+    fn of(
+        ground: &Ground<'_>,
+        scenario: Scenario,
+    ) -> Result<(Self, Vec<ClientVariant>), BananasError> {
         let all = ROUTES.join(",");
-        let ours = |number: usize, make: Peer, routes: &str, slots: usize| {
+        let ours = |number: usize, make: ClientVariant, routes: &str, slots: usize| {
             let slots = slots.to_string();
             let rest = ["--routes", routes, "--slots", &slots];
             ground.start("our-worker", &format!("ours-{number}"), make, &rest)
         };
-        let theirs = |make: Peer, slots: usize| {
+        let theirs = |make: ClientVariant, slots: usize| {
             let slots = slots.to_string();
             let rest = ["--routes", &all, "--slots", &slots];
             ground.start("worker", &format!("theirs-{make}"), make, &rest)
         };
-        let scheduler = |make: Peer| ground.start("scheduler", "scheduler", make, &[]);
+        let scheduler = |make: ClientVariant| ground.start("scheduler", "scheduler", make, &[]);
         let (workers, makes) = match scenario {
             Scenario::TheirWorker => {
                 // A scheduler of Bananas would push due jobs to another route, so the Meshwork worker is here only as
                 // a scheduler.
-                let ours = vec![ours(0, Peer::GoRouted, "nobody", 1)?];
-                let theirs = vec![theirs(Peer::GoRouted, 1)?];
-                ((ours, theirs), vec![Peer::GoRouted])
+                let ours = vec![ours(0, ClientVariant::GoRouted, "nobody", 1)?];
+                let theirs = vec![theirs(ClientVariant::GoRouted, 1)?];
+                ((ours, theirs), vec![ClientVariant::GoRouted])
             }
             Scenario::Both => {
                 // No scheduler of Bananas: a job that it pushes twice would run twice in Bananas.
                 let ours = vec![
-                    ours(0, Peer::Go, &all, SLOTS)?,
-                    ours(1, Peer::Go, &all, SLOTS)?,
+                    ours(0, ClientVariant::Go, &all, SLOTS)?,
+                    ours(1, ClientVariant::Go, &all, SLOTS)?,
                 ];
-                let theirs = vec![theirs(Peer::Go, SLOTS)?, theirs(Peer::GoRouted, SLOTS)?];
-                ((ours, theirs), [&Peer::ALL[..], &Peer::ALL[..]].concat())
+                let theirs = vec![
+                    theirs(ClientVariant::Go, SLOTS)?,
+                    theirs(ClientVariant::GoRouted, SLOTS)?,
+                ];
+                (
+                    (ours, theirs),
+                    [&ClientVariant::ALL[..], &ClientVariant::ALL[..]].concat(),
+                )
             }
             _ => {
-                let ours = vec![ours(0, Peer::Go, &all, 1)?];
-                ((ours, vec![scheduler(Peer::Go)?]), Peer::ALL.to_vec())
+                let ours = vec![ours(0, ClientVariant::Go, &all, 1)?];
+                (
+                    (ours, vec![scheduler(ClientVariant::Go)?]),
+                    ClientVariant::ALL.to_vec(),
+                )
             }
         };
         let share = ground.plan.jobs / makes.len() as u64;
@@ -146,7 +158,7 @@ impl Cast {
         for (number, make) in makes.iter().enumerate() {
             let role = match scenario {
                 Scenario::TheirWorker => "our-client",
-                Scenario::Both if number >= Peer::ALL.len() => "our-client",
+                Scenario::Both if number >= ClientVariant::ALL.len() => "our-client",
                 _ => "client",
             };
             clients.push(ground.client(role, number, *make, share, &[])?);

@@ -2,7 +2,7 @@
 
 use meshwork::{Client, Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
-use meshwork_model::keys::nooble::{Dialect, QueueManager};
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork_model::name::Namespace;
 use redis::AsyncConnectionConfig;
 use tempfile::TempDir;
@@ -109,7 +109,7 @@ impl Ground {
 
     /// Returns the verbs for actions in the same way.
     pub(super) async fn actions(&self, dialect: Dialect) -> Result<Nooble, BenchError> {
-        let names = QueueManager::new(Namespace::nooble(), None, dialect);
+        let names = NoobleKeys::new(Namespace::nooble(), None, dialect);
         let conn = self.client().await?.broker().conn().clone();
         Ok(Nooble::new(conn, names))
     }

@@ -9,7 +9,7 @@ use meshwork::model::job::{NewJob, OnDuplicate, Unique, Until};
 use meshwork::model::name::{JobId, ScriptType};
 use meshwork::model::route::{Priority, Route};
 use meshwork::model::state::Status;
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork::{Client, JobRequest, Worker};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -79,7 +79,7 @@ pub(super) async fn enqueue_one(
     let task = tokio::spawn(async move {
         let began = Instant::now();
         for _ in 0..jobs {
-            client.submit(request(bytes)?).await?;
+            client.enqueue(request(bytes)?).await?;
         }
         Ok(began.elapsed())
     });
@@ -110,7 +110,7 @@ pub(super) async fn enqueue(
                 let some = from..jobs.min(from + batch);
                 let some: Result<Vec<_>, _> = some.map(|number| job(number, with, bytes)).collect();
                 let some = some?;
-                client.submit_all(&some).await?;
+                client.enqueue_all(&some).await?;
                 ids.extend(some.into_iter().map(|job| job.id));
             }
         });
@@ -166,7 +166,7 @@ async fn run_jobs(
 ) -> Result<(Duration, usize), BenchError> {
     let progress = Arc::new(Progress::default());
     let tell = Arc::clone(&progress);
-    let handler = move |_: String, _: Context| {
+    let handler = move |_: String, _: JobContext| {
         tell.first.get_or_init(Instant::now);
         if tell.calls.fetch_add(1, Ordering::Relaxed) + 1 == jobs {
             tell.last.notify_one();
@@ -235,7 +235,7 @@ pub(super) async fn latency(
     samples: usize,
 ) -> Result<Latencies, BenchError> {
     let (sender, mut starts) = mpsc::unbounded_channel();
-    let handler = move |_: String, _: Context| {
+    let handler = move |_: String, _: JobContext| {
         // The receiver is dropped when all samples are taken.
         let _ = sender.send(Instant::now());
         async { Ok::<_, String>("ok") }
@@ -248,7 +248,7 @@ pub(super) async fn latency(
         pace.tick().await;
         let request = request(PAYLOAD)?.reply(true);
         let began = Instant::now();
-        let id = client.submit(request).await?;
+        let id = client.enqueue(request).await?;
         client.result(&id, PATIENCE).await?;
         let known = began.elapsed();
         let start = starts.recv().await;

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use meshwork::model::name::JobId;
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork::{Client, JobRequest, Worker};
 use meshwork_test_servers::calls::Calls;
 use tokio::sync::mpsc;
@@ -24,7 +24,7 @@ async fn main() -> Result<()> {
     let url = std::env::args().nth(1).ok_or("usage: idle REDIS_URL")?;
     let client = Client::open(&url).await?;
     let (ran, mut runs) = mpsc::unbounded_channel();
-    let note = move |_: String, _: Context| {
+    let note = move |_: String, _: JobContext| {
         // The receiver lives as long as the program.
         let _ = ran.send(Instant::now());
         async { Ok::<_, String>(()) }
@@ -89,7 +89,7 @@ async fn pickup(
                 .await?;
         } else {
             client
-                .submit(JobRequest::new("note".parse()?, "\"x\""))
+                .enqueue(JobRequest::new("note".parse()?, "\"x\""))
                 .await?;
         }
         took.push(
@@ -123,7 +123,7 @@ async fn calls_per_job(client: &Client, calls: &Calls) -> Result<()> {
         pace.tick().await;
         let before = calls.so_far();
         client
-            .submit(JobRequest::new("note".parse()?, "\"x\""))
+            .enqueue(JobRequest::new("note".parse()?, "\"x\""))
             .await?;
         pace.tick().await;
         made.push(calls.so_far() - before);

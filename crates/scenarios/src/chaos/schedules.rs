@@ -16,7 +16,7 @@ use std::time::Duration;
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::{Broker, Clock};
 use meshwork_model::job::NewJob;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::route::Route;
 use meshwork_model::schedule::Schedule;
 use meshwork_model::schedule::policy::{CatchUp, Overlap};
@@ -154,7 +154,7 @@ pub async fn be_scheduler(arguments: &[String]) -> Result<(), String> {
     loop {
         looks.tick().await;
         hand.store(simulated(began, off), Ordering::SeqCst);
-        match broker.tick().await {
+        match broker.fire_schedules().await {
             Ok(ticked) if ticked.stored > 0 => {
                 // The reader may have ended; then this process is killed too.
                 writeln!(stdout, "{}", ticked.stored).ok();
@@ -169,7 +169,7 @@ pub async fn be_scheduler(arguments: &[String]) -> Result<(), String> {
 async fn connected(url: &str) -> Result<Broker, ChaosError> {
     let failed = |error: &dyn fmt::Display| ChaosError::Line(error.to_string());
     let target = Target::parse(url, TlsFiles::default()).map_err(|error| failed(&error))?;
-    let keys = Hero::default();
+    let keys = JobKeys::default();
     let conn = Conn::open(&target, keys.namespace()).await;
     Ok(Broker::new(conn.map_err(|error| failed(&error))?, keys))
 }

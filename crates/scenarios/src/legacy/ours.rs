@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use meshwork::runner::{Run, Runner};
+use meshwork::runtime::{Run, Runtime};
 use meshwork::{Client, Worker};
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,7 +19,7 @@ struct WriteDown {
     name: String,
 }
 
-impl Runner for WriteDown {
+impl Runtime for WriteDown {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         Box::pin(async move {
             let id = &run.job.id;

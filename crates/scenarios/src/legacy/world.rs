@@ -353,7 +353,7 @@ impl<'a> World<'a> {
             all.push(job);
         }
         for chunk in all.chunks(AT_ONCE) {
-            ours.submit_all(chunk).await?;
+            ours.enqueue_all(chunk).await?;
             for job in chunk {
                 Account::Submitted.add(self.dir.path(), &format!("{} new", job.id))?;
             }

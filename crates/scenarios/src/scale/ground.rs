@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
-use meshwork_broker::{Broker, Cancelled, Claim, Claimed, Enqueued, Feeds};
+use meshwork_broker::{Broker, Cancelled, Claim, Claimed, Enqueued, PrefetchLists};
 use meshwork_model::job::{Job, NewJob};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::{JobId, Namespace};
 use meshwork_model::route::Route;
 
@@ -100,7 +100,7 @@ impl Ground {
         let target = Target::parse(&server.url_of(database), TlsFiles::default());
         let target = target.map_err(|why| odd("connect", why))?;
         let conn = Conn::open(&target, &namespace).await?;
-        let broker = Broker::new(conn, Hero::new(namespace));
+        let broker = Broker::new(conn, JobKeys::new(namespace));
         broker.load().await?;
         Ok(Self {
             broker,
@@ -144,7 +144,7 @@ impl Ground {
     /// Replaces the claimed job and deletes ended ones, so that the same number waits as before.
     pub(super) async fn refill(&mut self) -> Result<(), ScaleError> {
         for claimed in std::mem::take(&mut self.claimed) {
-            self.broker.finish(&claimed, b"42", b"", b"").await?;
+            self.broker.complete(&claimed, b"42", b"", b"").await?;
             self.broker.delete(&claimed.job).await?;
         }
         if let Some(job) = self.newest.take() {
@@ -210,7 +210,7 @@ impl Ground {
                     queues: &[self.queue()],
                     old: &[],
                     reverse: false,
-                    feeds: Feeds::All,
+                    prefetch: PrefetchLists::All,
                     want: 1,
                     lease: LEASE,
                     worker: "w1",

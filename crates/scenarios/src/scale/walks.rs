@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use meshwork_broker::{Broker, Claim, Feeds};
+use meshwork_broker::{Broker, Claim, PrefetchLists};
 use meshwork_model::job::NewJob;
 use meshwork_model::route::Route;
 
@@ -163,7 +163,7 @@ impl Migrating {
                 queues: &[self.ground.queue()],
                 old: &[],
                 reverse: false,
-                feeds: Feeds::All,
+                prefetch: PrefetchLists::All,
                 want: 1,
                 lease: Duration::from_secs(3600),
                 worker: "w1",
@@ -211,7 +211,7 @@ impl Migrating {
                     .await?;
             }
             let begun = Instant::now();
-            let looked = self.ground.broker.watch().await?.looked;
+            let looked = self.ground.broker.check_orphans().await?.looked;
             times.push(begun.elapsed());
             if looked == 0 {
                 return Err(odd(what, "no job was due"));

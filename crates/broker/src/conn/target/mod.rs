@@ -10,7 +10,7 @@ pub(crate) use server::Security;
 pub use server::Server;
 pub use tls::TlsFiles;
 
-use crate::Acknowledge;
+use crate::WaitReplicas;
 
 /// Location of the data.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl Target {
     }
 
     /// Returns the URL's rule for replicas.
-    pub(crate) fn acknowledge(&self) -> Option<Acknowledge> {
+    pub(crate) fn acknowledge(&self) -> Option<WaitReplicas> {
         match self {
             Self::Server(server) => server.acknowledge,
             Self::Directory(_) => None,

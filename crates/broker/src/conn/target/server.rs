@@ -10,7 +10,7 @@ use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionI
 use tokio::net::TcpStream;
 
 use super::{TargetError, TlsFiles};
-use crate::Acknowledge;
+use crate::WaitReplicas;
 
 /// A server, or several that have the same data.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ pub struct Server {
     pub(crate) nodes: Vec<ConnectionAddr>,
     pub(crate) login: RedisConnectionInfo,
     pub(crate) tls: TlsFiles,
-    pub(crate) acknowledge: Option<Acknowledge>,
+    pub(crate) acknowledge: Option<WaitReplicas>,
 }
 
 /// Security of the connection to a server.
@@ -294,7 +294,7 @@ impl Options {
         Ok(options)
     }
 
-    fn acknowledge(&self) -> Result<Option<Acknowledge>, TargetError> {
+    fn acknowledge(&self) -> Result<Option<WaitReplicas>, TargetError> {
         let number = |name: &str, text: &Option<String>| match text {
             Some(text) => text.parse::<u32>().map(Some).map_err(|_| {
                 TargetError::Url(format!("its option {name} is `{text}`, which is no number"))
@@ -308,7 +308,7 @@ impl Options {
         }
         let replicas = number("wait_replicas", &self.wait_replicas)?.unwrap_or(0);
         let timeout = timeout.map_or(WAIT_TIMEOUT, |ms| Duration::from_millis(ms.into()));
-        Ok((replicas > 0).then_some(Acknowledge { replicas, timeout }))
+        Ok((replicas > 0).then_some(WaitReplicas { replicas, timeout }))
     }
 }
 

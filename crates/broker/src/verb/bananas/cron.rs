@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_model::bananas::{Cron, InvalidCron, Peer, read_time, seconds};
+use meshwork_model::bananas::{ClientVariant, Cron, InvalidCron, read_time, seconds};
 use meshwork_model::name::{JobId, ScheduleName};
 
 use super::{Bananas, push_draft};
@@ -17,7 +17,7 @@ const NEVER: &str = "9999-12-31T23:59:59Z";
 
 /// The result of storing a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum PutCron {
     /// The schedule is new.
     Added,
     /// The schedule replaced one with the same name.
@@ -30,7 +30,7 @@ pub enum Kept {
 
 /// A stored schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptCron {
+pub struct StoredCron {
     /// Its name.
     pub name: ScheduleName,
     /// The schedule, or the reason why it cannot be read.
@@ -51,12 +51,12 @@ pub struct Crons {
     /// Time by the server's clock, in milliseconds since 1970.
     pub now: u64,
     /// The schedules, in no order.
-    pub all: Vec<KeptCron>,
+    pub all: Vec<StoredCron>,
 }
 
 impl Crons {
     /// Returns the schedules that are due.
-    pub fn due(&self) -> impl Iterator<Item = &KeptCron> {
+    pub fn due(&self) -> impl Iterator<Item = &StoredCron> {
         self.all
             .iter()
             .filter(|kept| kept.next.is_none_or(|next| next <= self.now))
@@ -70,10 +70,10 @@ impl Bananas {
     ///
     /// # Errors
     /// Its job is invalid, it has no slot, or the server refuses the call.
-    pub async fn keep_cron(&self, cron: &Cron, replace: bool) -> Result<Kept, Error> {
+    pub async fn put_cron(&self, cron: &Cron, replace: bool) -> Result<PutCron, Error> {
         let first = cron.first(self.crons().await?.now)?;
         let answer: String = self
-            .call(Verb::BananasCron)
+            .call(Verb::BananasPutSchedule)
             .arg(cron.name.as_str())
             .arg(cron.encode()?)
             .arg(seconds(first))
@@ -81,10 +81,10 @@ impl Bananas {
             .run(&self.conn)
             .await?;
         let known = [
-            ("kept", Kept::Added),
-            ("replaced", Kept::Replaced),
-            ("exists", Kept::Exists),
-            ("full", Kept::Full),
+            ("kept", PutCron::Added),
+            ("replaced", PutCron::Replaced),
+            ("exists", PutCron::Exists),
+            ("full", PutCron::Full),
         ];
         word("cron", answer, &known)
     }
@@ -93,9 +93,9 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
-    pub async fn forget_cron(&self, name: &ScheduleName) -> Result<bool, Error> {
+    pub async fn delete_cron(&self, name: &ScheduleName) -> Result<bool, Error> {
         let answer: String = self
-            .call(Verb::BananasCron)
+            .call(Verb::BananasPutSchedule)
             .arg(name.as_str())
             .arg("")
             .run(&self.conn)
@@ -108,14 +108,14 @@ impl Bananas {
     /// # Errors
     /// The server refuses the call.
     pub async fn crons(&self) -> Result<Crons, Error> {
-        let mut answer = self.call(Verb::BananasCrons).answer(&self.conn).await?;
+        let mut answer = self.call(Verb::BananasSchedules).answer(&self.conn).await?;
         let (now, rows): (u64, Vec<Row>) = (answer.next("now")?, answer.next("schedules")?);
         // Invalid names are skipped.
         let kept = |(name, stored, next_text, last_run, runs): Row| {
             let name: ScheduleName = text(name).parse().ok()?;
             let stored = text(stored);
             let id = JobId::foreign(String::new());
-            Some(KeptCron {
+            Some(StoredCron {
                 cron: Cron::decode(&name, &stored, id),
                 next: read_time(&next_text),
                 last_run,
@@ -135,12 +135,12 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
-    pub async fn fire(
+    pub async fn fire_schedule(
         &self,
-        kept: &KeptCron,
+        kept: &StoredCron,
         now: u64,
         id: JobId,
-        peer: Peer,
+        peer: ClientVariant,
     ) -> Result<bool, Error> {
         let Ok(cron) = &kept.cron else {
             return Ok(false);
@@ -149,7 +149,7 @@ impl Bananas {
         let token = id.to_string();
         let job = cron.job_as(id);
         let mut call = self
-            .call(Verb::BananasFire)
+            .call(Verb::BananasFireSchedule)
             .key(job.list(peer, &self.keys))
             .arg(cron.name.as_str())
             .arg(&kept.stored)

@@ -1,6 +1,6 @@
 //! replay and forget: retries or deletes a dead letter.
 
-use meshwork_model::bananas::{Peer, Status};
+use meshwork_model::bananas::{ClientVariant, Status};
 
 use super::report::MOST_TRIES;
 use super::{Answered, Bananas, Found, push_draft};
@@ -9,7 +9,7 @@ use crate::script::Verb;
 
 /// The result of a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replayed {
+pub enum RetriedDead {
     /// The job is in the list of its route, with no failures.
     Queued,
     /// The id is no dead letter.
@@ -26,31 +26,36 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call, or the record changes all the time; repeat the call then.
-    pub async fn replay(&self, id: &str, found: &Found, peer: Peer) -> Result<Replayed, Error> {
+    pub async fn retry_dead(
+        &self,
+        id: &str,
+        found: &Found,
+        peer: ClientVariant,
+    ) -> Result<RetriedDead, Error> {
         let mut found = found.clone();
         for _ in 0..MOST_TRIES {
             let record = match &found {
                 // A replacement of an unreadable record has no handler.
                 Found::Job(record) if !record.name().is_empty() => record,
-                _ if self.is_dead(id).await? => return Ok(Replayed::NoRecord),
-                _ => return Ok(Replayed::Missing),
+                _ if self.is_dead(id).await? => return Ok(RetriedDead::NoRecord),
+                _ => return Ok(RetriedDead::Missing),
             };
             if record.status() != Some(Status::Failed) {
                 return Ok(match self.is_dead(id).await? {
-                    true => Replayed::Unfinished,
-                    false => Replayed::Missing,
+                    true => RetriedDead::Unfinished,
+                    false => RetriedDead::Missing,
                 });
             }
             let route = record.route().unwrap_or_default();
-            let mut call = self.call(Verb::BananasReplay);
+            let mut call = self.call(Verb::BananasRetryDead);
             call.push_key(peer.list(&self.keys, &route, record.priority()));
             call.push_arg(id);
             call.push_arg(found.digest());
             push_draft(&mut call, Some(&record.replayed()));
             let answer: Answered = call.run(&self.conn).await?;
             match answer.word.as_str() {
-                "queued" => return Ok(Replayed::Queued),
-                "missing" => return Ok(Replayed::Missing),
+                "queued" => return Ok(RetriedDead::Queued),
+                "missing" => return Ok(RetriedDead::Missing),
                 _ => found = answer.found,
             }
         }
@@ -63,7 +68,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call, or the record changes all the time; repeat the call then.
-    pub async fn forget(&self, id: &str, found: &Found) -> Result<bool, Error> {
+    pub async fn delete_dead(&self, id: &str, found: &Found) -> Result<bool, Error> {
         let mut found = found.clone();
         for _ in 0..MOST_TRIES {
             let runs_again = match &found {
@@ -72,7 +77,7 @@ impl Bananas {
                 Found::Odd => true,
                 Found::Corrupt(..) | Found::Missing => false,
             };
-            let mut call = self.call(Verb::BananasForget).arg(id);
+            let mut call = self.call(Verb::BananasDeleteDead).arg(id);
             call.push_arg(match runs_again {
                 true => String::new(),
                 false => found.digest(),

@@ -1,6 +1,6 @@
 //! enqueue: stores new jobs, and adds each to its list or to the delayed jobs.
 
-use meshwork_model::bananas::{InvalidJob, NewJob, Peer, score};
+use meshwork_model::bananas::{ClientVariant, InvalidJob, NewJob, score};
 
 use super::{Bananas, push_draft};
 use crate::conn::Conn;
@@ -25,15 +25,19 @@ impl Bananas {
     /// # Errors
     /// A job is refused, there are more than [`MAX_ITEMS`], or the server refuses the call. If required replicas do
     /// not confirm in time, all jobs are stored.
-    pub async fn enqueue(&self, jobs: &[NewJob], peer: Peer) -> Result<Vec<Enqueued>, Error> {
+    pub async fn enqueue(
+        &self,
+        jobs: &[NewJob],
+        peer: ClientVariant,
+    ) -> Result<Vec<Enqueued>, Error> {
         at_most("enqueue", MAX_ITEMS, jobs.len())?;
         let mut call = self.call(Verb::BananasEnqueue);
         for job in jobs {
             let record = job.record(peer)?;
             let due = job.at_ms.map(|ms| match peer {
                 // Bananas' scheduler in Go compares whole seconds; rounding up keeps jobs from starting early.
-                Peer::Go | Peer::GoRouted => ms.div_ceil(1000).to_string(),
-                Peer::TypeScript | Peer::Python => score(ms),
+                ClientVariant::Go | ClientVariant::GoRouted => ms.div_ceil(1000).to_string(),
+                ClientVariant::TypeScript | ClientVariant::Python => score(ms),
             });
             call.push_key(job.list(peer, &self.keys));
             call.push_arg(job.id.as_str());

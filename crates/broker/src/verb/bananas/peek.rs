@@ -1,6 +1,6 @@
 //! peek: reads waiting jobs of a key, to move them elsewhere.
 
-use meshwork_model::bananas::Place;
+use meshwork_model::bananas::Bucket;
 
 use super::claim::is_done;
 use super::{Bananas, Found};
@@ -10,7 +10,7 @@ use crate::verb::{MAX_ITEMS, at_most};
 
 /// A job in a list or set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct PeekedJobs {
     /// Id of the job, any bytes.
     pub id: Vec<u8>,
     /// Score of a delayed job; empty in a list.
@@ -21,7 +21,7 @@ pub struct Standing {
     pub done_at: Option<String>,
 }
 
-impl Standing {
+impl PeekedJobs {
     /// Returns whether the job has completed already and its id was pushed again. A worker would drop it.
     #[must_use]
     pub fn is_done(&self) -> bool {
@@ -39,15 +39,15 @@ impl Bananas {
     /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call.
     pub async fn peek(
         &self,
-        place: &Place,
+        place: &Bucket,
         behind: usize,
         most: usize,
-    ) -> Result<(usize, Vec<Standing>), Error> {
+    ) -> Result<(usize, Vec<PeekedJobs>), Error> {
         at_most("peek", MAX_ITEMS, most)?;
         let call = self.call(Verb::BananasPeek).key(place.key(&self.keys));
         let mut answer = call.arg(behind).arg(most).answer(&self.conn).await?;
         let (all, rows): (usize, Vec<Row>) = (answer.next("all")?, answer.next("jobs")?);
-        let standing = |(id, time, state, text, done_at): Row| Standing {
+        let standing = |(id, time, state, text, done_at): Row| PeekedJobs {
             id,
             time,
             found: Found::read(&state, text),

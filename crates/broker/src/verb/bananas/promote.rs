@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
 
@@ -63,7 +63,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
-    pub async fn promote(&self, due: &Due, peer: Peer) -> Result<Promoted, Error> {
+    pub async fn promote(&self, due: &Due, peer: ClientVariant) -> Result<Promoted, Error> {
         let mut call = self.call(Verb::BananasPromote);
         for (id, time, found) in &due.jobs {
             let (list, record) = match found {

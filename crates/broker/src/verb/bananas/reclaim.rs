@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_model::keys::bananas::BananasKeys as Keys;
 
 use super::Bananas;
 use crate::error::Error;
@@ -49,10 +49,10 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
-    pub async fn leave(&self, worker: &str, lists: &[String]) -> Result<usize, Error> {
+    pub async fn deregister(&self, worker: &str, lists: &[String]) -> Result<usize, Error> {
         let mut handed = 0;
         loop {
-            let mut call = self.call(Verb::BananasLeave);
+            let mut call = self.call(Verb::BananasDeregister);
             for list in lists {
                 call.push_key(list);
                 call.push_key(self.keys.feed(worker, list));

@@ -8,7 +8,7 @@ use crate::script::Verb;
 
 /// Destination of a released job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Back {
+pub enum Requeue {
     /// The list that it came from, as the next one.
     Next,
     /// The list that it came from, as the last one.
@@ -22,15 +22,15 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
-    pub async fn release(&self, claimed: &Claimed, to: Back) -> Result<bool, Error> {
+    pub async fn release(&self, claimed: &Claimed, to: Requeue) -> Result<bool, Error> {
         let word = match to {
-            Back::Next => "next",
-            Back::Last => "last",
-            Back::Nowhere => "nowhere",
+            Requeue::Next => "next",
+            Requeue::Last => "last",
+            Requeue::Nowhere => "nowhere",
         };
         let ended = match &claimed.found {
             Found::Job(record)
-                if to == Back::Nowhere && record.status() != Some(Status::Completed) =>
+                if to == Requeue::Nowhere && record.status() != Some(Status::Completed) =>
             {
                 Some(record.completed())
             }

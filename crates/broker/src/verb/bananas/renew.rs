@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_model::keys::bananas::BananasKeys as Keys;
 use meshwork_model::name::RoutingKey;
 
 use super::{Bananas, Claimed};
@@ -14,7 +14,7 @@ use crate::verb::{MAX_ITEMS, at_most};
 #[derive(Debug, Clone, Copy)]
 pub struct Renewal<'a> {
     /// Jobs that the worker runs.
-    pub held: &'a [Claimed],
+    pub in_flight: &'a [Claimed],
     /// Duration of their leases from now on.
     pub lease: Duration,
     /// Name of the worker with its incarnation.
@@ -34,7 +34,7 @@ impl Bananas {
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn renew(&self, renewal: Renewal<'_>) -> Result<Vec<Vec<u8>>, Error> {
-        at_most("renew", MAX_ITEMS, renewal.held.len())?;
+        at_most("renew", MAX_ITEMS, renewal.in_flight.len())?;
         let mut call = self
             .call(Verb::BananasRenew)
             .arg(renewal.lease.as_millis() as u64)
@@ -47,7 +47,7 @@ impl Bananas {
         for route in renewal.routes {
             call.push_arg(route.as_str());
         }
-        for held in renewal.held {
+        for held in renewal.in_flight {
             call.push_arg(held.hold.as_slice());
             call.push_arg(&held.token);
         }

@@ -15,7 +15,7 @@ pub(super) const MOST_TRIES: usize = 5;
 
 /// A successful run.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended<'a> {
+pub struct Completion<'a> {
     /// The job, with its token.
     pub claimed: &'a Claimed,
     /// Result as JSON, if there is one.
@@ -26,7 +26,7 @@ pub struct Ended<'a> {
 
 /// The result of reporting a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finished {
+pub enum Completed {
     /// Record and result are stored, and waiting clients were notified.
     Finished,
     /// This worker has lost the lease; nothing was changed.
@@ -51,10 +51,10 @@ impl Bananas {
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses a call; repeat it then. Jobs that have completed are
     /// then reported as stale.
-    pub async fn finish(&self, ended: &[Ended<'_>]) -> Result<Vec<Finished>, Error> {
+    pub async fn complete(&self, ended: &[Completion<'_>]) -> Result<Vec<Completed>, Error> {
         at_most("finish", MAX_ITEMS, ended.len())?;
         let mut found: Vec<_> = ended.iter().map(|one| one.claimed.found.clone()).collect();
-        let mut outcomes = vec![Finished::Stale; ended.len()];
+        let mut outcomes = vec![Completed::Stale; ended.len()];
         let mut left: Vec<usize> = (0..ended.len()).collect();
         for _ in 0..MOST_TRIES {
             if left.is_empty() {
@@ -64,7 +64,7 @@ impl Bananas {
             let mut changed = Vec::new();
             for (at, word) in left.into_iter().zip(words) {
                 match word.as_str() {
-                    "finished" => outcomes[at] = Finished::Finished,
+                    "finished" => outcomes[at] = Completed::Finished,
                     "stale" => {}
                     _ => {
                         found[at] = self.look(&ended[at].claimed.id).await?;
@@ -83,11 +83,11 @@ impl Bananas {
     /// Makes one call for the remaining jobs.
     async fn finish_once(
         &self,
-        ended: &[Ended<'_>],
+        ended: &[Completion<'_>],
         found: &[Found],
         left: &[usize],
     ) -> Result<Vec<String>, Error> {
-        let mut call = self.call(Verb::BananasFinish);
+        let mut call = self.call(Verb::BananasComplete);
         call.push_arg(left.len());
         for at in left {
             let (one, found) = (&ended[*at], &found[*at]);

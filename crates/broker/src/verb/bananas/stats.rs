@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 64 * 1024;
 /// Metrics of one priority of a route. Meshwork's scripts maintain the counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct PlaceStats {
+pub struct QueueStats {
     /// Waiting ids of all clients.
     pub waiting: u64,
     /// Age of the record of the oldest one, in milliseconds, if it has a time.
@@ -50,7 +50,7 @@ pub struct PlaceStats {
 #[non_exhaustive]
 pub struct Stats {
     /// By route and priority.
-    pub places: BTreeMap<(RoutingKey, Priority), PlaceStats>,
+    pub places: BTreeMap<(RoutingKey, Priority), QueueStats>,
     /// Jobs that Meshwork's workers run, by route.
     pub running: BTreeMap<RoutingKey, u64>,
     /// Number of delayed jobs.
@@ -62,7 +62,7 @@ pub struct Stats {
 }
 
 /// Metrics by list.
-type Lists = BTreeMap<String, PlaceStats>;
+type Lists = BTreeMap<String, QueueStats>;
 
 impl Bananas {
     /// Returns the metrics of up to [`MAX_QUEUES`] lists, as described above.
@@ -130,7 +130,7 @@ impl Bananas {
     }
 
     /// Adds the number of waiting ids of each list, and the age of the next one. A key of another type is empty.
-    async fn waiting(&self, lists: &mut [(String, PlaceStats)], now_ms: u64) -> Result<(), Error> {
+    async fn waiting(&self, lists: &mut [(String, QueueStats)], now_ms: u64) -> Result<(), Error> {
         let mut pipe = redis::pipe();
         pipe.ignore_errors();
         for (list, _) in &*lists {
@@ -188,7 +188,7 @@ impl Bananas {
     }
 }
 
-impl PlaceStats {
+impl QueueStats {
     /// Sets the counter of this name in the scripts; unknown names are ignored.
     fn set(&mut self, what: &str, count: u64) {
         let field = match what {

@@ -68,7 +68,7 @@ impl Broker {
             job.check()?;
         }
         let open = async |conn: &Conn| {
-            let mut call = self.batch_call(Verb::OpenBatch, &batch.id);
+            let mut call = self.batch_call(Verb::CreateBatch, &batch.id);
             call.push_arg(&batch.name);
             call.push_arg(u64::try_from(batch.open_for.as_millis()).unwrap_or(u64::MAX >> 12));
             for (kind, job) in &batch.callbacks {
@@ -151,8 +151,8 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
-    pub async fn tend_batches(&self, retention: Retention) -> Result<(usize, bool), Error> {
-        let call = self.scripts.call(Verb::TendBatches);
+    pub async fn sweep_batches(&self, retention: Retention) -> Result<(usize, bool), Error> {
+        let call = self.scripts.call(Verb::SweepBatches);
         let mut answer = call
             .arg(self.clock.argument())
             .arg(MAX_ITEMS)

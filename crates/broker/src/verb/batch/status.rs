@@ -4,7 +4,7 @@ use meshwork_model::batch::Callback;
 use meshwork_model::job::text;
 use meshwork_model::name::BatchId;
 
-use super::super::inspect::failed;
+use super::super::jobs::failed;
 use super::super::{Fields, at_most};
 use crate::{Broker, Error};
 

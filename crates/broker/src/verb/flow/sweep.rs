@@ -2,7 +2,7 @@
 
 use meshwork_model::keys::context::FlowId;
 
-use super::super::inspect::{glob_literal, texts};
+use super::super::jobs::{glob_literal, texts};
 use super::{Flows, MAX_MOVES};
 use crate::Error;
 use crate::script::Verb;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_model::job::field;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::migration::Migration;
 use meshwork_model::name::{ActorId, JobId};
 use meshwork_model::route::Route;
@@ -11,7 +11,7 @@ use meshwork_model::stored;
 use redis::RedisResult;
 
 use super::super::MAX_ITEMS;
-use super::super::inspect::{failed, glob_literal, texts};
+use super::super::jobs::{failed, glob_literal, texts};
 use crate::{Broker, Error};
 
 /// Types that migrate.
@@ -59,7 +59,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    fn read(keys: &Hero, id: JobId, values: Vec<Option<Vec<u8>>>) -> Option<Self> {
+    fn read(keys: &JobKeys, id: JobId, values: Vec<Option<Vec<u8>>>) -> Option<Self> {
         let mut values = values.into_iter().map(|value| {
             let text = String::from_utf8(value?).ok()?;
             (!text.is_empty()).then_some(text)

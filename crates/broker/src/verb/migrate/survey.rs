@@ -6,7 +6,7 @@ use meshwork_model::migration::Migration;
 use redis::RedisResult;
 
 use super::super::MAX_ITEMS;
-use super::super::inspect::{failed, texts};
+use super::super::jobs::{failed, texts};
 use super::clients::Waiting;
 use super::record::{Migrations, Open, by_worker};
 use crate::{Broker, Error};

@@ -25,7 +25,7 @@ pub struct DeadAction {
 
 /// The result of a retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Replayed {
+pub enum RetriedDead {
     /// The message is in its queue again.
     Back,
     /// The dead letter does not exist.
@@ -114,15 +114,15 @@ impl Nooble {
     ///
     /// # Errors
     /// The id is not valid, or the server refuses the call.
-    pub async fn replay(&self, source: &Source, id: &str) -> Result<Replayed, Error> {
-        let mut call = self.call(Verb::NoobleReplay, source);
+    pub async fn retry_dead(&self, source: &Source, id: &str) -> Result<RetriedDead, Error> {
+        let mut call = self.call(Verb::NoobleRetryDead, source);
         call.push_key(&source.keys.dead);
         call.push_arg(id);
         let from: String = call.run(&self.conn).await?;
         Ok(match from.as_str() {
-            "" => Replayed::Absent,
-            queue if queue == source.queue() => Replayed::Back,
-            _ => Replayed::Elsewhere(from),
+            "" => RetriedDead::Absent,
+            queue if queue == source.queue() => RetriedDead::Back,
+            _ => RetriedDead::Elsewhere(from),
         })
     }
 }

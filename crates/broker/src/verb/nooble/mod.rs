@@ -1,28 +1,28 @@
 //! The verbs for actions of Nooble4, on streams and on lists: one file for each step in the life of an action.
 //! Scripts do not parse actions; the caller does.
 
+mod cleanup;
 mod dead;
-mod keep;
 mod receive;
 mod replies;
 mod report;
+mod saga_step;
 mod send;
-mod step;
 mod subscribe;
-mod tidy;
+mod upkeep;
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-use meshwork_model::keys::nooble::{Dialect, QueueKeys, QueueManager};
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys, QueueKeys};
 
-pub use dead::{DeadAction, DeadActions, Replayed};
-pub use keep::{MAX_WAIT, Reclaimed};
+pub use cleanup::AckCleanup;
+pub use dead::{DeadAction, DeadActions, RetriedDead};
 pub use receive::Received;
-pub use report::{Answer, End, Failed, Failure, Finished};
+pub use report::{Answer, Completed, Completion, Failed, Failure};
+pub use saga_step::{CycleLimits, SagaStep, StepResult, StoredReply};
 pub use send::PendingCallback;
-pub use step::{CycleLimits, Step, StepResult, StoredReply};
-pub use tidy::Over;
+pub use upkeep::{MAX_WAIT, Reclaimed};
 
 use crate::acl;
 use crate::clock::Clock;
@@ -37,20 +37,20 @@ const OURS: &str = "mw.";
 /// The verbs for one deployment of Nooble4; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Nooble {
-    session: Session<Arc<QueueManager>>,
+    session: Session<Arc<NoobleKeys>>,
 }
 
 impl Deref for Nooble {
-    type Target = Session<Arc<QueueManager>>;
+    type Target = Session<Arc<NoobleKeys>>;
 
-    fn deref(&self) -> &Session<Arc<QueueManager>> {
+    fn deref(&self) -> &Session<Arc<NoobleKeys>> {
         &self.session
     }
 }
 
 /// Rights on a queue that a service lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denied {
+pub struct MissingRights {
     /// Commands that it may not send for the queue.
     pub commands: Vec<&'static str>,
     /// True if it cannot receive messages at all.
@@ -88,7 +88,7 @@ impl Nooble {
     ///
     /// # Errors
     /// As for [`Conn::open`].
-    pub async fn connect(target: &Target, names: QueueManager) -> Result<Self, ConnectError> {
+    pub async fn connect(target: &Target, names: NoobleKeys) -> Result<Self, ConnectError> {
         if target.acknowledge().is_some() {
             tracing::warn!("wait_replicas ignored: it applies to jobs, not to actions");
         }
@@ -98,7 +98,7 @@ impl Nooble {
 
     /// Returns the verbs over an open connection.
     #[must_use]
-    pub fn new(conn: Conn, names: QueueManager) -> Self {
+    pub fn new(conn: Conn, names: NoobleKeys) -> Self {
         let scripts = Scripts::default().named_nooble(&names);
         let session = Session::new(conn, Arc::new(names), scripts);
         Self { session }
@@ -129,7 +129,7 @@ impl Nooble {
 
     /// Returns the keys.
     #[must_use]
-    pub fn names(&self) -> &QueueManager {
+    pub fn names(&self) -> &NoobleKeys {
         &self.keys
     }
 
@@ -139,7 +139,7 @@ impl Nooble {
         let of_streams = self.keys.dialect() == Dialect::Streams;
         Arc::new(Source {
             keys: self.keys.action_keys(service, context),
-            group: of_streams.then(|| QueueManager::group(service)),
+            group: of_streams.then(|| NoobleKeys::group(service)),
         })
     }
 
@@ -162,10 +162,10 @@ impl Nooble {
 
     /// Returns the rights on a queue that a service lacks. None if the server cannot answer, as the embedded engine,
     /// which has no users.
-    pub async fn denied(&self, source: &Source) -> Denied {
+    pub async fn missing_rights(&self, source: &Source) -> MissingRights {
         let rights = acl::of_service(&self.conn, source.queue(), source.group.is_some()).await;
         let (commands, takes_nothing) = rights.unwrap_or_default();
-        Denied {
+        MissingRights {
             commands,
             takes_nothing,
         }

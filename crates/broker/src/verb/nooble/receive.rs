@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, Pipeline, Value};
 
-use super::keep::{HAND_WAITS, MAX_WAIT};
+use super::upkeep::{HAND_WAITS, MAX_WAIT};
 use super::{Nooble, OURS, Source, room_for};
 use crate::error::Error;
 use crate::script::Verb;
@@ -157,7 +157,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
-    pub async fn in_hand(
+    pub async fn in_flight(
         &self,
         worker: &str,
         source: &Arc<Source>,

@@ -52,7 +52,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
-    pub async fn give_up_replies(&self, list: &str, ends: Duration) -> Result<bool, Error> {
+    pub async fn expire_replies(&self, list: &str, ends: Duration) -> Result<bool, Error> {
         // In a transaction, a removed marker could not be noticed.
         let mut both = redis::pipe();
         both.cmd("LPUSH").arg(list).arg(GIVEN_UP).ignore();
@@ -67,7 +67,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; the lists then expire.
-    pub async fn forget_replies(&self, lists: &[String]) -> Result<(), Error> {
+    pub async fn delete_replies(&self, lists: &[String]) -> Result<(), Error> {
         self.ask("forget", redis::cmd("DEL").arg(lists)).await
     }
 }

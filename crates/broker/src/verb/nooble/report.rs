@@ -21,7 +21,7 @@ pub struct Answer<'a> {
 
 /// The consequences of an action's end.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct End<'a> {
+pub struct Completion<'a> {
     /// The answer, if one was requested.
     pub answer: Option<Answer<'a>>,
     /// Key of the pending callback's record, which ends with this action.
@@ -45,7 +45,7 @@ pub struct Failure<'a> {
 
 /// The result of reporting a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finished {
+pub enum Completed {
     /// The answer was sent, and the message removed from its queue.
     Finished,
     /// The message was removed, but the answer was dropped, because its key is not a list.
@@ -73,27 +73,27 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
-    pub async fn finish(
+    pub async fn complete(
         &self,
         worker: &str,
         of: &Received,
-        end: End<'_>,
-    ) -> Result<Finished, Error> {
+        end: Completion<'_>,
+    ) -> Result<Completed, Error> {
         let which = match of.id.is_empty() {
             true => of.bytes(),
             // A stream identifies its message by the id.
             false => of.id.as_bytes(),
         };
-        let call = self.scripts.call(Verb::NoobleFinish);
+        let call = self.scripts.call(Verb::NoobleComplete);
         let call = call.key(hand(&of.source, worker));
         let mut call = call.arg(of.source.group()).arg(which);
         self.push_end(&mut call, of, end);
         call.push_key(end.pending_callback);
         let status: String = call.run(&self.conn).await?;
         match status.as_str() {
-            "finished" => Ok(Finished::Finished),
-            "unanswered" => Ok(Finished::Unanswered),
-            "stale" => Ok(Finished::Stale),
+            "finished" => Ok(Completed::Finished),
+            "unanswered" => Ok(Completed::Unanswered),
+            "stale" => Ok(Completed::Stale),
             _ => Err(unknown("finish", status)),
         }
     }
@@ -108,7 +108,7 @@ impl Nooble {
         worker: &str,
         of: &Received,
         failure: Failure<'_>,
-        end: End<'_>,
+        end: Completion<'_>,
     ) -> Result<Failed, Error> {
         let mut call = self.report(Verb::NoobleFail, worker, of);
         self.push_end(&mut call, of, end);
@@ -151,7 +151,7 @@ impl Nooble {
             .arg(of.bytes())
     }
 
-    fn push_end(&self, call: &mut Call<'_>, of: &Received, end: End<'_>) {
+    fn push_end(&self, call: &mut Call<'_>, of: &Received, end: Completion<'_>) {
         let queue = of.source.queue();
         call.push_key(end.answer.map_or(queue, |answer| answer.list));
         call.push_arg(end.answer.map_or("", |answer| answer.message));

@@ -177,7 +177,7 @@ impl Broker {
     ) -> Result<bool, Error> {
         let mut call = self
             .scripts
-            .call(Verb::Schedule)
+            .call(Verb::PutSchedule)
             .key(self.keys.schedule(name))
             .arg(self.clock.argument())
             .arg(name.as_str())

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use meshwork_broker::conn::{ConnectError, Target, TlsFiles};
-use meshwork_broker::{Broker, Claim, Claimed, Error, Feeds};
+use meshwork_broker::{Broker, Claim, Claimed, Error, PrefetchLists};
 use meshwork_model::job::NewJob;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::route::Route;
 use meshwork_test_servers::eventually;
 
@@ -14,7 +14,7 @@ pub(crate) const WORKER: &str = "w1-a";
 /// Far longer than a failover takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) async fn connect(url: &str, keys: Hero) -> Result<Broker, ConnectError> {
+pub(crate) async fn connect(url: &str, keys: JobKeys) -> Result<Broker, ConnectError> {
     let target = Target::parse(url, TlsFiles::default())?;
     Broker::connect(&target, keys).await
 }
@@ -32,7 +32,7 @@ pub(crate) async fn claim(broker: &Broker) -> Result<Vec<Claimed>, Error> {
         queues: &[queue(broker)],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 10,
         lease: PATIENCE,
         worker: WORKER,

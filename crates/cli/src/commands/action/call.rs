@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{ActionArgs, Side, action_type, warn_of};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -47,7 +47,7 @@ struct Answered<'a> {
 }
 
 impl Call {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         warn_of(&self.action_type);
         let mut request = self
             .action_args
@@ -71,7 +71,7 @@ impl Call {
     }
 }
 
-fn print(response: &Response, context: &mut Context) -> Result<(), CommandError> {
+fn print(response: &Response, context: &mut App) -> Result<(), CommandError> {
     let raw = |text: String| RawValue::from_string(text).ok();
     let data = response.data.as_ref().map(|data| data.text().to_owned());
     if context.out.is_json() {

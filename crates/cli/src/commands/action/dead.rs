@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use clap::builder::NonEmptyStringValueParser;
 use meshwork::model::time::iso;
-use meshwork_broker::nooble::{DeadAction, Nooble, Replayed, Source};
+use meshwork_broker::nooble::{DeadAction, Nooble, RetriedDead, Source};
 use serde::Serialize;
 
 use super::{Side, part};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
@@ -111,7 +111,7 @@ struct Back<'a> {
 }
 
 impl DeadCommand {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::List(list) => list.run(context).await,
             Self::Show(one) => one.show(context).await,
@@ -139,7 +139,7 @@ fn letter(of: &DeadAction) -> Letter<'_> {
 }
 
 impl List {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let broker = self.of.side.broker(context).await?;
         let source = self.of.source(&broker);
         let dead = broker.dead(&source, None, self.limit.into()).await?;
@@ -149,7 +149,7 @@ impl List {
 }
 
 impl One {
-    async fn show(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn show(self, context: &mut App) -> Result<Exit, CommandError> {
         let broker = self.of.side.broker(context).await?;
         let source = self.of.source(&broker);
         let Some(dead) = broker.dead_letter(&source, &self.id).await? else {
@@ -163,13 +163,13 @@ impl One {
         Ok(Exit::DONE)
     }
 
-    async fn replay(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn replay(self, context: &mut App) -> Result<Exit, CommandError> {
         let broker = self.of.side.broker(context).await?;
         let source = self.of.source(&broker);
-        match broker.replay(&source, &self.id).await? {
-            Replayed::Back => {}
-            Replayed::Absent => return Err(absent(&self.id)),
-            Replayed::Elsewhere(queue) => {
+        match broker.retry_dead(&source, &self.id).await? {
+            RetriedDead::Back => {}
+            RetriedDead::Absent => return Err(absent(&self.id)),
+            RetriedDead::Elsewhere(queue) => {
                 let dialect = broker.names().dialect().other().as_str();
                 let id = self.id;
                 return Err(CommandError::usage(format_args!(

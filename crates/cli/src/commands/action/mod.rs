@@ -12,7 +12,7 @@ use std::path::Path;
 
 use clap::builder::NonEmptyStringValueParser;
 use meshwork::Target;
-use meshwork::model::keys::nooble::{Dialect, QueueManager, service_of};
+use meshwork::model::keys::nooble::{Dialect, NoobleKeys, service_of};
 use meshwork::model::name::Namespace;
 use meshwork::model::nooble::{Data, InvalidData};
 use meshwork::model::trace::TraceContext;
@@ -20,7 +20,7 @@ use meshwork::protocol::nooble::{Client, Ids, Request};
 use meshwork_broker::nooble::Nooble;
 use serde::de::IgnoredAny;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::input;
@@ -42,7 +42,7 @@ pub(crate) enum ActionCommand {
 }
 
 impl ActionCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Call(call) => Box::pin(call.run(context)).await,
             Self::Send(send) => Box::pin(send.run(context)).await,
@@ -87,19 +87,15 @@ impl Side {
     }
 
     /// Connects to the store.
-    pub(crate) async fn broker(&self, context: &Context) -> Result<Nooble, CommandError> {
+    pub(crate) async fn broker(&self, context: &App) -> Result<Nooble, CommandError> {
         let environment = Some(self.environment.as_str());
-        let names = || QueueManager::new(self.prefix.clone(), environment, self.dialect);
+        let names = || NoobleKeys::new(self.prefix.clone(), environment, self.dialect);
         let connect = async |target: &Target| Nooble::connect(target, names()).await;
         context.connected(connect).await
     }
 
     /// Connects a client of this name.
-    pub(crate) async fn client(
-        &self,
-        name: &str,
-        context: &Context,
-    ) -> Result<Client, CommandError> {
+    pub(crate) async fn client(&self, name: &str, context: &App) -> Result<Client, CommandError> {
         Ok(Client::new(self.broker(context).await?, name))
     }
 }

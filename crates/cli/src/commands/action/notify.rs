@@ -4,7 +4,7 @@ use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 
 use super::{ActionArgs, Side};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -35,7 +35,7 @@ struct Heard {
 }
 
 impl Notify {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let request = self.action_args.request(&self.event, self.side.dialect)?;
         let client = self.side.client(&self.action_args.origin, context).await?;
         let heard = client.notify(&self.event, request).await?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{ActionArgs, Side, action_type, warn_of};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -46,7 +46,7 @@ fn json(text: &str) -> Result<Value, String> {
 }
 
 impl Send {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         warn_of(&self.action_type);
         let mut request = self
             .action_args

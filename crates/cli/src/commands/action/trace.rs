@@ -7,7 +7,7 @@ use meshwork_broker::MAX_ITEMS;
 use meshwork_broker::nooble::Nooble;
 
 use super::Side;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::printable;
@@ -27,7 +27,7 @@ pub(crate) struct Trace {
 type Event = TraceEvent<'static>;
 
 impl Trace {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let broker = self.side.broker(context).await?;
         // Stored ids have the canonical form of a UUID.
         let id = meshwork::model::nooble::uuid(&self.id).unwrap_or(self.id);

@@ -7,7 +7,7 @@ use meshwork::model::actor_key::PublicKey;
 use meshwork::model::keys::context::ActorId;
 
 use super::print_changed;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::{IdentityArgs, made, unlocked};
@@ -33,7 +33,7 @@ pub(crate) struct Create {
 }
 
 impl Create {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let path = self.identity.path()?;
         let passphrase = self.passphrase.read()?;
         let node = node(context).await?;
@@ -57,7 +57,7 @@ async fn free(node: &Node, id: ActorId) -> Result<(), CommandError> {
     }
 }
 
-async fn node(context: &Context) -> Result<Node, CommandError> {
+async fn node(context: &App) -> Result<Node, CommandError> {
     Ok(Node::of(context.client().await?.broker()))
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let file = Path::new(&self.key);
         let key: PublicKey = match self.key.parse() {
             Ok(key) => key,
@@ -109,7 +109,7 @@ pub(crate) struct Rotate {
 }
 
 impl Rotate {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let path = self.identity.path()?;
         let client = context.client().await?;
         let (node, me, passphrase) = self.identity.unlock(&client).await?;
@@ -147,7 +147,7 @@ pub(crate) struct Revoke {
 }
 
 impl Revoke {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let actor = node(context).await?.revoke(self.id).await?;
         print_changed(context, &actor, None)?;
         Ok(Exit::DONE)

@@ -6,7 +6,7 @@ use meshwork::model::keys::context::ActorId;
 use serde::Serialize;
 
 use super::when;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::IdentityArgs;
@@ -17,7 +17,7 @@ use crate::out::{Column, Row};
 pub(crate) struct List {}
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let node = Node::of(context.client().await?.broker());
         let actors = node.actors().await?;
         let listed = actors.into_iter().map(|actor| Listed {
@@ -44,7 +44,7 @@ pub(crate) struct Show {
 }
 
 impl Show {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let listed = match self.id {
             Some(id) => Listed {

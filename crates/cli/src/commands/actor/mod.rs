@@ -7,7 +7,7 @@ use meshwork::model::context::Actor;
 use meshwork::model::time;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::OutError;
@@ -27,7 +27,7 @@ pub(crate) enum ActorCommand {
 }
 
 impl ActorCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Create(create) => create.run(context).await,
             Self::List(list) => list.run(context).await,
@@ -51,7 +51,7 @@ struct View<'a> {
 
 /// Prints what a change made: the number, or all as JSON.
 fn print_changed(
-    context: &mut Context,
+    context: &mut App,
     actor: &Actor,
     key_file: Option<String>,
 ) -> Result<(), OutError> {

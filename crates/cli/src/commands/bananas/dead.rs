@@ -2,13 +2,13 @@
 
 use meshwork::model::name::JobId;
 use meshwork::protocol::bananas::Client;
-use meshwork_broker::bananas::Replayed;
+use meshwork_broker::bananas::RetriedDead;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Side, of_bananas};
+use crate::app::App;
 use crate::change::{Change, tell};
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
@@ -89,7 +89,7 @@ impl Row for Letter {
 }
 
 impl Dead {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self.command {
             None => self.list.run(context).await,
             Some(DeadCommand::List(list)) => list.run(context).await,
@@ -101,10 +101,15 @@ impl Dead {
 }
 
 impl List {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let mut letters = Vec::new();
-        for id in client.dead(0).await?.into_iter().take(self.limit.into()) {
+        for id in client
+            .dead_letters(0)
+            .await?
+            .into_iter()
+            .take(self.limit.into())
+        {
             let record = client.get(&JobId::foreign(id.clone())).await.ok();
             let word = |field| record.as_ref().map(|record| record.word(field));
             letters.push(Letter {
@@ -120,7 +125,7 @@ impl List {
 }
 
 impl One {
-    async fn show(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn show(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let record = client.dead_letter(&self.id).await.map_err(of_bananas)?;
         // Unchanged text, to preserve large numbers; it was parsed as JSON before.
@@ -136,7 +141,7 @@ impl Several {
     /// Changes all of them. A refused job does not stop the others.
     async fn change(
         self,
-        context: &mut Context,
+        context: &mut App,
         act: impl AsyncFn(&Client, &JobId) -> Result<Change, meshwork::Error>,
     ) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
@@ -150,12 +155,12 @@ impl Several {
 }
 
 async fn replay(client: &Client, id: &JobId) -> Result<Change, meshwork::Error> {
-    Ok(match client.replay(id).await? {
-        Replayed::NoRecord => Change::Refused(
+    Ok(match client.retry_dead_letter(id).await? {
+        RetriedDead::NoRecord => Change::Refused(
             "no_record",
             "has no record any more that says what to run: submit it anew, and delete this one",
         ),
-        Replayed::Unfinished => Change::Refused(
+        RetriedDead::Unfinished => Change::Refused(
             "unfinished",
             "was queued again already: delete it from the dead letters, its record stays",
         ),
@@ -164,6 +169,6 @@ async fn replay(client: &Client, id: &JobId) -> Result<Change, meshwork::Error> 
 }
 
 async fn delete(client: &Client, id: &JobId) -> Result<Change, meshwork::Error> {
-    client.forget(id).await?;
+    client.delete_dead_letter(id).await?;
     Ok(Change::Done("deleted"))
 }

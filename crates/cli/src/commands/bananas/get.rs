@@ -4,7 +4,7 @@ use meshwork::model::name::JobId;
 use serde_json::value::RawValue;
 
 use super::{Side, of_bananas};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
@@ -20,7 +20,7 @@ pub(crate) struct Get {
 }
 
 impl Get {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let record = client.get(&self.id).await.map_err(of_bananas)?;
         // Unchanged text, to preserve large numbers; it was parsed as JSON before.

@@ -7,7 +7,7 @@ use meshwork::protocol::bananas::{Client, RouteLimit};
 use serde::Serialize;
 
 use super::Side;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
@@ -101,7 +101,7 @@ impl Row for Line<'_> {
 }
 
 impl LimitCommand {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Show(show) => show.run(context).await,
             Self::Set(set) => set.run(context).await,
@@ -111,7 +111,7 @@ impl LimitCommand {
 }
 
 impl Show {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         if let Some(route) = &self.route {
             return print(&client, route, context).await;
@@ -123,7 +123,7 @@ impl Show {
 }
 
 impl Set {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let concurrency = self
             .concurrency
             .map(|most| RouteLimit::Concurrency(Some(most)));
@@ -134,7 +134,7 @@ impl Set {
 }
 
 impl Remove {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let all = !self.concurrency && !self.rate;
         let named = [
             (self.concurrency, RouteLimit::Concurrency(None)),
@@ -151,7 +151,7 @@ async fn change(
     side: &Side,
     route: &RoutingKey,
     limits: &[RouteLimit],
-    context: &mut Context,
+    context: &mut App,
 ) -> Result<Exit, CommandError> {
     let client = side.client(context).await?;
     client.limit_route(route, limits).await?;
@@ -162,7 +162,7 @@ async fn change(
 async fn print(
     client: &Client,
     route: &RoutingKey,
-    context: &mut Context,
+    context: &mut App,
 ) -> Result<Exit, CommandError> {
     let limits = client.limits().await?;
     let set = limits.get(route).cloned().unwrap_or_default();

@@ -8,8 +8,8 @@ mod schedule;
 mod submit;
 mod wait;
 
-use meshwork::model::bananas::{Outcome, Peer};
-use meshwork::model::keys::bananas::Bananas as Keys;
+use meshwork::model::bananas::{ClientVariant, Outcome};
+use meshwork::model::keys::bananas::BananasKeys as Keys;
 use meshwork::model::name::Namespace;
 use meshwork::protocol::bananas::Client;
 use meshwork::{Client as OurClient, Target};
@@ -17,7 +17,7 @@ use meshwork_broker::bananas::Bananas;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
@@ -65,7 +65,7 @@ pub(crate) enum QueueCommand {
 }
 
 impl BananasCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Job(JobCommand::Enqueue(submit)) | Self::Submit(submit) => {
                 Box::pin(submit.run(context)).await
@@ -88,10 +88,10 @@ impl BananasCommand {
 fn of_bananas(error: meshwork::Error) -> CommandError {
     use meshwork::Error as E;
     let hint = match &error {
-        E::NoJob { .. } => {
+        E::JobNotFound { .. } => {
             "`meshwork queue list --protocol bananas` tells what waits, `meshwork dead --protocol bananas` shows dead letters"
         }
-        E::NotDead { .. } => "`meshwork dead --protocol bananas` shows the dead letters",
+        E::NotDeadLettered { .. } => "`meshwork dead --protocol bananas` shows the dead letters",
         E::NoSchedule { .. } => {
             "`meshwork schedule list --protocol bananas` shows the schedules that there are"
         }
@@ -123,21 +123,21 @@ pub(crate) struct Side {
         value_name = "NAME",
         default_value = "go"
     )]
-    pub(crate) peer: Peer,
+    pub(crate) peer: ClientVariant,
 }
 
 impl Side {
     /// Connects a client.
-    pub(crate) async fn client(&self, context: &Context) -> Result<Client, CommandError> {
+    pub(crate) async fn client(&self, context: &App) -> Result<Client, CommandError> {
         let keys = || Keys::new(self.prefix.clone());
         let connect = async |target: &Target| Bananas::connect(target, keys()).await;
         let broker = context.connected(connect).await?;
-        Ok(Client::new(broker).like(self.peer))
+        Ok(Client::new(broker).with_variant(self.peer))
     }
 
     /// Returns a client that shares the connection of a Meshwork client.
     pub(crate) fn beside(&self, ours: &OurClient) -> Client {
-        beside(ours, self.prefix.clone()).like(self.peer)
+        beside(ours, self.prefix.clone()).with_variant(self.peer)
     }
 }
 
@@ -162,7 +162,7 @@ struct Ended<'a> {
 }
 
 /// Prints the end of a job: its result on stdout, its error on stderr.
-fn print(id: &str, outcome: &Outcome, context: &mut Context) -> Result<Exit, CommandError> {
+fn print(id: &str, outcome: &Outcome, context: &mut App) -> Result<Exit, CommandError> {
     let status = if outcome.succeeded {
         "completed"
     } else {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Side;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table};
@@ -36,7 +36,7 @@ enum Line<'a> {
 }
 
 impl Queues {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let depths = self.side.client(context).await?.depths().await?;
         if context.out.is_json() {
             for depth in &depths.lists {

@@ -4,13 +4,13 @@ use meshwork::model::bananas::{Cron, NewJob, seconds};
 use meshwork::model::name::{JobId, RoutingKey, ScheduleName};
 use meshwork::model::route::Priority;
 use meshwork::model::schedule::cron::Cron as Expression;
-use meshwork::model::schedule::timing::{Rhythm, Timing};
+use meshwork::model::schedule::timing::{Recurrence, Timing};
 use meshwork::model::schedule::zone::Zone;
-use meshwork_broker::bananas::KeptCron;
+use meshwork_broker::bananas::StoredCron;
 use serde::Serialize;
 
 use super::{Side, of_bananas};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row, note};
@@ -23,7 +23,7 @@ pub(crate) enum ScheduleCommand {
 }
 
 impl ScheduleCommand {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Add(add) => add.run(context).await,
             Self::List(list) => list.run(context).await,
@@ -82,7 +82,7 @@ struct Added<'a> {
 }
 
 impl Add {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let id = JobId::foreign(String::new());
         let mut job = NewJob::new(id, self.name, self.payload);
         job.priority = self.priority;
@@ -91,7 +91,7 @@ impl Add {
         job.max_retries = self.max_retries;
         let timing = Timing {
             zone: self.tz,
-            ..Timing::new(Rhythm::Cron(self.cron))
+            ..Timing::new(Recurrence::Cron(self.cron))
         };
         let name = self.schedule;
         let cron = Cron { name, timing, job };
@@ -130,7 +130,7 @@ struct Line {
 }
 
 impl List {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let schedules = client.schedules().await?;
         context.out.rows(schedules.iter().map(Line::from))?;
@@ -138,8 +138,8 @@ impl List {
     }
 }
 
-impl From<&KeptCron> for Line {
-    fn from(kept: &KeptCron) -> Self {
+impl From<&StoredCron> for Line {
+    fn from(kept: &StoredCron) -> Self {
         let cron = kept.cron.as_ref().ok();
         let route = cron.and_then(|cron| cron.job.route.as_ref());
         Self {
@@ -196,7 +196,7 @@ struct Removed<'a> {
 }
 
 impl Remove {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let mut exit = Exit::DONE;
         for name in &self.schedules {

@@ -8,7 +8,7 @@ use meshwork::protocol::bananas::Request;
 use serde::Serialize;
 
 use super::{Side, of_bananas, print};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::routing::{Routing, UNREAD_TOPIC};
@@ -60,7 +60,7 @@ struct Submitted<'a> {
 }
 
 impl Submit {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         if self.routing.has_unread_topic(None) {
             return Err(CommandError::usage(UNREAD_TOPIC));
         }
@@ -79,7 +79,7 @@ impl Submit {
         }
         let request = self.routing.bind_bananas(request);
         let client = self.side.client(context).await?;
-        let id = client.submit(request).await.map_err(of_bananas)?;
+        let id = client.enqueue(request).await.map_err(of_bananas)?;
         if let Some(patience) = self.wait {
             let outcome = client.wait(&id, patience).await.map_err(of_bananas)?;
             return print(id.as_str(), &outcome, context);

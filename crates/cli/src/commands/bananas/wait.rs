@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork::model::name::JobId;
 
 use super::{Side, of_bananas, print};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
@@ -24,7 +24,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let outcome = client.wait(&self.id, self.timeout).await;
         let outcome = outcome.map_err(of_bananas)?;

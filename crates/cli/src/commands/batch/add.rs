@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use meshwork::model::name::{BatchId, JobId};
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::JobArgs;
@@ -38,7 +38,7 @@ struct Added<'a> {
 }
 
 impl Add {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let mut requests = Vec::new();
         for file in &self.files {
             let script = Script::read(file, self.job_args.script_type.clone())?;

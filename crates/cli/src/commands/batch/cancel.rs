@@ -3,7 +3,7 @@
 use meshwork::model::name::BatchId;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -28,7 +28,7 @@ struct Cancelled<'a> {
 }
 
 impl Cancel {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let batch = client.batch_of(self.batch);
         let cancelled = batch.cancel(&self.reason).await?;

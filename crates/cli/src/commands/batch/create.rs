@@ -8,7 +8,7 @@ use meshwork::model::batch::Callback;
 use meshwork::model::name::{BatchId, ScriptType};
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::script::Script;
@@ -57,7 +57,7 @@ struct Created<'a> {
 }
 
 impl Create {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let mut callbacks = Vec::new();
         for (kind, file) in [
             (Callback::Done, &self.on_done),

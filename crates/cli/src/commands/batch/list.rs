@@ -1,7 +1,7 @@
 //! `meshwork batch list`.
 
 use super::shown::Shown;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row, note};
@@ -16,7 +16,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let limit = self.limit as usize;
         let mut batches = client.batches(limit + 1).await?;

@@ -8,7 +8,7 @@ mod seal;
 mod shown;
 mod status;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -24,7 +24,7 @@ pub(crate) enum BatchCommand {
 }
 
 impl BatchCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Create(create) => create.run(context).await,
             Self::Add(add) => add.run(context).await,

@@ -3,7 +3,7 @@
 use meshwork::model::name::BatchId;
 
 use super::shown::Shown;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -18,7 +18,7 @@ pub(crate) struct Seal {
 }
 
 impl Seal {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let batch = client.batch_of(self.batch);
         batch.seal().await?;

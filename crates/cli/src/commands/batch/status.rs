@@ -9,7 +9,7 @@ use meshwork::model::time;
 use meshwork::{BatchState, BatchStatus, Client};
 
 use super::shown::Shown;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, Progress};
@@ -31,7 +31,7 @@ pub(crate) struct StatusOf {
 }
 
 impl StatusOf {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let batch = client.batch_of(self.batch.clone());
         let status = if self.watch {

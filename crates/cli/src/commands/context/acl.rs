@@ -5,7 +5,7 @@ use meshwork::model::keys::context::ContextId;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::IdentityArgs;
@@ -64,7 +64,7 @@ struct Made<'a> {
 }
 
 impl Acl {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (node, me) = self.identity.open(context).await?;
         let handle = node.context(self.context).await?;
         if self.delete {

@@ -8,7 +8,7 @@ use meshwork::model::keys::context::ContextId;
 use meshwork::model::time;
 
 use super::audit_file::AuditFile;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -48,7 +48,7 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let id = self.id.or(self.args.context);
         let args = ContextArgs {
             context: id,
@@ -99,7 +99,7 @@ async fn append(
     }
 }
 
-fn print(context: &mut Context, entry: &AuditEntry) -> Result<(), OutError> {
+fn print(context: &mut App, entry: &AuditEntry) -> Result<(), OutError> {
     if context.out.is_json() {
         return context.out.json(entry);
     }

@@ -6,7 +6,7 @@ use meshwork::model::context::{Context as Record, Unsigned};
 use meshwork::model::keys::context::{ActorId, ContextId, ContextLayout};
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::IdentityArgs;
@@ -39,7 +39,7 @@ struct Created {
 }
 
 impl Create {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (node, me) = self.identity.open(context).await?;
         let made = node.create_context(&me, self.id, self.layout).await?;
         match context.out.is_json() {
@@ -92,7 +92,7 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (node, me) = self.identity.open(context).await?;
         let handle = node.context(self.context).await?;
         let record = handle.grant(&me, self.role.into(), self.actor).await?;
@@ -123,7 +123,7 @@ pub(crate) struct Revoke {
 }
 
 impl Revoke {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (node, me) = self.identity.open(context).await?;
         let handle = node.context(self.context).await?;
         let users = match (self.acl, self.role) {
@@ -159,7 +159,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (node, me) = self.identity.open(context).await?;
         let handle = node.context(self.context).await?;
         handle.set_unsigned(&me, self.unsigned).await?;
@@ -167,7 +167,7 @@ impl Set {
     }
 }
 
-fn print(context: &mut Context, record: &Record) -> Result<Exit, CommandError> {
+fn print(context: &mut App, record: &Record) -> Result<Exit, CommandError> {
     match context.out.is_json() {
         true => context.out.json(record)?,
         false => {

@@ -5,7 +5,7 @@ use meshwork::model::context::Context as Record;
 use meshwork::model::keys::context::{ActorId, ContextId};
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -23,7 +23,7 @@ struct Listed {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let node = Node::of(context.client().await?.broker());
         let contexts = node.contexts().await?;
         let rows = contexts.iter().map(|handle| Listed {
@@ -70,7 +70,7 @@ struct View<'a> {
 }
 
 impl Show {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let id = self.id.or(self.args.context);
         let args = ContextArgs {
             context: id,

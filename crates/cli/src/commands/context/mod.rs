@@ -6,7 +6,7 @@ mod audit_file;
 mod change;
 mod look;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -27,7 +27,7 @@ pub(crate) enum ContextCommand {
 }
 
 impl ContextCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Create(create) => create.run(context).await,
             Self::List(list) => list.run(context).await,

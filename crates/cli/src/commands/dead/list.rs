@@ -7,7 +7,7 @@ use meshwork::model::time;
 use meshwork::{Client, DeadCursor, DeadLetter, JobFilter};
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row, note};
@@ -25,17 +25,17 @@ pub(crate) struct List {
     limit: u32,
     /// Continue after a list that was cut; the earlier command printed this word on stderr
     #[arg(long, value_name = "CURSOR")]
-    cursor: Option<Place>,
+    cursor: Option<ListPosition>,
 }
 
 /// Position of a dead letter in the list: the time of its death, in milliseconds since 1970, and its id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ListPosition {
     at_ms: u64,
     id: String,
 }
 
-impl Place {
+impl ListPosition {
     fn of(letter: &DeadLetter) -> Self {
         Self {
             at_ms: letter.at_ms,
@@ -44,13 +44,13 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ListPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.at_ms, self.id)
     }
 }
 
-impl FromStr for Place {
+impl FromStr for ListPosition {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -101,7 +101,7 @@ impl Row for Line<'_> {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let filter = self.select.filter(&context.keys())?;
         let client = context.client().await?;
         let filter = self.select.timed(filter, &client, false).await?;
@@ -109,7 +109,7 @@ impl List {
         let mut letters = newest(&client, &filter, self.cursor, limit + 1).await?;
         if letters.len() > limit {
             letters.truncate(limit);
-            if let Some(next) = letters.last().map(Place::of) {
+            if let Some(next) = letters.last().map(ListPosition::of) {
                 note(format_args!(
                     "the newest {limit}; there are more (--limit), or continue with --cursor {next}"
                 ));
@@ -124,7 +124,7 @@ impl List {
 async fn newest(
     client: &Client,
     filter: &JobFilter,
-    after: Option<Place>,
+    after: Option<ListPosition>,
     most: usize,
 ) -> Result<Vec<DeadLetter>, CommandError> {
     // Letters of the same time may follow.
@@ -137,7 +137,7 @@ async fn newest(
         let follows = |letter: &DeadLetter| {
             after
                 .as_ref()
-                .is_none_or(|after| Place::of(letter) < *after)
+                .is_none_or(|after| ListPosition::of(letter) < *after)
         };
         letters.extend(page.letters.into_iter().filter(follows));
         cursor = page.next;

@@ -5,7 +5,7 @@ mod list;
 mod retry;
 mod show;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -20,7 +20,7 @@ pub(crate) enum DeadCommand {
 }
 
 impl DeadCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::List(list) => list.run(context).await,
             Self::Show(show) => show.run(context).await,

@@ -2,9 +2,9 @@
 
 use meshwork::Retried;
 
+use crate::app::App;
 use crate::bulk::{Chosen, Source, Verb};
 use crate::change::Change;
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -16,7 +16,7 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let verb = Verb {
             source: Source::DeadLetters,
             verb: "retry",

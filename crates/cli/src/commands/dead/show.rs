@@ -4,7 +4,7 @@ use meshwork::model::name::JobId;
 use meshwork::model::time;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::printable;
@@ -27,7 +27,7 @@ struct Letter<'a> {
 }
 
 impl Show {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let letter = context.client().await?.dead_letter(&self.id).await?;
         let (died_at, job) = (time::iso(letter.at_ms), &letter.job);
         if context.out.is_json() {

@@ -4,7 +4,7 @@ use meshwork::model::keys::context::FlowId;
 use serde::Serialize;
 
 use super::place::Place;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -17,7 +17,7 @@ struct Changed<'a> {
     outcome: &'a str,
 }
 
-fn tell(context: &mut Context, changed: &Changed<'_>) -> Result<(), CommandError> {
+fn tell(context: &mut App, changed: &Changed<'_>) -> Result<(), CommandError> {
     match context.out.is_json() {
         true => context.out.json(changed)?,
         false => context.out.line(changed.outcome)?,
@@ -38,7 +38,7 @@ pub(crate) struct Cancel {
 }
 
 impl Cancel {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let place = Place::open(&self.place, context).await?;
         let stops = place.session.cancel(self.id, !self.no_compensate).await?;
         let outcome = if stops { "stopping" } else { "ended already" };
@@ -80,19 +80,19 @@ struct Answer {
 }
 
 impl Approve {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         self.answer.run(context, true).await
     }
 }
 
 impl Reject {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         self.answer.run(context, false).await
     }
 }
 
 impl Answer {
-    async fn run(self, context: &mut Context, yes: bool) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App, yes: bool) -> Result<Exit, CommandError> {
         let place = Place::open(&self.place, context).await?;
         place.session.answer(self.id, &self.job, yes).await?;
         let (id, job) = (self.id.0, Some(self.job.as_str()));
@@ -112,7 +112,7 @@ pub(crate) struct Delete {
 }
 
 impl Delete {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let place = Place::open(&self.place, context).await?;
         place.session.delete(self.id).await?;
         let id = self.id.0;

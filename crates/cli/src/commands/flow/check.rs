@@ -8,7 +8,7 @@ use meshwork::model::name::ScriptType;
 use meshwork::model::route::Route;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -49,7 +49,7 @@ struct FaultLine {
 }
 
 impl Check {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let mut plan = match flow::load(&self.file) {
             Ok(plan) => plan,
             Err(faults) if context.out.is_json() => {
@@ -122,7 +122,7 @@ fn unused(plan: &Plan) -> Vec<String> {
 async fn without_worker(
     plan: &Plan,
     place: &ContextArgs,
-    context: &Context,
+    context: &App,
 ) -> Result<Vec<String>, CommandError> {
     let handle = place.existing(context).await?;
     let of = match &handle {

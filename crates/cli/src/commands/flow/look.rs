@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::live;
 use super::place::Place;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -32,7 +32,7 @@ struct Line {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let place = Place::open(&self.place, context).await?;
         let columns = [
             Column::number("id"),
@@ -83,7 +83,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let place = Place::open(&self.place, context).await?;
         let plan = place.flows.plan(self.id).await?;
         if self.wait {
@@ -109,7 +109,7 @@ impl Status {
 const WIDTH: usize = 100;
 
 /// Prints open approvals, and errors.
-fn tell(view: &FlowView, context: &mut Context) -> Result<(), CommandError> {
+fn tell(view: &FlowView, context: &mut App) -> Result<(), CommandError> {
     for job in &view.jobs {
         if let Some(question) = &job.question {
             context
@@ -140,7 +140,7 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let place = Place::open(&self.place, context).await?;
         let view = place.flows.status(self.id).await?;
         if let Some(name) = &self.job

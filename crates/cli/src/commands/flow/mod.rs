@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use meshwork::flow::{FlowFaults, Plan};
 use meshwork::model::flow::{Cycle, Dag, JobState};
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -41,7 +41,7 @@ pub(crate) enum FlowCommand {
 }
 
 impl FlowCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Run(run) => Box::pin(run.run(context)).await,
             Self::Submit(submit) => Box::pin(submit.run(context)).await,

@@ -6,7 +6,7 @@ use meshwork::flow::{FlowClient, FlowSession, Given, Plan, parse_inputs, set_inp
 use meshwork::model::access::{Object, Operation};
 use std::path::Path;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::identity::ContextArgs;
 use crate::input::InputArg;
@@ -20,7 +20,7 @@ pub(super) struct Place {
 
 impl Place {
     /// Opens the context that the options name.
-    pub(super) async fn open(args: &ContextArgs, context: &Context) -> Result<Self, CommandError> {
+    pub(super) async fn open(args: &ContextArgs, context: &App) -> Result<Self, CommandError> {
         let (me, handle) = args.open(context).await?;
         Self::of(&handle, &me).await
     }
@@ -37,10 +37,7 @@ impl Place {
     }
 
     /// Same as [`Self::open`], for an actor who runs jobs too.
-    pub(super) async fn to_run(
-        args: &ContextArgs,
-        context: &Context,
-    ) -> Result<Self, CommandError> {
+    pub(super) async fn to_run(args: &ContextArgs, context: &App) -> Result<Self, CommandError> {
         let (me, handle) = args.open(context).await?;
         handle.client(&me, Object::Queue, Operation::Pop).await?;
         Self::of(&handle, &me).await

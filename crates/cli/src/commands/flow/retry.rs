@@ -2,13 +2,13 @@
 
 use std::str::FromStr;
 
-use meshwork::flow::run::From;
+use meshwork::flow::run::RetryFrom;
 use meshwork::model::keys::context::FlowId;
 use serde::Serialize;
 
 use super::place::Place;
 use super::run::follow;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -69,7 +69,7 @@ struct Retrying {
 }
 
 impl Retry {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen_quietly()?;
         let place = match self.detach {
             true => Place::open(&self.place, context).await?,
@@ -85,11 +85,11 @@ impl Retry {
             ended?;
         }
         let start = |start: Start| match start.item {
-            Some(item) => From::Item(start.job, item),
-            None if self.all => From::All(start.job),
-            None => From::Job(start.job),
+            Some(item) => RetryFrom::Item(start.job, item),
+            None if self.all => RetryFrom::All(start.job),
+            None => RetryFrom::Job(start.job),
         };
-        let from: Vec<From> = self.from.into_iter().map(start).collect();
+        let from: Vec<RetryFrom> = self.from.into_iter().map(start).collect();
         place.session.retry(id, &from).await?;
         if !self.detach {
             note(format_args!("flow {id} runs again"));

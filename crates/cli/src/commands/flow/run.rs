@@ -10,12 +10,12 @@ use meshwork::model::flow::Work;
 use meshwork::model::keys::context::FlowId;
 use meshwork::model::name::{Group, ScriptType};
 use meshwork::model::route::Route;
-use meshwork::{Client, Worker, WorkerHandle, runner};
+use meshwork::{Client, Worker, WorkerHandle, runtime};
 use serde::Serialize;
 
 use super::interrupted;
 use super::place::{InputArgs, Place};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -58,7 +58,7 @@ struct Submitted {
 }
 
 impl Submit {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let mut plan = flow::load(&self.file)?;
         self.inputs.fill(&mut plan, &self.file)?;
         let place = Place::open(&self.place, context).await?;
@@ -72,7 +72,7 @@ impl Submit {
 }
 
 impl Run {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let mut plan = flow::load(&self.file)?;
         self.inputs.fill(&mut plan, &self.file)?;
         let interrupt = Interrupt::listen_quietly()?;
@@ -93,7 +93,7 @@ pub(super) async fn follow(
     (id, plan): (FlowId, &Plan),
     slots: Option<usize>,
     interrupt: &Interrupt,
-    context: &mut Context,
+    context: &mut App,
 ) -> Result<Exit, CommandError> {
     let stepper = Stepper::new(place.client.broker())?.start();
     let workers = workers(&place.client, plan, slots).await?;
@@ -131,7 +131,7 @@ async fn workers(
         if client.has_worker(&route).await? {
             continue;
         }
-        if !runner::runtimes().any(|known| known == name) {
+        if !runtime::runtimes().any(|known| known == name) {
             note(format_args!(
                 "no worker runs scripts of type `{name}`: the flow waits for a worker"
             ));
@@ -151,7 +151,7 @@ async fn workers(
 }
 
 /// Prints the outcome of a flow, and returns its exit code.
-pub(super) fn print(view: &FlowView, context: &mut Context) -> Result<Exit, CommandError> {
+pub(super) fn print(view: &FlowView, context: &mut App) -> Result<Exit, CommandError> {
     let exit = match view.is_finished() {
         true => Exit::DONE,
         false => Exit::FAILED,

@@ -1,7 +1,7 @@
 //! `meshwork job approve`.
 
+use crate::app::App;
 use crate::change::{Change, tell};
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -19,7 +19,7 @@ pub(crate) struct Approve {
 }
 
 impl Approve {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         if context.entered_client().is_none() {
             return Err(CommandError::usage(
                 "gates exist in contexts only: name one with --context",

@@ -7,9 +7,9 @@ use meshwork::model::name::JobId;
 use meshwork::{Cancelled, Client, Error as MeshworkError};
 use tokio::time::Instant;
 
+use crate::app::App;
 use crate::bulk::{Chosen, Source, Verb};
 use crate::change::{Change, tell};
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::Out;
@@ -40,7 +40,7 @@ pub(crate) struct Cancel {
 }
 
 impl Cancel {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         if self.chosen.ids.is_empty() {
             return self.many(context).await;
         }
@@ -74,7 +74,7 @@ impl Cancel {
                     .map_err(|error| self.late(error));
             }
             let change = match stopped {
-                Ok(Cancelled::Missing) => Err(MeshworkError::NoJob { id: id.clone() }),
+                Ok(Cancelled::Missing) => Err(MeshworkError::JobNotFound { id: id.clone() }),
                 Ok(became) => Ok(Change::Done(word(became))),
                 Err(error) => Err(error),
             };
@@ -104,13 +104,13 @@ impl Cancel {
         };
         match client.cancel_children(id, self.force, report).await {
             // A deleted job has no known children.
-            Ok(_) | Err(MeshworkError::NoJob { .. }) => failed.map_or(Ok(running), Err),
+            Ok(_) | Err(MeshworkError::JobNotFound { .. }) => failed.map_or(Ok(running), Err),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Cancels all matching jobs. Jobs created after the start are not included.
-    async fn many(&self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn many(&self, context: &mut App) -> Result<Exit, CommandError> {
         let verb = Verb {
             source: Source::Jobs,
             verb: "stop",
@@ -135,7 +135,7 @@ impl Cancel {
 
     /// Replaces the remaining time of this job by the whole wait.
     fn late(&self, mut error: MeshworkError) -> MeshworkError {
-        if let MeshworkError::NotStopped { waited, .. } = &mut error {
+        if let MeshworkError::CancelTimeout { waited, .. } = &mut error {
             *waited = self.timeout;
         }
         error

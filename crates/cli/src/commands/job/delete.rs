@@ -3,9 +3,9 @@
 use meshwork::model::state::Status;
 use meshwork::{Deleted, Error as MeshworkError};
 
+use crate::app::App;
 use crate::bulk::{Chosen, Source, Verb};
 use crate::change::Change;
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -17,7 +17,7 @@ pub(crate) struct Delete {
 }
 
 impl Delete {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let verb = Verb {
             source: Source::Jobs,
             verb: "delete",
@@ -32,7 +32,7 @@ impl Delete {
                     "of a flow",
                     "belongs to a flow: `meshwork flow delete` deletes it with the flow",
                 )),
-                Deleted::Missing => Err(MeshworkError::NoJob { id: job.job_id() }),
+                Deleted::Missing => Err(MeshworkError::JobNotFound { id: job.job_id() }),
             }
         });
         Box::pin(delete).await

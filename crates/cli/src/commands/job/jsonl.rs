@@ -12,7 +12,7 @@ use meshwork::{Client, Enqueued, JobRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs, after};
@@ -122,11 +122,7 @@ struct Answer<'a> {
 }
 
 /// Enqueues the jobs of a file, `-` being stdin.
-pub(super) async fn submit(
-    context: &mut Context,
-    path: &Path,
-    all: All,
-) -> Result<Exit, CommandError> {
+pub(super) async fn submit(context: &mut App, path: &Path, all: All) -> Result<Exit, CommandError> {
     let source = Source::open(path)?;
     let mut types = HashSet::new();
     let mut routes = Vec::new();
@@ -182,7 +178,7 @@ struct Sender {
 impl Sender {
     async fn add(
         &mut self,
-        context: &mut Context,
+        context: &mut App,
         line: usize,
         job: NewJob,
     ) -> Result<(), CommandError> {
@@ -194,16 +190,16 @@ impl Sender {
         Ok(())
     }
 
-    async fn send(&mut self, context: &mut Context) -> Result<(), CommandError> {
+    async fn send(&mut self, context: &mut App) -> Result<(), CommandError> {
         let (lines, jobs): (Vec<_>, Vec<_>) = self.batch.drain(..).unzip();
         self.bytes = 0;
-        let answers = self.client.submit_each(&jobs).await?;
+        let answers = self.client.try_enqueue_all(&jobs).await?;
         for ((line, job), answer) in lines.into_iter().zip(&jobs).zip(&answers) {
             self.sent += 1;
             self.stored += usize::from(*answer == Enqueued::Stored);
             let refusal = match answer {
                 Enqueued::Stored | Enqueued::Exists | Enqueued::Kept(_) => None,
-                _ => self.client.refusal(job, answer).await?,
+                _ => self.client.rejection(job, answer).await?,
             };
             let other = match answer {
                 Enqueued::Kept(id) | Enqueued::Taken(id) | Enqueued::Unknown(id) => Some(id),

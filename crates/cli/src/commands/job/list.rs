@@ -3,7 +3,7 @@
 use meshwork::MAX_TEXT_SCAN;
 use meshwork::model::name::JobId;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::listing::{Cursor, Newest};
@@ -32,7 +32,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let filter = self.select.filter(&context.keys())?;
         let client = context.client().await?;
         let mut filter = self.select.timed(filter, &client, false).await?;

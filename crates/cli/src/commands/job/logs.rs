@@ -2,7 +2,7 @@
 
 use meshwork::model::name::JobId;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::log_file::LogDirs;
@@ -32,7 +32,7 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let which = match (self.stdout, self.stderr) {
             (true, _) => Which::Stdout,
             (_, true) => Which::Stderr,

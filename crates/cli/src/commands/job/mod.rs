@@ -18,7 +18,7 @@ mod wait;
 use meshwork::model::access::{Object, Operation};
 use meshwork::model::name::JobId;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::scope::ScopeArgs;
@@ -37,7 +37,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    pub(crate) async fn run(mut self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(mut self, context: &mut App) -> Result<Exit, CommandError> {
         let Some(scope) = self.scope.open(context).await? else {
             return self.command.run(context).await;
         };
@@ -110,7 +110,7 @@ impl JobCommand {
         }
     }
 
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Enqueue(submit) => Box::pin(submit.run(context)).await,
             Self::Wait(wait) => Box::pin(wait.run(context)).await,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork::model::name::JobId;
 use meshwork::model::state::Status;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::record::status_of;
@@ -24,7 +24,7 @@ pub(crate) struct ResultOf {
 }
 
 impl ResultOf {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let job = match self.wait {
             Some(patience) => client.wait(&self.id, patience).await?,

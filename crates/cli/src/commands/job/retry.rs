@@ -4,9 +4,9 @@ use meshwork::Retried;
 use meshwork::model::job::Job;
 use meshwork::model::state::Status;
 
+use crate::app::App;
 use crate::bulk::{Chosen, Source, Verb};
 use crate::change::Change;
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -20,7 +20,7 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let failed: fn(&Job) -> bool = |job| job.status() == Some(Status::Error);
         let ended: fn(&Job) -> bool = |job| job.status().is_some_and(Status::is_final);
         let verb = Verb {

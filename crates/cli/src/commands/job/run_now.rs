@@ -3,8 +3,8 @@
 use meshwork::RunNow as Became;
 use meshwork::model::name::JobId;
 
+use crate::app::App;
 use crate::change::{Change, change};
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
@@ -18,7 +18,7 @@ pub(crate) struct RunNow {
 }
 
 impl RunNow {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         change(context, &self.ids, async |client, id| {
             Ok(match client.run_now(id).await? {
                 Became::Queued => Change::Done("queued"),

@@ -6,10 +6,10 @@ use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
 use meshwork::model::state::Status;
 use meshwork::model::time;
-use meshwork::{Client, Waits};
+use meshwork::{Blocker, Client};
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, OutError, printable};
@@ -59,14 +59,14 @@ struct Awaited {
 }
 
 impl Show {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let job = client.status(&self.id).await?;
         let waits_for = waits_for(&client, &job).await?;
         let (mut next_run_at, mut held_by) = (None, Vec::new());
-        for reason in client.waits(&job).await? {
+        for reason in client.blockers(&job).await? {
             match reason {
-                Waits::Time(ms) => next_run_at = Some(time::iso(ms)),
+                Blocker::Time(ms) => next_run_at = Some(time::iso(ms)),
                 other => held_by.push(words(&other)),
             }
         }
@@ -140,14 +140,14 @@ fn waits_for_batch(job: &Job) -> Option<(&str, &str)> {
 }
 
 /// Describes a reason of waiting for people.
-fn words(reason: &Waits) -> String {
+fn words(reason: &Blocker) -> String {
     match reason {
-        Waits::Paused => "its queue is paused".to_owned(),
-        Waits::Key { key, ahead } => {
+        Blocker::Paused => "its queue is paused".to_owned(),
+        Blocker::Key { key, ahead } => {
             format!("it is not the turn of its key {key}; {ahead} of it are before this one")
         }
-        Waits::Concurrency(most) => format!("{most} of its queue run, as many as may"),
-        Waits::Rate(rate, ms) => {
+        Blocker::Concurrency(most) => format!("{most} of its queue run, as many as may"),
+        Blocker::Rate(rate, ms) => {
             format!("its queue starts {rate}; the next in {ms} ms")
         }
         other => format!("{other:?}"),

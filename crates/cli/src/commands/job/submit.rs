@@ -8,7 +8,7 @@ use meshwork::model::name::{BatchId, JobId};
 use serde::Serialize;
 
 use super::jsonl;
-use crate::context::Context;
+use crate::app::App;
 use crate::ephemeral_worker;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -84,7 +84,7 @@ impl Submit {
         Ok(())
     }
 
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let script_type = self.job_args.script_type.clone();
         let script = self.script.as_deref();
         let script = script
@@ -106,7 +106,7 @@ impl Submit {
         }
         let job = request.clone().build().map_err(meshwork::Error::from)?;
         ephemeral_worker::check_known(&client, &job.route).await?;
-        let id = client.submit(request).await?;
+        let id = client.enqueue(request).await?;
         context.noted("enqueue job", id.as_str()).await?;
         let kept = id != job.id;
         if let Some(patience) = patience {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork::model::job::limits::MAX_TIMEOUT;
 use meshwork::model::name::JobId;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::{single, value};
@@ -22,7 +22,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let patience = self.timeout.unwrap_or(Duration::from_secs(MAX_TIMEOUT));
         let job = context.client().await?.wait(&self.id, patience).await?;
         single::print(&job, &mut context.out)

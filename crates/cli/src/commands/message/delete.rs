@@ -4,7 +4,7 @@ use meshwork::model::keys::context::MessageKey;
 use serde::Serialize;
 
 use super::message_key;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -32,7 +32,7 @@ struct Deleted {
 }
 
 impl Delete {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (me, handle) = self.args.open(context).await?;
         handle.delete_message(&me, self.message).await?;
         let (message, outcome) = (self.message.numbers(), "deleted");

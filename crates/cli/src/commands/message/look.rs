@@ -4,7 +4,7 @@ use meshwork::context::MessageView;
 use meshwork::model::time;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -25,7 +25,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (me, handle) = self.args.open(context).await?;
         let mut views = handle.messages(&me).await?;
         let limit = self.limit as usize;
@@ -41,7 +41,7 @@ impl List {
 }
 
 /// Prints messages, a line each.
-pub(super) fn print(context: &mut Context, views: &[MessageView]) -> Result<Exit, CommandError> {
+pub(super) fn print(context: &mut App, views: &[MessageView]) -> Result<Exit, CommandError> {
     context.out.rows(views.iter().map(Listed))?;
     Ok(Exit::DONE)
 }

@@ -10,7 +10,7 @@ use meshwork::Target;
 use meshwork::context::{Coordinator, Node};
 use meshwork::model::keys::context::{InvalidKey, MessageKey};
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -28,7 +28,7 @@ pub(crate) enum MessageCommand {
 }
 
 impl MessageCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Send(send) => Box::pin(send.run(context)).await,
             Self::List(list) => list.run(context).await,
@@ -46,7 +46,7 @@ fn message_key(text: &str) -> Result<MessageKey, InvalidKey> {
 
 /// Returns a coordinator for a data directory, which has no supervisor.
 async fn without_supervisor(
-    context: &Context,
+    context: &App,
     node: &Node,
 ) -> Result<Option<Coordinator>, CommandError> {
     match context.place.target()? {

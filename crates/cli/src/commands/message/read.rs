@@ -3,7 +3,7 @@
 use meshwork::context::Coordinator;
 
 use super::look::print;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -25,7 +25,7 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (me, handle) = self.args.open(context).await?;
         if let Some(coordinator) = super::without_supervisor(context, handle.node()).await? {
             coordinator.settle().await?;

@@ -9,7 +9,7 @@ use meshwork::model::keys::context::ContextId;
 use meshwork::model::name::ScriptType;
 
 use super::wait::{print, until_ended};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -108,7 +108,7 @@ impl Send {
         Ok(new)
     }
 
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let new = self.message()?;
         let (me, handle) = self.args.open(context).await?;
         let message = handle.send(&me, &new).await?;

@@ -8,7 +8,7 @@ use meshwork::model::keys::context::MessageKey;
 use tokio::time::Instant;
 
 use super::message_key;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -35,7 +35,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (me, handle) = self.args.open(context).await?;
         let coordinator = super::without_supervisor(context, handle.node()).await?;
         let view = until_ended(
@@ -77,7 +77,7 @@ pub(super) async fn until_ended(
 
 /// Prints the outcome of a message: the results of its jobs, or the error.
 pub(super) async fn print(
-    context: &mut Context,
+    context: &mut App,
     handle: &ContextHandle,
     me: &Identity,
     view: &MessageView,

@@ -3,7 +3,7 @@
 use meshwork_broker::Ended;
 
 use super::{Which, tell};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -38,7 +38,7 @@ pub(crate) struct Abort {
 }
 
 impl CanonicalFirst {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let script_type = self.which.script_type;
         let client = context.client().await?;
         let set = client.broker().canonical_first(&script_type).await?;
@@ -52,7 +52,7 @@ impl CanonicalFirst {
 }
 
 impl Finish {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let script_type = self.which.script_type;
         let client = context.client().await?;
         let broker = client.broker();
@@ -77,7 +77,7 @@ impl Finish {
 }
 
 impl Abort {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let script_type = self.which.script_type;
         let client = context.client().await?;
         client.broker().abort_migration(&script_type).await?;

@@ -8,8 +8,8 @@ use meshwork::model::name::{RoutingKey, ScriptType};
 use meshwork::protocol::bananas::migrate::{MigrationReport, Migrator, SkippedJob};
 use serde::Serialize;
 
+use crate::app::App;
 use crate::commands::bananas::Side;
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Progress, Table, note};
@@ -81,7 +81,7 @@ struct Job<'a> {
 const MOST_SHOWN: usize = 20;
 
 impl OfBananas {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let ours = context.client().await?;
         let theirs = self.side.beside(&ours);
         let mut migrator = Migrator::new(&theirs, &ours)
@@ -112,7 +112,7 @@ impl OfBananas {
         self.tell(&moved?, context)
     }
 
-    fn tell(&self, moved: &MigrationReport, context: &mut Context) -> Result<Exit, CommandError> {
+    fn tell(&self, moved: &MigrationReport, context: &mut App) -> Result<Exit, CommandError> {
         let mut reasons = BTreeMap::new();
         for skipped in &moved.skipped {
             *reasons.entry(skipped.reason.as_str()).or_insert(0) += 1;

@@ -9,7 +9,7 @@ use meshwork::model::migration::Migration;
 use meshwork::model::name::ScriptType;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
@@ -30,7 +30,7 @@ pub(crate) enum MigrateCommand {
 }
 
 impl MigrateCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Status(status) => Box::pin(status.run(context)).await,
             Self::Start(start) => start.run(context).await,
@@ -67,7 +67,7 @@ struct TypeStatus<'a> {
 
 /// Prints the phase of a type's migration, with an explanation.
 fn tell(
-    context: &mut Context,
+    context: &mut App,
     script_type: &ScriptType,
     migration: Option<&Migration>,
     left: &[String],

@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork::model::name::ScriptType;
 
 use super::{Which, tell};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
@@ -29,7 +29,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let script_type: &ScriptType = &self.which.script_type;
         let keys = context.keys();
         let list = self

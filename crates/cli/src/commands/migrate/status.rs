@@ -4,7 +4,7 @@ use meshwork::model::name::ScriptType;
 use meshwork_broker::{Found, Survey, TypeSurvey, Waiting};
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table, note};
@@ -78,7 +78,7 @@ fn of_type(of: &TypeSurvey) -> OfType<'_> {
 }
 
 impl StatusOf {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let mut survey = client.broker().survey().await?;
         if let Some(only) = &self.script_type {

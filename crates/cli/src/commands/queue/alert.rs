@@ -10,7 +10,7 @@ use meshwork::{JobRequest, QueueAlert};
 use serde::Serialize;
 
 use super::Queue;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::script::Script;
@@ -75,7 +75,7 @@ struct Shown<'a> {
 }
 
 impl AlertCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Show(queue) => show(&queue, context).await,
             Self::Set(set) => set.run(context).await,
@@ -85,7 +85,7 @@ impl AlertCommand {
 }
 
 impl Set {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
         let script = Script::read(&self.file, self.script_type)?;
         let mut job = JobRequest::new(script.script_type, script.text).retries(self.retries);
@@ -107,7 +107,7 @@ impl Set {
     }
 }
 
-async fn show(queue: &Queue, context: &mut Context) -> Result<Exit, CommandError> {
+async fn show(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
     let list = queue.list(&context.keys())?;
     let alert = context.client().await?.alert(&list).await?;
     let Some(alert) = alert else {
@@ -131,7 +131,7 @@ async fn show(queue: &Queue, context: &mut Context) -> Result<Exit, CommandError
     Ok(Exit::DONE)
 }
 
-async fn remove(queue: &Queue, context: &mut Context) -> Result<Exit, CommandError> {
+async fn remove(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
     let list = queue.list(&context.keys())?;
     if !context.client().await?.remove_alert(&list).await? {
         return Err(none(&list));

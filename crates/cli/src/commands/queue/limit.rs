@@ -6,7 +6,7 @@ use meshwork_broker::MAX_QUEUE_LIMIT;
 
 use super::line::{Line, print};
 use super::{Queue, UsageError};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -92,7 +92,7 @@ pub(crate) struct Remove {
 }
 
 impl LimitCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Show { queue } => show(context, queue.map(|name| Queue { name })).await,
             Self::Set(set) => set.run(context).await,
@@ -102,7 +102,7 @@ impl LimitCommand {
 }
 
 impl Set {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let some = |set: bool, setting| set.then_some(setting);
         let settings: Vec<_> = [
             self.concurrency.map(|n| QueueSetting::Concurrency(Some(n))),
@@ -124,7 +124,7 @@ impl Set {
 }
 
 impl Remove {
-    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let named = [
             (self.concurrency, QueueSetting::Concurrency(None)),
             (self.rate, QueueSetting::Rate(None)),
@@ -147,7 +147,7 @@ impl Remove {
 
 /// Changes the settings, and prints the new ones.
 async fn change(
-    context: &mut Context,
+    context: &mut App,
     queue: &Queue,
     length: Option<Option<u64>>,
     settings: &[QueueSetting],
@@ -177,7 +177,7 @@ fn line<'a>(set: &'a Settings, list: Option<&'a str>) -> Line<'a> {
     Line::new(list, own, set.of(list))
 }
 
-async fn show(context: &mut Context, queue: Option<Queue>) -> Result<Exit, CommandError> {
+async fn show(context: &mut App, queue: Option<Queue>) -> Result<Exit, CommandError> {
     let list = match &queue {
         Some(queue) if queue.name != DEFAULT => Some(queue.list(&context.keys())?),
         _ => None,

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use meshwork::model::keys::hero::Hero;
+use meshwork::model::keys::hero::JobKeys;
 use meshwork::model::queue::QueueSettings;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
@@ -39,7 +39,7 @@ pub(super) struct Set<'a> {
 
 impl<'a> Set<'a> {
     pub(super) fn new(list: &str, set: Option<&'a QueueSettings>) -> Self {
-        let Some(set) = set.filter(|_| Hero::without_priority(list) == list) else {
+        let Some(set) = set.filter(|_| JobKeys::without_priority(list) == list) else {
             return Self::default();
         };
         let states = [(set.paused, "paused"), (set.draining, "draining")];
@@ -97,7 +97,7 @@ pub(super) fn number(limit: Option<u64>) -> String {
 }
 
 /// Prints the settings of one queue.
-pub(super) fn print(context: &mut Context, line: &Line<'_>) -> Result<Exit, CommandError> {
+pub(super) fn print(context: &mut App, line: &Line<'_>) -> Result<Exit, CommandError> {
     if context.out.is_json() {
         context.out.json(line)?;
         return Ok(Exit::DONE);

@@ -4,7 +4,7 @@ use meshwork::QueueInfo;
 use serde::Serialize;
 
 use super::line::{Set, number};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
@@ -31,7 +31,7 @@ struct Line<'a> {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let (mut queues, limits) = (client.queues().await?, client.limits().await?);
         queues.retain(|info| !is_idle_priority(info) || limits.queues.contains_key(&info.queue));

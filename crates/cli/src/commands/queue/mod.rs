@@ -9,9 +9,9 @@ mod purge;
 mod stats;
 mod weight;
 
-use meshwork::model::keys::hero::{Hero, NoWorkQueue};
+use meshwork::model::keys::hero::{JobKeys, NoWorkQueue};
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -41,7 +41,7 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Returns the key of the list.
-    fn list(&self, keys: &Hero) -> Result<String, NoWorkQueue> {
+    fn list(&self, keys: &JobKeys) -> Result<String, NoWorkQueue> {
         keys.parse_work_queue(&self.name)
     }
 }
@@ -64,7 +64,7 @@ impl From<UsageError> for CommandError {
 }
 
 impl QueueCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::List(list) => list.run(context).await,
             Self::Stats(stats) => Box::pin(stats.run(context)).await,

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use meshwork::model::keys::hero::Hero;
+use meshwork::model::keys::hero::JobKeys;
 use meshwork::{Client, QueueDepth};
 use serde::Serialize;
 
 use super::Queue;
 use super::line::{Line, print};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
@@ -61,7 +61,7 @@ struct Depth<'a> {
 }
 
 impl Pause {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
         if !self.create && !client.is_used(&list).await? {
@@ -76,14 +76,14 @@ impl Pause {
 }
 
 impl Resume {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
         let before = client.settings().await?;
         let before = before.of(&list);
         let (paused, draining) = before.map_or((false, false), |set| (set.paused, set.draining));
         client.resume(&list).await?;
-        let queue = Hero::without_priority(&list);
+        let queue = JobKeys::without_priority(&list);
         note(match (paused, draining) {
             (true, true) => format!("resumed {queue}: its pause and its drain have ended"),
             (true, false) => format!("resumed {queue}: its pause has ended"),
@@ -99,7 +99,7 @@ impl Resume {
 }
 
 impl Drain {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
         let depth = if self.no_wait {
@@ -163,9 +163,9 @@ fn words(depth: &QueueDepth) -> String {
 }
 
 /// Prints the settings of the queue.
-async fn tell(context: &mut Context, client: &Client, list: &str) -> Result<Exit, CommandError> {
+async fn tell(context: &mut App, client: &Client, list: &str) -> Result<Exit, CommandError> {
     let set = client.settings().await?;
-    let list = Hero::without_priority(list);
+    let list = JobKeys::without_priority(list);
     let limit = set.limits.queues.get(list).copied();
     print(context, &Line::new(list, limit, set.of(list)))
 }

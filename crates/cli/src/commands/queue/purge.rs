@@ -4,9 +4,9 @@ use meshwork::model::name::JobId;
 use serde::Serialize;
 
 use super::Queue;
+use crate::app::App;
 use crate::change::{Change, tell};
 use crate::confirm::confirm;
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Progress, note};
@@ -33,7 +33,7 @@ struct Purgeable<'a> {
 }
 
 impl Purge {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let queue = self.queue.list(&context.keys())?;
         let client = context.client().await?;
         let count = client.purgeable(&queue).await?;

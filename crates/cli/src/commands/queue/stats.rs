@@ -6,8 +6,8 @@ use std::time::Duration;
 use meshwork_broker::KnownQueues;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::app::App;
 use crate::board::{Board, Screen};
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -29,7 +29,7 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let default = if self.watch { 2 } else { 1 };
         let every = self.interval.unwrap_or(Duration::from_secs(default));

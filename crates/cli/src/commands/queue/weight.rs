@@ -1,11 +1,11 @@
 //! `meshwork queue weight`.
 
-use meshwork::model::keys::hero::Hero;
+use meshwork::model::keys::hero::JobKeys;
 use meshwork::model::queue::{MAX_WEIGHT, QueueSetting};
 
 use super::Queue;
 use super::line::{Line, print};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -27,9 +27,9 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
-        let list = Hero::without_priority(&list);
+        let list = JobKeys::without_priority(&list);
         let weight = Some(self.weight).filter(|weight| *weight > 1);
         let client = context.client().await?;
         let change = [QueueSetting::Weight(self.key, weight)];

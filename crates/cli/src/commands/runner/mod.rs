@@ -6,7 +6,7 @@ use meshwork::model::keys::context::RunnerId;
 use meshwork::model::name::ScriptType;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -20,7 +20,7 @@ pub(crate) enum RunnerCommand {
 }
 
 impl RunnerCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Register(register) => register.run(context).await,
             Self::List(list) => list.run(context).await,
@@ -57,7 +57,7 @@ pub(crate) struct Register {
 }
 
 impl Register {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         if self.remote {
             return Err(CommandError::usage(
                 "--remote is not supported yet: nothing passes messages to a topic. Register the runner without it; it takes jobs off \
@@ -90,7 +90,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (me, handle) = self.args.open(context).await?;
         let runners = handle.runners(&me).await?;
         context.out.rows(runners.iter().map(Listed))?;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use meshwork::ScheduleRequest;
 use meshwork::model::schedule::every::Every;
 use meshwork::model::schedule::policy::{CatchUp, Overlap};
-use meshwork::model::schedule::timing::Rhythm;
+use meshwork::model::schedule::timing::Recurrence;
 use meshwork::model::schedule::zone::Zone;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::ephemeral_worker;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -46,7 +46,7 @@ pub(crate) struct Add {
         allow_hyphen_values = true,
         help_heading = "Time"
     )]
-    cron: Option<Rhythm>,
+    cron: Option<Recurrence>,
     /// Interval in whole seconds, as 30s, 15m, 1h30m; counted from --start, or from 1970
     #[arg(long, value_name = "TIME", conflicts_with_all = ["cron", "tz"], allow_hyphen_values = true,
           help_heading = "Time")]
@@ -86,8 +86,8 @@ struct Line<'a> {
 }
 
 impl Add {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let every = self.every.map(Rhythm::Every);
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let every = self.every.map(Recurrence::Every);
         let rhythm = self.cron.or(every).expect("one of them is required");
         let script =
             Script::with_args(&self.script, self.job_args.script_type.clone(), &self.args)?;

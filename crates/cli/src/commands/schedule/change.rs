@@ -3,7 +3,7 @@
 use meshwork::ScheduleHandle;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
@@ -26,7 +26,7 @@ impl Names {
     /// Changes all schedules. A missing one does not stop the others.
     pub(crate) async fn change(
         self,
-        context: &mut Context,
+        context: &mut App,
         word: &'static str,
         act: impl AsyncFn(&ScheduleHandle) -> Result<(), meshwork::Error>,
     ) -> Result<Exit, CommandError> {

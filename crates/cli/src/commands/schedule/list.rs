@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::view::View;
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
@@ -13,7 +13,7 @@ use crate::out::{Column, Row};
 pub(crate) struct List {}
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         // By name: a page may repeat a schedule.
         let (mut all, mut from) = (std::collections::BTreeMap::new(), 0);

@@ -8,7 +8,7 @@ mod run;
 mod show;
 mod view;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -31,7 +31,7 @@ pub(crate) enum ScheduleCommand {
 }
 
 impl ScheduleCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Add(add) => add.run(context).await,
             Self::List(list) => list.run(context).await,

@@ -1,11 +1,11 @@
 //! `meshwork schedule next`.
 
-use meshwork::model::schedule::timing::{Rhythm, Timing};
+use meshwork::model::schedule::timing::{Recurrence, Timing};
 use meshwork::model::schedule::zone::Zone;
 use meshwork::model::time::iso;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
@@ -24,7 +24,7 @@ pub(crate) struct Next {
         conflicts_with = "name",
         allow_hyphen_values = true
     )]
-    cron: Option<Rhythm>,
+    cron: Option<Recurrence>,
     /// Time zone of the expression, an IANA name, as Europe/Brussels
     #[arg(long, value_name = "ZONE", default_value_t, conflicts_with = "name")]
     tz: Zone,
@@ -44,7 +44,7 @@ struct Line {
 }
 
 impl Next {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (timing, now) = match (self.name, self.cron) {
             (None, Some(rhythm)) => {
                 let mut timing = Timing::new(rhythm);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -21,7 +21,7 @@ struct Line<'a> {
 }
 
 impl Run {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let id = client.schedule(&self.name)?.run().await?;
         if context.out.is_json() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::view::{JobView, View};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -23,7 +23,7 @@ struct Line<'a> {
 }
 
 impl Show {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let there = client.schedule(&self.name)?.show().await?;
         let view = View::from(&there);

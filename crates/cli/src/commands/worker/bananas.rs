@@ -17,8 +17,8 @@ use serde::Serialize;
 use super::Common;
 use super::config::Config;
 use super::request::RequestArgs;
+use crate::app::App;
 use crate::commands::bananas::Side;
-use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -71,7 +71,7 @@ struct Request {
 }
 
 impl BananasWorker {
-    pub(crate) async fn run(mut self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(mut self, context: &mut App) -> Result<Exit, CommandError> {
         let request = match self.command {
             Some(Other::Quiet(to)) => Some((to, WorkerRequest::Quiet)),
             Some(Other::Stop(to)) => Some((to, WorkerRequest::Stop)),
@@ -194,7 +194,7 @@ enum Event<'a> {
 
 impl Bananas {
     /// Runs the worker until it is stopped.
-    async fn run(&self, common: &Common, context: &mut Context) -> Result<Exit, CommandError> {
+    async fn run(&self, common: &Common, context: &mut App) -> Result<Exit, CommandError> {
         let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let settings = self.settings(common)?;
         let client = interrupt.or(self.side.client(context)).await?;
@@ -206,7 +206,7 @@ impl Bananas {
             .max_retries(settings.max_retries)
             .lease(common.lease)
             .shutdown_timeout(common.shutdown_timeout)
-            .peer(self.side.peer)
+            .client_variant(self.side.peer)
             .rescue_orphans_after(self.rescue_orphans_after)
             .scheduler(!self.no_scheduler)
             .foreign(match self.foreign_jobs {
@@ -299,7 +299,7 @@ impl Settings {
         &self,
         worker: &WorkerHandle,
         metrics: Option<&str>,
-        context: &mut Context,
+        context: &mut App,
     ) -> Result<(), CommandError> {
         let keys = self.routes.keys().iter();
         let routes: Vec<_> = keys.map(RoutingKey::as_str).collect();

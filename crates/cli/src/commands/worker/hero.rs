@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork::model::name::{ActorId, Group, Instance, Namespace, ScriptType};
 use meshwork::model::retry::RetryBackoff;
-use meshwork::{Retention, Worker, runner};
+use meshwork::{Retention, Worker, runtime};
 
 use crate::commands::action::part;
 use crate::error::CommandError;
@@ -118,7 +118,7 @@ impl Hero {
     /// Sets the options that were given.
     pub(super) fn set(&self, mut worker: Worker) -> Result<Worker, CommandError> {
         let (backoff, retention) = (RetryBackoff::default(), Retention::default());
-        worker = worker.actions(QueueManager::new(
+        worker = worker.actions(NoobleKeys::new(
             self.action_prefix.clone(),
             Some(&self.action_env),
             self.action_dialect,
@@ -154,7 +154,7 @@ impl Hero {
                     "--runtime {script_type} is given twice: give one command"
                 )));
             }
-            let runner = runner::interpreter(script_type, command).map_err(|error| {
+            let runner = runtime::interpreter(script_type, command).map_err(|error| {
                 CommandError::usage(format_args!("the runtime of {script_type}: {error}"))
             })?;
             worker = worker.runner(script_type.clone(), runner);

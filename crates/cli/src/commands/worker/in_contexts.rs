@@ -275,14 +275,14 @@ async fn start_one(
     loop {
         for runner in context.runners(me).await?.into_iter().filter(is_ours) {
             match begin(runner.id).await? {
-                Err(MeshworkError::NameTaken { .. }) => {}
+                Err(MeshworkError::WorkerNameTaken { .. }) => {}
                 started => return Ok(started?),
             }
         }
         tries += 1;
         match begin(context.register_runner(me, &new).await?.id).await? {
             // Another starting worker has taken the new runner.
-            Err(MeshworkError::NameTaken { .. }) if tries < MOST_TRIES => {}
+            Err(MeshworkError::WorkerNameTaken { .. }) if tries < MOST_TRIES => {}
             started => return Ok(started?),
         }
     }

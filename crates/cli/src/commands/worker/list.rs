@@ -3,7 +3,7 @@
 use meshwork::WorkerInfo;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
@@ -13,7 +13,7 @@ use crate::out::{Column, Row};
 pub(crate) struct List {}
 
 impl List {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let workers = context.client().await?.workers().await?;
         context.out.rows(workers.into_iter().map(Listed))?;
         Ok(Exit::DONE)

@@ -6,9 +6,9 @@ use meshwork::Client;
 use meshwork::model::worker_request::WorkerRequest;
 use serde::Serialize;
 
+use crate::app::App;
 use crate::commands::action;
 use crate::commands::bananas;
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
@@ -37,7 +37,7 @@ impl RequestArgs {
     pub(crate) async fn run(
         self,
         request: WorkerRequest,
-        context: &mut Context,
+        context: &mut App,
     ) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let worker = self.find(&client).await?;
@@ -52,7 +52,7 @@ impl RequestArgs {
         self,
         request: WorkerRequest,
         side: &bananas::Side,
-        context: &mut Context,
+        context: &mut App,
     ) -> Result<Exit, CommandError> {
         let client = side.client(context).await?;
         let broker = client.broker();
@@ -66,7 +66,7 @@ impl RequestArgs {
         self,
         request: WorkerRequest,
         side: &action::Side,
-        context: &mut Context,
+        context: &mut App,
     ) -> Result<Exit, CommandError> {
         let broker = side.broker(context).await?;
         let key = broker.keys().worker_request(&self.id, request);
@@ -78,11 +78,11 @@ impl RequestArgs {
         self,
         seen: bool,
         request: WorkerRequest,
-        context: &mut Context,
+        context: &mut App,
     ) -> Result<Exit, CommandError> {
         if !seen {
             let (worker, waited) = (self.id, self.timeout);
-            return Err(meshwork::Error::NotObeyed {
+            return Err(meshwork::Error::RequestTimeout {
                 worker,
                 request,
                 waited,
@@ -130,11 +130,7 @@ enum RequestError {
     Several { name: String, ids: String },
 }
 
-fn obeyed(
-    worker: &str,
-    request: WorkerRequest,
-    context: &mut Context,
-) -> Result<Exit, CommandError> {
+fn obeyed(worker: &str, request: WorkerRequest, context: &mut App) -> Result<Exit, CommandError> {
     if context.out.is_json() {
         let request = request.as_str();
         context.out.json(&Obeyed { worker, request })?;

@@ -1,6 +1,6 @@
 //! claim: pops ids from the lists in order, each under a lease.
 
-use meshwork_broker::bananas::{Back, Found};
+use meshwork_broker::bananas::{Found, Requeue};
 use meshwork_model::route::Priority;
 
 use super::super::world::{LEASE_MS, START, WORKER};
@@ -130,7 +130,7 @@ async fn any_bytes_are_an_id(world: &World) -> Outcome {
     let expected: [&[u8]; 3] = [b"", b"a b:c", b"\xff\0"];
     for (job, expected) in taken.iter().zip(expected) {
         same!(job.id, expected);
-        check!(side.verbs.release(job, Back::Next).await?);
+        check!(side.verbs.release(job, Requeue::Next).await?);
     }
     side.idle().await?;
     let left: usize = world.raw(&["LLEN", &side.plain()]).await?;
@@ -164,7 +164,7 @@ async fn jobs_without_an_id_are_each_held_by_itself(world: &World) -> Outcome {
     same!(ids(&jobs), ["", "", "", ""]);
     same!(side.list(&side.keys().processing()).await?, [""; 4]);
     same!(side.renew(&jobs, &[]).await?.len(), 0);
-    check!(side.verbs.release(&jobs[0], Back::Next).await?);
+    check!(side.verbs.release(&jobs[0], Requeue::Next).await?);
     same!(side.renew(&jobs, &[]).await?, [jobs[0].hold.clone()]);
     same!(side.list(&lists[0]).await?, [""]);
     for job in &jobs[1..3] {
@@ -239,7 +239,7 @@ async fn a_place_among_those_that_run_is_only_for_tools(world: &World) -> Outcom
     let side = Side::of(world)?;
     side.set(&side.keys().processing(), "x").await?;
     let claimed = side.started("j1").await?;
-    check!(side.verbs.release(&claimed, Back::Next).await?);
+    check!(side.verbs.release(&claimed, Requeue::Next).await?);
     same!(side.list(&side.plain()).await?, ["j1"]);
     Ok(())
 }

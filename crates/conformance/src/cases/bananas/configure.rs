@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use meshwork_broker::bananas::{Back, Finished, RouteLimit};
+use meshwork_broker::bananas::{Completed, Requeue, RouteLimit};
 use meshwork_model::name::RoutingKey;
 use meshwork_model::queue::{MAX_CONCURRENCY, QueueSettings, Rate};
 use meshwork_model::route::Priority;
@@ -133,9 +133,9 @@ async fn each_end_frees_the_slot(world: &World) -> Outcome {
             "finish" => _ = side.finish(&claimed, None).await?,
             "fail" => _ = side.verbs.fail(&claimed, "no", true, 9, TOOK).await?,
             "dead" => _ = side.verbs.fail(&claimed, "no", false, 9, TOOK).await?,
-            "next" => _ = side.verbs.release(&claimed, Back::Next).await?,
-            "last" => _ = side.verbs.release(&claimed, Back::Last).await?,
-            "nowhere" => _ = side.verbs.release(&claimed, Back::Nowhere).await?,
+            "next" => _ = side.verbs.release(&claimed, Requeue::Next).await?,
+            "last" => _ = side.verbs.release(&claimed, Requeue::Last).await?,
+            "nowhere" => _ = side.verbs.release(&claimed, Requeue::Nowhere).await?,
             _ => {
                 let gpu = gpu()?;
                 let moved = side.verbs.move_to(&claimed, &gpu, Priority::Low);
@@ -187,8 +187,8 @@ async fn slots_of_another_kind_hold_up_nobody(world: &World) -> Outcome {
     fill(&side, 2).await?;
     let taken = side.claim(&lists(&side)?, 9).await?.jobs;
     same!(taken.len(), 2);
-    check!(side.verbs.release(&taken[0], Back::Next).await?);
-    same!(side.finish(&taken[1], None).await?, Finished::Finished);
+    check!(side.verbs.release(&taken[0], Requeue::Next).await?);
+    same!(side.finish(&taken[1], None).await?, Completed::Finished);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! cron: schedules are stored, and each slot runs once.
 
-use meshwork_broker::bananas::{Crons, Kept, KeptCron};
-use meshwork_model::bananas::{Cron, MAX_CRONS, NewJob, Peer};
+use meshwork_broker::bananas::{Crons, PutCron, StoredCron};
+use meshwork_model::bananas::{ClientVariant, Cron, MAX_CRONS, NewJob};
 use meshwork_model::schedule::timing::Timing;
 
 use super::super::world::START;
@@ -39,24 +39,27 @@ fn nightly(side: &Side<'_>) -> Got<Cron> {
 }
 
 /// Stores a schedule, and returns it as stored.
-async fn kept(side: &Side<'_>) -> Got<KeptCron> {
+async fn kept(side: &Side<'_>) -> Got<StoredCron> {
     same!(
-        side.verbs.keep_cron(&nightly(side)?, false).await?,
-        Kept::Added
+        side.verbs.put_cron(&nightly(side)?, false).await?,
+        PutCron::Added
     );
     only(side.verbs.crons().await?)
 }
 
-fn only(crons: Crons) -> Got<KeptCron> {
+fn only(crons: Crons) -> Got<StoredCron> {
     let mut all = crons.all;
     same!(all.len(), 1);
     all.pop()
         .ok_or_else(|| Failure::new("there is no schedule"))
 }
 
-async fn fire(side: &Side<'_>, kept: &KeptCron, id: &str) -> Got<bool> {
+async fn fire(side: &Side<'_>, kept: &StoredCron, id: &str) -> Got<bool> {
     let now = side.verbs.crons().await?.now;
-    Ok(side.verbs.fire(kept, now, id.parse()?, Peer::Go).await?)
+    Ok(side
+        .verbs
+        .fire_schedule(kept, now, id.parse()?, ClientVariant::Go)
+        .await?)
 }
 
 async fn state(side: &Side<'_>, field: &str) -> Got<Option<String>> {
@@ -92,9 +95,9 @@ async fn is_replaced_only_if_asked(world: &World) -> Outcome {
         .parse()
         .map_err(|_| Failure::new("it is a zone"))?;
     let before = world.all().await?;
-    same!(side.verbs.keep_cron(&other, false).await?, Kept::Exists);
+    same!(side.verbs.put_cron(&other, false).await?, PutCron::Exists);
     world.unchanged(&before).await?;
-    same!(side.verbs.keep_cron(&other, true).await?, Kept::Replaced);
+    same!(side.verbs.put_cron(&other, true).await?, PutCron::Replaced);
     let next = state(&side, "next_run").await?;
     same!(next.as_deref(), Some("2023-11-14T23:00:00Z"));
     let zone = only(side.verbs.crons().await?)?
@@ -108,10 +111,10 @@ async fn is_replaced_only_if_asked(world: &World) -> Outcome {
 async fn is_forgotten_and_its_state_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let kept = kept(&side).await?;
-    check!(side.verbs.forget_cron(&kept.name).await?);
+    check!(side.verbs.delete_cron(&kept.name).await?);
     same!(side.verbs.crons().await?.all.len(), 0);
     check!(state(&side, "next_run").await?.is_some());
-    check!(!side.verbs.forget_cron(&kept.name).await?);
+    check!(!side.verbs.delete_cron(&kept.name).await?);
     Ok(())
 }
 
@@ -124,9 +127,9 @@ async fn there_are_only_so_many(world: &World) -> Outcome {
     words.extend(fields.iter().take(MAX_CRONS).flat_map(|name| [name, "x"]));
     world.raw::<()>(&words).await?;
     let mut cron = nightly(&side)?;
-    same!(side.verbs.keep_cron(&cron, false).await?, Kept::Full);
+    same!(side.verbs.put_cron(&cron, false).await?, PutCron::Full);
     cron.name = "s7".parse()?;
-    same!(side.verbs.keep_cron(&cron, true).await?, Kept::Replaced);
+    same!(side.verbs.put_cron(&cron, true).await?, PutCron::Replaced);
     world.raw::<()>(&["HSET", &crons, "more", "x"]).await?;
     same!(side.verbs.crons().await?.all.len(), MAX_CRONS);
     Ok(())
@@ -267,7 +270,7 @@ async fn a_state_of_another_kind_holds_up_nothing(world: &World) -> Outcome {
     let stored = only(side.verbs.crons().await?)?;
     same!((stored.next, stored.runs), (None, 0));
     check!(!fire(&side, &stored, "j1").await?);
-    check!(side.verbs.keep_cron(&nightly(&side)?, true).await.is_err());
+    check!(side.verbs.put_cron(&nightly(&side)?, true).await.is_err());
     world.unchanged(&before).await
 }
 

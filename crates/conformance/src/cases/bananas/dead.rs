@@ -1,8 +1,8 @@
 //! replay and forget: dead letters run again, or are deleted.
 
 use meshwork_broker::Error;
-use meshwork_broker::bananas::{Failed, Found, Replayed};
-use meshwork_model::bananas::Peer;
+use meshwork_broker::bananas::{Failed, Found, RetriedDead};
+use meshwork_model::bananas::ClientVariant;
 use meshwork_model::route::Priority;
 
 use super::super::heavy::{seed, short};
@@ -35,14 +35,14 @@ async fn dead(side: &Side<'_>, id: &str) -> Outcome {
     Ok(())
 }
 
-async fn replay(side: &Side<'_>, id: &str, peer: Peer) -> Result<Replayed, Error> {
+async fn replay(side: &Side<'_>, id: &str, peer: ClientVariant) -> Result<RetriedDead, Error> {
     let found = side.verbs.inspect(id).await?;
-    side.verbs.replay(id, &found, peer).await
+    side.verbs.retry_dead(id, &found, peer).await
 }
 
 async fn forget(side: &Side<'_>, id: &str) -> Result<bool, Error> {
     let found = side.verbs.inspect(id).await?;
-    side.verbs.forget(id, &found).await
+    side.verbs.delete_dead(id, &found).await
 }
 
 /// The record keeps unknown fields, the failure is removed, and the record does not expire.
@@ -50,7 +50,10 @@ async fn runs_again_with_all_its_runs(world: &World) -> Outcome {
     let side = Side::of(world)?;
     dead(&side, "j1").await?;
     world.pass(1_000);
-    same!(replay(&side, "j1", Peer::Go).await?, Replayed::Queued);
+    same!(
+        replay(&side, "j1", ClientVariant::Go).await?,
+        RetriedDead::Queued
+    );
     let record = "{\"id\":\"j1\",\"name\":\"count\",\"payload\":{},\"big\":12345678901234567890,\"status\":\"pending\",\
                   \"attempts\":0,\"max_retries\":3,\"routing_key\":\"gpu\",\"updated_at\":\"2023-11-14T22:13:21.123000Z\"}";
     let is = side.record("j1").await?.unwrap_or_default();
@@ -74,13 +77,13 @@ async fn runs_again_with_all_its_runs(world: &World) -> Outcome {
 /// The id goes where a client of that variant pushes; other entries with the same id are removed too.
 async fn goes_to_the_end_of_its_routes_list(world: &World) -> Outcome {
     let side = Side::of(world)?;
-    for peer in Peer::ALL {
+    for peer in ClientVariant::ALL {
         dead(&side, "j1").await?;
         side.push(&side.keys().dead(), "j2").await?;
         side.push(&side.keys().dead(), "j1").await?;
         let list = peer.list(side.keys(), &"gpu".parse()?, Priority::Normal);
         side.push(&list, "j0").await?;
-        same!(replay(&side, "j1", peer).await?, Replayed::Queued);
+        same!(replay(&side, "j1", peer).await?, RetriedDead::Queued);
         same!(side.list(&list).await?, ["j0", "j1"]);
         same!(side.list(&side.keys().dead()).await?, ["j2"]);
         world
@@ -94,7 +97,7 @@ async fn goes_to_the_end_of_its_routes_list(world: &World) -> Outcome {
 async fn what_is_no_dead_letter_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     dead(&side, "j1").await?;
-    replay(&side, "j1", Peer::Go).await?;
+    replay(&side, "j1", ClientVariant::Go).await?;
     // The record says that the job failed, but no list of dead letters has it.
     side.set(
         &side.keys().job("j2"),
@@ -103,7 +106,10 @@ async fn what_is_no_dead_letter_stays(world: &World) -> Outcome {
     .await?;
     let before = world.all().await?;
     for id in ["j1", "j2", "nobody"] {
-        same!(replay(&side, id, Peer::Go).await?, Replayed::Missing);
+        same!(
+            replay(&side, id, ClientVariant::Go).await?,
+            RetriedDead::Missing
+        );
         check!(!forget(&side, id).await?);
     }
     world.unchanged(&before).await
@@ -117,7 +123,10 @@ async fn what_was_queued_again_is_left_alone(world: &World) -> Outcome {
         side.set(&side.keys().job("j1"), &record).await?;
         side.push(&side.keys().dead(), "j1").await?;
         let before = world.all().await?;
-        same!(replay(&side, "j1", Peer::Go).await?, Replayed::Unfinished);
+        same!(
+            replay(&side, "j1", ClientVariant::Go).await?,
+            RetriedDead::Unfinished
+        );
         world.unchanged(&before).await?;
     }
     Ok(())
@@ -134,7 +143,10 @@ async fn what_says_not_what_to_run_stays(world: &World) -> Outcome {
     side.push(&side.keys().dead(), "gone").await?;
     let before = world.all().await?;
     for id in ["missing", "bad", "gone"] {
-        same!(replay(&side, id, Peer::Go).await?, Replayed::NoRecord);
+        same!(
+            replay(&side, id, ClientVariant::Go).await?,
+            RetriedDead::NoRecord
+        );
     }
     world.unchanged(&before).await
 }
@@ -145,7 +157,7 @@ async fn a_key_that_is_no_list_changes_nothing(world: &World) -> Outcome {
     let list = side.keys().routed(&"gpu".parse()?, Priority::Normal);
     side.set(&list, "x").await?;
     let before = world.all().await?;
-    check!(replay(&side, "j1", Peer::Go).await.is_err());
+    check!(replay(&side, "j1", ClientVariant::Go).await.is_err());
     world.unchanged(&before).await
 }
 
@@ -190,7 +202,10 @@ async fn a_key_of_another_kind_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.push(&side.keys().job("j1"), "x").await?;
     side.push(&side.keys().dead(), "j1").await?;
-    same!(replay(&side, "j1", Peer::Go).await?, Replayed::NoRecord);
+    same!(
+        replay(&side, "j1", ClientVariant::Go).await?,
+        RetriedDead::NoRecord
+    );
     check!(forget(&side, "j1").await?);
     same!(side.list(&side.keys().job("j1")).await?, ["x"]);
     Ok(())
@@ -203,11 +218,14 @@ async fn the_record_is_taken_as_it_is_now(world: &World) -> Outcome {
     for found in [Found::Missing, side.verbs.inspect("j1").await?] {
         let now = "{\"name\":\"count\",\"status\":\"failed\",\"z\":1}";
         side.set(&side.keys().job("j1"), now).await?;
-        let outcome = side.verbs.replay("j1", &found, Peer::Go).await?;
+        let outcome = side
+            .verbs
+            .retry_dead("j1", &found, ClientVariant::Go)
+            .await?;
         let expected = match found {
             // No record was read, so there is nothing to compare.
-            Found::Missing => Replayed::NoRecord,
-            _ => Replayed::Queued,
+            Found::Missing => RetriedDead::NoRecord,
+            _ => RetriedDead::Queued,
         };
         same!(outcome, expected);
     }
@@ -215,7 +233,7 @@ async fn the_record_is_taken_as_it_is_now(world: &World) -> Outcome {
     check!(side.says("j1", "\"pending\"").await?);
     // The job runs: the record that was read says that it had failed.
     side.push(&side.keys().dead(), "j1").await?;
-    check!(side.verbs.forget("j1", &Found::Missing).await?);
+    check!(side.verbs.delete_dead("j1", &Found::Missing).await?);
     check!(side.says("j1", "\"z\":1").await?);
     Ok(())
 }
@@ -227,8 +245,8 @@ async fn calls_stay_short(world: &World) -> Outcome {
     let one = |n: usize| vec![format!("other-{n}")];
     seed(world, &["LPUSH", &side.keys().dead()], one).await?;
     same!(
-        short(replay(&side, "j1", Peer::Go)).await?,
-        Replayed::Queued
+        short(replay(&side, "j1", ClientVariant::Go)).await?,
+        RetriedDead::Queued
     );
     check!(short(forget(&side, "other-1")).await?);
     Ok(())

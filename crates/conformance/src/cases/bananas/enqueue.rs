@@ -1,7 +1,7 @@
 //! enqueue: stores record and id in one step, as the chosen variant of client does.
 
 use meshwork_broker::bananas::Enqueued;
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 
 use super::{Outcome, Side, World, cases, check, same};
 
@@ -18,7 +18,10 @@ cases![
 /// The record is the client's, with the server's time.
 async fn stores_record_and_id(world: &World) -> Outcome {
     let side = Side::of(world)?;
-    let outcome = side.verbs.enqueue(&[side.job("j1")?], Peer::Go).await?;
+    let outcome = side
+        .verbs
+        .enqueue(&[side.job("j1")?], ClientVariant::Go)
+        .await?;
     same!(outcome, [Enqueued::Stored]);
     let expected = "{\"id\":\"j1\",\"name\":\"count\",\"payload\":{\"n\":1},\"status\":\"pending\",\
         \"priority\":\"normal\",\"created_at\":\"2023-11-14T22:13:20.123000Z\",\
@@ -33,7 +36,7 @@ async fn stores_record_and_id(world: &World) -> Outcome {
 /// Each variant has its own list for a route.
 async fn stands_where_the_make_pushes(world: &World) -> Outcome {
     let side = Side::of(world)?;
-    for (id, peer) in ["a", "b", "c", "d"].into_iter().zip(Peer::ALL) {
+    for (id, peer) in ["a", "b", "c", "d"].into_iter().zip(ClientVariant::ALL) {
         let mut job = side.job(id)?;
         job.route = Some("gpu".parse()?);
         side.verbs.enqueue(&[job], peer).await?;
@@ -49,7 +52,9 @@ async fn waits_for_its_time(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut job = side.job("j1")?;
     job.at_ms = Some(1_700_000_100_250);
-    side.verbs.enqueue(&[job], Peer::TypeScript).await?;
+    side.verbs
+        .enqueue(&[job], ClientVariant::TypeScript)
+        .await?;
     let scheduled = side.keys().scheduled();
     let score: Option<String> = world.raw(&["ZSCORE", &scheduled, "j1"]).await?;
     same!(score.as_deref(), Some("1700000100.25"));
@@ -64,7 +69,7 @@ async fn go_waits_for_whole_seconds(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let mut job = side.job("j1")?;
     job.at_ms = Some(1_700_000_100_250);
-    side.verbs.enqueue(&[job], Peer::Go).await?;
+    side.verbs.enqueue(&[job], ClientVariant::Go).await?;
     let scheduled = side.keys().scheduled();
     let score: Option<String> = world.raw(&["ZSCORE", &scheduled, "j1"]).await?;
     same!(score.as_deref(), Some("1700000101"));
@@ -78,7 +83,7 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let before = world.all().await?;
     let jobs = [side.job("j1")?];
     same!(
-        side.verbs.enqueue(&jobs, Peer::Go).await?,
+        side.verbs.enqueue(&jobs, ClientVariant::Go).await?,
         [Enqueued::Exists]
     );
     world.unchanged(&before).await
@@ -90,7 +95,7 @@ async fn several_keep_their_order(world: &World) -> Outcome {
     let mut later = side.job("j2")?;
     later.at_ms = Some(1);
     let jobs = [side.job("j1")?, later, side.job("j3")?];
-    let outcome = side.verbs.enqueue(&jobs, Peer::Python).await?;
+    let outcome = side.verbs.enqueue(&jobs, ClientVariant::Python).await?;
     same!(outcome, [Enqueued::Stored; 3]);
     same!(side.list(&side.plain()).await?, ["j1", "j3"]);
     check!(side.says("j3", "\"id\": \"j3\"").await?);
@@ -110,8 +115,13 @@ async fn a_key_of_another_kind_changes_nothing(world: &World) -> Outcome {
         job.route = Some("gpu".parse()?);
         job
     };
-    check!(side.verbs.enqueue(&[later], Peer::Go).await.is_err());
+    check!(
+        side.verbs
+            .enqueue(&[later], ClientVariant::Go)
+            .await
+            .is_err()
+    );
     let both = [first, side.job("j1")?];
-    check!(side.verbs.enqueue(&both, Peer::Go).await.is_err());
+    check!(side.verbs.enqueue(&both, ClientVariant::Go).await.is_err());
     world.unchanged(&before).await
 }

@@ -1,6 +1,6 @@
 //! finish: writes result, record and message in one step, by the worker with the lease.
 
-use meshwork_broker::bananas::{Claimed, Ended, Finished};
+use meshwork_broker::bananas::{Claimed, Completed, Completion};
 
 use super::{Outcome, Side, TOOK, World, cases, check, same};
 
@@ -28,7 +28,7 @@ async fn writes_record_and_result(world: &World) -> Outcome {
     let claimed = side.started("j1").await?;
     world.pass(1_000);
     let outcome = side.finish(&claimed, Some("[1,2]")).await?;
-    same!(outcome, Finished::Finished);
+    same!(outcome, Completed::Finished);
     check!(side.says("j1", "\"status\":\"completed\"").await?);
     check!(
         side.says("j1", "\"created_at\":\"2023-11-14T22:13:20.123000Z\"")
@@ -112,7 +112,7 @@ async fn changes_the_record_as_it_is_now(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
     side.set(&side.keys().job("j1"), "{\"z\":1}").await?;
-    same!(side.finish(&claimed, None).await?, Finished::Finished);
+    same!(side.finish(&claimed, None).await?, Completed::Finished);
     check!(side.says("j1", "\"z\":1").await?);
     check!(side.says("j1", "\"status\":\"completed\"").await?);
     Ok(())
@@ -123,7 +123,7 @@ async fn a_job_without_a_record_has_a_result(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
     world.raw::<()>(&["DEL", &side.keys().job("j1")]).await?;
-    same!(side.finish(&claimed, None).await?, Finished::Finished);
+    same!(side.finish(&claimed, None).await?, Completed::Finished);
     same!(side.record("j1").await?, None);
     same!(
         side.result("j1", "status").await?.as_deref(),
@@ -138,7 +138,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     let mut claimed = side.started("j1").await?;
     claimed.token = "t9".to_owned();
     let before = world.all().await?;
-    same!(side.finish(&claimed, None).await?, Finished::Stale);
+    same!(side.finish(&claimed, None).await?, Completed::Stale);
     world.unchanged(&before).await
 }
 
@@ -148,7 +148,7 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let claimed = side.started("j1").await?;
     side.finish(&claimed, None).await?;
     let before = world.all().await?;
-    same!(side.finish(&claimed, Some("2")).await?, Finished::Stale);
+    same!(side.finish(&claimed, Some("2")).await?, Completed::Stale);
     world.unchanged(&before).await
 }
 
@@ -158,7 +158,7 @@ async fn a_result_of_another_kind_is_left_alone(world: &World) -> Outcome {
     let claimed = side.started("j1").await?;
     let key = side.keys().result("j1");
     side.set(&key, "x").await?;
-    same!(side.finish(&claimed, Some("1")).await?, Finished::Finished);
+    same!(side.finish(&claimed, Some("1")).await?, Completed::Finished);
     same!(world.raw::<String>(&["GET", &key]).await?, "x");
     same!(side.ttl(&key).await?, -1);
     side.idle().await
@@ -170,8 +170,8 @@ async fn ends_many_in_one_call(world: &World) -> Outcome {
     side.put(&["j1", "j2", "j3"]).await?;
     let taken = side.take(9).await?;
     let results = [Some("1"), None, Some("[3]")];
-    let outcome = side.verbs.finish(&ended(&taken, &results)).await?;
-    same!(outcome, [Finished::Finished; 3]);
+    let outcome = side.verbs.complete(&ended(&taken, &results)).await?;
+    same!(outcome, [Completed::Finished; 3]);
     for (job, result) in taken.iter().zip(results) {
         same!(side.result(&job.id(), "result").await?.as_deref(), result);
         check!(side.says(&job.id(), "\"status\":\"completed\"").await?);
@@ -189,10 +189,10 @@ async fn one_that_is_lost_spoils_no_other(world: &World) -> Outcome {
     side.put(&["j1", "j2", "j3"]).await?;
     let mut taken = side.take(9).await?;
     taken[1].token = "t9".to_owned();
-    let outcome = side.verbs.finish(&ended(&taken, &[Some("1"); 3])).await?;
+    let outcome = side.verbs.complete(&ended(&taken, &[Some("1"); 3])).await?;
     same!(
         outcome,
-        [Finished::Finished, Finished::Stale, Finished::Finished]
+        [Completed::Finished, Completed::Stale, Completed::Finished]
     );
     same!(side.result("j2", "status").await?, None);
     same!(side.list(&side.keys().processing()).await?, ["j2"]);
@@ -208,8 +208,8 @@ async fn those_that_changed_are_told_again(world: &World) -> Outcome {
         side.set(&side.keys().job(id), "{\"name\":\"other\"}")
             .await?;
     }
-    let outcome = side.verbs.finish(&ended(&taken, &[Some("1"); 3])).await?;
-    same!(outcome, [Finished::Finished; 3]);
+    let outcome = side.verbs.complete(&ended(&taken, &[Some("1"); 3])).await?;
+    same!(outcome, [Completed::Finished; 3]);
     for id in ["j1", "j3"] {
         check!(side.says(id, "\"name\":\"other\"").await?);
         check!(side.says(id, "\"status\":\"completed\"").await?);
@@ -224,7 +224,7 @@ async fn the_record_of_the_next_job_without_an_id_stays(world: &World) -> Outcom
     side.put_text("", "{\"name\":\"one\"}").await?;
     let claimed = side.take_one().await?;
     side.put_text("", "{\"name\":\"next\"}").await?;
-    same!(side.finish(&claimed, Some("1")).await?, Finished::Finished);
+    same!(side.finish(&claimed, Some("1")).await?, Completed::Finished);
     same!(
         side.record("").await?.as_deref(),
         Some("{\"name\":\"next\"}")
@@ -242,14 +242,14 @@ async fn so_many_and_no_more(world: &World) -> Outcome {
     let claimed = side.started("j1").await?;
     let before = world.all().await?;
     let (taken, results) = (vec![claimed; 1001], [None; 1001]);
-    check!(side.verbs.finish(&ended(&taken, &results)).await.is_err());
-    check!(side.verbs.finish(&[]).await?.is_empty());
+    check!(side.verbs.complete(&ended(&taken, &results)).await.is_err());
+    check!(side.verbs.complete(&[]).await?.is_empty());
     world.unchanged(&before).await
 }
 
-fn ended<'a>(taken: &'a [Claimed], results: &[Option<&'a str>]) -> Vec<Ended<'a>> {
+fn ended<'a>(taken: &'a [Claimed], results: &[Option<&'a str>]) -> Vec<Completion<'a>> {
     let both = taken.iter().zip(results);
-    both.map(|(claimed, result)| Ended {
+    both.map(|(claimed, result)| Completion {
         claimed,
         result: *result,
         took: TOOK,

@@ -1,6 +1,6 @@
 //! forward: waiting jobs on a list without a route go to the lists of their routes, if a worker takes from these.
 
-use meshwork_broker::bananas::Forward;
+use meshwork_broker::bananas::Reroute;
 use meshwork_model::route::Priority;
 
 use super::super::world::ALIVE_MS;
@@ -15,12 +15,12 @@ cases![
 ];
 
 /// Pushes these jobs, the first one first.
-async fn waiting(side: &Side<'_>, jobs: &[(&str, &str)]) -> Got<Vec<Forward>> {
+async fn waiting(side: &Side<'_>, jobs: &[(&str, &str)]) -> Got<Vec<Reroute>> {
     let mut going = Vec::new();
     for (id, route) in jobs {
         side.push(&side.plain(), id).await?;
         let (id, route) = (id.as_bytes().to_vec(), route.parse()?);
-        going.push(Forward { id, route });
+        going.push(Reroute { id, route });
     }
     Ok(going)
 }
@@ -42,7 +42,7 @@ async fn go_to_the_end_of_their_routes_lists_in_order(world: &World) -> Outcome 
     side.renew(&[], &["gpu".parse()?, "default".parse()?])
         .await?;
     world.pass(ALIVE_MS - 1);
-    same!(side.verbs.forward(&side.plain(), 9, &going).await?, 3);
+    same!(side.verbs.reroute(&side.plain(), 9, &going).await?, 3);
     same!(side.list(&gpu).await?, ["j0", "j1", "j3"]);
     let default = side.keys().routed(&Default::default(), Priority::Normal);
     same!(side.list(&default).await?, ["j2"]);
@@ -56,11 +56,11 @@ async fn stay_where_nobody_takes_them(world: &World) -> Outcome {
     let going = waiting(&side, &[("j1", "gpu")]).await?;
     side.renew(&[], &["eu".parse()?]).await?;
     let before = world.all().await?;
-    same!(side.verbs.forward(&side.plain(), 9, &going).await?, 0);
+    same!(side.verbs.reroute(&side.plain(), 9, &going).await?, 0);
     world.unchanged(&before).await?;
     side.renew(&[], &["gpu".parse()?]).await?;
     world.pass(ALIVE_MS);
-    same!(side.verbs.forward(&side.plain(), 9, &going).await?, 0);
+    same!(side.verbs.reroute(&side.plain(), 9, &going).await?, 0);
     same!(side.list(&side.plain()).await?, ["j1"]);
     Ok(())
 }
@@ -72,7 +72,7 @@ async fn what_is_gone_goes_nowhere(world: &World) -> Outcome {
     side.renew(&[], &["gpu".parse()?]).await?;
     side.take_one().await?;
     let before = world.all().await?;
-    same!(side.verbs.forward(&side.plain(), 9, &going).await?, 0);
+    same!(side.verbs.reroute(&side.plain(), 9, &going).await?, 0);
     world.unchanged(&before).await
 }
 
@@ -85,7 +85,7 @@ async fn one_looks_only_so_deep(world: &World) -> Outcome {
     for (job, moved) in [(3, 0), (1, 0), (0, 1)] {
         let one = std::slice::from_ref(&going[job]);
         same!(
-            (job, side.verbs.forward(&side.plain(), 1, one).await?),
+            (job, side.verbs.reroute(&side.plain(), 1, one).await?),
             (job, moved)
         );
     }
@@ -100,11 +100,11 @@ async fn a_list_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     side.renew(&[], &["gpu".parse()?, "eu".parse()?]).await?;
     let gpu = side.keys().routed(&"gpu".parse()?, Priority::Normal);
     side.set(&gpu, "x").await?;
-    same!(side.verbs.forward(&side.plain(), 9, &going).await?, 1);
+    same!(side.verbs.reroute(&side.plain(), 9, &going).await?, 1);
     same!(side.list(&side.plain()).await?, ["j1"]);
     check!(
         side.verbs
-            .forward(&side.plain(), 9, &vec![going[0].clone(); 1001])
+            .reroute(&side.plain(), 9, &vec![going[0].clone(); 1001])
             .await
             .is_err()
     );

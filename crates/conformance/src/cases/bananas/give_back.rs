@@ -1,7 +1,7 @@
 //! give_back: exports imported jobs to Bananas; and stores the end of an imported job in Bananas.
 
-use meshwork_broker::bananas::GivenBack;
-use meshwork_model::bananas::Place;
+use meshwork_broker::bananas::Exported;
+use meshwork_model::bananas::Bucket;
 use meshwork_model::job::NewJob;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;
@@ -32,11 +32,11 @@ cases![
     a_forgotten_job_is_known_no_more,
 ];
 
-async fn goes_and_comes_back(world: &World, both: &Both<'_>, place: &Place) -> Outcome {
+async fn goes_and_comes_back(world: &World, both: &Both<'_>, place: &Bucket) -> Outcome {
     let before = both.theirs().await?;
     both.take(place).await?;
     check!(both.theirs().await? != before);
-    same!(both.give_back().await?, [GivenBack::Given]);
+    same!(both.give_back().await?, [Exported::Given]);
     same!(both.theirs().await?, before);
     same!(both.taken_over().await?, Vec::<String>::new());
     let there: u8 = world.raw(&["EXISTS", &world.key("j1")]).await?;
@@ -64,7 +64,7 @@ async fn what_waits_comes_back_as_it_was(world: &World) -> Outcome {
 async fn what_waits_for_its_time_comes_back_as_it_was(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000020.123456").await?;
-    goes_and_comes_back(world, &both, &Place::Later).await?;
+    goes_and_comes_back(world, &both, &Bucket::Later).await?;
     let left: u8 = world.raw(&["EXISTS", &world.keys().delayed()]).await?;
     same!(left, 0);
     Ok(())
@@ -77,7 +77,7 @@ async fn a_dead_letter_comes_back_as_it_was(world: &World) -> Outcome {
         .await?;
     let key = both.side.keys().job("j1");
     world.raw::<()>(&["PEXPIRE", &key, "604800000"]).await?;
-    goes_and_comes_back(world, &both, &Place::Dead).await?;
+    goes_and_comes_back(world, &both, &Bucket::Dead).await?;
     same!(both.side.ttl(&key).await?, 604_800);
     let left: u8 = world.raw(&["EXISTS", &world.keys().dead()]).await?;
     same!(left, 0);
@@ -90,7 +90,7 @@ async fn the_next_one_stays_the_next_one(world: &World) -> Outcome {
     let list = both.put(&["j2", "j1", "j3"]).await?;
     both.take_some(&list, 2).await?;
     both.take(&list).await?;
-    same!(both.give_back().await?, [GivenBack::Given; 3]);
+    same!(both.give_back().await?, [Exported::Given; 3]);
     same!(both.there(&list).await?, ["j2", "j1", "j3"]);
     Ok(())
 }
@@ -113,8 +113,8 @@ async fn what_has_failed_here_says_so_there(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
     world.fail(&claimed, FailureKind::Script).await?;
-    same!(both.give_back().await?, [GivenBack::Given]);
-    let list = Place::List(gpu(both.side.keys()));
+    same!(both.give_back().await?, [Exported::Given]);
+    let list = Bucket::List(gpu(both.side.keys()));
     same!(both.there(&list).await?, ["j1"]);
     let expected = RECORD
         .replace(
@@ -135,10 +135,10 @@ async fn what_a_worker_runs_stays(world: &World) -> Outcome {
     let returns = both.returns().await?;
     both.claim(&both.queue()).await?;
     let before = both.all().await?;
-    same!(both.go_back(&returns).await?, [GivenBack::Runs]);
+    same!(both.go_back(&returns).await?, [Exported::Runs]);
     same!(both.all().await?, before);
     same!(both.returns().await?.len(), 0);
-    check!(world.broker.taken_over(0).await?[0].runs);
+    check!(world.broker.imported(0).await?[0].runs);
     Ok(())
 }
 
@@ -163,7 +163,7 @@ async fn what_has_changed_stays(world: &World) -> Outcome {
     for change in changes {
         world.raw::<i64>(change).await?;
         let before = both.all().await?;
-        same!(both.go_back(&returns).await?, [GivenBack::Changed]);
+        same!(both.go_back(&returns).await?, [Exported::Changed]);
         same!(both.all().await?, before);
         world
             .raw::<()>(&["HSET", &world.key("j1"), "status", "dispatched"])
@@ -184,7 +184,7 @@ async fn what_others_wait_for_stays(world: &World) -> Outcome {
     };
     world.put_jobs(&[waits]).await?;
     let before = both.all().await?;
-    same!(both.give_back().await?, [GivenBack::Awaited]);
+    same!(both.give_back().await?, [Exported::Awaited]);
     same!(both.all().await?, before);
     Ok(())
 }
@@ -199,11 +199,11 @@ async fn a_key_of_another_kind_takes_none(world: &World) -> Outcome {
         world.raw::<()>(&["DEL", &odd]).await?;
         world.raw::<()>(&["SADD", &odd, "x"]).await?;
         let before = both.all().await?;
-        same!(both.give_back().await?, [GivenBack::Odd]);
+        same!(both.give_back().await?, [Exported::Odd]);
         same!(both.all().await?, before);
         world.raw::<()>(&["DEL", &odd]).await?;
     }
-    same!(both.give_back().await?, [GivenBack::Given]);
+    same!(both.give_back().await?, [Exported::Given]);
     Ok(())
 }
 
@@ -215,9 +215,9 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let returns = both.returns().await?;
     both.go_back(&returns).await?;
     let before = both.all().await?;
-    same!(both.go_back(&returns).await?, [GivenBack::Gone]);
+    same!(both.go_back(&returns).await?, [Exported::Gone]);
     world.put(&["j1"]).await?;
-    same!(both.go_back(&returns).await?, [GivenBack::Gone]);
+    same!(both.go_back(&returns).await?, [Exported::Gone]);
     same!(both.theirs().await?, both.theirs().await?);
     check!(before != both.all().await?);
     same!(world.status("j1").await?, "dispatched");
@@ -298,9 +298,9 @@ async fn a_failure_is_told_there_when_it_is_the_last(world: &World) -> Outcome {
         );
     same!(both.side.record("j1").await?, Some(expected));
     same!(both.side.ttl(&both.side.keys().job("j1")).await?, 604_800);
-    same!(both.there(&Place::Dead).await?, Vec::<String>::new());
-    same!(both.give_back().await?, [GivenBack::Given]);
-    same!(both.there(&Place::Dead).await?, ["j1"]);
+    same!(both.there(&Bucket::Dead).await?, Vec::<String>::new());
+    same!(both.give_back().await?, [Exported::Given]);
+    same!(both.there(&Bucket::Dead).await?, ["j1"]);
     same!(both.side.ttl(&both.side.keys().job("j1")).await?, 604_800);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! 100,000 jobs of Bananas: each call stays short, and repeated calls process all jobs.
 
-use meshwork_broker::bananas::{Claim, Ended, Finished};
-use meshwork_model::bananas::Peer;
+use meshwork_broker::bananas::{Claim, Completed, Completion};
+use meshwork_model::bananas::ClientVariant;
 
 use super::super::heavy::{MANY, seed, short};
 use super::super::world::{LEASE, WORKER};
@@ -51,14 +51,18 @@ async fn ends_stay_short(world: &World) -> Outcome {
     let taken = side.take(1_000).await?;
     let ended: Vec<_> = taken
         .iter()
-        .map(|claimed| Ended {
+        .map(|claimed| Completion {
             claimed,
             result: Some("1"),
             took: TOOK,
         })
         .collect();
-    let outcome = short(side.verbs.finish(&ended)).await?;
-    check!(outcome.iter().all(|outcome| *outcome == Finished::Finished));
+    let outcome = short(side.verbs.complete(&ended)).await?;
+    check!(
+        outcome
+            .iter()
+            .all(|outcome| *outcome == Completed::Finished)
+    );
     let left: usize = world.raw(&["LLEN", &side.keys().processing()]).await?;
     same!((outcome.len(), left), (1_000, MANY));
     Ok(())
@@ -74,7 +78,9 @@ async fn what_is_due_at_one_moment_is_moved_bit_by_bit(world: &World) -> Outcome
         if due.is_empty() {
             break;
         }
-        moved += short(side.verbs.promote(&due, Peer::Go)).await?.moved;
+        moved += short(side.verbs.promote(&due, ClientVariant::Go))
+            .await?
+            .moved;
         calls += 1;
     }
     same!((moved, calls), (MANY, MANY / 250));
@@ -85,13 +91,13 @@ async fn what_is_due_at_one_moment_is_moved_bit_by_bit(world: &World) -> Outcome
 async fn looks_at_the_oldest_that_run(world: &World) -> Outcome {
     let side = Side::of(world)?;
     seed(world, &["LPUSH", &side.keys().processing()], id).await?;
-    short(side.verbs.strays(AGE)).await?;
+    short(side.verbs.orphans(AGE)).await?;
     let seen = side.keys().seen();
     same!(world.raw::<usize>(&["ZCARD", &seen]).await?, 1_000);
     world.pass(600_000);
-    let strays = short(side.verbs.strays(AGE)).await?;
+    let strays = short(side.verbs.orphans(AGE)).await?;
     same!(strays.len(), 1_000);
     same!(strays[0].id, b"j0");
-    check!(short(side.verbs.adopt(&strays[0], Peer::Go)).await?);
+    check!(short(side.verbs.rescue(&strays[0], ClientVariant::Go)).await?);
     Ok(())
 }

@@ -23,10 +23,10 @@ pub(super) mod take_over;
 use std::time::Duration;
 
 use meshwork_broker::bananas::{
-    Bananas, Claim, Claimed, Ended, Finished, Promoted, Renewal, Taken,
+    Bananas, Claim, Claimed, Completed, Completion, Promoted, Renewal, Taken,
 };
-use meshwork_model::bananas::{NewJob, Peer};
-use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_model::bananas::{ClientVariant, NewJob};
+use meshwork_model::keys::bananas::BananasKeys as Keys;
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
 
@@ -66,7 +66,9 @@ impl<'a> Side<'a> {
     /// Enqueues jobs as Go's client does.
     async fn put(&self, ids: &[&str]) -> Outcome {
         for id in ids {
-            self.verbs.enqueue(&[self.job(id)?], Peer::Go).await?;
+            self.verbs
+                .enqueue(&[self.job(id)?], ClientVariant::Go)
+                .await?;
         }
         Ok(())
     }
@@ -114,7 +116,7 @@ impl<'a> Side<'a> {
 
     async fn renew(&self, held: &[Claimed], routes: &[RoutingKey]) -> Got<Vec<Vec<u8>>> {
         let renewal = Renewal {
-            held,
+            in_flight: held,
             lease: LEASE,
             worker: WORKER,
             lists: &[self.plain()],
@@ -127,14 +129,14 @@ impl<'a> Side<'a> {
     /// Moves due jobs as the client in Go pushes.
     async fn promote(&self) -> Got<Promoted> {
         let due = self.verbs.due().await?;
-        Ok(self.verbs.promote(&due, Peer::Go).await?)
+        Ok(self.verbs.promote(&due, ClientVariant::Go).await?)
     }
 
     /// Requeues jobs that are too old, and returns their ids.
     async fn adopt(&self) -> Got<Vec<String>> {
         let mut adopted = Vec::new();
-        for stray in self.verbs.strays(AGE).await? {
-            if self.verbs.adopt(&stray, Peer::Go).await? {
+        for stray in self.verbs.orphans(AGE).await? {
+            if self.verbs.rescue(&stray, ClientVariant::Go).await? {
                 adopted.push(String::from_utf8_lossy(&stray.id).into_owned());
             }
         }
@@ -142,13 +144,13 @@ impl<'a> Side<'a> {
     }
 
     /// Ends a job.
-    async fn finish(&self, claimed: &Claimed, result: Option<&str>) -> Got<Finished> {
-        let one = Ended {
+    async fn finish(&self, claimed: &Claimed, result: Option<&str>) -> Got<Completed> {
+        let one = Completion {
             claimed,
             result,
             took: TOOK,
         };
-        Ok(self.verbs.finish(&[one]).await?[0])
+        Ok(self.verbs.complete(&[one]).await?[0])
     }
 
     /// Returns a job's record.

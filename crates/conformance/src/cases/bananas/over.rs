@@ -1,9 +1,9 @@
 //! Both systems on one server, for the cases of take_over and give_back.
 
 use meshwork_broker::Claimed;
-use meshwork_broker::bananas::{Bananas, From, GivenBack, Over, TakenOver};
-use meshwork_model::bananas::{Origin, Passage, Place, Record, Return, Runs};
-use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_broker::bananas::{Bananas, ExportItem, Exported, ImportFrom, Imported};
+use meshwork_model::bananas::{Bucket, Conversion, HandlerKind, Origin, Record, Return};
+use meshwork_model::keys::bananas::BananasKeys as Keys;
 use meshwork_model::route::Priority;
 
 use super::super::world::{Got, WORKER};
@@ -36,18 +36,18 @@ impl<'a> Both<'a> {
     }
 
     /// Pushes jobs to the list of their route, and returns that list.
-    pub(super) async fn put(&self, ids: &[&str]) -> Got<Place> {
+    pub(super) async fn put(&self, ids: &[&str]) -> Got<Bucket> {
         for id in ids {
             self.put_text(id, RECORD).await?;
         }
-        Ok(Place::List(gpu(self.side.keys())))
+        Ok(Bucket::List(gpu(self.side.keys())))
     }
 
-    pub(super) async fn put_text(&self, id: &str, record: &str) -> Got<Place> {
+    pub(super) async fn put_text(&self, id: &str, record: &str) -> Got<Bucket> {
         let list = gpu(self.side.keys());
         self.side.set(&self.side.keys().job(id), record).await?;
         self.side.push(&list, id).await?;
-        Ok(Place::List(list))
+        Ok(Bucket::List(list))
     }
 
     /// Stores a delayed job.
@@ -66,24 +66,25 @@ impl<'a> Both<'a> {
     }
 
     /// Returns the ids of a list in Bananas, the next one first.
-    pub(super) async fn there(&self, place: &Place) -> Got<Vec<String>> {
+    pub(super) async fn there(&self, place: &Bucket) -> Got<Vec<String>> {
         self.side.list(&place.key(self.side.keys())).await
     }
 
     /// Returns the jobs of a place, ready for the import.
-    pub(super) async fn passages(&self, place: &Place) -> Got<Vec<Passage>> {
+    pub(super) async fn passages(&self, place: &Bucket) -> Got<Vec<Conversion>> {
         self.some_passages(place, 100).await
     }
 
-    async fn some_passages(&self, place: &Place, most: usize) -> Got<Vec<Passage>> {
+    async fn some_passages(&self, place: &Bucket, most: usize) -> Got<Vec<Conversion>> {
         let keys = self.side.keys();
         let (_, jobs) = self.verbs().peek(place, 0, most).await?;
-        let passage = |job: meshwork_broker::bananas::Standing| {
+        let passage = |job: meshwork_broker::bananas::PeekedJobs| {
             let id = String::from_utf8_lossy(&job.id).into_owned();
             let meshwork_broker::bananas::Found::Job(record) = job.found else {
                 return Err(Failure::new(format!("{id} has no record")));
             };
-            let passage = record.passage(keys, &id, (place, &job.time), &Runs::Function, 300);
+            let passage =
+                record.passage(keys, &id, (place, &job.time), &HandlerKind::Function, 300);
             passage.map_err(Failure::new)
         };
         jobs.into_iter().map(passage).collect()
@@ -91,48 +92,52 @@ impl<'a> Both<'a> {
 
     async fn over(
         &self,
-        place: &Place,
-        jobs: &[Passage],
+        place: &Bucket,
+        jobs: &[Conversion],
         (depth, overdue): (usize, bool),
-    ) -> Got<Vec<TakenOver>> {
-        let from = From {
+    ) -> Got<Vec<Imported>> {
+        let from = ImportFrom {
             keys: self.side.keys(),
             place,
             depth,
             overdue,
         };
-        Ok(self.world.broker.take_over(from, jobs).await?)
+        Ok(self.world.broker.import(from, jobs).await?)
     }
 
-    pub(super) async fn go(&self, place: &Place, jobs: &[Passage]) -> Got<Vec<TakenOver>> {
+    pub(super) async fn go(&self, place: &Bucket, jobs: &[Conversion]) -> Got<Vec<Imported>> {
         self.over(place, jobs, (1_000, false)).await
     }
 
-    pub(super) async fn go_overdue(&self, place: &Place, jobs: &[Passage]) -> Got<Vec<TakenOver>> {
+    pub(super) async fn go_overdue(
+        &self,
+        place: &Bucket,
+        jobs: &[Conversion],
+    ) -> Got<Vec<Imported>> {
         self.over(place, jobs, (1_000, true)).await
     }
 
     pub(super) async fn go_deep(
         &self,
-        place: &Place,
-        jobs: &[Passage],
+        place: &Bucket,
+        jobs: &[Conversion],
         depth: usize,
-    ) -> Got<Vec<TakenOver>> {
+    ) -> Got<Vec<Imported>> {
         self.over(place, jobs, (depth, false)).await
     }
 
     /// Imports the jobs of a place.
-    pub(super) async fn take(&self, place: &Place) -> Got<Vec<TakenOver>> {
+    pub(super) async fn take(&self, place: &Bucket) -> Got<Vec<Imported>> {
         self.go(place, &self.passages(place).await?).await
     }
 
-    pub(super) async fn take_some(&self, place: &Place, most: usize) -> Got<Vec<TakenOver>> {
+    pub(super) async fn take_some(&self, place: &Bucket, most: usize) -> Got<Vec<Imported>> {
         self.go(place, &self.some_passages(place, most).await?)
             .await
     }
 
     /// Checks that the only job of a place is not imported, for this reason, and that nothing changes.
-    pub(super) async fn stays(&self, place: &Place, why: TakenOver) -> Outcome {
+    pub(super) async fn stays(&self, place: &Bucket, why: Imported) -> Outcome {
         let jobs = self.passages(place).await?;
         let before = self.all().await?;
         same!(self.go(place, &jobs).await?, [why]);
@@ -142,7 +147,7 @@ impl<'a> Both<'a> {
 
     /// Returns the imported jobs, in order.
     pub(super) async fn taken_over(&self) -> Got<Vec<String>> {
-        let jobs = self.world.broker.taken_over(0).await?.into_iter();
+        let jobs = self.world.broker.imported(0).await?.into_iter();
         Ok(jobs.map(|job| job.id.to_string()).collect())
     }
 
@@ -168,11 +173,11 @@ impl<'a> Both<'a> {
     }
 
     /// Returns the imported jobs, and the way of each back to Bananas.
-    pub(super) async fn returns(&self) -> Got<Vec<(Over, Return)>> {
+    pub(super) async fn returns(&self) -> Got<Vec<(ExportItem, Return)>> {
         let keys = self.side.keys();
         let list = gpu(keys);
-        let jobs = self.world.broker.taken_over(0).await?.into_iter();
-        let back = |over: Over| {
+        let jobs = self.world.broker.imported(0).await?.into_iter();
+        let back = |over: ExportItem| {
             let (stands, (origin, record)): (_, &(Origin, Record)) =
                 (over.stands.as_ref()?, over.was.as_ref()?);
             let back = record.given_back(keys, stands, origin, &list);
@@ -181,13 +186,13 @@ impl<'a> Both<'a> {
         Ok(jobs.filter_map(back).collect())
     }
 
-    pub(super) async fn go_back(&self, jobs: &[(Over, Return)]) -> Got<Vec<GivenBack>> {
+    pub(super) async fn go_back(&self, jobs: &[(ExportItem, Return)]) -> Got<Vec<Exported>> {
         let jobs: Vec<_> = jobs.iter().map(|(over, to)| (over, to.clone())).collect();
-        Ok(self.world.broker.give_back(self.side.keys(), &jobs).await?)
+        Ok(self.world.broker.export(self.side.keys(), &jobs).await?)
     }
 
     /// Exports all jobs that can be exported.
-    pub(super) async fn give_back(&self) -> Got<Vec<GivenBack>> {
+    pub(super) async fn give_back(&self) -> Got<Vec<Exported>> {
         self.go_back(&self.returns().await?).await
     }
 
@@ -203,7 +208,7 @@ impl<'a> Both<'a> {
     }
 
     /// Returns the list of jobs without a route or priority.
-    pub(super) fn plain(&self) -> Place {
-        Place::List(self.side.keys().plain(Priority::Normal))
+    pub(super) fn plain(&self) -> Bucket {
+        Bucket::List(self.side.keys().plain(Priority::Normal))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshwork_broker::bananas::Due;
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use meshwork_model::route::Priority;
 
 use super::super::world::START;
@@ -87,8 +87,8 @@ async fn two_move_it_once(world: &World) -> Outcome {
     schedule(&side, "j1", "1", "{\"scheduled_for\":\"x\"}").await?;
     schedule(&side, "j2", "2", "{}").await?;
     let (one, two) = (side.verbs.due().await?, side.verbs.due().await?);
-    same!(side.verbs.promote(&one, Peer::Go).await?.moved, 2);
-    same!(side.verbs.promote(&two, Peer::Go).await?.moved, 0);
+    same!(side.verbs.promote(&one, ClientVariant::Go).await?.moved, 2);
+    same!(side.verbs.promote(&two, ClientVariant::Go).await?.moved, 0);
     same!(side.list(&side.plain()).await?, ["j1", "j2"]);
     Ok(())
 }
@@ -105,7 +105,7 @@ async fn what_has_changed_meanwhile_is_left(world: &World) -> Outcome {
     schedule(&side, "again", "1800000000", "{}").await?;
     schedule(&side, "written", "1", "{\"priority\":\"low\"}").await?;
     let before = world.all().await?;
-    same!(side.verbs.promote(&due, Peer::Go).await?.moved, 0);
+    same!(side.verbs.promote(&due, ClientVariant::Go).await?.moved, 0);
     world.unchanged(&before).await?;
     same!(side.promote().await?.moved, 1);
     let low = side.keys().plain(Priority::Low);

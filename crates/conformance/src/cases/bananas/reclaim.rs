@@ -2,7 +2,7 @@
 //! down.
 
 use meshwork_broker::bananas::Reclaimed;
-use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_model::keys::bananas::BananasKeys as Keys;
 
 use super::super::world::{ALIVE_MS, LEASE_MS, WORKER};
 use super::{Outcome, Side, World, cases, check, same};
@@ -150,7 +150,7 @@ async fn a_worker_that_leaves_hands_back(world: &World) -> Outcome {
     side.push(&feed, "f1").await?;
     side.put(&["j1"]).await?;
     let lists = [side.plain()];
-    same!(side.verbs.leave(WORKER, &lists).await?, 1);
+    same!(side.verbs.deregister(WORKER, &lists).await?, 1);
     same!(side.list(&side.plain()).await?, ["f1", "j1"]);
     same!(world.raw::<u8>(&["ZCARD", &side.keys().feeds()]).await?, 0);
     Ok(())

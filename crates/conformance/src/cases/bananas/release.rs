@@ -1,7 +1,7 @@
 //! release: a job that is not run returns to its list.
 
 use super::{Outcome, Side, World, cases, check, same};
-use meshwork_broker::bananas::Back;
+use meshwork_broker::bananas::Requeue;
 
 cases![
     goes_back_as_the_next_or_the_last,
@@ -15,7 +15,7 @@ cases![
 /// The job returns to the list that it came from.
 async fn goes_back_as_the_next_or_the_last(world: &World) -> Outcome {
     let side = Side::of(world)?;
-    for (to, expected) in [(Back::Next, ["j1", "j2"]), (Back::Last, ["j2", "j1"])] {
+    for (to, expected) in [(Requeue::Next, ["j1", "j2"]), (Requeue::Last, ["j2", "j1"])] {
         side.put(&["j1", "j2"]).await?;
         let list = side.keys().routed(&"gpu".parse()?, Default::default());
         world.raw::<()>(&["RENAME", &side.plain(), &list]).await?;
@@ -38,7 +38,7 @@ async fn costs_nothing(world: &World) -> Outcome {
     world.raw::<()>(&["DEL", &stats]).await?;
     let before = world.all().await?;
     let claimed = side.take_one().await?;
-    check!(side.verbs.release(&claimed, Back::Next).await?);
+    check!(side.verbs.release(&claimed, Requeue::Next).await?);
     world.raw::<()>(&["DEL", &stats]).await?;
     world.unchanged(&before).await
 }
@@ -47,7 +47,7 @@ async fn costs_nothing(world: &World) -> Outcome {
 async fn what_is_done_already_stands_nowhere(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
-    check!(side.verbs.release(&claimed, Back::Nowhere).await?);
+    check!(side.verbs.release(&claimed, Requeue::Nowhere).await?);
     check!(side.list(&side.plain()).await?.is_empty());
     check!(side.says("j1", "\"status\":\"completed\"").await?);
     same!(side.ttl(&side.keys().job("j1")).await?, 86_400);
@@ -56,7 +56,7 @@ async fn what_is_done_already_stands_nowhere(world: &World) -> Outcome {
     side.push(&side.plain(), "j1").await?;
     let (claimed, record) = (side.take_one().await?, side.record("j1").await?);
     check!(claimed.is_done());
-    check!(side.verbs.release(&claimed, Back::Nowhere).await?);
+    check!(side.verbs.release(&claimed, Requeue::Nowhere).await?);
     same!(side.record("j1").await?, record);
     side.idle().await
 }
@@ -66,7 +66,7 @@ async fn a_record_that_has_changed_stays(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
     side.set(&side.keys().job("j1"), "{}").await?;
-    check!(side.verbs.release(&claimed, Back::Nowhere).await?);
+    check!(side.verbs.release(&claimed, Requeue::Nowhere).await?);
     same!(side.record("j1").await?.as_deref(), Some("{}"));
     side.idle().await
 }
@@ -77,7 +77,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     let mut claimed = side.started("j1").await?;
     claimed.token = "t9".to_owned();
     let before = world.all().await?;
-    check!(!side.verbs.release(&claimed, Back::Next).await?);
+    check!(!side.verbs.release(&claimed, Requeue::Next).await?);
     world.unchanged(&before).await
 }
 
@@ -87,6 +87,6 @@ async fn no_list_any_more_changes_nothing(world: &World) -> Outcome {
     let claimed = side.started("j1").await?;
     side.set(&side.plain(), "x").await?;
     let before = world.all().await?;
-    check!(side.verbs.release(&claimed, Back::Next).await.is_err());
+    check!(side.verbs.release(&claimed, Requeue::Next).await.is_err());
     world.unchanged(&before).await
 }

@@ -2,8 +2,8 @@
 
 use super::super::world::{ALIVE_MS, LEASE_MS, START, WORKER};
 use super::{Outcome, Side, World, cases, check, same};
-use meshwork_broker::bananas::Back;
-use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_broker::bananas::Requeue;
+use meshwork_model::keys::bananas::BananasKeys as Keys;
 
 cases![
     extends_the_leases,
@@ -28,7 +28,7 @@ async fn names_what_is_this_workers_no_more(world: &World) -> Outcome {
     let mut other = side.started("j1").await?;
     other.token = "t9".to_owned();
     let ended = side.started("j2").await?;
-    side.verbs.release(&ended, Back::Next).await?;
+    side.verbs.release(&ended, Requeue::Next).await?;
     let before: Vec<String> = world
         .raw(&["ZRANGE", &side.keys().lease(), "0", "-1", "WITHSCORES"])
         .await?;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use meshwork_broker::bananas::{Back, Ended, PlaceStats};
-use meshwork_model::bananas::Peer;
+use meshwork_broker::bananas::{Completion, QueueStats, Requeue};
+use meshwork_model::bananas::ClientVariant;
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
 
@@ -26,7 +26,7 @@ cases![
 ];
 
 /// Returns the counters of jobs without a route or priority.
-async fn plain(side: &Side<'_>) -> Got<PlaceStats> {
+async fn plain(side: &Side<'_>) -> Got<QueueStats> {
     let mut stats = side.verbs.stats().await?;
     let place = (RoutingKey::default(), Priority::Normal);
     Ok(stats.places.remove(&place).unwrap_or_default())
@@ -54,12 +54,12 @@ async fn counts_all_that_end_in_one_call(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1", "j2", "j3"]).await?;
     let taken = side.take(9).await?;
-    let ended = taken.iter().map(|claimed| Ended {
+    let ended = taken.iter().map(|claimed| Completion {
         claimed,
         result: None,
         took: TOOK,
     });
-    side.verbs.finish(&ended.collect::<Vec<_>>()).await?;
+    side.verbs.complete(&ended.collect::<Vec<_>>()).await?;
     let stats = plain(&side).await?;
     same!(stats.finished, 3);
     same!(Duration::from_millis(stats.run_ms), TOOK * 3);
@@ -73,9 +73,9 @@ async fn counts_what_is_stored(world: &World) -> Outcome {
     later.at_ms = Some(1);
     routed.route = Some("gpu".parse()?);
     let jobs = [side.job("j1")?, later, routed];
-    side.verbs.enqueue(&jobs, Peer::Go).await?;
+    side.verbs.enqueue(&jobs, ClientVariant::Go).await?;
     // The job exists already.
-    side.verbs.enqueue(&jobs[..1], Peer::Go).await?;
+    side.verbs.enqueue(&jobs[..1], ClientVariant::Go).await?;
     let counts = side.verbs.stats().await?.places;
     let created = |route: &str| -> Got<u64> {
         let place = (route.parse()?, Priority::Normal);
@@ -90,7 +90,7 @@ async fn counts_what_is_not_run(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let gpu = "gpu".parse()?;
     side.renew(&[], std::slice::from_ref(&gpu)).await?;
-    for (at, to) in [Back::Next, Back::Last, Back::Nowhere]
+    for (at, to) in [Requeue::Next, Requeue::Last, Requeue::Nowhere]
         .into_iter()
         .enumerate()
     {
@@ -210,7 +210,7 @@ async fn is_empty_where_nothing_is(world: &World) -> Outcome {
         counts
             .places
             .values()
-            .all(|it| *it == PlaceStats::default())
+            .all(|it| *it == QueueStats::default())
     );
     same!(
         (counts.scheduled, counts.processing, counts.dead),
@@ -227,7 +227,7 @@ async fn a_report_that_is_refused_counts_nothing(world: &World) -> Outcome {
     let before = plain(&side).await?;
     side.finish(&claimed, None).await?;
     side.verbs.fail(&claimed, "no", false, 9, TOOK).await?;
-    side.verbs.release(&claimed, Back::Next).await?;
+    side.verbs.release(&claimed, Requeue::Next).await?;
     same!(plain(&side).await?, before);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! strays: jobs that dead workers of Bananas left in the list of running jobs.
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 
 use super::{AGE, Outcome, Side, World, cases, check, same};
 
@@ -27,10 +27,10 @@ async fn puts_back_what_has_stood_there_for_too_long(world: &World) -> Outcome {
     let gpu = side.keys().routed(&"gpu".parse()?, Default::default());
     side.push(&gpu, "j0").await?;
     for _ in 0..2 {
-        check!(side.verbs.strays(AGE).await?.is_empty());
+        check!(side.verbs.orphans(AGE).await?.is_empty());
         world.pass(299_999);
     }
-    check!(side.verbs.strays(AGE).await?.is_empty());
+    check!(side.verbs.orphans(AGE).await?.is_empty());
     world.pass(2);
     same!(side.adopt().await?, ["j1"]);
     same!(side.list(&gpu).await?, ["j1", "j0"]);
@@ -44,7 +44,7 @@ async fn leaves_what_ours_run(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.started("j1").await?;
     for _ in 0..3 {
-        check!(side.verbs.strays(AGE).await?.is_empty());
+        check!(side.verbs.orphans(AGE).await?.is_empty());
         world.pass(600_000);
     }
     same!(side.list(&side.keys().processing()).await?, ["j1"]);
@@ -104,7 +104,7 @@ async fn two_put_it_back_once(world: &World) -> Outcome {
     }
     side.adopt().await?;
     world.pass(600_000);
-    let strays = side.verbs.strays(AGE).await?;
+    let strays = side.verbs.orphans(AGE).await?;
     same!(strays.len(), 3);
     world
         .raw::<()>(&["LREM", &processing, "0", "ended"])
@@ -113,7 +113,7 @@ async fn two_put_it_back_once(world: &World) -> Outcome {
     for times in [1, 0] {
         let mut adopted = 0;
         for stray in &strays {
-            adopted += usize::from(side.verbs.adopt(stray, Peer::Go).await?);
+            adopted += usize::from(side.verbs.rescue(stray, ClientVariant::Go).await?);
         }
         same!(adopted, times);
     }
@@ -128,12 +128,12 @@ async fn what_came_back_meanwhile_is_young(world: &World) -> Outcome {
     side.push(&processing, "j1").await?;
     side.adopt().await?;
     world.pass(600_000);
-    let strays = side.verbs.strays(AGE).await?;
+    let strays = side.verbs.orphans(AGE).await?;
     world.raw::<()>(&["DEL", &processing]).await?;
     side.adopt().await?;
     side.push(&processing, "j1").await?;
     side.adopt().await?;
-    check!(!side.verbs.adopt(&strays[0], Peer::Go).await?);
+    check!(!side.verbs.rescue(&strays[0], ClientVariant::Go).await?);
     same!(side.list(&processing).await?, ["j1"]);
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! take_over: imports jobs of Bananas, each in one step; and peek, which finds these jobs.
 
-use meshwork_broker::bananas::TakenOver;
+use meshwork_broker::bananas::Imported;
 use meshwork_broker::{Enqueued, Failed};
-use meshwork_model::bananas::Place;
+use meshwork_model::bananas::Bucket;
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Priority;
 
@@ -40,7 +40,7 @@ cases![
 async fn a_job_that_waits_is_one_of_ours(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
-    same!(both.take(&list).await?, [TakenOver::Taken]);
+    same!(both.take(&list).await?, [Imported::Taken]);
     same!(both.there(&list).await?, Vec::<String>::new());
     same!(both.taken_over().await?, ["j1"]);
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
@@ -90,7 +90,7 @@ async fn the_next_one_stays_the_next_one(world: &World) -> Outcome {
 async fn what_waits_for_its_time_waits_here(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000020.1235").await?;
-    same!(both.take(&Place::Later).await?, [TakenOver::Taken]);
+    same!(both.take(&Bucket::Later).await?, [Imported::Taken]);
     let left: u8 = world
         .raw(&["EXISTS", &both.side.keys().scheduled()])
         .await?;
@@ -112,10 +112,10 @@ async fn a_dead_letter_stays_one(world: &World) -> Outcome {
     both.dead("j1", &failed).await?;
     both.dead("j2", &late).await?;
     same!(
-        both.take(&Place::Dead).await?,
-        [TakenOver::Taken, TakenOver::Taken]
+        both.take(&Bucket::Dead).await?,
+        [Imported::Taken, Imported::Taken]
     );
-    same!(both.there(&Place::Dead).await?, Vec::<String>::new());
+    same!(both.there(&Bucket::Dead).await?, Vec::<String>::new());
     let dead = world.keys().dead();
     let died: Vec<(String, u64)> = world
         .raw(&["ZRANGE", &dead, "0", "-1", "WITHSCORES"])
@@ -172,7 +172,7 @@ async fn what_a_worker_of_ours_has_stays(world: &World) -> Outcome {
     let list = both.put(&["j1"]).await?;
     let held = both.side.keys().held();
     world.raw::<()>(&["HSET", &held, "j1", "t1 x"]).await?;
-    both.stays(&list, TakenOver::Runs).await
+    both.stays(&list, Imported::Runs).await
 }
 
 /// The id is in the list of running jobs.
@@ -180,7 +180,7 @@ async fn what_a_worker_of_theirs_has_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     both.side.push(&both.side.keys().processing(), "j1").await?;
-    both.stays(&list, TakenOver::Runs).await
+    both.stays(&list, Imported::Runs).await
 }
 
 /// A worker has claimed the job before.
@@ -190,15 +190,15 @@ async fn what_is_gone_is_left_alone(world: &World) -> Outcome {
     both.later("j2", "1800000000").await?;
     let (waits, later) = (
         both.passages(&list).await?,
-        both.passages(&Place::Later).await?,
+        both.passages(&Bucket::Later).await?,
     );
     world
         .raw::<()>(&["RPOP", gpu(both.side.keys()).as_str()])
         .await?;
     both.later("j2", "1800000001").await?;
     let before = both.all().await?;
-    same!(both.go(&list, &waits).await?, [TakenOver::Gone]);
-    same!(both.go(&Place::Later, &later).await?, [TakenOver::Gone]);
+    same!(both.go(&list, &waits).await?, [Imported::Gone]);
+    same!(both.go(&Bucket::Later, &later).await?, [Imported::Gone]);
     same!(both.all().await?, before);
     Ok(())
 }
@@ -212,7 +212,7 @@ async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let before = both.all().await?;
     same!(
         both.go(&list, &jobs).await?,
-        [TakenOver::Gone, TakenOver::Gone]
+        [Imported::Gone, Imported::Gone]
     );
     same!(both.all().await?, before);
     Ok(())
@@ -225,7 +225,7 @@ async fn what_has_changed_stays(world: &World) -> Outcome {
     let jobs = both.passages(&list).await?;
     both.side.set(&both.side.keys().job("j1"), "{}").await?;
     let before = both.all().await?;
-    same!(both.go(&list, &jobs).await?, [TakenOver::Changed]);
+    same!(both.go(&list, &jobs).await?, [Imported::Changed]);
     same!(both.all().await?, before);
     Ok(())
 }
@@ -234,9 +234,9 @@ async fn what_has_changed_stays(world: &World) -> Outcome {
 async fn what_comes_due_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000010.123").await?;
-    both.stays(&Place::Later, TakenOver::Due).await?;
+    both.stays(&Bucket::Later, Imported::Due).await?;
     both.later("j1", "1700000010.124").await?;
-    same!(both.take(&Place::Later).await?, [TakenOver::Taken]);
+    same!(both.take(&Bucket::Later).await?, [Imported::Taken]);
     Ok(())
 }
 
@@ -245,16 +245,16 @@ async fn what_its_scheduler_has_pushed_just_now_stays(world: &World) -> Outcome 
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     both.later("j1", "1700000000").await?;
-    both.stays(&list, TakenOver::Due).await
+    both.stays(&list, Imported::Due).await
 }
 
 /// The job runs at once.
 async fn what_is_overdue_goes_if_that_is_asked_for(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000000").await?;
-    let jobs = both.passages(&Place::Later).await?;
-    let outcome = both.go_overdue(&Place::Later, &jobs).await?;
-    same!(outcome, [TakenOver::Taken]);
+    let jobs = both.passages(&Bucket::Later).await?;
+    let outcome = both.go_overdue(&Bucket::Later, &jobs).await?;
+    same!(outcome, [Imported::Taken]);
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
     same!(world.list(&queue).await?, ["j1"]);
     Ok(())
@@ -265,10 +265,10 @@ async fn a_job_of_its_id_stays_as_it_is(world: &World) -> Outcome {
     let both = Both::of(world)?;
     world.put(&["j1", "j2"]).await?;
     let list = both.put(&["j1"]).await?;
-    both.stays(&list, TakenOver::Refused(Enqueued::Exists))
+    both.stays(&list, Imported::Refused(Enqueued::Exists))
         .await?;
     both.dead("j2", RECORD).await?;
-    both.stays(&Place::Dead, TakenOver::Refused(Enqueued::Exists))
+    both.stays(&Bucket::Dead, Imported::Refused(Enqueued::Exists))
         .await
 }
 
@@ -276,10 +276,7 @@ async fn a_job_of_its_id_stays_as_it_is(world: &World) -> Outcome {
 async fn a_second_entry_goes(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j1"]).await?;
-    same!(
-        both.take(&list).await?,
-        [TakenOver::Taken, TakenOver::Twice]
-    );
+    same!(both.take(&list).await?, [Imported::Taken, Imported::Twice]);
     same!(both.there(&list).await?, Vec::<String>::new());
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
     same!(world.list(&queue).await?, ["j1"]);
@@ -294,8 +291,7 @@ async fn of_a_job_that_has_ended_it_stays(world: &World) -> Outcome {
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
     world.finish(&both.claim(&queue).await?, "1").await?;
     both.put(&["j1"]).await?;
-    both.stays(&list, TakenOver::Refused(Enqueued::Exists))
-        .await
+    both.stays(&list, Imported::Refused(Enqueued::Exists)).await
 }
 
 /// The key is in either system.
@@ -307,10 +303,7 @@ async fn a_key_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("other"));
     both.side.set(&queue, "x").await?;
     let outcome = both.take(&list).await?;
-    check!(matches!(
-        &outcome[..],
-        [TakenOver::Odd(_), TakenOver::Taken]
-    ));
+    check!(matches!(&outcome[..], [Imported::Odd(_), Imported::Taken]));
     same!(both.there(&list).await?, ["j1"]);
     let there: u8 = world.raw(&["EXISTS", &world.key("j1")]).await?;
     same!(there, 0);
@@ -333,7 +326,7 @@ async fn a_full_queue_takes_none(world: &World) -> Outcome {
     let outcome = both.take(&list).await?;
     same!(
         outcome,
-        [TakenOver::Taken, TakenOver::Refused(Enqueued::Full)]
+        [Imported::Taken, Imported::Refused(Enqueued::Full)]
     );
     same!(both.there(&list).await?, ["j2"]);
     Ok(())
@@ -344,11 +337,8 @@ async fn one_looks_only_so_deep(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j2", "j3"]).await?;
     let jobs = both.passages(&list).await?;
-    same!(both.go_deep(&list, &jobs[2..], 2).await?, [TakenOver::Gone]);
-    same!(
-        both.go_deep(&list, &jobs[2..], 3).await?,
-        [TakenOver::Taken]
-    );
+    same!(both.go_deep(&list, &jobs[2..], 2).await?, [Imported::Gone]);
+    same!(both.go_deep(&list, &jobs[2..], 3).await?, [Imported::Taken]);
     same!(both.there(&list).await?, ["j1", "j2"]);
     Ok(())
 }
@@ -360,9 +350,9 @@ async fn peek_tells_what_is_there(world: &World) -> Outcome {
     both.later("l2", "2").await?;
     both.later("l1", "1").await?;
     let verbs = &both.side.verbs;
-    let outcome = async |place: &Place, behind, most| {
+    let outcome = async |place: &Bucket, behind, most| {
         let (all, jobs) = verbs.peek(place, behind, most).await?;
-        let job = |job: meshwork_broker::bananas::Standing| {
+        let job = |job: meshwork_broker::bananas::PeekedJobs| {
             (String::from_utf8_lossy(&job.id).into_owned(), job.time)
         };
         Ok::<_, super::Failure>((all, jobs.into_iter().map(job).collect::<Vec<_>>()))
@@ -378,10 +368,13 @@ async fn peek_tells_what_is_there(world: &World) -> Outcome {
     same!(outcome(&list, 2, 2).await?, (3, of(&[("j3", "")])));
     same!(outcome(&list, 3, 2).await?, (3, Vec::new()));
     same!(
-        outcome(&Place::Later, 0, 2).await?,
+        outcome(&Bucket::Later, 0, 2).await?,
         (2, of(&[("l1", "1"), ("l2", "2")]))
     );
-    same!(outcome(&Place::Later, 1, 2).await?, (2, of(&[("l2", "2")])));
+    same!(
+        outcome(&Bucket::Later, 1, 2).await?,
+        (2, of(&[("l2", "2")]))
+    );
     Ok(())
 }
 
@@ -389,7 +382,7 @@ async fn peek_tells_what_is_there(world: &World) -> Outcome {
 async fn peek_passes_over_what_is_no_place(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let keys = both.side.keys();
-    let list = Place::List(keys.plain(Priority::High));
+    let list = Bucket::List(keys.plain(Priority::High));
     same!(both.side.verbs.peek(&list, 0, 9).await?.0, 0);
     both.side.set(&keys.plain(Priority::High), "x").await?;
     same!(both.side.verbs.peek(&list, 0, 9).await?.0, 0);

@@ -1,6 +1,6 @@
 //! fail: a failed action runs again after a pause, or gets an error as its answer and becomes a dead letter.
 
-use meshwork_broker::nooble::{End, Failed};
+use meshwork_broker::nooble::{Completion, Failed};
 
 use super::super::world::START;
 use super::{GROUP, Outcome, Side, W1, W2, World, cases, check, same, to};
@@ -25,7 +25,7 @@ async fn waits_for_its_next_run(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m 1").await?;
         let (pending, replies) = (side.pending_callback(), side.replies());
-        let end = End {
+        let end = Completion {
             pending_callback: Some(&pending),
             ..to(&replies, "r1")
         };
@@ -52,7 +52,7 @@ async fn pauses_double_up_to_the_longest(world: &World) -> Outcome {
         for (run, pause) in [(1, 1_000), (2, 2_000), (3, 3_000), (4, 3_000)] {
             let got = side.receive().await?;
             same!(
-                side.fail(&got, 9, End::default()).await?,
+                side.fail(&got, 9, Completion::default()).await?,
                 Failed::Again(run)
             );
             world.pass(pause - 1);
@@ -69,7 +69,10 @@ async fn the_last_run_is_answered_and_a_dead_letter(world: &World) -> Outcome {
         world.at(START);
         side.send(&["m1"]).await?;
         let got = side.receive().await?;
-        same!(side.fail(&got, 2, End::default()).await?, Failed::Again(1));
+        same!(
+            side.fail(&got, 2, Completion::default()).await?,
+            Failed::Again(1)
+        );
         world.pass(1_000);
         side.verbs.promote(&side.source).await?;
         let got = side.receive().await?;
@@ -95,7 +98,7 @@ async fn one_run_may_be_all(world: &World) -> Outcome {
         for most in [0, 1] {
             let got = side.started("m1").await?;
             same!(
-                side.fail(&got, most, End::default()).await?,
+                side.fail(&got, most, Completion::default()).await?,
                 Failed::Failed(1)
             );
             check!(!side.exists(&side.replies()).await?);
@@ -120,7 +123,7 @@ async fn an_answer_that_no_list_takes_goes_nowhere(world: &World) -> Outcome {
 async fn runs_are_remembered_for_a_day(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m1").await?;
-        side.fail(&got, 2, End::default()).await?;
+        side.fail(&got, 2, Completion::default()).await?;
         same!(side.ttl(&side.tries("m1")).await?, 86_400);
     }
     Ok(())
@@ -130,7 +133,7 @@ async fn two_that_are_alike_wait_both(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.send(&["m1", "m1"]).await?;
         for got in side.receive_as(W1, 2).await? {
-            side.fail(&got, 9, End::default()).await?;
+            side.fail(&got, 9, Completion::default()).await?;
         }
         let delayed = &side.source.keys().delayed;
         same!(world.raw::<usize>(&["ZCARD", delayed]).await?, 2);
@@ -143,9 +146,9 @@ async fn forgets_what_was_asked_when_it_is_over(world: &World) -> Outcome {
         let got = side.started("m1").await?;
         let pending = side.pending_callback();
         world.raw::<()>(&["SET", &pending, "x"]).await?;
-        let end = End {
+        let end = Completion {
             pending_callback: Some(&pending),
-            ..End::default()
+            ..Completion::default()
         };
         side.fail(&got, 1, end).await?;
         check!(!side.exists(&pending).await?);
@@ -218,11 +221,11 @@ async fn a_dead_letter_keeps_every_byte(world: &World) -> Outcome {
             cmd.arg(&bytes).query_async(&mut world.conn().clone()).await;
         sent?;
         let got = side.receive().await?;
-        side.fail(&got, 2, End::default()).await?;
+        side.fail(&got, 2, Completion::default()).await?;
         world.pass(1_000);
         side.verbs.promote(&side.source).await?;
         let got = side.receive().await?;
-        side.fail(&got, 2, End::default()).await?;
+        side.fail(&got, 2, Completion::default()).await?;
         let dead = side.verbs.dead(&side.source, None, 10).await?;
         same!(dead.letters[0].message, bytes);
         same!(dead.letters[0].runs, 2);

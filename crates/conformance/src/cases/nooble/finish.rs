@@ -1,7 +1,7 @@
 //! finish: sends the answer and acknowledges the message in one step, once for each message. On a list, the worker
 //! that holds the message answers; on a stream, the first run that ends counts.
 
-use meshwork_broker::nooble::{End, Finished};
+use meshwork_broker::nooble::{Completed, Completion};
 
 use super::{Outcome, Side, W1, W2, World, cases, check, same, to};
 
@@ -27,9 +27,9 @@ async fn answers_and_acknowledges(world: &World) -> Outcome {
         same!(side.hand(W1).await?, ["m1"]);
         let outcome = side
             .verbs
-            .finish(W1, &got, to(&side.replies(), "r1"))
+            .complete(W1, &got, to(&side.replies(), "r1"))
             .await?;
-        same!(outcome, Finished::Finished);
+        same!(outcome, Completed::Finished);
         same!(world.list(&side.replies()).await?, ["r1"]);
         side.is_over().await?;
     }
@@ -40,8 +40,8 @@ async fn without_an_answer_nothing_is_written(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m1").await?;
         same!(
-            side.verbs.finish(W1, &got, End::default()).await?,
-            Finished::Finished
+            side.verbs.complete(W1, &got, Completion::default()).await?,
+            Completed::Finished
         );
         check!(!side.exists(&side.replies()).await?);
         side.is_over().await?;
@@ -53,7 +53,7 @@ async fn an_answer_waits_as_long_as_it_is_said(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m1").await?;
         side.verbs
-            .finish(W1, &got, to(&side.replies(), "r1"))
+            .complete(W1, &got, to(&side.replies(), "r1"))
             .await?;
         same!(side.ttl(&side.replies()).await?, 600);
     }
@@ -68,7 +68,7 @@ async fn an_answer_may_wait_without_an_end(world: &World) -> Outcome {
         if let Some(answer) = &mut end.answer {
             answer.waits = None;
         }
-        side.verbs.finish(W1, &got, end).await?;
+        side.verbs.complete(W1, &got, end).await?;
         same!(world.list(&list).await?, ["r1"]);
         same!(world.raw::<i64>(&["PTTL", &list]).await?, -1);
     }
@@ -80,7 +80,7 @@ async fn answers_stand_in_their_order(world: &World) -> Outcome {
         for answer in ["r1", "r2"] {
             let got = side.started("m1").await?;
             side.verbs
-                .finish(W1, &got, to(&side.replies(), answer))
+                .complete(W1, &got, to(&side.replies(), answer))
                 .await?;
         }
         same!(world.list(&side.replies()).await?, ["r1", "r2"]);
@@ -93,8 +93,8 @@ async fn an_answer_that_no_list_takes_goes_nowhere(world: &World) -> Outcome {
         let replies = side.replies();
         world.raw::<()>(&["SET", &replies, "x"]).await?;
         let got = side.started("m1").await?;
-        let outcome = side.verbs.finish(W1, &got, to(&replies, "r1")).await?;
-        same!(outcome, Finished::Unanswered);
+        let outcome = side.verbs.complete(W1, &got, to(&replies, "r1")).await?;
+        same!(outcome, Completed::Unanswered);
         same!(world.raw::<String>(&["GET", &replies]).await?, "x");
         same!(side.ttl(&replies).await?, -1);
         side.is_over().await?;
@@ -107,11 +107,11 @@ async fn forgets_what_was_asked(world: &World) -> Outcome {
         let got = side.started("m1").await?;
         let pending = side.pending_callback();
         world.raw::<()>(&["SET", &pending, "x"]).await?;
-        let end = End {
+        let end = Completion {
             pending_callback: Some(&pending),
-            ..End::default()
+            ..Completion::default()
         };
-        side.verbs.finish(W1, &got, end).await?;
+        side.verbs.complete(W1, &got, end).await?;
         check!(!side.exists(&pending).await?);
     }
     Ok(())
@@ -123,9 +123,9 @@ async fn refuses_another_worker(world: &World) -> Outcome {
     let before = world.all().await?;
     let outcome = side
         .verbs
-        .finish(W2, &got, to(&side.replies(), "r1"))
+        .complete(W2, &got, to(&side.replies(), "r1"))
         .await?;
-    same!(outcome, Finished::Stale);
+    same!(outcome, Completed::Stale);
     world.unchanged(&before).await
 }
 
@@ -144,10 +144,14 @@ async fn what_was_taken_over_is_answered_once(world: &World) -> Outcome {
             let mut outcome = Vec::new();
             for (worker, run, answer) in runs {
                 let replies = side.replies();
-                outcome.push(side.verbs.finish(worker, run, to(&replies, answer)).await?);
+                outcome.push(
+                    side.verbs
+                        .complete(worker, run, to(&replies, answer))
+                        .await?,
+                );
             }
-            outcome.sort_by_key(|one| *one == Finished::Stale);
-            same!(outcome, [Finished::Finished, Finished::Stale]);
+            outcome.sort_by_key(|one| *one == Completed::Stale);
+            same!(outcome, [Completed::Finished, Completed::Stale]);
             // On a list, one of the two workers holds the message.
             let first = if taker_first || !side.is_stream() {
                 "r2"
@@ -168,10 +172,10 @@ async fn the_first_run_that_ends_counts(world: &World) -> Outcome {
     let got = side.started("m1").await?;
     let words = ["XCLAIM", side.queue(), super::GROUP, W1, "0", &got.id];
     world.raw::<()>(&words).await?;
-    for (answer, expected) in [("r1", Finished::Finished), ("r2", Finished::Stale)] {
+    for (answer, expected) in [("r1", Completed::Finished), ("r2", Completed::Stale)] {
         let outcome = side
             .verbs
-            .finish(W1, &got, to(&side.replies(), answer))
+            .complete(W1, &got, to(&side.replies(), answer))
             .await?;
         same!(outcome, expected);
     }
@@ -183,14 +187,14 @@ async fn said_twice_it_answers_once(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m1").await?;
         side.verbs
-            .finish(W1, &got, to(&side.replies(), "r1"))
+            .complete(W1, &got, to(&side.replies(), "r1"))
             .await?;
         let before = world.all().await?;
         let outcome = side
             .verbs
-            .finish(W1, &got, to(&side.replies(), "r1"))
+            .complete(W1, &got, to(&side.replies(), "r1"))
             .await?;
-        same!(outcome, Finished::Stale);
+        same!(outcome, Completed::Stale);
         world.unchanged(&before).await?;
     }
     Ok(())
@@ -201,11 +205,15 @@ async fn of_two_that_are_alike_one_is_left(world: &World) -> Outcome {
         side.send(&["m1", "m1"]).await?;
         let got = side.receive_as(W1, 2).await?;
         same!(got.len(), 2);
-        side.verbs.finish(W1, &got[0], End::default()).await?;
+        side.verbs
+            .complete(W1, &got[0], Completion::default())
+            .await?;
         same!(side.hand(W1).await?, ["m1"]);
         same!(
-            side.verbs.finish(W1, &got[1], End::default()).await?,
-            Finished::Finished
+            side.verbs
+                .complete(W1, &got[1], Completion::default())
+                .await?,
+            Completed::Finished
         );
         side.is_over().await?;
     }
@@ -223,9 +231,9 @@ async fn a_stream_that_is_gone_answers_nothing(world: &World) -> Outcome {
         }
         let outcome = side
             .verbs
-            .finish(W1, &got, to(&side.replies(), "r1"))
+            .complete(W1, &got, to(&side.replies(), "r1"))
             .await?;
-        same!(outcome, Finished::Stale);
+        same!(outcome, Completed::Stale);
         check!(!side.exists(&side.replies()).await?);
     }
     Ok(())

@@ -30,7 +30,7 @@ async fn is_forgotten(world: &World) -> Outcome {
         side.renew(W1, &[]).await?;
         check!(until(&side).await?.is_some());
         side.verbs.release(W1, &got).await?;
-        check!(side.verbs.leave(W1, &side.source).await?);
+        check!(side.verbs.deregister(W1, &side.source).await?);
         same!(until(&side).await?, None);
         check!(!side.is_stream() || !in_group(&side).await?);
         same!(side.waiting().await?, ["m1"]);
@@ -42,7 +42,7 @@ async fn what_it_has_in_hand_keeps_it(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.started("m1").await?;
         side.renew(W1, &[]).await?;
-        check!(!side.verbs.leave(W1, &side.source).await?);
+        check!(!side.verbs.deregister(W1, &side.source).await?);
         check!(until(&side).await?.is_some());
         check!(!side.is_stream() || in_group(&side).await?);
         same!(side.hand(W1).await?, ["m1"]);
@@ -55,7 +55,7 @@ async fn what_it_has_in_hand_is_taken_over_at_once(world: &World) -> Outcome {
     for side in Side::both(world)? {
         for message in ["m1", "m2"] {
             side.started(message).await?;
-            check!(!side.verbs.leave(W1, &side.source).await?);
+            check!(!side.verbs.deregister(W1, &side.source).await?);
             let days: i64 = side.ttl(&side.source.keys().workers).await?;
             same!(days, HAND_WAITS);
             side.renew(W2, &[]).await?;
@@ -69,7 +69,7 @@ async fn what_it_has_in_hand_is_taken_over_at_once(world: &World) -> Outcome {
 async fn a_stream_that_is_gone_has_nobody(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     side.renew(W1, &[]).await?;
-    check!(side.verbs.leave(W1, &side.source).await?);
+    check!(side.verbs.deregister(W1, &side.source).await?);
     same!(until(&side).await?, None);
     check!(!side.exists(side.queue()).await?);
     Ok(())

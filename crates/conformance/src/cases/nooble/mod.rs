@@ -20,7 +20,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use meshwork_broker::nooble::{Answer, End, Failed, Failure as Wrong, Nooble, Received, Source};
+use meshwork_broker::nooble::{
+    Answer, Completion, Failed, Failure as Wrong, Nooble, Received, Source,
+};
 use meshwork_model::keys::nooble::Dialect;
 use sha1::{Digest, Sha1};
 
@@ -120,7 +122,7 @@ impl<'a> Side<'a> {
     }
 
     /// Fails a message with the error `boom`.
-    async fn fail(&self, of: &Received, most_runs: u32, end: End<'_>) -> Got<Failed> {
+    async fn fail(&self, of: &Received, most_runs: u32, end: Completion<'_>) -> Got<Failed> {
         let failure = Wrong {
             error: "boom",
             most_runs,
@@ -132,7 +134,7 @@ impl<'a> Side<'a> {
     }
 
     /// Fails a message for good, without an error for the dead letters.
-    async fn refuse(&self, of: &Received, end: End<'_>) -> Got<Failed> {
+    async fn refuse(&self, of: &Received, end: Completion<'_>) -> Got<Failed> {
         let failure = Wrong {
             error: "",
             most_runs: 1,
@@ -277,14 +279,14 @@ impl<'a> Side<'a> {
 }
 
 /// Returns an answer to a list.
-fn to<'a>(list: &'a str, message: &'a str) -> End<'a> {
-    End {
+fn to<'a>(list: &'a str, message: &'a str) -> Completion<'a> {
+    Completion {
         answer: Some(Answer {
             list,
             message,
             waits: Some(WAITS),
         }),
-        ..End::default()
+        ..Completion::default()
     }
 }
 

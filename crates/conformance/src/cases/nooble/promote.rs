@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::nooble::End;
+use meshwork_broker::nooble::Completion;
 
 use super::super::world::START;
 use super::{Outcome, Side, W1, World, cases, check, same, texts};
@@ -17,7 +17,7 @@ async fn goes_back_when_it_is_due(world: &World) -> Outcome {
     for side in Side::both(world)? {
         world.at(START);
         let got = side.started("m 1").await?;
-        side.fail(&got, 2, End::default()).await?;
+        side.fail(&got, 2, Completion::default()).await?;
         world.pass(999);
         same!(
             side.verbs.promote(&side.source).await?,

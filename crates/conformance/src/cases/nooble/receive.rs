@@ -227,7 +227,7 @@ async fn answers_come_together(world: &World) -> Outcome {
     world.raw::<()>(&["LPUSH", &other, "r4"]).await?;
     same!(wait(PATIENCE).await?, [b"r4"]);
     world.raw::<()>(&["LPUSH", &other, "r5"]).await?;
-    side.verbs.forget_replies(&both).await?;
+    side.verbs.delete_replies(&both).await?;
     check!(!side.exists(&list).await? && !side.exists(&other).await?);
     Ok(())
 }
@@ -237,7 +237,7 @@ async fn what_is_in_the_hand_is_told(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.send(&["m1", "m2", "m3"]).await?;
         side.receive_as(W1, 2).await?;
-        let held = side.verbs.in_hand(W1, &side.source).await?;
+        let held = side.verbs.in_flight(W1, &side.source).await?;
         let expected: &[&str] = if side.is_stream() { &[] } else { &["m1", "m2"] };
         same!(texts(&held), expected);
     }

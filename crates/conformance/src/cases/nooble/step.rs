@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Got, Outcome, Side, W1, WAITS, World, cases, check, same, to};
-use meshwork_broker::nooble::{CycleLimits, Step, StepResult, StoredReply};
+use meshwork_broker::nooble::{CycleLimits, SagaStep, StepResult, StoredReply};
 
 cases![
     a_step_is_asked_once,
@@ -37,14 +37,14 @@ impl Side<'_> {
     async fn step(&self, name: &str, message: &str, again: Option<Duration>) -> Got<StepResult> {
         self.verbs.prepare(&self.source).await?;
         let cycle = &self.cycle();
-        let step = Step { cycle, name };
+        let step = SagaStep { cycle, name };
         let sends = (self.queue(), message);
-        Ok(self.verbs.step(step, sends, again, LIMITS).await?)
+        Ok(self.verbs.saga_step(step, sends, again, LIMITS).await?)
     }
 
     async fn keep(&self, name: &str, answer: &str) -> Got<StoredReply> {
         let cycle = &self.cycle();
-        let step = Step { cycle, name };
+        let step = SagaStep { cycle, name };
         let came = (&*self.replies(), answer);
         Ok(self.verbs.store_reply(step, came, LIMITS).await?)
     }
@@ -229,7 +229,7 @@ async fn an_answer_stays_where_it_came(world: &World) -> Outcome {
         let list = side.replies();
         same!(side.verbs.peek(&list, None).await?, None);
         let taken = side.started("m1").await?;
-        side.verbs.finish(W1, &taken, to(&list, "r1")).await?;
+        side.verbs.complete(W1, &taken, to(&list, "r1")).await?;
         // An answer that came twice.
         side.answered("r2").await?;
         let before = world.list(&list).await?;
@@ -260,7 +260,7 @@ async fn who_waits_for_an_answer_leaves_it(world: &World) -> Outcome {
         };
         let answer = async || {
             let end = to(&list, "r1");
-            side.verbs.finish(W1, &taken, end).await
+            side.verbs.complete(W1, &taken, end).await
         };
         let (first, second, outcome) = tokio::join!(wait(0), wait(1), answer());
         outcome?;

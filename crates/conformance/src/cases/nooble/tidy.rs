@@ -1,6 +1,6 @@
 //! tidy: writes the trace of ended actions, and removes state that is no longer needed.
 
-use meshwork_broker::nooble::{Nooble, Over};
+use meshwork_broker::nooble::{AckCleanup, Nooble};
 use meshwork_broker::{Error, MAX_ITEMS};
 use meshwork_model::nooble::{ActionOutcome, TraceEvent};
 
@@ -42,8 +42,8 @@ async fn tidy(side: &Side<'_>, actions: &[&str]) -> Got<()> {
     let received = side.started("m1").await?;
     let all = actions
         .iter()
-        .map(|action| Over::new(&received, &traced(action)));
-    Ok(side.verbs.tidy(&all.collect::<Vec<_>>()).await?)
+        .map(|action| AckCleanup::new(&received, &traced(action)));
+    Ok(side.verbs.clean_up(&all.collect::<Vec<_>>()).await?)
 }
 
 /// Returns the actions in the trace, the latest first.
@@ -93,7 +93,7 @@ async fn stays_for_a_day_after_the_last(world: &World) -> Outcome {
 
 async fn nothing_to_tell_is_told(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
-    side.verbs.tidy(&[]).await?;
+    side.verbs.clean_up(&[]).await?;
     check!(!side.exists(&side.trace()).await?);
     Ok(())
 }
@@ -101,9 +101,9 @@ async fn nothing_to_tell_is_told(world: &World) -> Outcome {
 async fn keeps_the_latest(world: &World) -> Outcome {
     const MANY: usize = 52;
     let [side, _] = Side::both(world)?;
-    let over = Over::new(&side.started("m1").await?, &traced("a1"));
+    let over = AckCleanup::new(&side.started("m1").await?, &traced("a1"));
     for _ in 0..MANY {
-        side.verbs.tidy(&vec![over.clone(); MAX_ITEMS]).await?;
+        side.verbs.clean_up(&vec![over.clone(); MAX_ITEMS]).await?;
     }
     tidy(&side, &["last"]).await?;
     let left: usize = world.raw(&["XLEN", &side.trace()]).await?;
@@ -117,8 +117,8 @@ async fn keeps_the_latest(world: &World) -> Outcome {
 async fn what_is_of_another_kind_is_left_alone(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     world.raw::<()>(&["SET", &side.trace(), "x"]).await?;
-    let over = Over::new(&side.started("m1").await?, &traced("a1"));
-    let refused = side.verbs.tidy(&[over]).await;
+    let over = AckCleanup::new(&side.started("m1").await?, &traced("a1"));
+    let refused = side.verbs.clean_up(&[over]).await;
     let named =
         matches!(&refused, Err(Error::WrongType { verb: "tidy", key }) if *key == side.trace());
     check!(named);
@@ -144,9 +144,9 @@ async fn what_is_no_entry_is_passed_over(world: &World) -> Outcome {
 
 async fn takes_no_more_than_a_call_may(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
-    let over = Over::new(&side.started("m1").await?, &traced("a1"));
+    let over = AckCleanup::new(&side.started("m1").await?, &traced("a1"));
     let many = vec![over; MAX_ITEMS + 1];
-    let refused = side.verbs.tidy(&many).await;
+    let refused = side.verbs.clean_up(&many).await;
     let Err(error) = refused else {
         return Err(Failure::new("it was taken"));
     };

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::super::world::START;
 use super::{
-    End, Failure, GROUP, Got, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same, texts,
+    Completion, Failure, GROUP, Got, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same,
+    texts,
 };
 
 cases![
@@ -188,7 +189,9 @@ async fn who_is_gone_is_forgotten(world: &World) -> Outcome {
     side.verbs.trim(&side.source, KEEP, Duration::ZERO).await?;
     same!(known(&side).await?, [W1]);
     same!(side.hand(W1).await?, ["m1"]);
-    side.verbs.finish(W1, &taken, End::default()).await?;
+    side.verbs
+        .complete(W1, &taken, Completion::default())
+        .await?;
     side.verbs.trim(&side.source, KEEP, Duration::ZERO).await?;
     same!(known(&side).await?, Vec::<String>::new());
     side.send(&["m2"]).await?;

@@ -11,7 +11,7 @@ use rhai::{AST, Engine, Module, OptimizationLevel, Position, Scope, Shared};
 
 use super::lexer::{self, Name};
 use super::{MAX_OPERATIONS, MAX_VALUE};
-use crate::runner::rhai::{STACK, bounded};
+use crate::runtime::rhai::{STACK, bounded};
 
 /// The deepest nesting of expressions and calls.
 const MAX_DEPTH: usize = 64;

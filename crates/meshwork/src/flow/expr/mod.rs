@@ -19,7 +19,7 @@ use meshwork_model::flow::{Position, Text};
 use rhai::{Dynamic, EvalAltResult, Scope};
 use serde_json::{Map, Value, json};
 
-use crate::runner::rhai::value::{MAX_NESTED, dynamic};
+use crate::runtime::rhai::value::{MAX_NESTED, dynamic};
 pub use check::{Fault, check, output_names};
 use engine::Marked;
 pub use template::{fill, fill_text};

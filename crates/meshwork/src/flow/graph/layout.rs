@@ -9,7 +9,7 @@ pub(super) const MAX_ROWS: usize = 100;
 
 /// The place of a job: column and row, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct NodePosition {
     pub(super) column: usize,
     pub(super) row: usize,
 }
@@ -17,7 +17,7 @@ pub(super) struct Place {
 /// The places of all jobs, and the jobs of each column that share the last row.
 #[derive(Debug)]
 pub(super) struct Layout {
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<NodePosition>,
     pub(super) folded: Vec<usize>,
     pub(super) rows: usize,
 }
@@ -40,7 +40,7 @@ pub(super) fn layout(dag: &Dag<String>) -> Layout {
     if columns.last().is_some_and(Vec::is_empty) {
         columns.pop();
     }
-    let mut places = vec![Place { column: 0, row: 0 }; dag.nodes.len()];
+    let mut places = vec![NodePosition { column: 0, row: 0 }; dag.nodes.len()];
     let mut folded = Vec::with_capacity(columns.len());
     for (column, jobs) in columns.iter_mut().enumerate() {
         let centre = |number: &usize| {
@@ -57,7 +57,7 @@ pub(super) fn layout(dag: &Dag<String>) -> Layout {
         let fold = jobs.len() > MAX_ROWS;
         for (row, number) in jobs.iter().enumerate() {
             let row = row.min(MAX_ROWS - 1);
-            places[*number] = Place { column, row };
+            places[*number] = NodePosition { column, row };
         }
         folded.push(if fold { jobs.len() + 1 - MAX_ROWS } else { 0 });
     }

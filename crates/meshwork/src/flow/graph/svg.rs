@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use meshwork_model::flow::Dag;
 
-use super::layout::{Layout, MAX_ROWS, Place, layout};
+use super::layout::{Layout, MAX_ROWS, NodePosition, layout};
 use super::{colours, counted, cut, escape, numbers, sign};
 
 const BOX_WIDTH: usize = 150;
@@ -27,7 +27,7 @@ pub fn svg(dag: &Dag<String>, name: &str) -> String {
     let mut out = header(width, height, name);
     edges(dag, &layout, &mut out);
     for (number, node) in dag.nodes.iter().enumerate() {
-        let Place { column, row } = layout.places[number];
+        let NodePosition { column, row } = layout.places[number];
         if layout.folded[column] > 0 && row + 1 == MAX_ROWS {
             continue;
         }
@@ -58,7 +58,7 @@ pub fn svg(dag: &Dag<String>, name: &str) -> String {
         .enumerate()
         .filter(|(_, folded)| **folded > 0)
     {
-        let place = Place {
+        let place = NodePosition {
             column,
             row: MAX_ROWS - 1,
         };
@@ -88,7 +88,7 @@ pub(super) fn header(width: usize, height: usize, name: &str) -> String {
     )
 }
 
-fn corner(place: Place) -> (usize, usize) {
+fn corner(place: NodePosition) -> (usize, usize) {
     (
         MARGIN + place.column * COLUMN,
         MARGIN + TITLE + place.row * ROW,
@@ -127,7 +127,14 @@ struct Style {
     dashed: bool,
 }
 
-fn boxed(place: Place, label: &str, below: &str, title: &str, style: Style, out: &mut String) {
+fn boxed(
+    place: NodePosition,
+    label: &str,
+    below: &str,
+    title: &str,
+    style: Style,
+    out: &mut String,
+) {
     let (x, y) = corner(place);
     let Style { fill, line, dashed } = style;
     let dash = if dashed {

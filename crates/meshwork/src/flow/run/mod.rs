@@ -19,7 +19,7 @@ mod tests;
 pub use decide::Decider;
 pub use interpret::{Attempt, Entry, JobReport, Report, Simulation, interpret};
 pub(super) use retry::renew;
-pub use retry::{From, RetryError, retry};
+pub use retry::{RetryError, RetryFrom, retry};
 pub use state::{
     Decision, End, FlowEnd, FlowState, ItemRun, JobRun, Phase, Prepared, Refused, Stop,
 };

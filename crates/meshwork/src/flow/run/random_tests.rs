@@ -209,7 +209,7 @@ fn final_facts(plan: &Plan, report: &Report, inputs: &Inputs) -> Result<(), Test
 }
 
 /// The places of a retry that exist, from random numbers.
-fn places(plan: &Plan, state: &FlowState, starts: &[(usize, u8)]) -> Vec<From> {
+fn places(plan: &Plan, state: &FlowState, starts: &[(usize, u8)]) -> Vec<RetryFrom> {
     let graph = Graph::new(plan).unwrap();
     let place = |(job, kind): &(usize, u8)| {
         let job = job % plan.jobs.len();
@@ -217,9 +217,9 @@ fn places(plan: &Plan, state: &FlowState, starts: &[(usize, u8)]) -> Vec<From> {
         let name = plan.jobs[job].name.to_string();
         let items = state.jobs[job].items.as_ref().map_or(0, Vec::len);
         Some(match kind {
-            0 => From::All(name),
-            kind if items > 0 => From::Item(name, usize::from(*kind) % items),
-            _ => From::Job(name),
+            0 => RetryFrom::All(name),
+            kind if items > 0 => RetryFrom::Item(name, usize::from(*kind) % items),
+            _ => RetryFrom::Job(name),
         })
     };
     starts.iter().filter_map(place).collect()

@@ -11,7 +11,7 @@ use crate::flow::expr;
 /// The part of a job that runs again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum From {
+pub enum RetryFrom {
     /// The job; of a `foreach` the items that did not finish.
     Job(String),
     /// One item of a `foreach`.
@@ -47,8 +47,8 @@ pub enum RetryError {
 pub fn retry(
     decider: &Decider<'_>,
     state: &mut FlowState,
-    from: &[From],
-) -> Result<Vec<From>, RetryError> {
+    from: &[RetryFrom],
+) -> Result<Vec<RetryFrom>, RetryError> {
     if state.outcome.is_none() {
         return Err(RetryError::NotEnded);
     }
@@ -56,7 +56,7 @@ pub fn retry(
     let named: BTreeSet<usize> = starts(decider, state, &from)?.into_keys().collect();
     let halted = halted(decider, state).into_iter();
     let halted = halted.filter(|job| !named.contains(job));
-    from.extend(halted.map(|job| From::All(decider.plan.jobs[job].name.to_string())));
+    from.extend(halted.map(|job| RetryFrom::All(decider.plan.jobs[job].name.to_string())));
     let starts = starts(decider, state, &from)?;
     let again = again(decider, &starts);
     for (partner, target) in partners(decider) {
@@ -83,7 +83,7 @@ pub fn retry(
 pub(in crate::flow) fn renew(
     decider: &Decider<'_>,
     state: &mut FlowState,
-    from: &[From],
+    from: &[RetryFrom],
 ) -> Result<(), RetryError> {
     let starts = starts(decider, state, from)?;
     renew_all(decider, state, &again(decider, &starts));
@@ -91,16 +91,16 @@ pub(in crate::flow) fn renew(
 }
 
 /// Jobs at which a retry starts, each with its places.
-type Starts<'f> = BTreeMap<usize, Vec<&'f From>>;
+type Starts<'f> = BTreeMap<usize, Vec<&'f RetryFrom>>;
 
 fn starts<'f>(
     decider: &Decider<'_>,
     state: &FlowState,
-    from: &'f [From],
+    from: &'f [RetryFrom],
 ) -> Result<Starts<'f>, RetryError> {
     let mut starts = Starts::new();
     for place in from {
-        let (From::Job(name) | From::Item(name, _) | From::All(name)) = place;
+        let (RetryFrom::Job(name) | RetryFrom::Item(name, _) | RetryFrom::All(name)) = place;
         let job = decider
             .graph
             .number(name)
@@ -108,7 +108,7 @@ fn starts<'f>(
         let job = job.ok_or_else(|| RetryError::Unknown(name.clone()))?;
         let items = state.jobs[job].items.as_ref().map_or(0, Vec::len);
         match place {
-            From::Item(name, item) if *item >= items => {
+            RetryFrom::Item(name, item) if *item >= items => {
                 return Err(RetryError::NoItem(name.clone(), *item));
             }
             _ => starts.entry(job).or_default().push(place),
@@ -174,16 +174,19 @@ fn renew_all(decider: &Decider<'_>, state: &mut FlowState, again: &Starts<'_>) {
 }
 
 /// A job in its new generation: as new, or with those items as new that one of the places names.
-fn renewed(run: &JobRun, places: &[&From], generation: u32) -> JobRun {
+fn renewed(run: &JobRun, places: &[&RetryFrom], generation: u32) -> JobRun {
     let mut next = JobRun::new(generation);
-    let all = places.is_empty() || places.iter().any(|place| matches!(place, From::All(_)));
+    let all = places.is_empty()
+        || places
+            .iter()
+            .any(|place| matches!(place, RetryFrom::All(_)));
     let Some(items) = run.items.as_ref().filter(|_| !all) else {
         return next;
     };
     let mut items = items.clone();
     for (number, item) in items.iter_mut().enumerate() {
         let again = places.iter().any(|place| match place {
-            From::Item(_, wanted) => number == *wanted,
+            RetryFrom::Item(_, wanted) => number == *wanted,
             _ => !matches!(item.phase, Phase::Ended(End::Finished(_))),
         });
         if again {

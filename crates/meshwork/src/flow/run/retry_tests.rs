@@ -11,7 +11,7 @@ fn a_retry_repeats_the_job_and_what_depends_on_it() {
     let first = failing(&["b@0"]).run(&plan);
     let decider = Decider::new(&plan).unwrap();
     let mut state = first.state;
-    retry(&decider, &mut state, &[From::Job("b".to_owned())]).unwrap();
+    retry(&decider, &mut state, &[RetryFrom::Job("b".to_owned())]).unwrap();
     let generations: Vec<u32> = state.jobs.iter().map(|run| run.generation).collect();
     // `d` was stopped with the flow.
     assert_eq!(generations, [0, 1, 1, 1]);
@@ -34,10 +34,10 @@ fn a_retry_repeats_the_job_and_what_depends_on_it() {
     started.sort_unstable();
     assert_eq!(started, [1, 2, 3]);
     let mut running = FlowState::new(&plan);
-    let refused = retry(&decider, &mut running, &[From::Job("b".to_owned())]);
+    let refused = retry(&decider, &mut running, &[RetryFrom::Job("b".to_owned())]);
     assert_eq!(refused, Err(RetryError::NotEnded));
     let mut ended = second.state;
-    let refused = retry(&decider, &mut ended, &[From::Job("x".to_owned())]);
+    let refused = retry(&decider, &mut ended, &[RetryFrom::Job("x".to_owned())]);
     assert_eq!(refused, Err(RetryError::Unknown("x".to_owned())));
 }
 
@@ -48,7 +48,7 @@ fn a_retry_of_a_group_repeats_its_failed_items() {
     plan.fail_fast = false;
     let first = failing(&["g[1]@0", "g[3]@0"]).run(&plan);
     let decider = Decider::new(&plan).unwrap();
-    let again_at = |from: &[From]| {
+    let again_at = |from: &[RetryFrom]| {
         let mut state = first.state.clone();
         retry(&decider, &mut state, from).unwrap();
         let world = World {
@@ -60,37 +60,37 @@ fn a_retry_of_a_group_repeats_its_failed_items() {
         let items: Vec<usize> = report.starts().filter_map(|(_, _, item)| item).collect();
         (items, ends(&plan, &report))
     };
-    let again = |from: From| again_at(&[from]);
-    let item = |item| From::Item("g".to_owned(), item);
+    let again = |from: RetryFrom| again_at(&[from]);
+    let item = |item| RetryFrom::Item("g".to_owned(), item);
     assert_eq!(
         again_at(&[item(3), item(1)]),
         (vec![1, 3], "g=ok after=ok".to_owned())
     );
     // Each place counts: an item that finished, and the items that did not.
     assert_eq!(
-        again_at(&[item(0), From::Job("g".to_owned())]),
+        again_at(&[item(0), RetryFrom::Job("g".to_owned())]),
         (vec![0, 1, 3], "g=ok after=ok".to_owned())
     );
     assert_eq!(
-        again_at(&[item(0), From::All("g".to_owned())]),
+        again_at(&[item(0), RetryFrom::All("g".to_owned())]),
         (vec![0, 1, 2, 3], "g=ok after=ok".to_owned())
     );
     assert_eq!(
-        again(From::Job("g".to_owned())),
+        again(RetryFrom::Job("g".to_owned())),
         (vec![1, 3], "g=ok after=ok".to_owned())
     );
     assert_eq!(
-        again(From::Item("g".to_owned(), 1)),
+        again(RetryFrom::Item("g".to_owned(), 1)),
         (vec![1], "g=error after=skipped".to_owned())
     );
     assert_eq!(
-        again(From::All("g".to_owned())),
+        again(RetryFrom::All("g".to_owned())),
         (vec![0, 1, 2, 3], "g=ok after=ok".to_owned())
     );
     let refused = retry(
         &decider,
         &mut first.state.clone(),
-        &[From::Item("g".to_owned(), 4)],
+        &[RetryFrom::Item("g".to_owned(), 4)],
     );
     assert_eq!(refused, Err(RetryError::NoItem("g".to_owned(), 4)));
 }
@@ -102,9 +102,9 @@ fn a_retry_starts_at_what_was_undone_or_before() {
     let first = failing(&["c@0"]).run(&plan);
     let decider = Decider::new(&plan).unwrap();
     let mut state = first.state;
-    let refused = retry(&decider, &mut state, &[From::Job("c".to_owned())]);
+    let refused = retry(&decider, &mut state, &[RetryFrom::Job("c".to_owned())]);
     assert_eq!(refused, Err(RetryError::Undone("b".to_owned())));
-    retry(&decider, &mut state, &[From::Job("b".to_owned())]).unwrap();
+    retry(&decider, &mut state, &[RetryFrom::Job("b".to_owned())]).unwrap();
     let report = World {
         fails: &["c@0"],
         from: Some(state),
@@ -134,11 +134,16 @@ fn a_retry_repeats_what_depends_on_a_job_that_the_failure_skipped() {
     );
     let decider = Decider::new(&plan).unwrap();
     let mut state = first.state;
-    let all = |name: &str| From::All(name.to_owned());
-    let from = retry(&decider, &mut state, &[From::Job("a".to_owned())]).unwrap();
+    let all = |name: &str| RetryFrom::All(name.to_owned());
+    let from = retry(&decider, &mut state, &[RetryFrom::Job("a".to_owned())]).unwrap();
     assert_eq!(
         from,
-        [From::Job("a".to_owned()), all("b"), all("other"), all("a0")]
+        [
+            RetryFrom::Job("a".to_owned()),
+            all("b"),
+            all("other"),
+            all("a0")
+        ]
     );
     let generations: Vec<u32> = state.jobs.iter().map(|run| run.generation).collect();
     assert_eq!(generations, [1, 0, 1, 1, 1, 1], "the answer of `no` stays");

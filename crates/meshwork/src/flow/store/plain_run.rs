@@ -9,7 +9,7 @@ use meshwork_model::stored;
 
 use super::FlowError;
 use super::node::place;
-use super::results::Place;
+use super::results::ResultSlot;
 use super::step::Step;
 use super::view::View;
 use crate::flow::run::End;
@@ -32,7 +32,7 @@ impl Step<'_> {
     }
 
     /// Opens an approval again whose record has ended without an answer: whoever may write jobs has no vote by that.
-    pub(super) fn reopen(&mut self, view: &View, at: Place, key: JobKey) {
+    pub(super) fn reopen(&mut self, view: &View, at: ResultSlot, key: JobKey) {
         let (node, key) = (place(at.0, at.1), self.flows.keys().job(key));
         tracing::warn!(flow = %view.id, job = key, "approval finished without an answer: opened again");
         let seen = view.nodes.get(&node).map_or("", String::as_str);
@@ -43,7 +43,7 @@ impl Step<'_> {
     pub(super) async fn failed_plainly(
         &mut self,
         view: &mut View,
-        at: Place,
+        at: ResultSlot,
         key: JobKey,
     ) -> Result<(), FlowError> {
         let fields = ["error", "result", "mw_attempt", "script_type", "mw_queue"];

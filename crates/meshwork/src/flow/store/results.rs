@@ -12,7 +12,7 @@ use super::{FlowError, output};
 use crate::flow::run::{Decider, End, FlowState, Phase};
 
 /// A job or an item of it.
-pub(super) type Place = (usize, Option<usize>);
+pub(super) type ResultSlot = (usize, Option<usize>);
 
 /// The error of a job without a record.
 pub(super) const GONE: &str = "its record is gone";
@@ -20,7 +20,7 @@ pub(super) const GONE: &str = "its record is gone";
 /// The results that were read.
 #[derive(Debug, Default)]
 pub(super) struct Results {
-    known: BTreeSet<Place>,
+    known: BTreeSet<ResultSlot>,
     bytes: usize,
 }
 
@@ -34,7 +34,7 @@ impl Results {
         view: &mut View,
     ) -> Result<(), FlowError> {
         let wanted = wanted(decider, plan, &view.state);
-        let wanted: Vec<Place> = wanted
+        let wanted: Vec<ResultSlot> = wanted
             .into_iter()
             .filter(|it| self.known.insert(*it))
             .collect();
@@ -62,7 +62,12 @@ impl Results {
 }
 
 /// Puts a result or an error into the end of a place.
-fn put(state: &mut FlowState, (job, item): Place, result: Option<Vec<u8>>, error: Option<Vec<u8>>) {
+fn put(
+    state: &mut FlowState,
+    (job, item): ResultSlot,
+    result: Option<Vec<u8>>,
+    error: Option<Vec<u8>>,
+) {
     let run = &mut state.jobs[job];
     let phase = match item {
         None => Some(&mut run.phase),
@@ -86,7 +91,7 @@ fn put(state: &mut FlowState, (job, item): Place, result: Option<Vec<u8>>, error
 }
 
 /// The places whose results the next decisions need.
-fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<Place> {
+fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<ResultSlot> {
     let graph = decider.graph();
     let mut wanted = BTreeSet::new();
     let ended = |job: usize| state.jobs[job].phase.end().is_some();
@@ -127,7 +132,7 @@ fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<Pla
 }
 
 /// The jobs that texts name, with their items.
-fn name_all(texts: &[&str], plan: &Plan, state: &FlowState, wanted: &mut BTreeSet<Place>) {
+fn name_all(texts: &[&str], plan: &Plan, state: &FlowState, wanted: &mut BTreeSet<ResultSlot>) {
     if texts.is_empty() {
         return;
     }

@@ -12,7 +12,7 @@ use super::node::{self, place};
 use super::step::Step;
 use super::view::{self, View};
 use super::{FlowClient, FlowError};
-use crate::flow::run::{Decider, FlowEnd, From, ItemRun, JobRun, RetryError, renew, retry};
+use crate::flow::run::{Decider, FlowEnd, ItemRun, JobRun, RetryError, RetryFrom, renew, retry};
 
 impl FlowClient {
     /// Starts a flow that has ended anew: these jobs, those that the end of the flow cancelled or skipped, and all that depend
@@ -22,7 +22,12 @@ impl FlowClient {
     /// # Errors
     /// If there is no such flow or job, the flow has not ended, a job was undone by its compensation and would not run
     /// again, or retention has dropped one; or a call to the server fails. Nothing has changed then.
-    pub async fn retry(&self, id: FlowId, actor: ActorId, from: &[From]) -> Result<(), FlowError> {
+    pub async fn retry(
+        &self,
+        id: FlowId,
+        actor: ActorId,
+        from: &[RetryFrom],
+    ) -> Result<(), FlowError> {
         let refused = |why| match why {
             RetryError::NotEnded => FlowError::NotEnded(id),
             why => FlowError::Retry { flow: id, why },
@@ -71,7 +76,7 @@ impl Step<'_> {
         &mut self,
         decider: &Decider<'_>,
         view: &View,
-        from: &[From],
+        from: &[RetryFrom],
     ) -> Result<StepDone, FlowError> {
         // While the flow runs, all its jobs are kept.
         for keys in view.keys(self.flows).chunks(MAX_MOVES - 1) {

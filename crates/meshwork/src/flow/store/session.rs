@@ -7,7 +7,7 @@ use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 
 use super::{FlowClient, FlowError, node, view};
 use crate::context::{ContextHandle, Identity};
-use crate::flow::run::From;
+use crate::flow::run::RetryFrom;
 
 /// The flows of a context for the holder of a key, who answers approvals in no other name.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ impl FlowSession {
     ///
     /// # Errors
     /// As for [`FlowClient::retry`], or the actor is no admin.
-    pub async fn retry(&self, id: FlowId, from: &[From]) -> Result<(), FlowError> {
+    pub async fn retry(&self, id: FlowId, from: &[RetryFrom]) -> Result<(), FlowError> {
         self.allow(Object::Flow, Operation::Cancel).await?;
         self.client.retry(id, self.me.id(), from).await
     }

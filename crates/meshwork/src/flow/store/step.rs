@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::FlowError;
 use super::adopt::{self, PLAIN, TakenUp};
 use super::node::{self, place};
-use super::results::{GONE, Place, Results};
+use super::results::{GONE, ResultSlot, Results};
 use super::view::{self, View};
 use crate::flow::run::{Decider, Decision, End, FlowEnd, Phase, Prepared, Stop};
 
@@ -128,8 +128,8 @@ impl Step<'_> {
         }
         let looked = view.number("mw_looked").unwrap_or(0);
         let due = now >= looked + LOOK.as_millis() as u64;
-        let runs = |at: &Place| matches!(self.plan.jobs[at.0].work, Work::Run(_));
-        let active: Vec<Place> = active(view).filter(|at| due || !runs(at)).collect();
+        let runs = |at: &ResultSlot| matches!(self.plan.jobs[at.0].work, Work::Run(_));
+        let active: Vec<ResultSlot> = active(view).filter(|at| due || !runs(at)).collect();
         self.next = None;
         if active.is_empty() {
             return Ok(());
@@ -141,7 +141,7 @@ impl Step<'_> {
             let places = places
                 .iter()
                 .filter_map(|it| Some((*it, view.job(self.plan, *it)?)));
-            let places: Vec<(Place, JobKey)> = places.collect();
+            let places: Vec<(ResultSlot, JobKey)> = places.collect();
             let keys: Vec<JobKey> = places.iter().map(|(_, key)| *key).collect();
             let found = self
                 .flows
@@ -193,14 +193,14 @@ impl Step<'_> {
     }
 
     /// The end of a wait whose time has come: of an approval without an answer a failure.
-    fn over(&self, (job, _): Place) -> End {
+    fn over(&self, (job, _): ResultSlot) -> End {
         match self.plan.jobs[job].work {
             Work::Approve(_) => End::Failed("timeout".to_owned()),
             _ => End::Finished(Value::Null),
         }
     }
 
-    pub(super) fn generation(&self, view: &View, (job, item): Place) -> u32 {
+    pub(super) fn generation(&self, view: &View, (job, item): ResultSlot) -> u32 {
         let run = &view.state.jobs[job];
         let of_item = item.and_then(|item| run.items.as_ref()?.get(item));
         of_item.map_or(run.generation, |item| item.generation)
@@ -279,7 +279,7 @@ impl Step<'_> {
     fn release(
         &mut self,
         view: &View,
-        at: Place,
+        at: ResultSlot,
         generation: u32,
         work: &Prepared,
     ) -> Result<(), FlowError> {
@@ -362,7 +362,7 @@ impl Step<'_> {
         view.nodes.insert(place(job, None), seen);
     }
 
-    pub(super) fn settle(&mut self, view: &View, at: Place, end: &End, key: Option<JobKey>) {
+    pub(super) fn settle(&mut self, view: &View, at: ResultSlot, end: &End, key: Option<JobKey>) {
         let node = place(at.0, at.1);
         let seen = view.nodes.get(&node).map_or("", String::as_str);
         let (how, status, text) = match end {
@@ -449,7 +449,7 @@ impl Step<'_> {
 }
 
 /// Places that were released and have not ended, as far as is known.
-fn active(view: &View) -> impl Iterator<Item = Place> + '_ {
+fn active(view: &View) -> impl Iterator<Item = ResultSlot> + '_ {
     let jobs = view.state.jobs.iter().enumerate();
     jobs.flat_map(|(job, run)| {
         let own = matches!(run.phase, Phase::Released).then_some((job, None));

@@ -7,7 +7,7 @@ use meshwork_model::flow::Work;
 use meshwork_model::state::Status;
 
 use super::FlowError;
-use super::results::Place;
+use super::results::ResultSlot;
 use super::step::Step;
 use super::view::View;
 use crate::flow::run::{Decision, End};
@@ -29,7 +29,11 @@ impl Step<'_> {
     }
 
     /// Stops a job that may run.
-    pub(super) async fn stop(&mut self, view: &View, at: Place) -> Result<StepDone, FlowError> {
+    pub(super) async fn stop(
+        &mut self,
+        view: &View,
+        at: ResultSlot,
+    ) -> Result<StepDone, FlowError> {
         let Some(key) = view.job(self.plan, at) else {
             return Ok(StepDone::Done);
         };

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::adopt::is_plain;
 use super::node::{self, Seen};
 use super::{FlowError, is_final};
-use crate::flow::run::{End, FlowState, From, ItemRun, Phase, Stop};
+use crate::flow::run::{End, FlowState, ItemRun, Phase, RetryFrom, Stop};
 
 /// An item of a `foreach`: its place, phase and generation, and the number of its end.
 type Item = (usize, Phase, u32, Option<u64>);
@@ -79,7 +79,7 @@ impl View {
     }
 
     /// The jobs at which the flow is to start anew, if it is.
-    pub(super) fn retry(&self) -> Option<Vec<From>> {
+    pub(super) fn retry(&self) -> Option<Vec<RetryFrom>> {
         let text = self.record.get("mw_retry")?;
         // One that another version wrote in its own way repeats nothing.
         Some(serde_json::from_str(text).unwrap_or_default())

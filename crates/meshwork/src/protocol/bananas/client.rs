@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::bananas::{
-    Bananas, Depths, Enqueued, Found, Kept, KeptCron, Replayed, RouteLimit,
+    Bananas, Depths, Enqueued, Found, PutCron, RetriedDead, RouteLimit, StoredCron,
 };
 use meshwork_broker::conn::{Subscriber, Target, TlsFiles};
-use meshwork_model::bananas::{Cron, MAX_CRONS, NewJob, Outcome, Peer, Record, Status};
-use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_model::bananas::{ClientVariant, Cron, MAX_CRONS, NewJob, Outcome, Record, Status};
+use meshwork_model::keys::bananas::BananasKeys as Keys;
 use meshwork_model::name::{JobId, RoutingKey, ScheduleName};
 use meshwork_model::queue::QueueSettings;
 use meshwork_model::route::Priority;
@@ -31,7 +31,7 @@ const SLICE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Client {
     broker: Bananas,
-    peer: Peer,
+    peer: ClientVariant,
     wait_pool: Arc<WaitPool<Subscriber>>,
 }
 
@@ -89,7 +89,7 @@ impl Request {
 
     /// Chooses the route by `bindings`, unless the job has one.
     #[must_use]
-    pub fn bound(self, bindings: &Bindings, topic: Option<&Topic>) -> Self {
+    pub fn route_by(self, bindings: &Bindings, topic: Option<&Topic>) -> Self {
         if self.job.route.is_some() {
             return self;
         }
@@ -135,7 +135,7 @@ impl Client {
     pub fn new(broker: Bananas) -> Self {
         Self {
             broker,
-            peer: Peer::default(),
+            peer: ClientVariant::default(),
             wait_pool: Arc::default(),
         }
     }
@@ -143,13 +143,13 @@ impl Client {
     /// Sets the variant of client whose records and lists this client writes. Default: Go, which pushes jobs of the
     /// route `default` to lists without a route.
     #[must_use]
-    pub fn like(self, peer: Peer) -> Self {
+    pub fn with_variant(self, peer: ClientVariant) -> Self {
         Self { peer, ..self }
     }
 
     /// Returns the variant of client.
     #[must_use]
-    pub fn peer(&self) -> Peer {
+    pub fn variant(&self) -> ClientVariant {
         self.peer
     }
 
@@ -163,14 +163,14 @@ impl Client {
     ///
     /// # Errors
     /// The job is invalid, its id exists, or the call to the server fails.
-    pub async fn submit(&self, request: Request) -> Result<JobId, Error> {
+    pub async fn enqueue(&self, request: Request) -> Result<JobId, Error> {
         let job = request.job;
         let enqueued = self
             .broker
             .enqueue(std::slice::from_ref(&job), self.peer)
             .await?;
         if enqueued.first() == Some(&Enqueued::Exists) {
-            return Err(Error::Exists { id: job.id });
+            return Err(Error::JobExists { id: job.id });
         }
         let route = job.route.clone().unwrap_or_default();
         Subject {
@@ -203,7 +203,7 @@ impl Client {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                break Err(Error::NotEnded {
+                break Err(Error::JobWaitTimeout {
                     id: id.clone(),
                     waited: patience,
                 });
@@ -220,7 +220,11 @@ impl Client {
             }
         };
         if let Some(mut subscriber) = space.as_mut().and_then(|space| space.connection.take())
-            && self.broker.hush(&mut subscriber, id.as_str()).await.is_ok()
+            && self
+                .broker
+                .unsubscribe(&mut subscriber, id.as_str())
+                .await
+                .is_ok()
             && let Some(space) = &mut space
         {
             space.connection = Some(subscriber);
@@ -235,7 +239,7 @@ impl Client {
             .enter(async || self.broker.subscriber().await)
             .await?;
         let mut subscriber = space.connection.take()?;
-        match self.broker.listen(&mut subscriber, id.as_str()).await {
+        match self.broker.subscribe(&mut subscriber, id.as_str()).await {
             Ok(()) => {
                 space.connection = Some(subscriber);
                 Some(space)
@@ -284,7 +288,7 @@ impl Client {
             }
             (Some(outcome), _) => Ok(Some(outcome)),
             (None, _) => match found {
-                Found::Missing => Err(Error::NoJob { id: id.clone() }),
+                Found::Missing => Err(Error::JobNotFound { id: id.clone() }),
                 // No result is written for a job without a handler, nor by workers without a result backend.
                 Found::Job(record) => Ok(record.outcome()),
                 _ => Ok(None),
@@ -299,7 +303,7 @@ impl Client {
     pub async fn get(&self, id: &JobId) -> Result<Record, Error> {
         match self.broker.inspect(id.as_str()).await? {
             Found::Job(record) => Ok(Arc::unwrap_or_clone(record)),
-            _ => Err(Error::NoJob { id: id.clone() }),
+            _ => Err(Error::JobNotFound { id: id.clone() }),
         }
     }
 
@@ -319,11 +323,11 @@ impl Client {
     /// the call to the server fails.
     pub async fn put_schedule(&self, cron: &Cron, replace: bool) -> Result<bool, Error> {
         let name = || cron.name.clone();
-        match self.broker.keep_cron(cron, replace).await? {
-            Kept::Added => Ok(false),
-            Kept::Replaced => Ok(true),
-            Kept::Exists => Err(Error::ScheduleExists { name: name() }),
-            Kept::Full => Err(Error::ScheduleRefused {
+        match self.broker.put_cron(cron, replace).await? {
+            PutCron::Added => Ok(false),
+            PutCron::Replaced => Ok(true),
+            PutCron::Exists => Err(Error::ScheduleExists { name: name() }),
+            PutCron::Full => Err(Error::ScheduleRefused {
                 name: name(),
                 why: format!("there are {MAX_CRONS} already"),
             }),
@@ -335,7 +339,7 @@ impl Client {
     /// # Errors
     /// The schedule does not exist, or the call to the server fails.
     pub async fn delete_schedule(&self, name: &ScheduleName) -> Result<(), Error> {
-        match self.broker.forget_cron(name).await? {
+        match self.broker.delete_cron(name).await? {
             true => Ok(()),
             false => Err(Error::NoSchedule { name: name.clone() }),
         }
@@ -345,7 +349,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
-    pub async fn schedules(&self) -> Result<Vec<KeptCron>, Error> {
+    pub async fn schedules(&self) -> Result<Vec<StoredCron>, Error> {
         let mut all = self.broker.crons().await?.all;
         all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
@@ -385,10 +389,14 @@ impl Client {
     ///
     /// # Errors
     /// The dead letter does not exist, or the call to the server fails.
-    pub async fn replay(&self, id: &JobId) -> Result<Replayed, Error> {
+    pub async fn retry_dead_letter(&self, id: &JobId) -> Result<RetriedDead, Error> {
         let found = self.broker.inspect(id.as_str()).await?;
-        match self.broker.replay(id.as_str(), &found, self.peer).await? {
-            Replayed::Missing => Err(Error::NotDead { id: id.clone() }),
+        match self
+            .broker
+            .retry_dead(id.as_str(), &found, self.peer)
+            .await?
+        {
+            RetriedDead::Missing => Err(Error::NotDeadLettered { id: id.clone() }),
             replayed => Ok(replayed),
         }
     }
@@ -397,11 +405,11 @@ impl Client {
     ///
     /// # Errors
     /// The dead letter does not exist, or the call to the server fails.
-    pub async fn forget(&self, id: &JobId) -> Result<(), Error> {
+    pub async fn delete_dead_letter(&self, id: &JobId) -> Result<(), Error> {
         let found = self.broker.inspect(id.as_str()).await?;
-        match self.broker.forget(id.as_str(), &found).await? {
+        match self.broker.delete_dead(id.as_str(), &found).await? {
             true => Ok(()),
-            false => Err(Error::NotDead { id: id.clone() }),
+            false => Err(Error::NotDeadLettered { id: id.clone() }),
         }
     }
 
@@ -412,7 +420,7 @@ impl Client {
     pub async fn dead_letter(&self, id: &JobId) -> Result<Record, Error> {
         match self.broker.is_dead(id.as_str()).await? {
             true => self.get(id).await,
-            false => Err(Error::NotDead { id: id.clone() }),
+            false => Err(Error::NotDeadLettered { id: id.clone() }),
         }
     }
 
@@ -420,7 +428,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
-    pub async fn dead(&self, from: usize) -> Result<Vec<String>, Error> {
+    pub async fn dead_letters(&self, from: usize) -> Result<Vec<String>, Error> {
         let ids = self.broker.dead(from).await?.into_iter();
         let text = |id: Vec<u8>| String::from_utf8_lossy(&id).into_owned();
         Ok(ids.map(text).collect())

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::bananas::{
-    Back, Bananas, Claim, Claimed, Ended, Failed as Reported, Finished, Found, Moved, Reclaimed,
-    Renewal,
+    self, Bananas, Claim, Claimed, Failed as Reported, Found, Moved, Reclaimed, Renewal, Requeue,
 };
 use meshwork_broker::{BlockingConn, Error, Outages};
 use meshwork_model::bananas::Record;
@@ -22,7 +21,7 @@ use tracing::Span;
 use super::state::BananasProtocol;
 use super::{Foreign, left, maintenance};
 use crate::protocol::handlers::Entry;
-use crate::runner::Runner;
+use crate::runtime::Runtime;
 use crate::span::Subject;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
@@ -43,16 +42,19 @@ impl BananasProtocol {
             .iter()
             .map(|one| String::from_utf8_lossy(&one.output))
             .collect();
-        let ended = results.iter().zip(&texts).map(|(one, text)| Ended {
-            claimed: &one.task.job,
-            result: Some(&**text).filter(|text| !text.is_empty()),
-            took: one.took,
-        });
+        let ended = results
+            .iter()
+            .zip(&texts)
+            .map(|(one, text)| bananas::Completion {
+                claimed: &one.task.job,
+                result: Some(&**text).filter(|text| !text.is_empty()),
+                took: one.took,
+            });
         let ended: Vec<_> = ended.collect();
-        let finished = self.broker.finish(&ended).await?;
+        let finished = self.broker.complete(&ended).await?;
         let each = |finished| match finished {
-            Finished::Finished => Completed::Stored,
-            Finished::Stale => Completed::Stale,
+            bananas::Completed::Finished => Completed::Stored,
+            bananas::Completed::Stale => Completed::Stale,
         };
         Ok(finished.into_iter().map(each).collect())
     }
@@ -113,11 +115,11 @@ impl BananasProtocol {
             return false;
         }
         self.let_plain_rest();
-        self.give_back(claimed, Back::Last).await;
+        self.give_back(claimed, Requeue::Last).await;
         true
     }
 
-    async fn give_back(&self, claimed: &Claimed, to: Back) {
+    async fn give_back(&self, claimed: &Claimed, to: Requeue) {
         if let Err(error) = self.broker.release(claimed, to).await {
             tracing::warn!(%error, "job not released: its lease will expire");
         }
@@ -208,11 +210,11 @@ impl Protocol for BananasProtocol {
         subject.run(worker, None)
     }
 
-    fn runner(&self, job: &Claimed) -> Option<&Arc<dyn Runner>> {
+    fn runner(&self, job: &Claimed) -> Option<&Arc<dyn Runtime>> {
         self.entry(job).map(|entry| &entry.runner)
     }
 
-    async fn exchange(
+    async fn complete_and_claim(
         &self,
         config: &Config,
         results: &[Completion<Claimed>],
@@ -244,7 +246,7 @@ impl Protocol for BananasProtocol {
         // A repeated push of a completed job; an id is removed from a list only once.
         if claimed.is_done() {
             tracing::debug!("job skipped: it has ended already");
-            self.give_back(claimed, Back::Nowhere).await;
+            self.give_back(claimed, Requeue::Nowhere).await;
             return Step::Settled;
         }
         if self.is_elsewhere(claimed, record).await {
@@ -288,7 +290,7 @@ impl Protocol for BananasProtocol {
     }
 
     async fn release(&self, claimed: &Claimed) -> Result<bool, Error> {
-        self.broker.release(claimed, Back::Next).await
+        self.broker.release(claimed, Requeue::Next).await
     }
 
     async fn wait_conn(&self) -> Result<BlockingConn, Error> {
@@ -319,7 +321,9 @@ impl Protocol for BananasProtocol {
     }
 
     async fn deregister(&self, queues: &[String]) -> Result<(), Error> {
-        self.broker.leave(self.identity.worker(), queues).await?;
+        self.broker
+            .deregister(self.identity.worker(), queues)
+            .await?;
         Ok(())
     }
 
@@ -335,7 +339,7 @@ impl Protocol for BananasProtocol {
         queues: Option<&Vec<String>>,
     ) -> Result<Renewed, Error> {
         let renewal = Renewal {
-            held: jobs,
+            in_flight: jobs,
             lease,
             worker: self.identity.worker(),
             lists: queues.map_or(&[], Vec::as_slice),

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use meshwork_broker::Error;
-use meshwork_broker::bananas::{Claim, Forward, Found, Standing};
-use meshwork_model::bananas::Place;
+use meshwork_broker::bananas::{Claim, Found, PeekedJobs, Reroute};
+use meshwork_model::bananas::Bucket;
 use meshwork_model::name::RoutingKey;
 
 use super::state::BananasProtocol;
@@ -67,29 +67,29 @@ async fn look_through(
     own: &mut usize,
 ) -> Result<bool, Error> {
     let (broker, from) = (&state.broker, *behind);
-    let place = Place::List(list.to_owned());
+    let place = Bucket::List(list.to_owned());
     let (all, jobs) = broker.peek(&place, from, LOOK).await?;
     let depth = from + jobs.len();
-    let mine = |job: &Forward| state.routes.keys().contains(&job.route);
+    let mine = |job: &Reroute| state.routes.keys().contains(&job.route);
     let (mut going, others): (Vec<_>, Vec<_>) = jobs.iter().map(forward).partition(mine);
     let others_there = !others.is_empty();
     going.truncate(*own);
     *own -= going.len();
     going.extend(others);
     going.truncate(MOST_STEPS / depth.max(1));
-    let moved = broker.forward(list, depth, &going).await?;
+    let moved = broker.reroute(list, depth, &going).await?;
     let seen_to_the_end = depth >= all || depth >= DEEPEST || jobs.is_empty();
     *behind = if seen_to_the_end { 0 } else { depth - moved };
     Ok(others_there || from > 0 || !seen_to_the_end)
 }
 
 /// Returns the destination of a job; `default` for an invalid route or record.
-fn forward(job: &Standing) -> Forward {
+fn forward(job: &PeekedJobs) -> Reroute {
     let route = match &job.found {
         Found::Job(record) => record.route(),
         _ => None,
     };
-    Forward {
+    Reroute {
         id: job.id.clone(),
         route: route.unwrap_or_else(RoutingKey::default),
     }

@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::client::new_id;
 use super::state::BananasProtocol;
-use crate::worker::dedicated_thread::{Never, in_turn};
+use crate::worker::dedicated_thread::{Never, best_effort};
 
 /// Pause between two checks of delayed jobs, since clients of Bananas send no wakeup.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -34,11 +34,11 @@ async fn look(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Res
         std::future::pending::<()>().await;
     }
     loop {
-        let due = in_turn(broker.outages(), "due", lease, broker.due()).await?;
+        let due = best_effort(broker.outages(), "due", lease, broker.due()).await?;
         let due = due.unwrap_or_default();
         if !due.is_empty() {
             let promoted = broker.promote(&due, state.peer);
-            let promoted = in_turn(broker.outages(), "promote", lease, promoted).await?;
+            let promoted = best_effort(broker.outages(), "promote", lease, promoted).await?;
             let promoted = promoted.unwrap_or_default();
             if promoted.buried > 0 {
                 let ids = promoted.buried;
@@ -66,11 +66,11 @@ async fn crons(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Re
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let crons = in_turn(broker.outages(), "crons", lease, broker.crons()).await?;
+        let crons = best_effort(broker.outages(), "crons", lease, broker.crons()).await?;
         let crons = crons.unwrap_or_default();
         for kept in crons.due() {
-            let fired = broker.fire(kept, crons.now, new_id(), state.peer);
-            if in_turn(broker.outages(), "fire", lease, fired).await? == Some(true) {
+            let fired = broker.fire_schedule(kept, crons.now, new_id(), state.peer);
+            if best_effort(broker.outages(), "fire", lease, fired).await? == Some(true) {
                 tracing::debug!(schedule = %kept.name, "its job waits");
             }
         }
@@ -90,10 +90,10 @@ async fn strays(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let strays = in_turn(broker.outages(), "strays", lease, broker.strays(age)).await?;
+        let strays = best_effort(broker.outages(), "strays", lease, broker.orphans(age)).await?;
         for stray in strays.unwrap_or_default() {
-            let adopted = broker.adopt(&stray, state.peer);
-            if in_turn(broker.outages(), "adopt", lease, adopted).await? == Some(true) {
+            let adopted = broker.rescue(&stray, state.peer);
+            if best_effort(broker.outages(), "adopt", lease, adopted).await? == Some(true) {
                 let job = String::from_utf8_lossy(&stray.id).into_owned();
                 tracing::warn!(job, "job requeued: its Bananas worker is gone");
             }

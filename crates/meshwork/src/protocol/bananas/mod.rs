@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::bananas::Bananas;
-pub use meshwork_broker::bananas::{Depth, Depths, KeptCron, RouteLimit};
-use meshwork_model::bananas::{DEFAULT_MAX_RETRIES, Peer};
+pub use meshwork_broker::bananas::{Depth, Depths, RouteLimit, StoredCron};
+use meshwork_model::bananas::{ClientVariant, DEFAULT_MAX_RETRIES};
 use meshwork_model::route::routes::Routes;
 use tokio::sync::watch;
 
 use super::handlers::Handlers;
-use crate::runner::{self, Handler};
+use crate::runtime::{self, Handler};
 use crate::worker::{self, Config, Engine, Identity, LogFolders};
 use crate::{Error, local_name};
 
@@ -46,7 +46,7 @@ pub struct Worker {
     config: Config,
     max_retries: u32,
     foreign: Foreign,
-    peer: Peer,
+    peer: ClientVariant,
     strays: Option<Duration>,
     scheduler: bool,
 }
@@ -62,7 +62,7 @@ impl Worker {
             config: Config::default(),
             max_retries: DEFAULT_MAX_RETRIES,
             foreign: Foreign::default(),
-            peer: Peer::default(),
+            peer: ClientVariant::default(),
             strays: None,
             scheduler: true,
         }
@@ -75,7 +75,7 @@ impl Worker {
         H: Handler<Signature>,
         Signature: 'static,
     {
-        self.handlers.add(name, runner::handler(handler));
+        self.handlers.add(name, runtime::handler(handler));
         self
     }
 
@@ -147,7 +147,7 @@ impl Worker {
 
     /// Sets the variant of client whose lists are used for promoted and requeued jobs. Default: Go.
     #[must_use]
-    pub fn peer(self, peer: Peer) -> Self {
+    pub fn client_variant(self, peer: ClientVariant) -> Self {
         Self { peer, ..self }
     }
 

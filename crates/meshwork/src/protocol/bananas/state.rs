@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::bananas::Bananas;
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::ClientVariant;
 use meshwork_model::route::routes::Routes;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -26,7 +26,7 @@ pub(super) struct BananasProtocol {
     pub(super) lists: watch::Sender<Arc<Vec<String>>>,
     pub(super) max_retries: u32,
     pub(super) foreign: Foreign,
-    pub(super) peer: Peer,
+    pub(super) peer: ClientVariant,
     pub(super) strays: Option<Duration>,
     pub(super) scheduler: bool,
     /// Time of the next scan for foreign jobs on queues without a route. While it is set, nothing is claimed from these

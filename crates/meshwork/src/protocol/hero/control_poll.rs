@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::maintenance::{LEADS_FOR, Leadership, POLL_EVERY};
 use super::pool::Member;
 use super::state::HeroProtocol;
-use crate::worker::dedicated_thread::{Never, in_turn};
+use crate::worker::dedicated_thread::{Never, best_effort};
 use crate::worker::in_flight::InFlight;
 use crate::worker::protocol::Queues;
 
@@ -42,7 +42,7 @@ pub(super) async fn poll_control(
             turn: LEADS_FOR,
         };
         // Renewals also report what a failed poll missed.
-        if let Some(control) = in_turn(
+        if let Some(control) = best_effort(
             broker.outages(),
             "control",
             POLL_EVERY,

@@ -9,7 +9,7 @@ use meshwork_model::outcome::{Failure, FailureKind};
 use tokio::time::Instant;
 
 use super::state::HeroProtocol;
-use crate::runner::Inputs;
+use crate::runtime::Inputs;
 
 /// Returns the job with the environment of its flow, which a plain client may have written just now.
 pub(super) async fn with_flow(hero: &HeroProtocol, job: &Arc<Job>) -> Result<Arc<Job>, Failure> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{
-    BlockingConn, Broker, Claim, Claimed, Error, Feeds, Finished, Line, Listener, Logged, Outages,
-    Released, Renewal, Taken, finish,
+    BlockingConn, Broker, Claim, Claimed, ClaimedJobs, Error, Line, Listener, Logged, Outages,
+    PrefetchLists, Released, Renewal, complete,
 };
 use meshwork_model::job::Job;
 use meshwork_model::job::limits::SUSPECT_LOST;
@@ -28,9 +28,9 @@ use super::maintenance::{Leadership, maintain, wait_for_wakeups};
 use super::pool::Member;
 use super::registry::reclaim_dead;
 use super::state::HeroProtocol;
-use super::subscription::{Lists, Turn as ClaimOrder, base_of};
+use super::subscription::{ClaimOrder, Lists, base_of};
 use crate::Batch;
-use crate::runner::{self, ActionCaller, Runner, Submitter};
+use crate::runtime::{self, ActionCaller, Runtime, Submitter};
 use crate::span;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
@@ -43,7 +43,7 @@ const DEPART: Duration = Duration::from_millis(500);
 
 impl HeroProtocol {
     /// Returns the runner of a queue's jobs. The queue names the type; a foreign record may not.
-    fn runner_of(&self, queue: &str) -> Option<&Arc<dyn Runner>> {
+    fn runner_of(&self, queue: &str) -> Option<&Arc<dyn Runtime>> {
         let prefix = self.broker.keys().work_prefix();
         let script_type = queue.strip_prefix(&prefix)?.split(':').next()?;
         self.runners.get(script_type)
@@ -60,10 +60,10 @@ impl HeroProtocol {
     /// Stores results and claims jobs, in one script if there are both.
     async fn call(
         &self,
-        results: &[finish::Result<'_>],
+        results: &[complete::Completion<'_>],
         lease: Duration,
         request: &FetchRequest,
-    ) -> Result<(Vec<Finished>, Taken), Error> {
+    ) -> Result<(Vec<complete::Completed>, ClaimedJobs), Error> {
         let lists = Arc::clone(&self.lists.borrow());
         let order = ClaimOrder::of(request.round, self.places.routes());
         let (mut queues, mut old) = (lists.queues_in(order), Cow::Borrowed(lists.old()));
@@ -76,10 +76,10 @@ impl HeroProtocol {
             queues: &queues,
             old: &old,
             reverse: order.reverse,
-            feeds: if request.sweep {
-                Feeds::All
+            prefetch: if request.sweep {
+                PrefetchLists::All
             } else {
-                Feeds::Of(&request.arrivals)
+                PrefetchLists::Of(&request.arrivals)
             },
             want: request.want,
             lease,
@@ -89,7 +89,7 @@ impl HeroProtocol {
         if results.is_empty() {
             return Ok((Vec::new(), self.broker.claim(claim).await?));
         }
-        let exchanged = self.broker.exchange(results, claim).await?;
+        let exchanged = self.broker.complete_and_claim(results, claim).await?;
         Ok((exchanged.finished, exchanged.taken))
     }
 }
@@ -100,8 +100,8 @@ fn is_suspect(job: &Job) -> bool {
 }
 
 /// Returns a result in the form of the broker.
-fn result(completion: &Completion<Claimed>) -> finish::Result<'_> {
-    finish::Result {
+fn result(completion: &Completion<Claimed>) -> complete::Completion<'_> {
+    complete::Completion {
         claimed: &completion.task.job,
         output: &completion.output,
         stdout: &completion.stdout,
@@ -109,20 +109,20 @@ fn result(completion: &Completion<Claimed>) -> finish::Result<'_> {
     }
 }
 
-fn completed(finished: Vec<Finished>) -> Vec<Completed> {
+fn completed(finished: Vec<complete::Completed>) -> Vec<Completed> {
     let each = |finished| match finished {
-        Finished::Finished => Completed::Stored,
-        Finished::Stale => Completed::Stale,
+        complete::Completed::Finished => Completed::Stored,
+        complete::Completed::Stale => Completed::Stale,
     };
     finished.into_iter().map(each).collect()
 }
 
-fn fetched(taken: Taken) -> Fetched<Claimed> {
+fn fetched(taken: ClaimedJobs) -> Fetched<Claimed> {
     Fetched {
         jobs: taken.jobs,
         dropped: taken.dropped,
         more: taken.more,
-        blocked: taken.held,
+        blocked: taken.blocked,
         at_ms: taken.at_ms,
     }
 }
@@ -190,10 +190,11 @@ impl Protocol for HeroProtocol {
     fn runtime(&self, queue: &str) -> String {
         let lists = Arc::clone(&self.lists.borrow());
         let old = lists.old().iter().find(|old| old.list == queue);
-        self.place(old.map_or(queue, |old| &old.home)).script_type
+        self.place(old.map_or(queue, |old| &old.requeue_to))
+            .script_type
     }
 
-    fn runtimes(&self) -> Vec<(String, Arc<dyn Runner>)> {
+    fn runtimes(&self) -> Vec<(String, Arc<dyn Runtime>)> {
         let runners = self.runners.iter();
         runners
             .map(|(name, runner)| (name.clone(), Arc::clone(runner)))
@@ -212,11 +213,11 @@ impl Protocol for HeroProtocol {
         span::of_run(job, self.identity.worker())
     }
 
-    fn runner(&self, job: &Claimed) -> Option<&Arc<dyn Runner>> {
+    fn runner(&self, job: &Claimed) -> Option<&Arc<dyn Runtime>> {
         self.runner_of(&job.queue)
     }
 
-    async fn exchange(
+    async fn complete_and_claim(
         &self,
         config: &Config,
         results: &[Completion<Claimed>],
@@ -224,7 +225,7 @@ impl Protocol for HeroProtocol {
     ) -> Exchanged<Claimed> {
         let results: Vec<_> = results.iter().map(result).collect();
         let Some(request) = fetch else {
-            let finished = self.broker.finish_all(&results).await;
+            let finished = self.broker.complete_all(&results).await;
             return Exchanged {
                 completed: finished.map(completed),
                 fetched: None,
@@ -253,8 +254,8 @@ impl Protocol for HeroProtocol {
         trace: Option<&TraceContext>,
     ) -> Step {
         let job = &claimed.job;
-        if runner::is_ping(job) {
-            return Step::End(Report::done(runner::PONG));
+        if runtime::is_ping(job) {
+            return Step::End(Report::done(runtime::PONG));
         }
         let Some(runner) = self.runner_of(&claimed.queue) else {
             let message = format!("no runner for the jobs of {}", claimed.queue);
@@ -295,7 +296,7 @@ impl Protocol for HeroProtocol {
         let report = match &report.result {
             // Waiting clients of Bananas read JSON.
             Ok(output) if claimed.job.taken_over => Report {
-                result: Ok(runner::as_json(output).unwrap_or_default().into()),
+                result: Ok(runtime::as_json(output).unwrap_or_default().into()),
                 ..report
             },
             _ => report,
@@ -340,7 +341,7 @@ impl Protocol for HeroProtocol {
         self.broker.log(claimed, lines, progress).await
     }
 
-    fn looks(&self) -> bool {
+    fn polls(&self) -> bool {
         self.pooled.is_some()
     }
 
@@ -366,7 +367,9 @@ impl Protocol for HeroProtocol {
 
     async fn deregister(&self, queues: &[String]) -> Result<(), Error> {
         let worker = self.identity.worker();
-        self.broker.leave(Listener { worker, queues }).await?;
+        self.broker
+            .deregister_prefetch(Listener { worker, queues })
+            .await?;
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use meshwork_broker::nooble::Nooble;
 use meshwork_broker::{Broker, Rescue, Retention};
-use meshwork_model::keys::nooble::QueueManager;
+use meshwork_model::keys::nooble::NoobleKeys;
 use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
@@ -29,7 +29,7 @@ use tokio_util::sync::DropGuard;
 
 use super::nooble::{self, JobCalls};
 use crate::flow::{PlainEnv, Stepper};
-use crate::runner::{self, Runner};
+use crate::runtime::{self, Runtime};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, WorkerHandle};
 use crate::{Client, Error};
 use maintenance::NextDue;
@@ -38,13 +38,13 @@ pub use pool::{MAX_POOL, WorkerPool};
 use registry::Present;
 pub use registry::WorkerInfo;
 use state::HeroProtocol;
-use subscription::Places;
+use subscription::Subscriptions;
 
 /// Builder of a worker.
 #[derive(Clone)]
 pub struct Worker {
     broker: Broker,
-    runners: Vec<(ScriptType, Arc<dyn Runner>)>,
+    runners: Vec<(ScriptType, Arc<dyn Runtime>)>,
     refused: Option<String>,
     group: Group,
     instance: Option<Instance>,
@@ -55,7 +55,7 @@ pub struct Worker {
     backoff: RetryBackoff,
     legacy_ids: Vec<ActorId>,
     retention: Retention,
-    actions: QueueManager,
+    actions: NoobleKeys,
     pool: Option<WorkerPool>,
 }
 
@@ -83,7 +83,7 @@ impl Worker {
 
     /// Runs jobs of `script_type` with `runner`.
     #[must_use]
-    pub fn runner(mut self, script_type: ScriptType, runner: Arc<dyn Runner>) -> Self {
+    pub fn runner(mut self, script_type: ScriptType, runner: Arc<dyn Runtime>) -> Self {
         self.runners.push((script_type, runner));
         self
     }
@@ -95,18 +95,18 @@ impl Worker {
     pub fn script_type(self, script_type: &ScriptType) -> Result<Self, Error> {
         let unknown = || Error::UnknownType {
             script_type: script_type.to_string(),
-            known: runner::runtimes().collect::<Vec<_>>().join(", "),
+            known: runtime::runtimes().collect::<Vec<_>>().join(", "),
         };
-        let found = runner::builtin(script_type.as_str()).ok_or_else(unknown)?;
+        let found = runtime::builtin(script_type.as_str()).ok_or_else(unknown)?;
         Ok(self.runner(script_type.clone(), found))
     }
 
     /// Runs jobs of the type `name` with `handler`. Its payload is the job's script, and its result the job's output,
     /// both in JSON. [`Worker::start`] reports an invalid name.
     #[must_use]
-    pub fn handle<H: runner::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
+    pub fn handle<H: runtime::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
         match name.parse() {
-            Ok(name) => self.runner(name, runner::handler(handler)),
+            Ok(name) => self.runner(name, runtime::handler(handler)),
             Err(_) => {
                 self.refused.get_or_insert_with(|| name.to_owned());
                 self
@@ -117,14 +117,14 @@ impl Worker {
     /// Runs several jobs of the type `name` with one call of `handler`, up to the limit in `many`. Each job has its own
     /// result. A group is never larger than [`Worker::concurrency`]. See [`runner::group_handler`].
     #[must_use]
-    pub fn handle_many<H: runner::GroupHandler<M>, M: 'static>(
+    pub fn handle_batch<H: runtime::GroupHandler<M>, M: 'static>(
         mut self,
         name: &str,
-        many: runner::Many,
+        many: runtime::BatchOptions,
         handler: H,
     ) -> Self {
         match name.parse() {
-            Ok(name) => self.runner(name, runner::group_handler(many, handler)),
+            Ok(name) => self.runner(name, runtime::group_handler(many, handler)),
             Err(_) => {
                 self.refused.get_or_insert_with(|| name.to_owned());
                 self
@@ -224,7 +224,7 @@ impl Worker {
     /// Names of the services whose actions scripts call with `call_action`, and their wire format. They are on the
     /// worker's own server. Default: those of [`nooble::Client::open`].
     #[must_use]
-    pub fn actions(mut self, names: QueueManager) -> Self {
+    pub fn actions(mut self, names: NoobleKeys) -> Self {
         self.actions = names;
         self
     }
@@ -272,7 +272,7 @@ impl Worker {
             name.parse::<ScriptType>()?;
         }
         if self.runners.is_empty() {
-            return Err(Error::NothingToRun);
+            return Err(Error::NoHandlers);
         }
         self.config.validate()?;
         let log_folders = LogFolders::open(&self.log_dirs)?;
@@ -290,7 +290,7 @@ impl Worker {
                 routes: self.routes.clone(),
             });
         }
-        let places = Places {
+        let places = Subscriptions {
             listens,
             legacy_ids: self.legacy_ids,
         };

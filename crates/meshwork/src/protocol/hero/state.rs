@@ -10,21 +10,21 @@ use tokio::sync::watch;
 use super::maintenance::NextDue;
 use super::pool::{Member, WorkerPool};
 use super::registry::Present;
-use super::subscription::{Lists, Places};
+use super::subscription::{Lists, Subscriptions};
 use crate::flow::PlainEnv;
-use crate::runner::{CallActions, Runner};
+use crate::runtime::{CallActions, Runtime};
 use crate::worker::Identity;
 
 /// The protocol of Hero, for one worker.
 pub(super) struct HeroProtocol {
     pub(super) broker: Broker,
     pub(super) identity: Identity,
-    pub(super) places: Places,
+    pub(super) places: Subscriptions,
     pub(super) present: Present,
     /// Queues from which it claims now.
     pub(super) lists: watch::Sender<Arc<Lists>>,
     /// Runners, by script type.
-    pub(super) runners: HashMap<String, Arc<dyn Runner>>,
+    pub(super) runners: HashMap<String, Arc<dyn Runtime>>,
     /// Calls actions of services for all runs.
     pub(super) calls: Arc<dyn CallActions>,
     pub(super) backoff: RetryBackoff,

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use meshwork_broker::OldList;
-use meshwork_model::keys::hero::Hero;
+use meshwork_broker::LegacyList;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::migration::{Migration, Phase};
 use meshwork_model::name::{ActorId, RoutingKey, ScriptType};
 use meshwork_model::route::routes::Routes;
@@ -22,14 +22,14 @@ pub(super) fn base_of(queue: &str) -> &str {
 
 /// Types, groups and names of a worker.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct Subscriptions {
     /// Subscriptions, one per type.
     pub(super) listens: Vec<Listen>,
     /// Names of old workers whose lists the worker reads.
     pub(super) legacy_ids: Vec<ActorId>,
 }
 
-impl Places {
+impl Subscriptions {
     /// Returns the script types that it runs.
     pub(super) fn types(&self) -> Vec<ScriptType> {
         let listens = self.listens.iter();
@@ -37,7 +37,7 @@ impl Places {
     }
 
     /// Returns the lists of its cancel requests.
-    pub(super) fn control_queues(&self, keys: &Hero) -> Vec<String> {
+    pub(super) fn control_queues(&self, keys: &JobKeys) -> Vec<String> {
         let mut queues = Vec::new();
         for listen in &self.listens {
             let (script_type, group) = (&listen.script_type, &listen.group);
@@ -53,17 +53,17 @@ impl Places {
     }
 
     /// Returns its queues for the given states of migrations, one per type.
-    pub(super) fn lists(&self, keys: &Hero, migrations: &[Option<Migration>]) -> Lists {
-        let mut old: Vec<OldList> = Vec::new();
+    pub(super) fn lists(&self, keys: &JobKeys, migrations: &[Option<Migration>]) -> Lists {
+        let mut old: Vec<LegacyList> = Vec::new();
         for (listen, setting) in self.listens.iter().zip(migrations) {
             let Some(set) = setting.as_ref().filter(|set| set.phase != Phase::Dual) else {
                 continue;
             };
             for list in self.old_lists(keys, listen, set) {
                 if old.iter().all(|known| known.list != list) {
-                    old.push(OldList {
+                    old.push(LegacyList {
                         list,
-                        home: keys.work_queue_type(&listen.script_type),
+                        requeue_to: keys.work_queue_type(&listen.script_type),
                     });
                 }
             }
@@ -77,7 +77,7 @@ impl Places {
     }
 
     /// Returns the canonical queues: route by route, or without routes priority by priority for all types together.
-    fn queues(&self, keys: &Hero) -> Vec<Vec<String>> {
+    fn queues(&self, keys: &JobKeys) -> Vec<Vec<String>> {
         let of_types: Vec<_> = self
             .listens
             .iter()
@@ -93,7 +93,7 @@ impl Places {
         (0..parts).map(part).collect()
     }
 
-    fn old_lists(&self, keys: &Hero, listen: &Listen, set: &Migration) -> Vec<String> {
+    fn old_lists(&self, keys: &JobKeys, listen: &Listen, set: &Migration) -> Vec<String> {
         let mut lists = set.lists(&self.legacy_ids);
         let routes = listen.routes.as_ref();
         if routes.is_none_or(|routes| routes.keys().iter().any(RoutingKey::is_default)) {
@@ -110,13 +110,13 @@ impl Places {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lists {
     names: Vec<String>,
-    old: Vec<OldList>,
+    old: Vec<LegacyList>,
     /// Number of canonical queues of each route.
     parts: Vec<usize>,
 }
 
 impl Lists {
-    fn new(queues: Vec<Vec<String>>, old: Vec<OldList>) -> Self {
+    fn new(queues: Vec<Vec<String>>, old: Vec<LegacyList>) -> Self {
         let parts = queues.iter().map(Vec::len).collect();
         let mut names = queues.concat();
         names.extend(old.iter().map(|old| old.list.clone()));
@@ -129,7 +129,7 @@ impl Lists {
     }
 
     /// Returns the canonical queues in the order of `turn`.
-    pub(super) fn queues_in(&self, turn: Turn) -> Cow<'_, [String]> {
+    pub(super) fn queues_in(&self, turn: ClaimOrder) -> Cow<'_, [String]> {
         if turn.first == 0 && !turn.backwards {
             return Cow::Borrowed(self.queues());
         }
@@ -153,7 +153,7 @@ impl Lists {
     }
 
     /// Returns the old lists, which follow the canonical queues.
-    pub(super) fn old(&self) -> &[OldList] {
+    pub(super) fn old(&self) -> &[LegacyList] {
         &self.old
     }
 
@@ -180,7 +180,7 @@ impl Queues for Lists {
 
 /// Order of the queues in one claim.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct ClaimOrder {
     /// True for the order from the last list to the first.
     pub(super) reverse: bool,
     /// Index of the route that comes first.
@@ -189,7 +189,7 @@ pub(super) struct Turn {
     backwards: bool,
 }
 
-impl Turn {
+impl ClaimOrder {
     /// Returns the order after `round` claims that returned jobs; the usual order for `None`.
     pub(super) fn of(round: Option<usize>, routes: Option<&Routes>) -> Self {
         let Some(round) = round else {
@@ -209,23 +209,23 @@ impl Turn {
 mod tests {
     use super::*;
 
-    fn places(types: &[&str], legacy_ids: &[&str]) -> Places {
+    fn places(types: &[&str], legacy_ids: &[&str]) -> Subscriptions {
         let listen = |name: &&str| Listen {
             script_type: name.parse().unwrap(),
             group: meshwork_model::name::Group::default(),
             instance: None,
             routes: None,
         };
-        Places {
+        Subscriptions {
             listens: types.iter().map(listen).collect(),
             legacy_ids: legacy_ids.iter().map(|id| id.parse().unwrap()).collect(),
         }
     }
 
-    fn lists(places: &Places, migrations: &[&str]) -> Lists {
+    fn lists(places: &Subscriptions, migrations: &[&str]) -> Lists {
         // An empty setting means none.
         let migrations: Vec<_> = migrations.iter().map(|set| set.parse().ok()).collect();
-        places.lists(&Hero::default(), &migrations)
+        places.lists(&JobKeys::default(), &migrations)
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
         let shared = lists.old().iter().filter(|old| old.list == "hero:job:a1");
         let shared: Vec<_> = shared.collect();
         assert_eq!(shared.len(), 1);
-        assert_eq!(shared[0].home, "hero:q:work:type:osis");
+        assert_eq!(shared[0].requeue_to, "hero:q:work:type:osis");
     }
 
     #[test]
@@ -277,14 +277,14 @@ mod tests {
 
     #[test]
     fn every_eighth_claim_that_brings_jobs_goes_the_other_way_round() {
-        let is_reversed = |round: &usize| Turn::of(Some(*round), None).reverse;
+        let is_reversed = |round: &usize| ClaimOrder::of(Some(*round), None).reverse;
         let reversed: Vec<_> = (0..20).filter(is_reversed).collect();
         assert_eq!(reversed, [7, 15]);
-        assert_eq!(Turn::of(None, None), Turn::default());
+        assert_eq!(ClaimOrder::of(None, None), ClaimOrder::default());
     }
 
     /// Returns the queues of one type for these routes, without those of other priorities.
-    fn routed(routes: &str, turn: impl Fn(&Routes) -> Turn) -> Vec<String> {
+    fn routed(routes: &str, turn: impl Fn(&Routes) -> ClaimOrder) -> Vec<String> {
         let mut places = places(&["osis"], &[]);
         let routes: Routes = routes.parse().unwrap();
         places.listens[0].routes = Some(routes.clone());
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn routes_are_taken_from_in_their_order_or_by_weight() {
-        let after = |claims| move |routes: &Routes| Turn::of(Some(claims), Some(routes));
+        let after = |claims| move |routes: &Routes| ClaimOrder::of(Some(claims), Some(routes));
         let strict = [":group:gpu", ":group:eu", ":group:default", ""];
         for claims in 0..8 {
             assert_eq!(routed("gpu,eu,default", after(claims)), strict);
@@ -321,7 +321,7 @@ mod tests {
         let routes: Routes = "gpu=2,eu=1".parse().unwrap();
         places.listens[0].routes = Some(routes.clone());
         let lists = lists(&places, &[""]);
-        let turn = Turn::of(Some(7), Some(&routes));
+        let turn = ClaimOrder::of(Some(7), Some(&routes));
         assert!(!turn.reverse);
         let queues = lists.queues_in(turn);
         let (eu, gpu) = (
@@ -332,6 +332,6 @@ mod tests {
         assert_eq!(queues[4], format!("{gpu}:prio:2"));
         assert_eq!(queues.len(), lists.queues().len());
         let strict = "gpu,eu".parse().unwrap();
-        assert!(Turn::of(Some(7), Some(&strict)).reverse);
+        assert!(ClaimOrder::of(Some(7), Some(&strict)).reverse);
     }
 }

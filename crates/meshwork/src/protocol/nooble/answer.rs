@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_model::keys::nooble::{Dialect, QueueManager};
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork_model::nooble::{Action, Data, Response, uuid};
 
 use super::context::Expects;
@@ -34,7 +34,7 @@ fn list(action: &Action) -> Option<&str> {
 pub(super) fn to(
     action: &Action,
     service: &str,
-    names: &QueueManager,
+    names: &NoobleKeys,
     given: &Given,
     expects: Option<Expects>,
 ) -> Option<Reply> {
@@ -70,7 +70,7 @@ pub(super) fn to(
 
 /// Returns the TTL of a reply. A reply in the list of a service's actions has none, since an expiry would delete the
 /// actions too.
-fn stays(list: &str, names: &QueueManager, waits: Duration) -> Option<Duration> {
+fn stays(list: &str, names: &NoobleKeys, waits: Duration) -> Option<Duration> {
     (!names.is_actions(list)).then_some(waits)
 }
 

@@ -11,7 +11,7 @@ use super::context::ActionContext;
 use super::error::ActionError;
 use super::handler::Act;
 use super::message::Message;
-use crate::runner::{LOST_GRACE, Run, Runner, StopReason, panic_text};
+use crate::runtime::{LOST_GRACE, Run, Runtime, StopReason, panic_text};
 
 /// Call of a function, in the form of a runner.
 struct Call {
@@ -25,7 +25,7 @@ pub(super) fn call(
     act: &Arc<dyn Act>,
     message: &Arc<Message>,
     context: ActionContext,
-) -> Arc<dyn Runner> {
+) -> Arc<dyn Runtime> {
     message.run().expected = Some(context.expected());
     Arc::new(Call {
         act: Arc::clone(act),
@@ -34,7 +34,7 @@ pub(super) fn call(
     })
 }
 
-impl Runner for Call {
+impl Runtime for Call {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         Box::pin(async move {
             let (act, context) = (Arc::clone(&self.act), self.context.clone());

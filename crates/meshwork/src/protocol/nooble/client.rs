@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use meshwork_broker::conn::{Target, TlsFiles};
 use meshwork_broker::nooble::{Nooble, PendingCallback};
-use meshwork_model::keys::nooble::{Dialect, QueueManager, service_of};
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys, service_of};
 use meshwork_model::name::Namespace;
 use meshwork_model::nooble::{Action, Data, InvalidData, Response};
 use serde::de::DeserializeOwned;
@@ -33,9 +33,9 @@ struct Calls {
 }
 
 /// The prefix `nooble4`, the environment that `ENVIRONMENT` says (else `dev`), and the dialect of streams.
-pub(crate) fn usual_names() -> QueueManager {
+pub(crate) fn usual_names() -> NoobleKeys {
     let environment = std::env::var("ENVIRONMENT").ok();
-    QueueManager::new(
+    NoobleKeys::new(
         Namespace::nooble(),
         environment.as_deref(),
         Dialect::default(),
@@ -111,11 +111,7 @@ impl Client {
     ///
     /// # Errors
     /// The server does not answer, or is not suitable.
-    pub async fn connect(
-        target: &Target,
-        names: QueueManager,
-        service: &str,
-    ) -> Result<Self, Error> {
+    pub async fn connect(target: &Target, names: NoobleKeys, service: &str) -> Result<Self, Error> {
         Ok(Self::new(Nooble::connect(target, names).await?, service))
     }
 
@@ -155,7 +151,7 @@ impl Client {
         self.calls.replies.peek(&self.broker, list, wait).await
     }
 
-    fn names(&self) -> &QueueManager {
+    fn names(&self) -> &NoobleKeys {
         self.broker.names()
     }
 

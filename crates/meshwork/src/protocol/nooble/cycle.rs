@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::nooble::{CycleLimits, Step, StepResult, StoredReply};
+use meshwork_broker::nooble::{CycleLimits, SagaStep, StepResult, StoredReply};
 use meshwork_model::keys::nooble::service_of;
 use meshwork_model::nooble::{Action, Data, InvalidData, Response};
 use serde::Serialize;
@@ -166,8 +166,8 @@ impl Cycle {
         }
     }
 
-    fn step<'a>(&'a self, asks: &Asks<'a>) -> Step<'a> {
-        Step {
+    fn step<'a>(&'a self, asks: &Asks<'a>) -> SagaStep<'a> {
+        SagaStep {
             cycle: &self.key,
             name: asks.name,
         }
@@ -176,7 +176,9 @@ impl Cycle {
     async fn take(&self, asks: &Asks<'_>, again: Option<Duration>) -> Result<StepResult, Error> {
         let sends = (asks.queue.as_str(), asks.message.as_str());
         let broker = self.client.broker();
-        Ok(broker.step(self.step(asks), sends, again, LIMITS).await?)
+        Ok(broker
+            .saga_step(self.step(asks), sends, again, LIMITS)
+            .await?)
     }
 
     /// Returns the state of a step. Fails if it sent another request before.

@@ -216,7 +216,7 @@ impl ActionError {
         match error.downcast::<Self>() {
             Ok(own) => *own,
             Err(other) => {
-                let message = crate::runner::error_message(&*other);
+                let message = crate::runtime::error_message(&*other);
                 Self::new(PROCESSING.0, PROCESSING.1, &message)
             }
         }

@@ -11,7 +11,7 @@ use uuid::{Builder, Uuid};
 use super::client::Client;
 use super::error::Error;
 use super::request::{Ids, Request};
-use crate::runner::{ActionCallError, ActionRequest, CallActions};
+use crate::runtime::{ActionCallError, ActionRequest, CallActions};
 
 /// The service in whose name jobs call: that of `meshwork action call`.
 const CALLER: &str = "meshwork";

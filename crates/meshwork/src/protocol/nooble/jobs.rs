@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork_broker::nooble::{End, Nooble};
+use meshwork_broker::nooble::{self, Nooble};
 use meshwork_broker::{BlockingConn, Error, MAX_ITEMS, Outages};
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::nooble::Action;
@@ -59,9 +59,11 @@ impl NoobleProtocol {
         let found = found.map_err(Step::Again)?;
         if found.is_none() && !self.accept_unsolicited {
             tracing::info!(key, "callback dropped: no pending request, or repeated");
-            let finished = self
-                .broker
-                .finish(&self.worker, &message.received, End::default());
+            let finished = self.broker.complete(
+                &self.worker,
+                &message.received,
+                nooble::Completion::default(),
+            );
             let finished = self.refused(message, finished.await);
             return Err(finished.map_or_else(Step::Again, |_| Step::Settled));
         }
@@ -105,9 +107,9 @@ impl Protocol for NoobleProtocol {
     type WaitConn = BlockingConn;
     type Queues = Vec<String>;
 
-    const TAKES: bool = true;
-    const TOGETHER: bool = false;
-    const WAITS: usize = 2;
+    const PUSH_DELIVERY: bool = true;
+    const BATCH_REPORTS: bool = false;
+    const MAX_READS: usize = 2;
 
     fn worker(&self) -> &str {
         &self.worker
@@ -158,7 +160,7 @@ impl Protocol for NoobleProtocol {
         subject.run(&self.worker, trace)
     }
 
-    async fn exchange(
+    async fn complete_and_claim(
         &self,
         _config: &Config,
         results: &[Completion<Arc<Message>>],
@@ -351,7 +353,7 @@ impl Protocol for NoobleProtocol {
                 let leave = |queue: &Arc<Queue>| {
                     let queue = Arc::clone(queue);
                     let broker = &broker;
-                    async move { broker.leave(&self.worker, &queue.source).await }
+                    async move { broker.deregister(&self.worker, &queue.source).await }
                 };
                 let left = join_all(self.queues.iter().map(leave)).await;
                 left.into_iter().collect::<Result<Vec<_>, _>>()?;

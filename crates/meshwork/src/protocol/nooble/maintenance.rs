@@ -9,7 +9,7 @@ use meshwork_broker::nooble::{MAX_WAIT, Nooble};
 use tokio::time::sleep;
 
 use super::queue::Queue;
-use crate::worker::dedicated_thread::{Never, in_turn};
+use crate::worker::dedicated_thread::{Never, best_effort};
 
 /// Longest pause between two checks of retries, since another process may have added one.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ pub(super) async fn run(
 async fn promote(broker: &Nooble, queue: &Queue, lease: Duration) -> Result<Never, Error> {
     loop {
         let promoted = broker.promote(&queue.source);
-        let promoted = in_turn(broker.outages(), "promote", lease, promoted).await?;
+        let promoted = best_effort(broker.outages(), "promote", lease, promoted).await?;
         let next = promoted.and_then(|(_, next)| next).unwrap_or(LOOK_EVERY);
         sleep(next.clamp(LOOK_SOON, LOOK_EVERY)).await;
     }
@@ -56,7 +56,7 @@ async fn trim(broker: &Nooble, queue: &Queue, lease: Duration) -> Result<Never, 
     let gone = lease + MAX_WAIT;
     loop {
         let deleted = broker.trim(&queue.source, KEEP, gone);
-        let deleted = in_turn(broker.outages(), "trim", lease, deleted).await?;
+        let deleted = best_effort(broker.outages(), "trim", lease, deleted).await?;
         let pause = match deleted {
             Some(many) if many > 0 => LOOK_SOON,
             _ => TRIM_EVERY,

@@ -200,7 +200,7 @@ impl Service {
 
     /// Sets the number of attempts of an action without a waiting caller. Default: 3.
     #[must_use]
-    pub fn runs(self, runs: u32) -> Self {
+    pub fn max_attempts(self, runs: u32) -> Self {
         Self { runs, ..self }
     }
 
@@ -216,7 +216,7 @@ impl Service {
 
     /// Sets the pause before the first retry, which doubles with each retry, and its maximum. Default: 1 s, 10 min.
     #[must_use]
-    pub fn pauses(self, first: Duration, longest: Duration) -> Self {
+    pub fn backoff(self, first: Duration, longest: Duration) -> Self {
         Self {
             pauses: (first, longest),
             ..self
@@ -241,7 +241,7 @@ impl Service {
     /// Takes messages that workers of Nooble4 have left pending in a stream longer than `age`. Default: off, since such
     /// workers do not show that they are alive, and leave failed actions pending after their reply.
     #[must_use]
-    pub fn adopt(self, age: Option<Duration>) -> Self {
+    pub fn rescue_orphans_after(self, age: Option<Duration>) -> Self {
         Self { adopt: age, ..self }
     }
 

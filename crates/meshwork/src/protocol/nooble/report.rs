@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::Error;
-use meshwork_broker::nooble::{Answer, End, Failed as Outcome, Failure, Finished, Over, Received};
+use meshwork_broker::nooble::{
+    self, AckCleanup, Answer, Completion, Failed as Outcome, Failure, Received,
+};
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::nooble::{Action, ActionOutcome, TraceEvent, micros};
 use meshwork_model::outcome::FailureKind;
@@ -57,11 +59,11 @@ impl NoobleProtocol {
         }
         let record = message.run().record.clone();
         let end = end(message, record.as_deref());
-        let outcome = self.broker.finish(&self.worker, &message.received, end);
+        let outcome = self.broker.complete(&self.worker, &message.received, end);
         match self.refused(message, outcome.await)? {
-            Finished::Stale => return Ok(Completed::Stale),
-            Finished::Unanswered => unanswered(action),
-            Finished::Finished => {}
+            nooble::Completed::Stale => return Ok(Completed::Stale),
+            nooble::Completed::Unanswered => unanswered(action),
+            nooble::Completed::Finished => {}
         }
         self.over
             .add(self.ended(message, action, took, (ActionOutcome::Done, "")));
@@ -191,7 +193,7 @@ impl NoobleProtocol {
         action: &Arc<Action>,
         took: Duration,
         (how, error): (ActionOutcome, &str),
-    ) -> Over {
+    ) -> AckCleanup {
         let run = message.run();
         let parent = comes_from(action).map(|from| from.parent_id().to_owned());
         // A callback does not name its parent, as in Nooble4.
@@ -202,17 +204,17 @@ impl NoobleProtocol {
             action_type: (&action.action_type).into(),
             span: span_id(&action.action_id).into(),
             parent: parent.unwrap_or_default().into(),
-            from: said(&action.origin_service),
+            from: or_empty(&action.origin_service),
             service: self.client.service().into(),
-            correlation: said(&action.correlation_id),
-            trace: said(&action.trace_id),
+            correlation: or_empty(&action.correlation_id),
+            trace: or_empty(&action.trace_id),
             asked: (&action.timestamp).into(),
             began: micros(run.began).into(),
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             how,
             error: error[..error.floor_char_boundary(MAX_ERROR)].into(),
         };
-        Over::new(&message.received, &outcome)
+        AckCleanup::new(&message.received, &outcome)
     }
 }
 
@@ -221,21 +223,21 @@ fn unanswered(action: &Action) {
     tracing::warn!(?list, "reply dropped: the key of its list has another type");
 }
 
-fn end<'a>(message: &'a Message, record: Option<&'a str>) -> End<'a> {
+fn end<'a>(message: &'a Message, record: Option<&'a str>) -> Completion<'a> {
     let reply = message.reply.get().and_then(Option::as_ref);
     let answer = reply.map(|reply| Answer {
         list: &reply.list,
         message: &reply.message,
         waits: reply.waits,
     });
-    End {
+    Completion {
         answer,
         pending_callback: record,
     }
 }
 
 /// Returns an optional text in the form of the trace.
-fn said(of: &Option<String>) -> Cow<'_, str> {
+fn or_empty(of: &Option<String>) -> Cow<'_, str> {
     of.as_deref().unwrap_or_default().into()
 }
 

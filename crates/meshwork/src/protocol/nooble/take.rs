@@ -159,7 +159,7 @@ impl NoobleProtocol {
         intake: &dyn Intake<Arc<Message>>,
     ) -> Result<(), Error> {
         let giving = queue.gives();
-        let given = broker.in_hand(&self.worker, &queue.source).await?;
+        let given = broker.in_flight(&self.worker, &queue.source).await?;
         giving.all_known();
         let mut unknown = given;
         let mut known = Vec::new();

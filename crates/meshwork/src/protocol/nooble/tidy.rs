@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use meshwork_broker::nooble::{Nooble, Over};
+use meshwork_broker::nooble::{AckCleanup, Nooble};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -28,7 +28,7 @@ pub(super) struct Ends {
 
 #[derive(Default)]
 struct Untold {
-    runs: Vec<Over>,
+    runs: Vec<AckCleanup>,
     bytes: usize,
 }
 
@@ -38,7 +38,7 @@ impl Ends {
     }
 
     /// Adds an ended run.
-    pub(super) fn add(&self, run: Over) {
+    pub(super) fn add(&self, run: AckCleanup) {
         let mut over = self.over();
         if over.runs.len() < MOST && over.bytes < MOST_BYTES {
             over.bytes += run.bytes();
@@ -66,7 +66,9 @@ pub(super) async fn flush(broker: &Nooble, ends: &Ends) {
     let _telling = ends.telling.lock().await;
     let over = std::mem::take(&mut *ends.over()).runs;
     for part in over.chunks(AT_ONCE) {
-        let tidied = broker.outages().observe("tidy", broker.tidy(part).await);
+        let tidied = broker
+            .outages()
+            .observe("tidy", broker.clean_up(part).await);
         if tidied.is_err() {
             tracing::debug!(many = part.len(), "trace entries not stored");
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::runner::log::Entry;
+use crate::runtime::log::Entry;
 
 /// Formats entries as lines.
 pub(super) fn lines(time: &str, job: &str, entries: &[Entry]) -> String {

@@ -20,9 +20,9 @@ use meshwork_model::job::log_path_fault;
 use meshwork_model::outcome::{Failure, FailureKind};
 
 use crate::clock;
-use crate::runner::log::{Entry, LogDrain};
+use crate::runtime::log::{Entry, LogDrain};
 pub use place::LogDirError;
-use place::{Folder, Place, PlaceError};
+use place::{Folder, LogPath, PlaceError};
 
 /// Greatest number of lines that wait for the disk. Beyond that, the oldest ones are dropped.
 pub(super) const CAPACITY: usize = 10_000;
@@ -132,7 +132,7 @@ impl LogFolders {
 /// The open log file of one run.
 #[derive(Debug)]
 pub(super) struct LogFile {
-    place: Place,
+    place: LogPath,
     file: File,
     job: String,
     max_size: u64,

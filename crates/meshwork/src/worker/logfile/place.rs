@@ -99,7 +99,7 @@ impl Folder {
     }
 
     /// Resolves a path inside this folder. The path is checked: it has only plain names.
-    pub(super) fn place(&self, inside: &Path) -> Result<Place, PlaceError> {
+    pub(super) fn place(&self, inside: &Path) -> Result<LogPath, PlaceError> {
         let (folders, name) = match (inside.parent(), inside.file_name()) {
             (Some(folders), Some(name)) => (folders, name.to_string_lossy().into_owned()),
             _ => return Err(PlaceError::NoFile(inside.display().to_string())),
@@ -110,7 +110,7 @@ impl Folder {
             let shown = folder.to_string_lossy();
             dir = step(&dir, folder.as_ref(), &shown)?;
         }
-        Ok(Place {
+        Ok(LogPath {
             dir: Arc::new(dir),
             name,
         })
@@ -151,12 +151,12 @@ fn check_folder(about: &Stat, shown: &str) -> Result<(), PlaceError> {
 
 /// Resolved location of a log file.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct LogPath {
     pub(super) dir: Arc<OwnedFd>,
     pub(super) name: String,
 }
 
-impl Place {
+impl LogPath {
     /// Opens the file to append to it. A new file is readable for the worker's user only.
     pub(super) fn open(&self) -> Result<File, PlaceError> {
         for _ in 0..MOST_OPENED {

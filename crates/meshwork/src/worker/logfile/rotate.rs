@@ -11,7 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::place::Place;
+use super::place::LogPath;
 
 /// Number of rotated files to keep.
 pub(super) const KEPT: usize = 5;
@@ -35,7 +35,7 @@ impl Drop for Held<'_> {
 }
 
 /// Rotates the file, unless another run has done so.
-pub(super) fn rotate(place: &Place, full: &File) -> io::Result<()> {
+pub(super) fn rotate(place: &LogPath, full: &File) -> io::Result<()> {
     // The lock belongs to the open file, so it ends with this process.
     flock(full, FlockOperation::LockExclusive)?;
     let rotated = locked(place, full);
@@ -43,7 +43,7 @@ pub(super) fn rotate(place: &Place, full: &File) -> io::Result<()> {
     rotated.and(Ok(unlocked?))
 }
 
-fn locked(place: &Place, full: &File) -> io::Result<()> {
+fn locked(place: &LogPath, full: &File) -> io::Result<()> {
     if !place.is(full)? {
         return Ok(());
     }
@@ -59,7 +59,7 @@ fn locked(place: &Place, full: &File) -> io::Result<()> {
 }
 
 /// Compresses a file under another name, if the file exists.
-fn compress(place: &Place, from: &str, to: &str) -> io::Result<()> {
+fn compress(place: &LogPath, from: &str, to: &str) -> io::Result<()> {
     let dir = &*place.dir;
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let source = match openat(dir, from, OFlags::RDONLY | flags, Mode::empty()) {

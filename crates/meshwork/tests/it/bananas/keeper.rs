@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshwork::model::bananas::{Cron, NewJob};
-use meshwork::model::keys::bananas::Bananas as Keys;
+use meshwork::model::keys::bananas::BananasKeys as Keys;
 use meshwork::model::name::JobId;
 use meshwork::model::schedule::timing::Timing;
 use meshwork::protocol::bananas::{Client, Worker};

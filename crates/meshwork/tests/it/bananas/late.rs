@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use meshwork::protocol::bananas::{Client, Request, Worker, WorkerHandle};
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use meshwork_test_servers::stalling::Stalling;
@@ -23,7 +23,7 @@ async fn counted(client: &Client) -> (WorkerHandle, Arc<AtomicUsize>) {
 fn counting(client: &Client) -> (Arc<AtomicUsize>, Worker) {
     let runs = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&runs);
-    let handler = move |value: serde_json::Value, _: Context| {
+    let handler = move |value: serde_json::Value, _: JobContext| {
         count.fetch_add(1, Ordering::SeqCst);
         async move { Ok::<_, String>(value) }
     };
@@ -40,7 +40,7 @@ async fn what_comes_after_its_lease_is_not_begun() {
     let there = Client::open(way.url()).await.unwrap();
     let (first, late) = counted(&there).await;
     let run = async |payload: &str| {
-        let id = ground.client.submit(Request::raw("count", payload)).await;
+        let id = ground.client.enqueue(Request::raw("count", payload)).await;
         ground.client.wait(&id.unwrap(), BOUND).await.unwrap()
     };
     let held_up = run("\"held up\"");
@@ -72,7 +72,7 @@ async fn many_that_come_late_hold_up_no_stop() {
     let here = Client::open(&server.url()).await.unwrap();
     for _ in 0..JOBS {
         let request = Request::raw("count", "\"held up\"");
-        here.submit(request).await.unwrap();
+        here.enqueue(request).await.unwrap();
     }
     let (runs, worker) = counting(&there);
     let worker = worker.concurrency(JOBS).shutdown_timeout(Duration::ZERO);

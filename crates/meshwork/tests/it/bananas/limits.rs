@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use meshwork::model::bananas::Peer;
+use meshwork::model::bananas::ClientVariant;
 use meshwork::protocol::bananas::{Request, RouteLimit, Worker, WorkerHandle};
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork_test_servers::eventually;
 use tokio::sync::Semaphore;
 
@@ -31,7 +31,7 @@ async fn limit(ground: &Ground, most: Option<u64>) {
 async fn submit(ground: &Ground, jobs: usize) {
     for _ in 0..jobs {
         let request = Request::raw("hold", "1").route(gpu());
-        ground.client.submit(request).await.unwrap();
+        ground.client.enqueue(request).await.unwrap();
     }
 }
 
@@ -47,7 +47,7 @@ async fn worker_of(
     gate: &Arc<Semaphore>,
 ) -> WorkerHandle {
     let (runs, gate) = (Arc::clone(runs), Arc::clone(gate));
-    let hold = move |_: u64, _: Context| {
+    let hold = move |_: u64, _: JobContext| {
         let (runs, gate) = (Arc::clone(&runs), Arc::clone(&gate));
         async move {
             let now = runs.now.fetch_add(1, Ordering::SeqCst) + 1;
@@ -113,10 +113,10 @@ async fn the_limit_holds_for_jobs_on_lists_without_a_route() {
     let (runs, gate) = (Arc::new(Runs::default()), Arc::new(Semaphore::new(0)));
     limit(&ground, Some(1)).await;
     let both = worker_of("gpu,default", &ground, &runs, &gate).await;
-    let sdk = ground.client.clone().like(Peer::Python);
+    let sdk = ground.client.clone().with_variant(ClientVariant::Python);
     for _ in 0..4 {
         let request = Request::raw("hold", "1").route(gpu());
-        sdk.submit(request).await.unwrap();
+        sdk.enqueue(request).await.unwrap();
     }
     for ended in 1..=4 {
         running(&runs, 1).await;
@@ -184,8 +184,8 @@ async fn a_full_route_holds_up_no_other() {
     let both = both.start().await.unwrap();
     both.registered().await;
     let waits = Request::raw("echo", "7").route(gpu());
-    let waits = ground.client.submit(waits).await.unwrap();
-    let passes = ground.client.submit(Request::raw("echo", "8")).await;
+    let waits = ground.client.enqueue(waits).await.unwrap();
+    let passes = ground.client.enqueue(Request::raw("echo", "8")).await;
     let passed = ground.client.wait(&passes.unwrap(), BOUND).await.unwrap();
     assert_eq!(passed.result.as_deref(), Some("8"));
     let waiting: usize = ground

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use meshwork::Unfit;
+use meshwork::Unhealthy;
 use meshwork::protocol::bananas::{Client, Request, Worker};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
@@ -24,12 +24,12 @@ async fn a_monitor_tells_how_it_is() {
     let monitor = worker.monitor();
     worker.registered().await;
     assert_eq!((monitor.ready(), monitor.healthy()), (Ok(()), Ok(())));
-    let id = ground.client.submit(Request::raw("held", "null")).await;
+    let id = ground.client.enqueue(Request::raw("held", "null")).await;
     starts.recv().await.unwrap();
     assert_eq!((monitor.name(), monitor.busy()), (worker.name(), 1));
     let stopping = tokio::spawn(worker.stop());
     let unfit = eventually("it is not ready", BOUND, async || monitor.ready().err()).await;
-    assert_eq!(unfit, Unfit::Stopping);
+    assert_eq!(unfit, Unhealthy::Stopping);
     assert_eq!(monitor.healthy(), Ok(()));
     go.notify_one();
     assert_eq!(stopping.await.unwrap(), 0);
@@ -50,5 +50,5 @@ async fn a_worker_without_a_server_is_not_ready() {
     worker.registered().await;
     drop(server);
     let unfit = eventually("it is not ready", BOUND, async || monitor.ready().err()).await;
-    assert_eq!(unfit, Unfit::Unregistered);
+    assert_eq!(unfit, Unhealthy::Unregistered);
 }

@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use meshwork::model::bananas::{Peer, Status};
+use meshwork::model::bananas::{ClientVariant, Status};
 use meshwork::model::name::JobId;
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork_conformance::accept;
 use meshwork_test_servers::eventually;
 use serde_json::Value;
@@ -112,7 +112,7 @@ fn only_its_end(job: &Seen, after: &str) {
 
 /// Whatever a client could read before it can read after.
 fn is_accepted(job: &Seen, result: &HashMap<String, String>, after: &str) {
-    for make in Peer::ALL {
+    for make in ClientVariant::ALL {
         let accepted = accept::result(make, result);
         assert_eq!(accepted, Ok(()), "{} by {make}: {result:?}", job.scenario);
         let read = job
@@ -131,8 +131,8 @@ async fn what_their_clients_wrote_is_run() {
     let Some(ground) = Ground::open().await else {
         return;
     };
-    let mail = async |mail: Value, _: Context| Ok::<_, String>(mail["to"].clone());
-    let count = async |items: Vec<String>, _: Context| Ok::<_, String>(items.len());
+    let mail = async |mail: Value, _: JobContext| Ok::<_, String>(mail["to"].clone());
+    let count = async |items: Vec<String>, _: JobContext| Ok::<_, String>(items.len());
     let worker = ground
         .worker()
         .handle("send_email", mail)

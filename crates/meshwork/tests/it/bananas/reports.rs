@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use meshwork::model::name::JobId;
 use meshwork::protocol::bananas::{Client, Request, Worker, WorkerHandle};
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork_test_servers::calls::Calls;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
@@ -36,7 +36,7 @@ impl Held {
         let mut ids = Vec::new();
         for number in 0..JOBS {
             let request = Request::new("hold", &number).unwrap();
-            ids.push(client.submit(request).await.unwrap());
+            ids.push(client.enqueue(request).await.unwrap());
         }
         ids
     }
@@ -44,7 +44,7 @@ impl Held {
     /// A worker that runs all of them.
     async fn worker(&self, client: &Client) -> WorkerHandle {
         let (begun, gate) = (Arc::clone(&self.begun), Arc::clone(&self.gate));
-        let hold = move |number: usize, _: Context| {
+        let hold = move |number: usize, _: JobContext| {
             let (begun, gate) = (Arc::clone(&begun), Arc::clone(&gate));
             async move {
                 begun.fetch_add(1, Ordering::SeqCst);

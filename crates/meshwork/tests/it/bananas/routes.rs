@@ -1,9 +1,9 @@
 //! Which of two workers takes a job: routes with weights, and jobs for other routes on lists without one.
 
-use meshwork::model::bananas::Peer;
+use meshwork::model::bananas::ClientVariant;
 use meshwork::model::route::Priority;
 use meshwork::protocol::bananas::{Foreign, Request, Worker};
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork_test_servers::eventually;
 use tokio::sync::mpsc;
 
@@ -18,10 +18,10 @@ async fn routes_with_weights_share() {
     let mut ids = Vec::new();
     for route in ["gpu", "eu"].repeat(12) {
         let request = Request::raw("note", &format!("\"{route}\"")).route(route.parse().unwrap());
-        ids.push(ground.client.submit(request).await.unwrap());
+        ids.push(ground.client.enqueue(request).await.unwrap());
     }
     let (sender, mut noted) = mpsc::unbounded_channel();
-    let note = move |route: String, _: Context| {
+    let note = move |route: String, _: JobContext| {
         let sender = sender.clone();
         async move { sender.send(route).map_err(|error| error.to_string()) }
     };
@@ -52,10 +52,10 @@ async fn a_job_for_another_route_is_run_or_left_or_moved() {
     let Some(ground) = Ground::open().await else {
         return;
     };
-    let sdk = ground.client.clone().like(Peer::Python);
+    let sdk = ground.client.clone().with_variant(ClientVariant::Python);
     let gpu = || Request::raw("echo", "1").route("gpu".parse().unwrap());
     let worker = ground.worker().start().await.unwrap();
-    let id = sdk.submit(gpu()).await.unwrap();
+    let id = sdk.enqueue(gpu()).await.unwrap();
     assert!(sdk.wait(&id, BOUND).await.unwrap().succeeded);
     worker.stop().await;
 
@@ -65,8 +65,8 @@ async fn a_job_for_another_route_is_run_or_left_or_moved() {
         .start()
         .await
         .unwrap();
-    let left = sdk.submit(gpu()).await.unwrap();
-    let own = sdk.submit(Request::raw("echo", "2")).await.unwrap();
+    let left = sdk.enqueue(gpu()).await.unwrap();
+    let own = sdk.enqueue(Request::raw("echo", "2")).await.unwrap();
     assert!(sdk.wait(&own, BOUND).await.unwrap().succeeded);
     assert_eq!(sdk.result(&left).await.unwrap(), None);
 
@@ -84,15 +84,15 @@ async fn what_is_left_to_others_holds_up_nothing_behind_it() {
     let Some(ground) = Ground::open().await else {
         return;
     };
-    let sdk = ground.client.clone().like(Peer::Python);
+    let sdk = ground.client.clone().with_variant(ClientVariant::Python);
     let gpu = || Request::raw("echo", "1").route("gpu".parse().unwrap());
     let mut left = Vec::new();
     for _ in 0..300 {
-        left.push(sdk.submit(gpu()).await.unwrap());
+        left.push(sdk.enqueue(gpu()).await.unwrap());
     }
     let mut own = Vec::new();
     for _ in 0..5 {
-        own.push(sdk.submit(Request::raw("echo", "2")).await.unwrap());
+        own.push(sdk.enqueue(Request::raw("echo", "2")).await.unwrap());
     }
     let worker = ground.worker().foreign(Foreign::Leave).concurrency(2);
     let worker = worker.start().await.unwrap();
@@ -101,7 +101,7 @@ async fn what_is_left_to_others_holds_up_nothing_behind_it() {
         assert!(sdk.wait(id, BOUND).await.unwrap().succeeded);
     }
     let low = Request::raw("echo", "3").priority(Priority::Low);
-    let low = sdk.submit(low).await.unwrap();
+    let low = sdk.enqueue(low).await.unwrap();
     assert!(sdk.wait(&low, BOUND).await.unwrap().succeeded);
     let waiting = eventually("none is on its way", BOUND, async || {
         let waiting: Vec<String> = ground
@@ -130,7 +130,7 @@ async fn what_is_left_to_others_holds_up_nothing_behind_it() {
         assert!(sdk.wait(id, BOUND).await.unwrap().succeeded);
     }
     // Nothing is left: it listens there again.
-    let again = sdk.submit(Request::raw("echo", "4")).await.unwrap();
+    let again = sdk.enqueue(Request::raw("echo", "4")).await.unwrap();
     assert!(sdk.wait(&again, BOUND).await.unwrap().succeeded);
     worker.stop().await;
     gpus.stop().await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use meshwork::model::name::JobId;
 use meshwork::protocol::bananas::Request;
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork_test_servers::eventually;
 use tokio::sync::mpsc;
 
@@ -22,7 +22,7 @@ async fn a_worker_that_stops_hands_back() {
     let (started, mut starts) = mpsc::unbounded_channel();
     let worker = held(&ground, started, Arc::default()).shutdown_timeout(Duration::ZERO);
     let worker = worker.start().await.unwrap();
-    let id = ground.client.submit(Request::raw("held", "null")).await;
+    let id = ground.client.enqueue(Request::raw("held", "null")).await;
     let id = id.unwrap();
     starts.recv().await.unwrap();
     assert_eq!(worker.stop().await, 1);
@@ -52,7 +52,7 @@ async fn what_is_handed_back_has_ended_here() {
     );
     let over = Arc::clone(&ended);
     // It hears of nothing before it is done.
-    let deaf = move |(): (), _: Context| {
+    let deaf = move |(): (), _: JobContext| {
         let _ = started.send(());
         let _ = tokio::task::block_in_place(|| waits.lock().unwrap().recv());
         over.store(true, Ordering::SeqCst);
@@ -64,7 +64,7 @@ async fn what_is_handed_back_has_ended_here() {
         .shutdown_timeout(Duration::ZERO);
     let first = first.start().await.unwrap();
     first.registered().await;
-    let id = ground.client.submit(Request::raw("deaf", "null")).await;
+    let id = ground.client.enqueue(Request::raw("deaf", "null")).await;
     let id = id.unwrap();
     starts.recv().await.unwrap();
     let stopping = tokio::spawn(first.stop());
@@ -73,7 +73,7 @@ async fn what_is_handed_back_has_ended_here() {
         (listeners == 0).then_some(())
     })
     .await;
-    let order = move |(): (), _: Context| {
+    let order = move |(): (), _: JobContext| {
         let after = ended.load(Ordering::SeqCst);
         async move { Ok::<_, String>(after) }
     };
@@ -109,7 +109,7 @@ async fn a_handler_that_holds_its_thread_holds_up_no_stop() {
     let (started, mut starts) = mpsc::unbounded_channel();
     let (go, waits) = std::sync::mpsc::channel::<()>();
     let waits = Arc::new(Mutex::new(waits));
-    let holds = move |(): (), _: Context| {
+    let holds = move |(): (), _: JobContext| {
         let _ = started.send(());
         let _ = tokio::task::block_in_place(|| waits.lock().unwrap().recv());
         async { Ok::<_, String>("late") }
@@ -119,7 +119,7 @@ async fn a_handler_that_holds_its_thread_holds_up_no_stop() {
         .handle("holds", holds)
         .shutdown_timeout(Duration::ZERO);
     let worker = worker.start().await.unwrap();
-    let id = ground.client.submit(Request::raw("holds", "null")).await;
+    let id = ground.client.enqueue(Request::raw("holds", "null")).await;
     let id = id.unwrap();
     starts.recv().await.unwrap();
     let stopped = tokio::time::timeout(BOUND, worker.stop()).await;

@@ -33,9 +33,10 @@ impl Ground {
 
     /// A worker with the handler `echo`, which gives what it is given, and `fail`.
     pub(crate) fn worker(&self) -> Worker {
-        let echo =
-            async |value: serde_json::Value, _: meshwork::runner::Context| Ok::<_, String>(value);
-        let fail = async |(): (), _: meshwork::runner::Context| Err::<(), _>("boom");
+        let echo = async |value: serde_json::Value, _: meshwork::runtime::JobContext| {
+            Ok::<_, String>(value)
+        };
+        let fail = async |(): (), _: meshwork::runtime::JobContext| Err::<(), _>("boom");
         Worker::new(&self.client)
             .handle("echo", echo)
             .handle("fail", fail)

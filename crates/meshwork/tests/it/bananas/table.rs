@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use meshwork::model::bananas::Peer;
+use meshwork::model::bananas::ClientVariant;
 use meshwork::protocol::bananas::{Request, WorkerHandle};
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork_test_servers::eventually;
 use tokio::sync::Semaphore;
 
@@ -20,7 +20,7 @@ async fn started() -> Option<(Ground, WorkerHandle)> {
 
 /// The worker runs the next job, and nothing is left of the last one.
 async fn goes_on(ground: &Ground, worker: WorkerHandle) {
-    let id = ground.client.submit(Request::raw("echo", "7")).await;
+    let id = ground.client.enqueue(Request::raw("echo", "7")).await;
     let id = id.expect("the server takes it");
     let outcome = ground.client.wait(&id, BOUND).await;
     assert_eq!(outcome.expect("it ends").result.as_deref(), Some("7"));
@@ -105,7 +105,7 @@ async fn an_empty_id_while_another_one_runs() {
     let (started, mut starts) = tokio::sync::mpsc::unbounded_channel();
     let go = Arc::new(Semaphore::new(0));
     let gate = Arc::clone(&go);
-    let hold = move |word: String, _: Context| {
+    let hold = move |word: String, _: JobContext| {
         let (started, gate) = (started.clone(), Arc::clone(&gate));
         async move {
             let _ = started.send(word.clone());
@@ -178,9 +178,12 @@ async fn five_megabytes() {
         return;
     };
     let payload = format!("\"{}\"", "x".repeat(5 * 1024 * 1024));
-    for peer in [Peer::Go, Peer::Python] {
-        let client = ground.client.clone().like(peer);
-        let id = client.submit(Request::raw("echo", &payload)).await.unwrap();
+    for peer in [ClientVariant::Go, ClientVariant::Python] {
+        let client = ground.client.clone().with_variant(peer);
+        let id = client
+            .enqueue(Request::raw("echo", &payload))
+            .await
+            .unwrap();
         let outcome = client.wait(&id, BOUND).await.unwrap();
         assert_eq!(outcome.result.map(|it| it.len()), Some(payload.len()));
     }

@@ -37,7 +37,7 @@ async fn done(ground: &Ground, id: &JobId) {
 async fn submitted(ground: &Ground) -> JobId {
     ground
         .client
-        .submit(Request::raw("echo", "1"))
+        .enqueue(Request::raw("echo", "1"))
         .await
         .unwrap()
 }
@@ -144,9 +144,9 @@ async fn a_wait_ends_in_time() {
     let id = submitted(&ground).await;
     let (began, patience) = (Instant::now(), Duration::from_millis(200));
     let ended = ground.client.wait(&id, patience).await;
-    assert!(matches!(ended, Err(meshwork::Error::NotEnded { .. })));
+    assert!(matches!(ended, Err(meshwork::Error::JobWaitTimeout { .. })));
     assert!(began.elapsed() >= patience);
     let unknown = JobId::foreign("none".to_owned());
     let none = ground.client.wait(&unknown, patience).await;
-    assert!(matches!(none, Err(meshwork::Error::NoJob { .. })));
+    assert!(matches!(none, Err(meshwork::Error::JobNotFound { .. })));
 }

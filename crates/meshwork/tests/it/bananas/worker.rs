@@ -6,11 +6,11 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use meshwork::model::bananas::{Cron, NewJob, Peer};
+use meshwork::model::bananas::{ClientVariant, Cron, NewJob};
 use meshwork::model::name::JobId;
 use meshwork::model::schedule::timing::Timing;
 use meshwork::protocol::bananas::{Request, Worker};
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork_test_servers::eventually;
 use tokio::sync::{Notify, mpsc};
 
@@ -24,14 +24,14 @@ async fn a_job_of_each_make_runs() {
     };
     let routes = "gpu,default".parse().unwrap();
     let worker = ground.worker().routes(routes).start().await.unwrap();
-    for peer in Peer::ALL {
+    for peer in ClientVariant::ALL {
         for route in [None, Some("gpu")] {
-            let client = ground.client.clone().like(peer);
+            let client = ground.client.clone().with_variant(peer);
             let mut request = Request::raw("echo", "{\"n\":12345678901234567890}");
             if let Some(route) = route {
                 request = request.route(route.parse().unwrap());
             }
-            let id = client.submit(request).await.unwrap();
+            let id = client.enqueue(request).await.unwrap();
             let outcome = client.wait(&id, BOUND).await.unwrap();
             assert!(outcome.succeeded, "{peer}: {outcome:?}");
             let job = client.get(&id).await.unwrap();
@@ -63,7 +63,7 @@ async fn the_word_is_ready() {
     assert!(heard("subscribe"));
     let worker = ground.worker().start().await.unwrap();
     let request = Request::raw("echo", "1").id("heard".parse().unwrap());
-    ground.client.submit(request).await.unwrap();
+    ground.client.enqueue(request).await.unwrap();
     assert!(heard("message") && heard("ready"));
     worker.stop().await;
 }
@@ -77,13 +77,16 @@ async fn a_failure_is_tried_again_and_ends_as_a_dead_letter() {
     let worker = ground.worker().start().await.unwrap();
     let request = Request::new("fail", &()).unwrap().max_retries(2);
     let began = Instant::now();
-    let id = ground.client.submit(request).await.unwrap();
+    let id = ground.client.enqueue(request).await.unwrap();
     let outcome = ground.client.wait(&id, BOUND).await.unwrap();
     assert!(began.elapsed() >= Duration::from_secs(2));
     assert_eq!(outcome.error.as_deref(), Some("boom"));
     let job = ground.client.get(&id).await.unwrap();
     assert_eq!((job.attempts(), job.word("status").as_str()), (2, "failed"));
-    assert_eq!(ground.client.dead(0).await.unwrap(), [id.to_string()]);
+    assert_eq!(
+        ground.client.dead_letters(0).await.unwrap(),
+        [id.to_string()]
+    );
     ground.quiet().await;
     worker.stop().await;
 }
@@ -96,7 +99,7 @@ async fn a_name_without_a_handler_has_a_result() {
     };
     let worker = ground.worker().start().await.unwrap();
     let request = Request::raw("nobody", "1").max_retries(1);
-    let id = ground.client.submit(request).await.unwrap();
+    let id = ground.client.enqueue(request).await.unwrap();
     let outcome = ground.client.wait(&id, BOUND).await.unwrap();
     let error = outcome.error.unwrap();
     assert!(error.contains("no handler") && error.contains("nobody"));
@@ -109,7 +112,7 @@ async fn a_run_over_its_time_fails() {
     let Some(ground) = Ground::open().await else {
         return;
     };
-    let stuck = async |(): (), context: Context| {
+    let stuck = async |(): (), context: JobContext| {
         context.stop.cancelled().await;
         Ok::<_, String>(())
     };
@@ -117,7 +120,7 @@ async fn a_run_over_its_time_fails() {
     let worker = worker.timeout(Duration::from_millis(100));
     let worker = worker.start().await.unwrap();
     let request = Request::raw("stuck", "null").max_retries(1);
-    let id = ground.client.submit(request).await.unwrap();
+    let id = ground.client.enqueue(request).await.unwrap();
     let outcome = ground.client.wait(&id, BOUND).await.unwrap();
     assert_eq!(outcome.error.as_deref(), Some("timeout"));
     ground.quiet().await;
@@ -141,7 +144,7 @@ async fn a_script_is_a_handler() {
     assert!(worker.knows("count") && !worker.knows("other"));
     let worker = worker.start().await.unwrap();
     let request = Request::raw("count", "{\"items\":[1,2,3]}");
-    let id = ground.client.submit(request).await.unwrap();
+    let id = ground.client.enqueue(request).await.unwrap();
     let outcome = ground.client.wait(&id, BOUND).await.unwrap();
     assert_eq!(outcome.result.as_deref(), Some("6"), "{outcome:?}");
     worker.stop().await;
@@ -149,7 +152,7 @@ async fn a_script_is_a_handler() {
 
 /// A handler that ends on a signal.
 pub(crate) fn held(ground: &Ground, started: mpsc::UnboundedSender<()>, go: Arc<Notify>) -> Worker {
-    let handler = move |(): (), _: Context| {
+    let handler = move |(): (), _: JobContext| {
         let (started, go) = (started.clone(), Arc::clone(&go));
         async move {
             let _ = started.send(());
@@ -168,7 +171,7 @@ async fn the_job_of_a_worker_that_is_gone_comes_back() {
     };
     let id = ground
         .client
-        .submit(Request::raw("echo", "1"))
+        .enqueue(Request::raw("echo", "1"))
         .await
         .unwrap();
     let claim = meshwork_broker::bananas::Claim {
@@ -195,7 +198,7 @@ async fn a_job_that_lost_too_many_workers_is_dead() {
     };
     let id = ground
         .client
-        .submit(Request::raw("echo", "1"))
+        .enqueue(Request::raw("echo", "1"))
         .await
         .unwrap();
     let lost = format!("bananas:mw:lost:{id}");
@@ -237,7 +240,7 @@ async fn route_by_route_and_by_urgency() {
     let noted = Arc::clone(&order);
     let (started, mut starts) = mpsc::unbounded_channel();
     let go = Arc::new(Notify::new());
-    let note = move |word: String, _: Context| {
+    let note = move |word: String, _: JobContext| {
         noted.lock().unwrap().push(word);
         async { Ok::<_, String>(()) }
     };
@@ -250,7 +253,7 @@ async fn route_by_route_and_by_urgency() {
         .unwrap();
     ground
         .client
-        .submit(Request::raw("held", "null"))
+        .enqueue(Request::raw("held", "null"))
         .await
         .unwrap();
     starts.recv().await.unwrap();
@@ -261,7 +264,7 @@ async fn route_by_route_and_by_urgency() {
             let request = Request::new("note", &word).unwrap();
             let request = request.route(route.parse().unwrap());
             let request = request.priority(priority.parse().unwrap());
-            let id = ground.client.submit(request).await.unwrap();
+            let id = ground.client.enqueue(request).await.unwrap();
             if word == "default low" {
                 last = Some(id);
             }
@@ -291,10 +294,10 @@ async fn a_job_waits_for_its_time() {
     let time: (u64, u64) = ground.say(&["TIME"]).await;
     let due = time.0 * 1000 + time.1 / 1000 + 1_500;
     let began = Instant::now();
-    for peer in [Peer::Go, Peer::Python] {
-        let client = ground.client.clone().like(peer);
+    for peer in [ClientVariant::Go, ClientVariant::Python] {
+        let client = ground.client.clone().with_variant(peer);
         let request = Request::raw("echo", "1").at_ms(due);
-        let id = client.submit(request).await.unwrap();
+        let id = client.enqueue(request).await.unwrap();
         assert!(client.wait(&id, BOUND).await.unwrap().succeeded);
         assert!(began.elapsed() >= Duration::from_millis(1_400));
     }
@@ -308,7 +311,7 @@ async fn a_schedule_asks_for_jobs() {
         return;
     };
     let (started, mut starts) = mpsc::unbounded_channel();
-    let note = move |word: String, context: Context| {
+    let note = move |word: String, context: JobContext| {
         let _ = started.send((word, context.job_id));
         async { Ok::<_, String>(()) }
     };
@@ -359,7 +362,7 @@ async fn an_idle_worker_is_woken() {
         return;
     };
     let (started, mut starts) = mpsc::unbounded_channel();
-    let note = move |(): (), _: Context| {
+    let note = move |(): (), _: JobContext| {
         let _ = started.send(Instant::now());
         async { Ok::<_, String>(()) }
     };

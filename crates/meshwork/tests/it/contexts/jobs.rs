@@ -8,12 +8,12 @@ use meshwork::context::{ContextError, ContextHandle, Identity, Node, new_key};
 use meshwork::model::access::{Object, Operation, Role};
 use meshwork::model::keys::context::{ContextId, ContextLayout, JobKey};
 use meshwork::model::outcome::{Failure, FailureKind, Report};
-use meshwork::runner::Run;
-use meshwork::runner::log::Stream;
+use meshwork::runtime::Run;
+use meshwork::runtime::log::Stream;
 use meshwork::{Client, Error, JobRequest, Target, TlsFiles, Worker, WorkerHandle};
 use meshwork_broker::Broker;
 use meshwork_broker::conn::Conn;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 
@@ -39,7 +39,7 @@ impl Place {
                 Conn::open(&target, &Default::default()).await.unwrap()
             }
         };
-        let node = Node::of(&Broker::new(conn, Hero::default()));
+        let node = Node::of(&Broker::new(conn, JobKeys::default()));
         let key = new_key();
         node.trust(key.public(), None).await.unwrap();
         let me = node.identify(key).await.unwrap();
@@ -205,16 +205,16 @@ async fn a_client_submits_retries_cancels_and_reads_logs() {
             "{lines:?}"
         );
         // One that waits is cancelled, one after it fails with it.
-        let first = client.submit(new("1").delay(PATIENCE)).await.unwrap();
+        let first = client.enqueue(new("1").delay(PATIENCE)).await.unwrap();
         let after = client
-            .submit(new("2").depends_on(first.clone()))
+            .enqueue(new("2").depends_on(first.clone()))
             .await
             .unwrap();
         client.cancel(&first).await.unwrap();
         let failed = client.result(&after, PATIENCE).await;
         assert!(matches!(failed, Err(Error::Failed { .. })), "{failed:?}");
-        let taken = client.submit(new("x").id(number(1))).await;
-        assert!(matches!(taken, Err(Error::Exists { .. })), "{taken:?}");
+        let taken = client.enqueue(new("x").id(number(1))).await;
+        assert!(matches!(taken, Err(Error::JobExists { .. })), "{taken:?}");
         worker.stop().await;
     }
 }

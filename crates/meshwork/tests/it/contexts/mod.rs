@@ -17,7 +17,7 @@ use meshwork::context::{ContextError, Coordinator, LocalTransport, NewMessage, S
 use meshwork_broker::Broker;
 use meshwork_model::context::{MessageStatus, MessageType};
 use meshwork_model::keys::context::MessageKey;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_test_servers::eventually;
 use tokio_util::sync::CancellationToken;
 
@@ -72,7 +72,7 @@ async fn each_step_of_a_job_message_can_be_read_with_plain_commands() {
 async fn an_idle_coordinator_waits_for_messages_and_leaves_them_in_the_list() {
     for world in World::all().await {
         let coordinator = Coordinator::new(&world.node).await.unwrap();
-        let broker = Broker::new(world.conn.clone(), Hero::default());
+        let broker = Broker::new(world.conn.clone(), JobKeys::default());
         let conn = broker.blocking_conn().await.unwrap();
         let wait = |time| broker.wait_for_element(&conn, "letters", time);
         assert!(!wait(Duration::from_millis(10)).await.unwrap());

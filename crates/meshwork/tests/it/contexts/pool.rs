@@ -12,7 +12,7 @@ use meshwork::model::name::ScriptType;
 use meshwork::{Client, JobRequest, MAX_POOL, Target, TlsFiles, Worker, WorkerHandle, WorkerPool};
 use meshwork_broker::Broker;
 use meshwork_broker::conn::Conn;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealServer, ServerOptions};
 
@@ -40,7 +40,7 @@ impl Site {
                 Conn::open(&target, &Default::default()).await.unwrap()
             }
         };
-        let node = Node::of(&Broker::new(conn, Hero::default()));
+        let node = Node::of(&Broker::new(conn, JobKeys::default()));
         let key = new_key();
         node.trust(key.public(), None).await.unwrap();
         let me = node.identify(key).await.unwrap();
@@ -145,11 +145,11 @@ async fn jobs_of_all_contexts_run_at_once_later_and_after_others() {
         let workers = site.workers(10, &[osis()], |_| Scripted::echo()).await;
         let each = site.clients.iter().enumerate().map(async |(at, client)| {
             let script = at.to_string();
-            let now = client.submit(new(&script)).await.unwrap();
+            let now = client.enqueue(new(&script)).await.unwrap();
             let later = new(&script).delay(Duration::from_millis(300));
-            let later = client.submit(later).await.unwrap();
-            let after = client.submit(new(&script).depends_on(now)).await.unwrap();
-            let stopped = client.submit(new("never").delay(PATIENCE)).await.unwrap();
+            let later = client.enqueue(later).await.unwrap();
+            let after = client.enqueue(new(&script).depends_on(now)).await.unwrap();
+            let stopped = client.enqueue(new("never").delay(PATIENCE)).await.unwrap();
             client.cancel(&stopped).await.unwrap();
             for id in [&later, &after] {
                 let job: Job = client.result(id, PATIENCE).await.unwrap();
@@ -187,7 +187,7 @@ async fn a_backlog_holds_up_no_first_job_of_another_context() {
             unreachable!()
         };
         for _ in 0..30 {
-            let some = (0..100).map(|_| busy.submit(new("long")));
+            let some = (0..100).map(|_| busy.enqueue(new("long")));
             assert!(join_all(some).await.iter().all(Result::is_ok));
         }
         gate.wait_for(3).await;
@@ -251,7 +251,7 @@ async fn a_cut_of_the_shared_connections_loses_nothing() {
         let mut ids = Vec::new();
         for client in &site.clients {
             for number in 0..20 {
-                let id = client.submit(new(&number.to_string())).await.unwrap();
+                let id = client.enqueue(new(&number.to_string())).await.unwrap();
                 ids.push((client, id));
             }
         }
@@ -282,13 +282,13 @@ async fn running_jobs_of_each_context_are_cancelled_and_released() {
         let workers = site.workers(4, &[osis()], |_| Scripted::gated(&gate)).await;
         let mut ids = Vec::new();
         for client in &site.clients[..3] {
-            ids.push(client.submit(new("long")).await.unwrap());
+            ids.push(client.enqueue(new("long")).await.unwrap());
         }
         gate.wait_for(3).await;
         site.clients[0].cancel(&ids[0]).await.unwrap();
         assert!(site.clients[0].result(&ids[0], PATIENCE).await.is_err());
         // A slot is left for a context that runs nothing.
-        let last = site.clients[3].submit(new("long")).await.unwrap();
+        let last = site.clients[3].enqueue(new("long")).await.unwrap();
         gate.wait_for(4).await;
         assert_eq!(stop(workers).await, 3);
         let waiting = site.clients[3].status(&last).await.unwrap();
@@ -322,7 +322,7 @@ async fn damaged_keys_of_a_context_delay_no_job_of_another() {
         let prefix = site.contexts[0].keys().prefix();
         for name in names {
             let key = format!("{prefix}{name}");
-            damaged.submit(new("waits")).await.unwrap();
+            damaged.enqueue(new("waits")).await.unwrap();
             raw::<i64>(damaged, &["DEL", &key]).await;
             raw::<()>(damaged, &["SET", &key, "x"]).await;
             let mut shortest = PATIENCE;
@@ -335,7 +335,7 @@ async fn damaged_keys_of_a_context_delay_no_job_of_another() {
             assert!(shortest < Duration::from_secs(1), "{name}: {shortest:?}");
             raw::<i64>(damaged, &["DEL", &key]).await;
         }
-        let mended = damaged.submit(new("2")).await.unwrap();
+        let mended = damaged.enqueue(new("2")).await.unwrap();
         let job: Job = damaged.result(&mended, PATIENCE).await.unwrap();
         assert_eq!(job.output.as_deref(), Some(&b"2"[..]));
         stop(workers).await;

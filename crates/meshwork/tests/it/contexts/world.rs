@@ -12,7 +12,7 @@ use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::{Broker, Clock};
 use meshwork_model::context::{MessageEvent, MessageType, NodeId};
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, MessageKey};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_test_servers::servers::RealServer;
 
 /// Start of the clock, in milliseconds since 1970.
@@ -44,7 +44,7 @@ impl World {
             }
         };
         let (clock, hand) = Clock::manual(START);
-        let node = Node::of(&Broker::new(conn.clone(), Hero::default()).with_clock(clock));
+        let node = Node::of(&Broker::new(conn.clone(), JobKeys::default()).with_clock(clock));
         let key = new_key();
         node.trust(key.public(), None).await.unwrap();
         let me = node.identify(key).await.unwrap();

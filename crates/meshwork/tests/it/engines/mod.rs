@@ -3,12 +3,12 @@
 use meshwork::Client;
 use meshwork_broker::Broker;
 use meshwork_broker::conn::Conn;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 
 /// A client with an embedded engine of its own, which keeps nothing on disk.
 pub(crate) fn embedded() -> Client {
     let conn = Conn::embedded(&meshwork_embedded::Handle::in_memory());
-    Client::new(Broker::new(conn, Hero::default()))
+    Client::new(Broker::new(conn, JobKeys::default()))
 }
 
 /// Each test, a function that takes a client, on a real Redis, in a database of its own, and on an embedded

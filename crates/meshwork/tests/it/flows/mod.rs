@@ -7,10 +7,10 @@ use std::time::Duration;
 use meshwork::flow::{FlowClient, FlowView, Plan, Stepper};
 use meshwork::{Client, Worker};
 use meshwork_broker::conn::Conn;
-use meshwork_broker::{Broker, Claim, Claimed, Clock, Failed, Feeds, Finished};
+use meshwork_broker::{Broker, Claim, Claimed, Clock, Completed, Failed, PrefetchLists};
 use meshwork_embedded::Handle;
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::outcome::{Failure, FailureKind};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn context() -> Broker {
     context_of(Broker::new(
         Conn::embedded(&Handle::in_memory()),
-        Hero::default(),
+        JobKeys::default(),
     ))
     .await
 }
@@ -152,7 +152,7 @@ async fn next_job(broker: &Broker) -> Option<Claimed> {
         queues: &queues,
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: 1,
         lease: Duration::from_secs(10),
         worker: "w-1",
@@ -182,8 +182,8 @@ async fn work(broker: &Broker) -> bool {
         }
     };
     let output = output.to_string();
-    let finished = broker.finish(&claimed, output.as_bytes(), b"", b"").await;
-    assert_eq!(finished.unwrap(), Finished::Finished);
+    let finished = broker.complete(&claimed, output.as_bytes(), b"", b"").await;
+    assert_eq!(finished.unwrap(), Completed::Finished);
     true
 }
 
@@ -203,7 +203,7 @@ outputs: {all: '{{all.result}}', bad: '{{bad.failed}}'}
 async fn a_step_that_is_killed_anywhere_is_gone_on_with() {
     for polls in 1..=40 {
         let (clock, hand) = Clock::manual(1_700_000_000_000);
-        let node = Broker::new(Conn::embedded(&Handle::in_memory()), Hero::default());
+        let node = Broker::new(Conn::embedded(&Handle::in_memory()), JobKeys::default());
         let broker = context_of(node.with_clock(clock)).await;
         let flows = FlowClient::new(&broker).unwrap();
         let id = flows.submit(&plan(KILLED), ActorId(12)).await.unwrap();
@@ -241,7 +241,7 @@ async fn what_cannot_be_run_yet_is_refused_by_name() {
 
 #[tokio::test]
 async fn approvals_waits_and_a_cancellation() {
-    let node = Broker::new(Conn::embedded(&Handle::in_memory()), Hero::default());
+    let node = Broker::new(Conn::embedded(&Handle::in_memory()), JobKeys::default());
     let (admin, reader) = found(&node, ContextLayout::Db).await;
     let broker = context_of(node.clone()).await;
     let flows = FlowClient::new(&broker).unwrap();

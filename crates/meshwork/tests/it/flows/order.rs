@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use meshwork::flow::run::From;
+use meshwork::flow::run::RetryFrom;
 use meshwork_broker::Claimed;
 use meshwork_model::flow::Graph;
 use meshwork_model::keys::context::FlowId;
@@ -99,7 +99,7 @@ struct Ground {
 impl Ground {
     async fn new(seed: u64, jobs: usize) -> Self {
         let (clock, _) = Clock::manual(1_700_000_000_000);
-        let node = Broker::new(Conn::embedded(&Handle::in_memory()), Hero::default());
+        let node = Broker::new(Conn::embedded(&Handle::in_memory()), JobKeys::default());
         let broker = context_of(node.with_clock(clock)).await;
         let mut random = Random(seed);
         let plan = draw(&mut random, jobs);
@@ -166,8 +166,8 @@ impl Ground {
                 assert_eq!(failed.await.unwrap(), Failed::Failed);
             }
             None => {
-                let finished = self.broker.finish(&claimed, b"1", b"", b"");
-                assert_eq!(finished.await.unwrap(), Finished::Finished);
+                let finished = self.broker.complete(&claimed, b"1", b"", b"");
+                assert_eq!(finished.await.unwrap(), Completed::Finished);
             }
         }
     }
@@ -241,9 +241,11 @@ impl Ground {
             let job = &view.jobs[self.random.below(view.jobs.len() as u64) as usize];
             let items = job.items.len() as u64;
             from.push(match self.random.below(3) {
-                0 => From::All(job.name.clone()),
-                1 if items > 0 => From::Item(job.name.clone(), self.random.below(items) as usize),
-                _ => From::Job(job.name.clone()),
+                0 => RetryFrom::All(job.name.clone()),
+                1 if items > 0 => {
+                    RetryFrom::Item(job.name.clone(), self.random.below(items) as usize)
+                }
+                _ => RetryFrom::Job(job.name.clone()),
             });
         }
         self.flows.retry(self.id, ActorId(12), &from).await.is_ok()

@@ -138,7 +138,7 @@ async fn a_plain_flow_has_its_environment_status_and_result() {
         assert_eq!(view.status, "finished");
         assert_eq!(client.field("flow:33", "status").await, "finished");
         assert_eq!(client.field("flow:33", "result").await, "{\"2\":\"8\"}");
-        let from = meshwork::flow::run::From::Job("job_1".to_owned());
+        let from = meshwork::flow::run::RetryFrom::Job("job_1".to_owned());
         let refused = client.timed.flows.retry(FLOW, ActorId(12), &[from]).await;
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("meshwork job retry"), "{refused}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use meshwork::flow::run::From;
+use meshwork::flow::run::RetryFrom;
 use meshwork_broker::flow::Flows;
 use meshwork_broker::{Deleted, Retried};
 use meshwork_model::keys::context::FlowId;
@@ -51,7 +51,7 @@ struct Run {
 impl Run {
     async fn new(yaml: &str) -> Self {
         let (clock, hand) = Clock::manual(1_700_000_000_000);
-        let node = Broker::new(Conn::embedded(&Handle::in_memory()), Hero::default());
+        let node = Broker::new(Conn::embedded(&Handle::in_memory()), JobKeys::default());
         let broker = context_of(node.with_clock(clock)).await;
         let (flows, plan) = (FlowClient::new(&broker).unwrap(), plan(yaml));
         let id = flows.submit(&plan, ActorId(12)).await.unwrap();
@@ -91,8 +91,8 @@ impl Run {
                     name => json!(name),
                 };
                 let output = output.to_string();
-                let finished = self.broker.finish(&claimed, output.as_bytes(), b"", b"");
-                assert_eq!(finished.await.unwrap(), Finished::Finished);
+                let finished = self.broker.complete(&claimed, output.as_bytes(), b"", b"");
+                assert_eq!(finished.await.unwrap(), Completed::Finished);
             }
             ran.push(name);
         }
@@ -102,7 +102,7 @@ impl Run {
         self.flows.status(self.id).await.unwrap()
     }
 
-    async fn retry(&self, from: From) -> Result<(), String> {
+    async fn retry(&self, from: RetryFrom) -> Result<(), String> {
         let retried = self.flows.retry(self.id, ActorId(12), &[from]).await;
         retried.map_err(|error| error.to_string())
     }
@@ -142,7 +142,7 @@ async fn a_retry_at_each_job_repeats_exactly_what_it_must() {
     assert_eq!(first.error, None);
     for job in &run.plan.jobs {
         let name = job.name.as_str();
-        let refused = run.retry(From::Job(name.to_owned())).await;
+        let refused = run.retry(RetryFrom::Job(name.to_owned())).await;
         if name == "undo" {
             let why = "flow 1: the flow has no job `undo` that could be retried";
             assert_eq!(refused, Err(why.to_owned()));
@@ -160,8 +160,8 @@ async fn a_retry_at_each_job_repeats_exactly_what_it_must() {
         );
     }
     for (from, items) in [
-        (From::Item("each".to_owned(), 1), &ITEMS[1..2]),
-        (From::All("each".to_owned()), &ITEMS),
+        (RetryFrom::Item("each".to_owned(), 1), &ITEMS[1..2]),
+        (RetryFrom::All("each".to_owned()), &ITEMS),
     ] {
         run.retry(from).await.unwrap();
         assert_eq!(run.drive(&[]).await, run.depends_on("each", items));
@@ -170,7 +170,7 @@ async fn a_retry_at_each_job_repeats_exactly_what_it_must() {
     let jobs = run.view().await.jobs;
     assert_eq!(jobs[1].items.len(), 3);
     assert_eq!(
-        run.retry(From::Item("each".to_owned(), 3)).await,
+        run.retry(RetryFrom::Item("each".to_owned(), 3)).await,
         Err("flow 1: the job `each` has no item 3".to_owned())
     );
 }
@@ -186,11 +186,14 @@ async fn failed_items_run_again_and_what_was_undone_is_started_at() {
     let why =
         "flow 1: job `pay` was undone by its compensation: retry from it, or from a job before it";
     for job in ["each", "last"] {
-        let refused = run.retry(From::Job(job.to_owned())).await;
+        let refused = run.retry(RetryFrom::Job(job.to_owned())).await;
         assert_eq!(refused, Err(why.to_owned()));
     }
     assert_eq!(run.view().await, view, "a refusal changes nothing");
-    let starts = [From::Job("pay".to_owned()), From::Job("each".to_owned())];
+    let starts = [
+        RetryFrom::Job("pay".to_owned()),
+        RetryFrom::Job("each".to_owned()),
+    ];
     run.flows.retry(run.id, ActorId(12), &starts).await.unwrap();
     let again = run.drive(&[]).await;
     for name in ["pay", "each1", "last"] {
@@ -213,7 +216,7 @@ async fn a_report_of_an_older_generation_changes_nothing() {
     .await;
     while run.stepper.step().await.unwrap().is_none() {}
     let old = next_job(&run.broker).await.unwrap();
-    let refused = run.retry(From::Job("a".to_owned())).await;
+    let refused = run.retry(RetryFrom::Job("a".to_owned())).await;
     let why = "the flow 1 has not ended: cancel it first";
     assert_eq!(refused, Err(why.to_owned()));
     let failure = Failure::new(FailureKind::Permanent, "x");
@@ -221,11 +224,11 @@ async fn a_report_of_an_older_generation_changes_nothing() {
     assert_eq!(failed.await.unwrap(), Failed::Failed);
     while run.stepper.step().await.unwrap().is_none() {}
     assert_eq!(run.view().await.status, "error");
-    run.retry(From::Job("a".to_owned())).await.unwrap();
+    run.retry(RetryFrom::Job("a".to_owned())).await.unwrap();
     while run.stepper.step().await.unwrap().is_none() {}
     let before = run.view().await;
-    let late = run.broker.finish(&old, b"late", b"", b"").await;
-    assert_eq!(late.unwrap(), Finished::Stale);
+    let late = run.broker.complete(&old, b"late", b"", b"").await;
+    assert_eq!(late.unwrap(), Completed::Stale);
     assert_eq!(run.view().await, before);
     assert_eq!(run.drive(&[]).await, ["a", "b"]);
     assert_eq!(
@@ -246,7 +249,7 @@ async fn a_flow_of_which_a_job_is_gone_is_not_retried() {
     let flows = Flows::of(&run.broker).unwrap();
     assert_eq!(flows.delete_job(&job).await.unwrap(), Deleted::Deleted);
     let why = "the record of job `a` of flow 1 is gone: submit the flow anew";
-    let refused = run.retry(From::Job("a".to_owned())).await;
+    let refused = run.retry(RetryFrom::Job("a".to_owned())).await;
     assert_eq!(refused, Err(why.to_owned()));
 }
 
@@ -257,7 +260,7 @@ async fn a_retry_that_is_killed_anywhere_is_gone_on_with() {
         let mut run = Run::new(TWENTY).await;
         run.stepper = run.stepper.lease(Duration::from_millis(1));
         let all = run.drive(&[]).await;
-        run.retry(From::Job("list".to_owned())).await.unwrap();
+        run.retry(RetryFrom::Job("list".to_owned())).await.unwrap();
         let _ = killed_after(polls, run.stepper.step()).await;
         run.hand.fetch_add(1, Ordering::SeqCst);
         let expected: Vec<String> = run.depends_on("list", &ITEMS);

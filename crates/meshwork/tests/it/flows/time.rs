@@ -31,7 +31,7 @@ impl Timed {
     /// A context without the flow.
     pub(super) async fn of(id: FlowId, layout: ContextLayout) -> Self {
         let (clock, hand) = Clock::manual(1_700_000_000_000);
-        let node = Broker::new(Conn::embedded(&Handle::in_memory()), Hero::default());
+        let node = Broker::new(Conn::embedded(&Handle::in_memory()), JobKeys::default());
         let keys = ContextKeys::new(ContextId::new(7).unwrap(), layout);
         let broker = node.with_clock(clock).of_context(keys).await.unwrap();
         let flows = FlowClient::new(&broker).unwrap();

@@ -28,7 +28,7 @@ fn listener(client: &Client, heard: &Heard) -> Service {
     Service::new(client)
         .on_callback("tester.done", done)
         .lease(LEASE)
-        .pauses(PAUSE, PAUSE)
+        .backoff(PAUSE, PAUSE)
 }
 
 async fn heard(heard: &Heard, many: usize) -> Vec<(Result<Value, String>, Value)> {

@@ -52,7 +52,7 @@ fn link(
     Service::listener(client)
         .on_callback(hears, handler)
         .lease(LEASE)
-        .pauses(PAUSE, PAUSE)
+        .backoff(PAUSE, PAUSE)
 }
 
 /// A service whose answer to `demo.begin` asks for a callback, and remembers what it was given.

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork::model::name::Namespace;
 use meshwork::protocol::nooble::{Client, Request};
 use meshwork_broker::nooble::Nooble;
@@ -100,7 +100,7 @@ async fn sigterm_ends_the_service_when_its_call_is_answered() {
 /// Ends the service during a call. Returns whether that service replied, so that no other had to.
 async fn is_answered_at_the_end(ground: &Ground) -> bool {
     let service = started(ground).await;
-    let names = QueueManager::new(Namespace::nooble(), Some("development"), ground.dialect);
+    let names = NoobleKeys::new(Namespace::nooble(), Some("development"), ground.dialect);
     let broker = Nooble::new(ground.broker.conn().clone(), names);
     let queue = broker.names().actions("demo", None);
     let client = Client::new(broker, "tester");

@@ -2,7 +2,7 @@
 //! Late answers expire too.
 
 use futures_util::future::join_all;
-use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork::model::name::Namespace;
 use meshwork::model::nooble::Response;
 use meshwork::protocol::nooble::{Client, Error, Request};
@@ -104,7 +104,7 @@ async fn a_call_ends_while_the_server_stands_still() {
             return;
         };
         let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
-        let names = QueueManager::new(Namespace::nooble(), None, dialect);
+        let names = NoobleKeys::new(Namespace::nooble(), None, dialect);
         let broker = Nooble::connect(&target, names).await.unwrap();
         let client = Client::new(broker.clone(), "tester");
         let asks = request("demo.echo", json!({})).private_list();

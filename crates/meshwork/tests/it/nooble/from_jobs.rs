@@ -22,7 +22,7 @@ async fn started(ground: &Ground) -> (Client, WorkerHandle) {
 /// Runs a script as a job.
 async fn ran(client: &Client, script_type: &str, script: &str) -> Job {
     let request = JobRequest::new(script_type.parse().unwrap(), script);
-    let id = client.submit(request).await.unwrap();
+    let id = client.enqueue(request).await.unwrap();
     client.wait(&id, BOUND).await.unwrap()
 }
 
@@ -179,7 +179,7 @@ async fn a_call_ends_with_its_job() {
     let (client, worker) = started(&ground).await;
     for (script_type, script) in [("python", python), ("osis", rhai)] {
         let request = JobRequest::new(script_type.parse().unwrap(), script);
-        let id = client.submit(request).await.unwrap();
+        let id = client.enqueue(request).await.unwrap();
         let begun = tokio::time::timeout(BOUND, began.acquire()).await;
         begun.unwrap().unwrap().forget();
         client.cancel(&id).await.unwrap();
@@ -194,7 +194,7 @@ async fn a_call_ends_with_its_job() {
     // The timeout of the job ends its call too.
     let request = JobRequest::new("osis".parse().unwrap(), rhai);
     let request = request.timeout(std::time::Duration::from_secs(1));
-    let id = client.submit(request).await.unwrap();
+    let id = client.enqueue(request).await.unwrap();
     let job = client.wait(&id, BOUND).await.unwrap();
     assert!(job.error.unwrap().contains("timeout"));
     worker.stop().await;
@@ -222,7 +222,7 @@ async fn a_repeated_call_has_the_id_of_the_first_one() {
         let service = service.start().await.unwrap();
         let (client, worker) = started(&ground).await;
         let request = JobRequest::new("python".parse().unwrap(), script);
-        let id = client.submit(request.retries(1)).await.unwrap();
+        let id = client.enqueue(request.retries(1)).await.unwrap();
         client.wait(&id, BOUND).await.unwrap();
         let seen = seen.lock().unwrap().clone();
         let ids: Vec<_> = seen.iter().map(|(id, _)| id.clone()).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork::model::name::Namespace;
 use meshwork::protocol::nooble::{ActionContext, Client, Service, ServiceHandle};
 use meshwork::{Target, TlsFiles};
@@ -98,7 +98,7 @@ async fn what_comes_when_a_service_has_stopped_is_handed_back() {
 /// Number of messages in flight of a stream.
 async fn in_hand(ground: &Ground) -> usize {
     let queue = ground.queue();
-    let group = QueueManager::group("demo");
+    let group = NoobleKeys::group("demo");
     let words = ["XPENDING", &queue, &group, "-", "+", "10"];
     ground.say::<Vec<redis::Value>>(&words).await.len()
 }
@@ -117,7 +117,7 @@ async fn stands_still(dialect: Dialect) {
         return;
     };
     let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
-    let names = QueueManager::new(Namespace::nooble(), None, dialect);
+    let names = NoobleKeys::new(Namespace::nooble(), None, dialect);
     let broker = Nooble::connect(&target, names).await.unwrap();
     let (began, go) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (begins, goes) = (Arc::clone(&began), Arc::clone(&go));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork::model::name::Namespace;
 use meshwork::protocol::nooble::{Client, Cycle, Error, Ids};
 use meshwork::{Target, TlsFiles};
@@ -33,7 +33,7 @@ impl Full {
                 continue;
             };
             let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
-            let names = QueueManager::new(Namespace::nooble(), None, dialect);
+            let names = NoobleKeys::new(Namespace::nooble(), None, dialect);
             let broker = Nooble::connect(&target, names).await.unwrap();
             let queue = broker.actions("demo", None);
             broker.prepare(&queue).await.unwrap();

@@ -68,7 +68,7 @@ async fn an_action_that_nobody_waits_for_runs_again_and_is_a_dead_letter() {
         let service = ground
             .service()
             .handle("demo.sad", fail)
-            .runs(3)
+            .max_attempts(3)
             .start()
             .await
             .unwrap();
@@ -97,7 +97,7 @@ async fn a_handler_says_what_its_error_is_and_that_no_run_would_help() {
         let service = ground
             .service()
             .handle("demo.refuse", refuse)
-            .runs(9)
+            .max_attempts(9)
             .start()
             .await
             .unwrap();

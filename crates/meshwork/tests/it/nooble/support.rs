@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork::model::name::Namespace;
 use meshwork::model::nooble::TraceEvent;
 use meshwork::protocol::nooble::{ActionContext, Client, Request, Service, ServiceHandle};
@@ -31,7 +31,7 @@ pub(crate) struct Ground {
 impl Ground {
     pub(crate) async fn open(dialect: Dialect) -> Option<Self> {
         let database = shared(Tool::Redis)?;
-        let names = QueueManager::new(Namespace::nooble(), None, dialect);
+        let names = NoobleKeys::new(Namespace::nooble(), None, dialect);
         let target = Target::parse(&database.url(), TlsFiles::default()).unwrap();
         let broker = Nooble::connect(&target, names).await.unwrap();
         Some(Self {
@@ -72,8 +72,8 @@ impl Ground {
         Service::new(&self.demo)
             .handle("demo.echo", echo)
             .handle("demo.fail", fail)
-            .runs(2)
-            .pauses(PAUSE, PAUSE)
+            .max_attempts(2)
+            .backoff(PAUSE, PAUSE)
             .lease(LEASE)
     }
 

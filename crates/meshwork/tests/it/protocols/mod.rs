@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use meshwork::InvalidSetting;
 use meshwork::model::outcome::Report;
-use meshwork::runner::{Run, Runner};
+use meshwork::runtime::{Run, Runtime};
 use meshwork::worker::{self, Config, Outages, WorkerHandle};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{Tool, shared};
@@ -33,7 +33,7 @@ const URL: &str = "TOY_URL";
 /// Tells of each run that begins.
 struct Begins(MultiplexedConnection);
 
-impl Runner for Begins {
+impl Runtime for Begins {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         let mut conn = self.0.clone();
         async move {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use meshwork::model::{job::Job, trace::TraceContext};
-use meshwork::runner::Runner;
+use meshwork::runtime::Runtime;
 use meshwork::worker::*;
 use redis::Direction::{Left, Right};
 use redis::aio::MultiplexedConnection as Conn;
@@ -38,7 +38,7 @@ pub(super) struct Toy {
     pub(super) list: String,
     pub(super) queues: watch::Sender<Arc<Vec<String>>>,
     pub(super) outages: Outages,
-    pub(super) runner: Arc<dyn Runner>,
+    pub(super) runner: Arc<dyn Runtime>,
 }
 
 type Res<T> = Result<T, CallError>;
@@ -70,7 +70,7 @@ impl Protocol for Toy {
     type Queues = Vec<String>;
     type Conn = Conn;
     type WaitConn = Conn;
-    const TAKES: bool = true;
+    const PUSH_DELIVERY: bool = true;
 
     fn worker(&self) -> &str {
         &self.worker
@@ -87,7 +87,7 @@ impl Protocol for Toy {
     fn queue(_: &String) -> &str {
         QUEUE
     }
-    async fn exchange(
+    async fn complete_and_claim(
         &self,
         _: &Config,
         results: &[Completion<String>],

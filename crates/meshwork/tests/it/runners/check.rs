@@ -1,7 +1,7 @@
 //! Scripts that are looked at before they are accepted.
 
 use meshwork::model::name::ScriptType;
-use meshwork::runner::{Place, ScriptError, check};
+use meshwork::runtime::{ScriptError, SourcePosition, check};
 use meshwork::{Error, JobRequest};
 
 use super::python::need_python;
@@ -13,7 +13,7 @@ async fn wrong(script_type: &str, script: &[u8]) -> (String, usize, usize) {
     match within(check(script_type, script)).await {
         Err(ScriptError::Syntax {
             message,
-            at: Place { line, column },
+            at: SourcePosition { line, column },
             ..
         }) => (message, line, column),
         other => panic!("{other:?}"),

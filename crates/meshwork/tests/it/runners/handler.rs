@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use meshwork::model::job::Job;
 use meshwork::model::outcome::{Failure, FailureKind, Report};
-use meshwork::runner::{self, Context, StopReason};
+use meshwork::runtime::{self, JobContext, StopReason};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
@@ -22,7 +22,7 @@ struct Total {
     total: u32,
 }
 
-async fn add(sum: Sum, _: Context) -> Result<Total, String> {
+async fn add(sum: Sum, _: JobContext) -> Result<Total, String> {
     let total = sum
         .left
         .checked_add(sum.right)
@@ -31,7 +31,7 @@ async fn add(sum: Sum, _: Context) -> Result<Total, String> {
 }
 
 async fn added(payload: &str) -> Report {
-    run_with(&*runner::handler(add), script(payload), PATIENCE).await
+    run_with(&*runtime::handler(add), script(payload), PATIENCE).await
 }
 
 #[tokio::test]
@@ -40,8 +40,8 @@ async fn payload_and_result_are_json() {
         output(&added(r#"{"left": 2, "right": 3}"#).await),
         r#"{"total":5}"#
     );
-    let greet = async |name: String, _: Context| Ok::<_, String>(format!("Hello, {name}!"));
-    let report = run_with(&*runner::handler(greet), script("\"world\""), PATIENCE).await;
+    let greet = async |name: String, _: JobContext| Ok::<_, String>(format!("Hello, {name}!"));
+    let report = run_with(&*runtime::handler(greet), script("\"world\""), PATIENCE).await;
     assert_eq!(output(&report), "\"Hello, world!\"");
 }
 
@@ -79,8 +79,8 @@ async fn an_error_is_told_with_its_causes() {
         failure(&text),
         &Failure::new(FailureKind::Script, "the total is too large")
     );
-    let fail = async |(): (), _: Context| Err::<(), _>(Outer(Inner));
-    let report = run_with(&*runner::handler(fail), script("null"), PATIENCE).await;
+    let fail = async |(): (), _: JobContext| Err::<(), _>(Outer(Inner));
+    let report = run_with(&*runtime::handler(fail), script("null"), PATIENCE).await;
     assert_eq!(
         failure(&report).message,
         "cannot open the shop: the key is lost"
@@ -89,17 +89,19 @@ async fn an_error_is_told_with_its_causes() {
 
 #[tokio::test]
 async fn a_panic_is_a_failure_with_its_text() {
-    let panic = async |which: u32, _: Context| -> Result<(), String> { panic!("number {which}") };
-    let report = run_with(&*runner::handler(panic), script("7"), PATIENCE).await;
+    let panic =
+        async |which: u32, _: JobContext| -> Result<(), String> { panic!("number {which}") };
+    let report = run_with(&*runtime::handler(panic), script("7"), PATIENCE).await;
     let expected = Failure::new(FailureKind::Script, "the handler panicked: number 7");
     assert_eq!(failure(&report), &expected);
 }
 
 #[tokio::test]
 async fn a_result_without_a_form_in_json_fails() {
-    let broken =
-        async |(): (), _: Context| Ok::<_, String>(std::collections::BTreeMap::from([((1, 2), 3)]));
-    let report = run_with(&*runner::handler(broken), script("null"), PATIENCE).await;
+    let broken = async |(): (), _: JobContext| {
+        Ok::<_, String>(std::collections::BTreeMap::from([((1, 2), 3)]))
+    };
+    let report = run_with(&*runtime::handler(broken), script("null"), PATIENCE).await;
     assert_eq!(
         failure(&report).message,
         "the result cannot be written as JSON: key must be a string"
@@ -108,7 +110,7 @@ async fn a_result_without_a_form_in_json_fails() {
 
 #[tokio::test]
 async fn the_context_tells_of_the_job() {
-    let tell = async |(): (), context: Context| {
+    let tell = async |(): (), context: JobContext| {
         let input = context.input.as_deref().map(<[u8]>::len);
         Ok::<_, String>((
             context.job_id,
@@ -125,13 +127,13 @@ async fn the_context_tells_of_the_job() {
         ("mw_input", b"\xff\x00"),
     ]);
     job.attempt = 3;
-    let report = run_with(&*runner::handler(tell), job, PATIENCE).await;
+    let report = run_with(&*runtime::handler(tell), job, PATIENCE).await;
     assert_eq!(output(&report), r#"["job-1",3,"alice","shop",2]"#);
 }
 
 /// A handler that never ends by itself; it says when it has begun, and the sender goes when it is cut off.
-fn endless(sender: mpsc::Sender<()>) -> Arc<dyn runner::Runner> {
-    runner::handler(move |(): (), _: Context| {
+fn endless(sender: mpsc::Sender<()>) -> Arc<dyn runtime::Runtime> {
+    runtime::handler(move |(): (), _: JobContext| {
         let sender = sender.clone();
         async move {
             let _ = sender.send(()).await;
@@ -156,7 +158,7 @@ async fn a_handler_that_is_stopped_may_put_things_in_order() {
     let (began, wait_for_begin) = oneshot::channel();
     let (tidied, wait_for_tidied) = oneshot::channel();
     let ends = std::sync::Mutex::new(Some((began, tidied)));
-    let runner = runner::handler(move |(): (), context: Context| {
+    let runner = runtime::handler(move |(): (), context: JobContext| {
         let ends = ends.lock().unwrap().take();
         async move {
             let (began, tidied) = ends.ok_or("called twice")?;
@@ -199,19 +201,19 @@ fn ping_is_known_by_its_script() {
         ("", false),
     ] {
         let job: Job = script(text);
-        assert_eq!(runner::is_ping(&job), is_ping, "{text:?}");
+        assert_eq!(runtime::is_ping(&job), is_ping, "{text:?}");
     }
-    assert_eq!(runner::PONG, "pong");
+    assert_eq!(runtime::PONG, "pong");
 }
 
 #[test]
 fn the_runtimes_are_listed_and_found() {
-    let names: Vec<_> = runner::runtimes().collect();
+    let names: Vec<_> = runtime::runtimes().collect();
     assert_eq!(names, ["osis", "python", "exec"]);
     assert!(
         names
             .into_iter()
-            .all(|name| runner::builtin(name).is_some())
+            .all(|name| runtime::builtin(name).is_some())
     );
-    assert!(runner::builtin("cobol").is_none() && runner::builtin("OSIS").is_none());
+    assert!(runtime::builtin("cobol").is_none() && runtime::builtin("OSIS").is_none());
 }

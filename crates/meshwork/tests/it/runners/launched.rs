@@ -12,5 +12,5 @@ const LAUNCHED: bool = true;
 /// The harness has a `main` of its own; this comes before it. In other programs it is `main`'s first line.
 #[ctor::ctor(unsafe)]
 fn init() {
-    meshwork::runner::init();
+    meshwork::runtime::init();
 }

@@ -1,8 +1,8 @@
 //! Output of a run while it runs: lines, progress, and no secrets.
 
 use meshwork::model::outcome::{FailureKind, Report};
-use meshwork::runner::log::{Entry, LogDrain, Stream};
-use meshwork::runner::{self, Context, Runner, builtin};
+use meshwork::runtime::log::{Entry, LogDrain, Stream};
+use meshwork::runtime::{self, JobContext, Runtime, builtin};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -18,7 +18,7 @@ struct Live {
 }
 
 impl Live {
-    fn start(runner: std::sync::Arc<dyn Runner>, job: Job) -> Self {
+    fn start(runner: std::sync::Arc<dyn Runtime>, job: Job) -> Self {
         let (run, _) = run_of(job, ENDLESS);
         let drain = run.log.drain(1000);
         let task = tokio::spawn(async move { runner.run(run).await });
@@ -125,7 +125,7 @@ async fn what_rhai_prints_comes_while_it_runs() {
 async fn a_handler_logs_and_tells_its_progress() {
     let (go, wait) = mpsc::channel::<()>(1);
     let wait = std::sync::Arc::new(tokio::sync::Mutex::new(wait));
-    let handler = runner::handler(move |(): (), context: Context| {
+    let handler = runtime::handler(move |(): (), context: JobContext| {
         let wait = std::sync::Arc::clone(&wait);
         async move {
             context.log("one\ntwo");

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use meshwork::model::job::Job;
 use meshwork::model::outcome::{Failure, Report};
-use meshwork::runner::{StopReason, StopSignal, builtin};
+use meshwork::runtime::{StopReason, StopSignal, builtin};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tempfile::TempDir;

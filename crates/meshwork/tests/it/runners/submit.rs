@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshwork::model::outcome::FailureKind;
-use meshwork::runner::builtin;
+use meshwork::runtime::builtin;
 
 use super::support::{failure, output, run, run_of, script, within};
 

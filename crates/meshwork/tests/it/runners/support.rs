@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use meshwork::model::job::Job;
 use meshwork::model::outcome::{Failure, Report};
-use meshwork::runner::{Run, Runner, StopSignal, builtin};
+use meshwork::runtime::{Run, Runtime, StopSignal, builtin};
 use tokio::time::{Instant, timeout};
 
 /// Longer than anything takes that is not stuck.
@@ -45,7 +45,7 @@ pub(crate) async fn run(script_type: &str, job: Job) -> Report {
 }
 
 /// Runs `job` for at most `limit`.
-pub(crate) async fn run_with(runner: &dyn Runner, job: Job, limit: Duration) -> Report {
+pub(crate) async fn run_with(runner: &dyn Runtime, job: Job, limit: Duration) -> Report {
     let (run, _stop) = run_of(job, limit);
     within(runner.run(run)).await
 }

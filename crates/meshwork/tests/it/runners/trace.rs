@@ -1,7 +1,7 @@
 //! The trace that a job belongs to, as what runs it sees it.
 
 use meshwork::model::job::Job;
-use meshwork::runner::{self, Context};
+use meshwork::runtime::{self, JobContext};
 use meshwork_test_servers::servers::{Tool, need};
 
 use super::support::{PATIENCE, job, output, run, run_with};
@@ -44,11 +44,11 @@ async fn scripts_in_python_find_it_in_their_environment() {
 
 #[tokio::test]
 async fn handlers_are_given_it() {
-    let tell = async |(): (), context: Context| {
+    let tell = async |(): (), context: JobContext| {
         let trace = context.trace.ok_or("no trace")?;
         Ok::<_, &str>((trace.parent(), trace.state().map(str::to_owned)))
     };
-    let runner = runner::handler(tell);
+    let runner = runtime::handler(tell);
     let with = run_with(&*runner, traced("null", PARENT, "a=1"), PATIENCE).await;
     assert_eq!(output(&with), format!("[\"{PARENT}\",\"a=1\"]"));
     let without = run_with(&*runner, traced("null", "x", ""), PATIENCE).await;

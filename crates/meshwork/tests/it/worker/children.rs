@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use meshwork::model::job::NewChild;
 use meshwork::model::name::JobId;
-use meshwork::runner::{Context, SubmitError};
+use meshwork::runtime::{JobContext, SubmitError};
 use meshwork::{Client, JobRequest, Worker};
 use meshwork_test_servers::eventually;
 use tokio::sync::watch;
@@ -17,7 +17,7 @@ fn add_one(parent: &str) -> JobRequest {
 }
 
 pub(crate) async fn a_handler_gets_children(client: Client) {
-    let double = async |n: u64, context: Context| {
+    let double = async |n: u64, context: JobContext| {
         Ok::<_, String>(format!(
             "{} {} {}",
             n * 2,
@@ -25,7 +25,7 @@ pub(crate) async fn a_handler_gets_children(client: Client) {
             context.context_id
         ))
     };
-    let parent = async |n: u64, context: Context| {
+    let parent = async |n: u64, context: JobContext| {
         let child = NewChild {
             script_type: Some("double".parse().unwrap()),
             ..NewChild::new(n.to_string())
@@ -38,7 +38,7 @@ pub(crate) async fn a_handler_gets_children(client: Client) {
         .handle("double", double)
         .handle("parent", parent);
     let worker = worker.start().await.unwrap();
-    let id = client.submit(add_one("p")).await.unwrap();
+    let id = client.enqueue(add_one("p")).await.unwrap();
     let job = client.wait(&id, PATIENCE).await.unwrap();
     assert_eq!(job.output.as_deref(), Some(&br#"["p.1","p.2"]"#[..]));
     for child in client.children(&id).await.unwrap() {
@@ -53,7 +53,7 @@ pub(crate) async fn a_run_that_lost_its_job_gets_no_child(client: Client) {
     let contexts = Arc::new(Mutex::new(Vec::new()));
     let go = watch::Sender::new(false);
     let (seen, may) = (Arc::clone(&contexts), go.clone());
-    let parent = move |_: u64, context: Context| {
+    let parent = move |_: u64, context: JobContext| {
         seen.lock().unwrap().push(context);
         let mut may = may.subscribe();
         async move {
@@ -63,7 +63,7 @@ pub(crate) async fn a_run_that_lost_its_job_gets_no_child(client: Client) {
     };
     let worker = Worker::new(&client).handle("parent", parent).lease(SHORT);
     let worker = worker.start().await.unwrap();
-    let id = client.submit(add_one("p")).await.unwrap();
+    let id = client.enqueue(add_one("p")).await.unwrap();
     let begun = async |runs| {
         eventually("the run has begun", PATIENCE, async || {
             (contexts.lock().unwrap().len() == runs).then_some(())

@@ -48,7 +48,7 @@ pub(crate) async fn a_bare_id_stops_a_run_among_ten_workers(client: Client) {
     let jobs: Vec<_> = (0..10)
         .map(|_| JobRequest::new(osis(), "x").build().unwrap())
         .collect();
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     gate.wait_for(10).await;
     let (id, pushed) = (&jobs[3].id, Instant::now());
     let _: usize = raw(&client, &["LPUSH", CONTROL, id.as_str()]).await;
@@ -71,10 +71,10 @@ pub(crate) async fn requests_for_what_does_not_run_here_do_no_harm(client: Clien
     let other = meshwork::Worker::new(&client).runner("sal".parse().unwrap(), runner.clone());
     let other = other.start().await.unwrap();
     let sal = JobRequest::new("sal".parse().unwrap(), "x");
-    let elsewhere = client.submit(sal).await.unwrap();
+    let elsewhere = client.enqueue(sal).await.unwrap();
     gate.wait_for(1).await;
     let waits = JobRequest::new(osis(), "x").instance("nobody".parse().unwrap());
-    let waits = client.submit(waits).await.unwrap();
+    let waits = client.enqueue(waits).await.unwrap();
     for id in ["unknown", elsewhere.as_str(), waits.as_str()] {
         let _: usize = raw(&client, &["LPUSH", CONTROL, id]).await;
     }
@@ -111,7 +111,7 @@ pub(crate) async fn a_worker_is_stopped_by_its_own_names(client: Client) {
         "hero:stop_queue:old_1",
     ];
     for (n, queue) in queues.into_iter().enumerate() {
-        let id = client.submit(JobRequest::new(osis(), "x")).await.unwrap();
+        let id = client.enqueue(JobRequest::new(osis(), "x")).await.unwrap();
         gate.wait_for(n + 1).await;
         let _: usize = raw(&client, &["LPUSH", queue, id.as_str()]).await;
         is_stopped(&client, &id).await;
@@ -123,7 +123,7 @@ pub(crate) async fn a_stop_that_control_missed_comes_with_the_renewal(client: Cl
     let gate = Gate::new();
     let runner = Scripted::gated(&gate);
     let one = worker(&client, &runner).lease(SHORT).start().await.unwrap();
-    let id = client.submit(JobRequest::new(osis(), "x")).await.unwrap();
+    let id = client.enqueue(JobRequest::new(osis(), "x")).await.unwrap();
     gate.wait_for(1).await;
     let key = format!("hero:job:{id}");
     let _: usize = raw(&client, &["HSET", &key, "mw_stop", "stopped"]).await;

@@ -11,7 +11,7 @@ use meshwork::model::route::Priority;
 use meshwork::model::schedule::policy::Overlap;
 use meshwork::model::state::Status;
 use meshwork::model::time::parse_iso;
-use meshwork::runner::log::Stream;
+use meshwork::runtime::log::Stream;
 use meshwork::{Client, JobRequest, Retention, ScheduleRequest};
 use meshwork_test_servers::eventually;
 use tokio::time::Instant;
@@ -153,12 +153,18 @@ pub(crate) async fn delayed_jobs_come_when_they_are_due(client: Client) {
         worker.registered().await;
     }
     let far = in_ms(900_000);
-    client.submit_all(std::slice::from_ref(&far)).await.unwrap();
+    client
+        .enqueue_all(std::slice::from_ref(&far))
+        .await
+        .unwrap();
     on_time(100, async || {
         let mut jobs = Vec::new();
         for n in 0..20 {
             let job = in_ms(600 - 25 * n);
-            client.submit_all(std::slice::from_ref(&job)).await.unwrap();
+            client
+                .enqueue_all(std::slice::from_ref(&job))
+                .await
+                .unwrap();
             jobs.push(job);
         }
         lateness(&client, &jobs).await[10]
@@ -176,7 +182,7 @@ pub(crate) async fn a_job_whose_word_is_lost_comes_all_the_same(client: Client) 
     let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
     worker.registered().await;
     let jobs: Vec<_> = (0..5).map(|_| in_ms(600_000)).collect();
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     let (seconds, _): (u64, u64) = raw(&client, &["TIME"]).await;
     // Somebody who is dead has the turn for some seconds.
     let ends = ((seconds + 8) * 1000).to_string();
@@ -204,7 +210,7 @@ pub(crate) async fn all_who_wait_for_a_job_are_told(client: Client) {
         .start()
         .await
         .unwrap();
-    let first = client.submit(JobRequest::new(osis(), "x")).await.unwrap();
+    let first = client.enqueue(JobRequest::new(osis(), "x")).await.unwrap();
     gate.wait_for(1).await;
     let jobs: Vec<_> = (0..350)
         .map(|_| {
@@ -214,7 +220,7 @@ pub(crate) async fn all_who_wait_for_a_job_are_told(client: Client) {
                 .unwrap()
         })
         .collect();
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     gate.open();
     for job in &jobs {
         client.result(&job.id, PATIENCE).await.unwrap();
@@ -274,7 +280,7 @@ pub(crate) async fn what_is_urgent_comes_first_and_starves_nobody(client: Client
     };
     let mut jobs = vec![job("low", Priority::Low), job("normal", Priority::Normal)];
     jobs.extend((0..30).map(|_| job("high", Priority::High)));
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     let worker = worker(&client, &runner)
         .concurrency(1)
         .start()
@@ -314,7 +320,7 @@ pub(crate) async fn what_is_handed_back_stands_in_its_order(client: Client) {
     let jobs: Vec<_> = (0..8)
         .map(|n| JobRequest::new(osis(), format!("{n}")).build().unwrap())
         .collect();
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     gate.wait_for(8).await;
     assert_eq!(first.stop().await, 8);
     // The right end is the front.
@@ -332,7 +338,7 @@ pub(crate) async fn what_a_run_says_is_kept_while_it_runs(client: Client) {
         run.log.progress(0.5, Some("half"));
     });
     let worker = worker(&client, &runner).start().await.unwrap();
-    let id = client.submit(JobRequest::new(osis(), "x")).await.unwrap();
+    let id = client.enqueue(JobRequest::new(osis(), "x")).await.unwrap();
     gate.wait_for(1).await;
     let log = format!("hero:q:log:{id}");
     eventually("the lines are there", PATIENCE, async || {

@@ -28,9 +28,9 @@ pub(crate) async fn a_paused_queue_holds_up_no_other(client: Client) {
         .await
         .unwrap();
     worker.registered().await;
-    let waits = client.submit(JobRequest::new(osis(), "x")).await.unwrap();
+    let waits = client.enqueue(JobRequest::new(osis(), "x")).await.unwrap();
     let urgent = JobRequest::new(osis(), "x").priority(meshwork::model::route::Priority::High);
-    let urgent = client.submit(urgent).await.unwrap();
+    let urgent = client.enqueue(urgent).await.unwrap();
     for n in 0..20 {
         let sal = JobRequest::new("sal".parse().unwrap(), format!("{n}"));
         client.run(sal).await.unwrap();
@@ -63,7 +63,7 @@ pub(crate) async fn the_limit_of_a_queue_makes_it_no_slower_than_its_jobs(client
     let jobs: Vec<_> = (0..JOBS)
         .map(|_| JobRequest::new(osis(), "x").build().unwrap())
         .collect();
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     let began = Instant::now();
     let worker = worker(&client, &runner).start().await.unwrap();
     for job in &jobs {

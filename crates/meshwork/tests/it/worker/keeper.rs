@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engines::embedded;
-use meshwork::model::keys::hero::Hero;
+use meshwork::model::keys::hero::JobKeys;
 use meshwork::{Client, WorkerHandle};
 use meshwork_broker::Broker;
 use meshwork_conformance::moody::{Mood, Moody};
@@ -23,7 +23,7 @@ async fn over(mood: Option<(&'static str, Mood)>) -> (Moody, WorkerHandle, Clien
     let client = embedded();
     let moody = Moody::new(client.broker().conn().clone(), mood);
     let conn = meshwork_broker::conn::Conn::new(moody.clone());
-    let over = Client::new(Broker::new(conn, Hero::default()));
+    let over = Client::new(Broker::new(conn, JobKeys::default()));
     let worker = worker(&over, &Scripted::echo()).lease(SHORT);
     let worker = worker.start().await.unwrap();
     tokio::time::timeout(PATIENCE, worker.registered())

@@ -174,7 +174,7 @@ async fn as_many_jobs_run_at_once_as_there_are_slots(client: Client) {
     let jobs: Vec<_> = (0..5)
         .map(|n| JobRequest::new(osis(), format!("job {n}")).build().unwrap())
         .collect();
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     gate.wait_for(3).await;
     assert_eq!(worker.running(), 3);
     let queues = client.queues().await.unwrap();
@@ -195,7 +195,7 @@ async fn a_stopping_worker_hands_back_at_no_cost(client: Client) {
         .await
         .unwrap();
     let id = client
-        .submit(JobRequest::new(osis(), "slow"))
+        .enqueue(JobRequest::new(osis(), "slow"))
         .await
         .unwrap();
     gate.wait_for(1).await;
@@ -218,7 +218,7 @@ async fn what_runs_is_finished_within_the_grace(client: Client) {
         .await
         .unwrap();
     let id = client
-        .submit(JobRequest::new(osis(), "slow"))
+        .enqueue(JobRequest::new(osis(), "slow"))
         .await
         .unwrap();
     gate.wait_for(1).await;
@@ -239,7 +239,7 @@ async fn the_jobs_of_a_worker_that_is_gone_come_back(client: Client) {
         .await
         .unwrap();
     let id = client
-        .submit(JobRequest::new(osis(), "survivor"))
+        .enqueue(JobRequest::new(osis(), "survivor"))
         .await
         .unwrap();
     gate.wait_for(1).await;
@@ -284,7 +284,7 @@ async fn a_running_job_can_be_stopped(client: Client) {
         .await
         .unwrap();
     let id = client
-        .submit(JobRequest::new(osis(), "endless"))
+        .enqueue(JobRequest::new(osis(), "endless"))
         .await
         .unwrap();
     gate.wait_for(1).await;
@@ -354,7 +354,7 @@ async fn one_slot_and_three_queues_run_everything_once(client: Client) {
             1 => request.group("default".parse().unwrap()),
             _ => request.instance(format!("{}", n % 9 / 3 + 1).parse().unwrap()),
         };
-        ids.push(client.submit(request).await.unwrap());
+        ids.push(client.enqueue(request).await.unwrap());
     }
     for id in &ids {
         let job = client.result(id, PATIENCE).await.unwrap();
@@ -395,13 +395,13 @@ async fn a_restart_of_the_server_loses_no_job() {
         .unwrap();
     for round in 0..3 {
         let id = client
-            .submit(JobRequest::new(osis(), format!("{round} a")))
+            .enqueue(JobRequest::new(osis(), format!("{round} a")))
             .await
             .unwrap();
         client.result(&id, PATIENCE).await.unwrap();
         tokio::task::block_in_place(|| server.restart());
         let id = client
-            .submit(JobRequest::new(osis(), format!("{round} b")))
+            .enqueue(JobRequest::new(osis(), format!("{round} b")))
             .await
             .unwrap();
         client.result(&id, PATIENCE).await.unwrap();

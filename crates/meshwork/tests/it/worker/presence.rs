@@ -15,7 +15,7 @@ pub(crate) async fn a_second_worker_of_a_name_is_refused(client: Client) {
     let one = || worker(&client, &Scripted::echo()).instance("1".parse().unwrap());
     let first = one().start().await.unwrap();
     let refused = one().start().await.unwrap_err();
-    let Error::NameTaken { pid, since, .. } = &refused else {
+    let Error::WorkerNameTaken { pid, since, .. } = &refused else {
         panic!("{refused}");
     };
     assert_eq!(*pid, std::process::id().to_string());
@@ -79,7 +79,7 @@ pub(crate) async fn the_name_of_a_process_that_is_gone_is_free_at_once(client: C
         () = refresh => unreachable!("it has no end"),
     };
     assert!(
-        matches!(refused, Error::NameTaken { certain: false, .. }),
+        matches!(refused, Error::WorkerNameTaken { certain: false, .. }),
         "{refused}"
     );
 }
@@ -150,7 +150,10 @@ pub(crate) async fn a_job_goes_to_the_worker_with_the_most_room(client: Client) 
             (job.route.instance.is_some() && jobs.iter().all(other)).then_some(job)
         })
         .await;
-        client.submit_all(std::slice::from_ref(&job)).await.unwrap();
+        client
+            .enqueue_all(std::slice::from_ref(&job))
+            .await
+            .unwrap();
         jobs.push(job);
         gate.wait_for(n).await;
     }
@@ -160,7 +163,10 @@ pub(crate) async fn a_job_goes_to_the_worker_with_the_most_room(client: Client) 
     })
     .await;
     let any = aimed().await;
-    client.submit_all(std::slice::from_ref(&any)).await.unwrap();
+    client
+        .enqueue_all(std::slice::from_ref(&any))
+        .await
+        .unwrap();
     gate.open();
     for job in &jobs {
         let ran = client.result(&job.id, PATIENCE).await.unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use meshwork::model::route::Priority;
-use meshwork::runner::Context;
+use meshwork::runtime::JobContext;
 use meshwork::{Client, JobRequest, Worker};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
@@ -20,7 +20,7 @@ pub(crate) async fn slow_handlers_keep_all_slots_full(client: Client) {
         let (starts, permits) = (watch::Sender::new(0), Arc::new(Semaphore::new(0)));
         let handler = {
             let (starts, permits) = (starts.clone(), Arc::clone(&permits));
-            move |_: String, _: Context| {
+            move |_: String, _: JobContext| {
                 starts.send_modify(|starts| *starts += 1);
                 let permits = Arc::clone(&permits);
                 async move {
@@ -35,7 +35,7 @@ pub(crate) async fn slow_handlers_keep_all_slots_full(client: Client) {
             .map(|_| JobRequest::new(NAME.parse().unwrap(), "\"x\""))
             .map(|request| request.build().unwrap())
             .collect();
-        client.submit_all(&jobs).await.unwrap();
+        client.enqueue_all(&jobs).await.unwrap();
         let worker = Worker::new(&client).handle(NAME, handler);
         let worker = worker.concurrency(slots).start().await.unwrap();
         let mut due = slots;
@@ -66,7 +66,7 @@ async fn blocking_reads_of_many_queues_are_bounded() {
     let names: Vec<_> = (0..40).map(|number| format!("type-{number:02}")).collect();
     let mut worker = Worker::new(&client);
     for name in &names {
-        worker = worker.handle(name, async |_: String, _: Context| Ok::<_, String>(()));
+        worker = worker.handle(name, async |_: String, _: JobContext| Ok::<_, String>(()));
     }
     let worker = worker.start().await.unwrap();
     worker.registered().await;

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use meshwork::model::name::JobId;
 use meshwork::model::outcome::Report;
-use meshwork::runner::{Run, Runner};
+use meshwork::runtime::{Run, Runtime};
 use meshwork::{Client, JobRequest, Worker};
 use meshwork_test_servers::eventually;
 use tokio::sync::watch;
@@ -31,7 +31,7 @@ impl Heeding {
     }
 }
 
-impl Runner for Heeding {
+impl Runtime for Heeding {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         self.begun.send_modify(|begun| *begun += 1);
         async move {
@@ -77,7 +77,7 @@ pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
     let first = first.lease(SHORT).shutdown_timeout(Duration::ZERO);
     let first = first.start().await.unwrap();
     let jobs = ["slow", "quick"].map(|script| JobRequest::new(osis(), script).build().unwrap());
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     waits(&heeding.begun, |begun| *begun == 2).await;
     let stopping = tokio::spawn(first.stop());
     waits(&heeding.signalled, |signalled| *signalled).await;
@@ -106,7 +106,7 @@ struct Holding {
     go: Mutex<mpsc::Receiver<()>>,
 }
 
-impl Runner for Holding {
+impl Runtime for Holding {
     fn run(&self, _: Run) -> BoxFuture<'_, Report> {
         async move {
             self.begun.send_modify(|begun| *begun += 1);
@@ -131,7 +131,10 @@ pub(crate) async fn a_run_that_holds_its_thread_holds_up_no_stop(client: Client)
         .await
         .unwrap();
     let job = JobRequest::new(osis(), "once").build().unwrap();
-    client.submit_all(std::slice::from_ref(&job)).await.unwrap();
+    client
+        .enqueue_all(std::slice::from_ref(&job))
+        .await
+        .unwrap();
     waits(&holding.begun, |begun| *begun == 1).await;
     let stopped = tokio::time::timeout(PATIENCE, holds.stop()).await;
     let runner = Scripted::new(|_| Report::done("again"));

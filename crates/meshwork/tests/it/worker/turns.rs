@@ -46,7 +46,7 @@ pub(crate) async fn a_job_that_runs_alone_has_nothing_beside_it(client: Client) 
             request.build().unwrap()
         })
         .collect();
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     let worker = worker(&client, &runner)
         .concurrency(8)
         .start()
@@ -81,12 +81,12 @@ pub(crate) async fn the_timeout_of_a_job_that_runs_alone_begins_with_its_turn(cl
         .await
         .unwrap();
     client
-        .submit(JobRequest::new(osis(), "first"))
+        .enqueue(JobRequest::new(osis(), "first"))
         .await
         .unwrap();
     gate.wait_for(1).await;
     let request = JobRequest::new("python".parse().unwrap(), "x").concurrent(false);
-    let id = client.submit(request).await.unwrap();
+    let id = client.enqueue(request).await.unwrap();
     eventually("it is claimed", PATIENCE, async || {
         (worker.running() == 2).then_some(())
     })
@@ -102,7 +102,7 @@ pub(crate) async fn of_several_that_run_alone_others_may_have_the_rest(client: C
     let gate = Gate::new();
     let runner = Scripted::gated(&gate);
     let jobs = ["one", "two"].map(|script| alone(script).build().unwrap());
-    client.submit_all(&jobs).await.unwrap();
+    client.enqueue_all(&jobs).await.unwrap();
     let first = worker(&client, &runner)
         .concurrency(4)
         .start()
@@ -129,7 +129,7 @@ pub(crate) async fn a_run_that_is_asked_to_stop_says_so(client: Client) {
     let worker = Worker::new(&client).script_type(&osis()).unwrap();
     let worker = worker.start().await.unwrap();
     let request = JobRequest::new(osis(), "print(\"begun\"); loop {}").retries(3);
-    let id = client.submit(request).await.unwrap();
+    let id = client.enqueue(request).await.unwrap();
     assert!(!worker.stop_job(&"another".parse().unwrap()));
     eventually("it runs", PATIENCE, async || {
         worker.stop_job(&id).then_some(())
@@ -147,11 +147,11 @@ pub(crate) async fn a_job_that_waits_for_its_turn_can_be_stopped(client: Client)
     let runner = Scripted::gated(&gate);
     let worker = worker(&client, &runner).start().await.unwrap();
     let first = client
-        .submit(JobRequest::new(osis(), "first"))
+        .enqueue(JobRequest::new(osis(), "first"))
         .await
         .unwrap();
     gate.wait_for(1).await;
-    let waits = client.submit(alone("second")).await.unwrap();
+    let waits = client.enqueue(alone("second")).await.unwrap();
     eventually("it is held", PATIENCE, async || {
         worker.stop_job(&waits).then_some(())
     })
@@ -161,7 +161,7 @@ pub(crate) async fn a_job_that_waits_for_its_turn_can_be_stopped(client: Client)
     assert_eq!(runner.runs(), 1);
     // It holds nobody up any more.
     let third = client
-        .submit(JobRequest::new(osis(), "third"))
+        .enqueue(JobRequest::new(osis(), "third"))
         .await
         .unwrap();
     gate.wait_for(2).await;

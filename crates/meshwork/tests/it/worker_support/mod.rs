@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use meshwork::Client;
 use meshwork::model::name::ScriptType;
 use meshwork::model::outcome::{Failure, Report};
-use meshwork::runner::{Run, Runner};
+use meshwork::runtime::{Run, Runtime};
 use meshwork_test_servers::eventually;
 use tokio::sync::watch;
 
@@ -81,7 +81,7 @@ impl Scripted {
     }
 }
 
-impl Runner for Scripted {
+impl Runtime for Scripted {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         (self.act)(run)

@@ -1,7 +1,7 @@
 //! Legacy keys, which Hero's protocol replaces: queues by worker, and two names under `hero:job:` beside the jobs'
 //! hashes. These keys are lists, which tells them from hashes of jobs with similar names.
 
-use super::Hero;
+use super::JobKeys;
 use crate::name::{ActorId, JobId, NameError, ScriptType};
 
 /// Placeholder of the worker in the name of a [`LegacyList`].
@@ -60,7 +60,7 @@ impl LegacyList {
     }
 }
 
-impl Hero {
+impl JobKeys {
     /// Returns the prefix of every [`Self::legacy_type_queue`].
     #[must_use]
     pub fn legacy_type_prefix(&self) -> String {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn old_lists_are_told_from_others() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         for good in [
             "hero:job:actor_queue:osis",
             "hero:job:osis_runner_1",
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_list_per_worker_is_filled_in() {
-        let keys = Hero::new("{hero}".parse().unwrap());
+        let keys = JobKeys::new("{hero}".parse().unwrap());
         let list = keys.legacy_list("{hero}:work_queue:{actor_id}").unwrap();
         assert!(list.is_per_worker());
         let worker = "w1".parse().unwrap();
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_names_of_seed_2() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         let actor: ActorId = "osis_runner_1".parse().unwrap();
         let id: JobId = "j1".parse().unwrap();
         assert_eq!(keys.legacy_actor_queue(&actor), "hero:job:osis_runner_1");

@@ -1,6 +1,6 @@
 //! Meshwork's own keys beside Hero's, all under `hero:q:`, and the names of fixed keys in scripts.
 
-use super::Hero;
+use super::JobKeys;
 use crate::keys::context::Counter;
 use crate::name::{BatchId, JobId, ScheduleName};
 use crate::worker_request::WorkerRequest;
@@ -8,7 +8,7 @@ use crate::worker_request::WorkerRequest;
 /// A name in a script, and its key or prefix of keys.
 pub type ScriptName = (&'static str, String);
 
-impl Hero {
+impl JobKeys {
     pub(super) fn own(&self, name: &str) -> String {
         match &self.context {
             Some(context) => context.own(name),
@@ -187,14 +187,14 @@ impl Hero {
 
     /// Registration keys of Meshwork's workers, by the time at which they expire (a sorted set, milliseconds).
     #[must_use]
-    pub fn actors(&self) -> String {
+    pub fn registrations(&self) -> String {
         self.own("actors")
     }
 
     /// Concurrency keys of fair and limited queues that have a backlog, each after its queue and a blank, by the time
     /// of the next check (a sorted set, milliseconds).
     #[must_use]
-    pub fn held(&self) -> String {
+    pub fn backlog_index(&self) -> String {
         self.own("held")
     }
 
@@ -248,7 +248,7 @@ impl Hero {
 
     /// Ended jobs whose dependents have not been notified (a list): `hero:q:settle`.
     #[must_use]
-    pub fn settle(&self) -> String {
+    pub fn unresolved(&self) -> String {
         self.own("settle")
     }
 
@@ -310,7 +310,7 @@ impl Hero {
             ("STALE", self.stale()),
             ("EVENTS", self.events()),
             ("CONFIG", self.config()),
-            ("ACTORS", self.actors()),
+            ("ACTORS", self.registrations()),
             ("LOG", self.own("log:")),
             // For each job, the ids of its dependents (a list).
             ("NEXT", self.own("next:")),
@@ -321,7 +321,7 @@ impl Hero {
             ("BATCHES_OPEN", self.batches_open()),
             ("BATCHES_ENDED", self.batches_ended()),
             // Ended jobs whose dependents have not been notified (a list).
-            ("SETTLE", self.settle()),
+            ("SETTLE", self.unresolved()),
             // Cancellations that no worker has taken yet, by the time at which they were first seen (a sorted set).
             ("STOPS", self.own("stops")),
             // Jobs that a worker has to begin by a time (a sorted set, milliseconds).
@@ -337,7 +337,7 @@ impl Hero {
             // Jobs of a key that are in a fair queue, for the same names (sorted sets).
             ("HEADS", self.own("heads:")),
             // The same names that have a backlog, by the time of the next check (a sorted set).
-            ("HELD", self.held()),
+            ("HELD", self.backlog_index()),
             // Job of each unique name (strings).
             ("UNIQUE", self.own("unique:")),
             // Counter of jobs with a key (a string).
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn our_own_keys_are_not_jobs() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         let mut own = vec![
             keys.feed("w", "q"),
             keys.each("d"),
@@ -380,7 +380,7 @@ mod tests {
     fn the_scripts_find_the_names_of_a_context() {
         for layout in ContextLayout::ALL {
             let context = ContextKeys::new(ContextId::new(7).unwrap(), layout);
-            let keys = Hero::of_context(context.clone());
+            let keys = JobKeys::of_context(context.clone());
             let names = keys.script_names();
             let key = |name| &names.iter().find(|it| it.0 == name).unwrap().1;
             assert_eq!(key("JOB"), "");
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn the_id_of_a_job_of_a_context_is_its_key() {
         let context = ContextKeys::new(ContextId::new(7).unwrap(), ContextLayout::Prefix);
-        let keys = Hero::of_context(context);
+        let keys = JobKeys::of_context(context);
         let id = JobId::foreign("{ctx:7}:job:12:2001".to_owned());
         assert_eq!(keys.job_hash_key(&id), id.as_str());
         assert_eq!(keys.job_of_key(id.as_str()), Some(id.clone()));
@@ -418,14 +418,14 @@ mod tests {
         let osis = "osis".parse().unwrap();
         assert_eq!(keys.work_queue_type(&osis), "{ctx:7}:queue:osis");
         assert_eq!(
-            Hero::default().job_of_key("hero:job:a"),
+            JobKeys::default().job_of_key("hero:job:a"),
             Some("a".parse().unwrap())
         );
     }
 
     #[test]
     fn each_name_of_a_script_is_one_and_stands_for_one_key() {
-        let names = Hero::default().script_names();
+        let names = JobKeys::default().script_names();
         for (at, (name, key)) in names.iter().enumerate() {
             for (other, others_key) in &names[at + 1..] {
                 assert!(name != other && key != others_key, "{name} {other}");

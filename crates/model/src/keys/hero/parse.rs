@@ -1,9 +1,9 @@
 //! Parsers for names of queues.
 
 use super::super::suffix;
-use super::{Hero, NoWorkQueue, QueueParts};
+use super::{JobKeys, NoWorkQueue, QueueParts};
 
-impl Hero {
+impl JobKeys {
     /// Parses the name of a queue; `None` for other lists, such as legacy lists.
     #[must_use]
     pub fn queue_parts(&self, queue: &str) -> Option<QueueParts> {
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn whole_names_and_short_ones() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         for short in [
             "osis",
             "sal:group:io",
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_name_is_taken_apart() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         let parts = |short: &str| keys.queue_parts(&format!("hero:q:work:type:{short}"));
         let whole = parts("Odd One:group:io:inst:3:prio:2").unwrap();
         assert_eq!(whole.script_type, "Odd One");
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn what_is_no_queue_is_named() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         for bad in [
             "",
             "osis:",

@@ -73,7 +73,7 @@ pub async fn serve() -> Result<(), BenchError> {
     let url = std::env::var("REDIS_URL");
     let url = url.map_err(|_| BenchError::Odd("set REDIS_URL to the server's address".into()))?;
     let client = connect(&url).await?;
-    let handler = |_: String, _: meshwork::runner::Context| async { Ok::<_, String>("ok") };
+    let handler = |_: String, _: meshwork::runtime::JobContext| async { Ok::<_, String>("ok") };
     let worker = Worker::new(&client)
         .handle(ours::NAME, handler)
         .start()

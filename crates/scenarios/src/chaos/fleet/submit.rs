@@ -79,7 +79,7 @@ async fn submit(client: Client, file: PathBuf, stop: CancellationToken) -> Tally
             break;
         };
         tally.submitted += 1;
-        if let Ok(id) = client.submit(request).await {
+        if let Ok(id) = client.enqueue(request).await {
             tally.acknowledged.push(id);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use meshwork_broker::Broker;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 
 use super::failed;
@@ -92,7 +92,7 @@ impl Held {
     }
 
     /// Returns the keys without a time to live and without a reason to stay.
-    pub(super) fn left(&self, keys: &Hero) -> Vec<String> {
+    pub(super) fn left(&self, keys: &JobKeys) -> Vec<String> {
         let names = keys.script_names();
         let stays = |key: &str| {
             let mut names = names.iter();
@@ -129,7 +129,7 @@ impl Held {
     }
 
     /// Returns the ids that are noted as ended and have no record.
-    pub(super) fn without_record(&self, keys: &Hero) -> Vec<String> {
+    pub(super) fn without_record(&self, keys: &JobKeys) -> Vec<String> {
         let there: HashSet<&str> = self.keys.iter().map(|key| &*key.name).collect();
         let key = |id: &String| keys.job_hash_key(&JobId::foreign(id.clone()));
         let gone = self.ended.iter().filter(|id| !there.contains(&*key(id)));
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn leases_slots_prefetched_ids_and_open_jobs_are_left() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         let job = |id: &str| keys.job_hash_key(&JobId::foreign(id.to_owned()));
         let fine = [
             (job("a"), false),
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn an_end_without_a_record_is_half_a_job() {
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         let half = held(&[(keys.ended(), false)]).without_record(&keys);
         assert_eq!(half, ["a has ended, and has no record"]);
     }

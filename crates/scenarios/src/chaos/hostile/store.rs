@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use meshwork_broker::Broker;
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Engine, failed};
@@ -148,7 +148,7 @@ impl Store {
             }
             Self::Embedded { data, .. } => Target::Directory(data.clone()),
         };
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         let conn = Conn::open(&target, keys.namespace()).await;
         Ok(Broker::new(conn.map_err(|error| failed(&error))?, keys))
     }

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
-use meshwork_broker::{Broker, Claim, Feeds};
-use meshwork_model::keys::hero::Hero;
+use meshwork_broker::{Broker, Claim, PrefetchLists};
+use meshwork_model::keys::hero::JobKeys;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -127,7 +127,7 @@ fn failed(error: &dyn fmt::Display) -> ChaosError {
 
 async fn connected(url: &str) -> Result<Broker, ChaosError> {
     let target = Target::parse(url, TlsFiles::default()).map_err(|error| failed(&error))?;
-    let keys = Hero::default();
+    let keys = JobKeys::default();
     let conn = Conn::open(&target, keys.namespace()).await;
     Ok(Broker::new(conn.map_err(|error| failed(&error))?, keys))
 }
@@ -220,7 +220,7 @@ async fn take(
         queues: &[Sort::Slots.queue(broker)?],
         old: &[],
         reverse: false,
-        feeds: Feeds::All,
+        prefetch: PrefetchLists::All,
         want: jobs,
         lease: LEASE,
         worker: "judge",
@@ -228,7 +228,10 @@ async fn take(
     };
     let taken = broker.claim(claim).await.map_err(error_of)?.jobs;
     for job in &taken {
-        broker.finish(job, b"", b"", b"").await.map_err(error_of)?;
+        broker
+            .complete(job, b"", b"", b"")
+            .await
+            .map_err(error_of)?;
     }
     // Jobs without a slot must not disturb the next check.
     for id in submitted.ids() {

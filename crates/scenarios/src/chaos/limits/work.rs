@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use meshwork::runner::{Run, Runner};
+use meshwork::runtime::{Run, Runtime};
 use meshwork::{Client, Worker};
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 
@@ -28,7 +28,7 @@ impl WriteDown {
     }
 }
 
-impl Runner for WriteDown {
+impl Runtime for WriteDown {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         Box::pin(async move {
             let failed = |why: String| Report::failed(Failure::new(FailureKind::Permanent, why));

@@ -19,7 +19,7 @@ use meshwork_broker::Broker;
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_model::context::MessageType;
 use meshwork_model::keys::context::ContextId;
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_test_servers::plain::Plain;
 use meshwork_test_servers::servers::{RealServer, Tool};
 use rand::rngs::StdRng;
@@ -256,7 +256,7 @@ impl Ends {
     async fn connect(server: &RealServer, dir: &Path) -> Result<Self, ChaosError> {
         let target = Target::parse(&server.url(), TlsFiles::default());
         let target = target.map_err(|it| failed(&it))?;
-        let keys = Hero::default();
+        let keys = JobKeys::default();
         let conn = Conn::open(&target, keys.namespace()).await;
         let node = Node::of(&Broker::new(conn.map_err(|it| failed(&it))?, keys));
         let key = read_key(&dir.join("config/meshwork/actor.key")).map_err(|it| failed(&it))?;

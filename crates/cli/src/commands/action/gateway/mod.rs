@@ -22,7 +22,7 @@ use self::answer::Readiness;
 use self::failure::Failure;
 use self::services::Services;
 use super::{Side, service};
-use crate::context::Context;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::http::guard::{ALL_BODIES, Bodies, GuardArgs, Profile};
@@ -101,7 +101,7 @@ enum Event {
 }
 
 impl Gateway {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let read_timeout = self.guard.read_timeout();
         let guard = self.guard.guard(PROFILE)?;
@@ -144,7 +144,7 @@ impl Gateway {
     }
 }
 
-fn tell(event: &Event, context: &mut Context) -> Result<(), CommandError> {
+fn tell(event: &Event, context: &mut App) -> Result<(), CommandError> {
     if context.out.is_json() {
         context.out.json(event)?;
         return Ok(context.out.flush()?);

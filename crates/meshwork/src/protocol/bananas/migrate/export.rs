@@ -1,7 +1,7 @@
 //! Export of imported jobs back to Bananas.
 
-use meshwork_broker::bananas::{GivenBack, Over};
-use meshwork_model::bananas::{Place, Return};
+use meshwork_broker::bananas::{ExportItem, Exported};
+use meshwork_model::bananas::{Bucket, Return};
 
 use super::Migrator;
 use super::report::{MigrationReport, SkippedJobs};
@@ -30,7 +30,7 @@ impl Migrator {
             (MigrationReport::default(), SkippedJobs::default(), 0);
         // Jobs that are imported meanwhile remain for the next export.
         while moved.checked < all && moved.count() < self.limit {
-            let mut jobs = self.broker.taken_over(behind).await?;
+            let mut jobs = self.broker.imported(behind).await?;
             jobs.truncate(self.limit - moved.count());
             let Some(last) = jobs.last() else { break };
             behind = last.number;
@@ -52,14 +52,14 @@ impl Migrator {
         Ok(moved)
     }
 
-    fn decide_export(&self, job: &Over) -> Decision {
+    fn decide_export(&self, job: &ExportItem) -> Decision {
         let keys = self.bananas.keys();
         let Some((origin, record)) = &job.was else {
             return Decision::Stays("what it was cannot be read any more");
         };
         let from = match keys.parse_list(&origin.place) {
-            Some(_) => Place::List(origin.place.clone()),
-            None => Place::Later,
+            Some(_) => Bucket::List(origin.place.clone()),
+            None => Bucket::Later,
         };
         let (route, priority) = from.way(keys, record);
         if origin.record != keys.job(job.id.as_str()) || !self.wants(&route) {
@@ -77,7 +77,7 @@ impl Migrator {
 
     async fn export_jobs(
         &self,
-        going: &[(&Over, Return)],
+        going: &[(&ExportItem, Return)],
         moved: &mut MigrationReport,
         skipped: &mut SkippedJobs,
     ) -> Result<(), Error> {
@@ -87,18 +87,18 @@ impl Migrator {
                 .for_each(|(_, to)| moved.count_moved(&to.place));
             return Ok(());
         }
-        let exported = self.broker.give_back(self.bananas.keys(), going).await?;
+        let exported = self.broker.export(self.bananas.keys(), going).await?;
         for ((job, to), exported) in going.iter().zip(exported) {
             let why = match exported {
-                GivenBack::Given => {
+                Exported::Given => {
                     moved.count_moved(&to.place);
                     continue;
                 }
-                GivenBack::Gone => continue,
-                GivenBack::Runs => "a worker runs it",
-                GivenBack::Changed => "it has changed meanwhile: say it again",
-                GivenBack::Awaited => "other jobs here wait for it",
-                GivenBack::Odd => "a key there is of another kind",
+                Exported::Gone => continue,
+                Exported::Runs => "a worker runs it",
+                Exported::Changed => "it has changed meanwhile: say it again",
+                Exported::Awaited => "other jobs here wait for it",
+                Exported::Odd => "a key there is of another kind",
             };
             skipped.add(job.id.as_str().as_bytes(), place(job), why);
         }
@@ -107,6 +107,6 @@ impl Migrator {
 }
 
 /// Returns the list from which a job was imported.
-fn place(job: &Over) -> &str {
+fn place(job: &ExportItem) -> &str {
     job.was.as_ref().map_or("", |(origin, _)| &origin.place)
 }

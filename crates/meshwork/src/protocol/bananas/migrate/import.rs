@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use meshwork_broker::Enqueued;
-use meshwork_broker::bananas::{From, MAX_OVER, Standing, TakenOver};
-use meshwork_model::bananas::{Passage, Place, Runs};
+use meshwork_broker::bananas::{ImportFrom, Imported, MAX_OVER, PeekedJobs};
+use meshwork_model::bananas::{Bucket, Conversion, HandlerKind};
 use meshwork_model::name::ScriptType;
 
 use super::Migrator;
@@ -27,7 +27,7 @@ type Known = HashMap<String, bool>;
 
 /// Decision about a job.
 enum Decision {
-    Goes(Box<Passage>),
+    Goes(Box<Conversion>),
     /// The job's route is not selected.
     NotSelected,
     Stays(String),
@@ -61,18 +61,18 @@ impl Migrator {
     }
 
     /// Returns the lists to read. Two variants of client push jobs of all routes to lists without a route.
-    pub(super) async fn places(&self) -> Result<Vec<Place>, Error> {
+    pub(super) async fn places(&self) -> Result<Vec<Bucket>, Error> {
         let keys = self.bananas.keys();
         let lists = self.bananas.depths().await?.lists.into_iter();
         let lists = lists.filter(|depth| keys.is_plain(&depth.list) || self.wants(&depth.route));
-        let lists = lists.map(|depth| Place::List(depth.list));
-        Ok(lists.chain([Place::Later, Place::Dead]).collect())
+        let lists = lists.map(|depth| Bucket::List(depth.list));
+        Ok(lists.chain([Bucket::Later, Bucket::Dead]).collect())
     }
 
     /// Reads all jobs of a list once and imports them. Returns the skipped jobs.
     async fn look_through(
         &self,
-        place: &Place,
+        place: &Bucket,
         moved: &mut MigrationReport,
         known: &mut Known,
         progress: &mut impl FnMut(&MigrationReport),
@@ -103,7 +103,7 @@ impl Migrator {
             }
             behind += self.go(place, depth, &going, moved, &mut skipped).await?;
             progress(moved);
-            if behind >= DEEPEST && matches!(place, Place::List(_)) {
+            if behind >= DEEPEST && matches!(place, Bucket::List(_)) {
                 let why = format!("{behind} skipped jobs are before this one; later jobs stay too");
                 skipped.add(b"", &place.key(self.bananas.keys()), why);
                 break;
@@ -114,8 +114,8 @@ impl Migrator {
 
     async fn decide_import(
         &self,
-        place: &Place,
-        job: &Standing,
+        place: &Bucket,
+        job: &PeekedJobs,
         known: &mut Known,
     ) -> Result<Decision, Error> {
         let keys = self.bananas.keys();
@@ -132,7 +132,7 @@ impl Migrator {
         let name = record.name();
         let runs = match self.handlers.get(name) {
             Some(runs) => runs,
-            None if self.is_run(name, known).await? => &Runs::Function,
+            None if self.is_run(name, known).await? => &HandlerKind::Function,
             None => {
                 return Ok(Decision::Stays(format!(
                     "nobody here runs jobs of the name {name:?}"
@@ -152,7 +152,7 @@ impl Migrator {
             return Ok(*is);
         }
         let is = match name.parse::<ScriptType>() {
-            Ok(script_type) => self.broker.is_run(&script_type).await?,
+            Ok(script_type) => self.broker.has_worker(&script_type).await?,
             Err(_) => false,
         };
         known.insert(name.to_owned(), is);
@@ -162,9 +162,9 @@ impl Migrator {
     /// Imports these jobs. Returns the number of skipped jobs.
     async fn go(
         &self,
-        place: &Place,
+        place: &Bucket,
         depth: usize,
-        going: &[Passage],
+        going: &[Conversion],
         moved: &mut MigrationReport,
         skipped: &mut SkippedJobs,
     ) -> Result<usize, Error> {
@@ -172,7 +172,7 @@ impl Migrator {
             going.iter().for_each(|_| moved.count_moved(place));
             return Ok(going.len());
         }
-        let from = From {
+        let from = ImportFrom {
             keys: self.bananas.keys(),
             place,
             depth,
@@ -180,18 +180,18 @@ impl Migrator {
         };
         let mut remaining = 0;
         for jobs in calls(going) {
-            let imported = self.broker.take_over(from, jobs).await?;
+            let imported = self.broker.import(from, jobs).await?;
             for (job, imported) in jobs.iter().zip(imported) {
                 let why = match imported {
-                    TakenOver::Taken => {
+                    Imported::Taken => {
                         moved.count_moved(place);
                         continue;
                     }
-                    TakenOver::Twice => {
+                    Imported::Twice => {
                         moved.twice += 1;
                         continue;
                     }
-                    TakenOver::Gone => continue,
+                    Imported::Gone => continue,
                     stays => reason(stays),
                 };
                 skipped.add(job.job.id.as_str().as_bytes(), &job.origin.place, why);
@@ -203,14 +203,14 @@ impl Migrator {
 }
 
 /// Returns the reason why a job was skipped.
-fn reason(imported: TakenOver) -> String {
+fn reason(imported: Imported) -> String {
     let refused = match imported {
-        TakenOver::Runs => return "a worker runs it".to_owned(),
-        TakenOver::Due => {
+        Imported::Runs => return "a worker runs it".to_owned(),
+        Imported::Due => {
             return "it is due: the scheduler of Bananas moves it to a list first".to_owned();
         }
-        TakenOver::Odd(why) => return format!("a key of Meshwork has another type: {why}"),
-        TakenOver::Refused(refused) => refused,
+        Imported::Odd(why) => return format!("a key of Meshwork has another type: {why}"),
+        Imported::Refused(refused) => refused,
         _ => return "its record is changing".to_owned(),
     };
     match refused {
@@ -223,7 +223,7 @@ fn reason(imported: TakenOver) -> String {
 }
 
 /// Splits the jobs into calls.
-fn calls(going: &[Passage]) -> impl Iterator<Item = &[Passage]> {
+fn calls(going: &[Conversion]) -> impl Iterator<Item = &[Conversion]> {
     let mut rest = going;
     std::iter::from_fn(move || {
         let mut bytes = 0;

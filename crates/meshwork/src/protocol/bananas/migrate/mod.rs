@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use meshwork_broker::Broker;
 use meshwork_broker::bananas::Bananas;
-use meshwork_model::bananas::{Peer, Runs};
+use meshwork_model::bananas::{ClientVariant, HandlerKind};
 use meshwork_model::name::{RoutingKey, ScriptType};
 
 pub use report::{MAX_SKIPPED, MigrationReport, SkippedJob};
@@ -26,8 +26,8 @@ use crate::{Client as OurClient, Error};
 pub struct Migrator {
     bananas: Bananas,
     broker: Broker,
-    peer: Peer,
-    handlers: HashMap<String, Runs>,
+    peer: ClientVariant,
+    handlers: HashMap<String, HandlerKind>,
     routes: Vec<RoutingKey>,
     limit: usize,
     timeout: Duration,
@@ -42,7 +42,7 @@ impl Migrator {
         Self {
             bananas: theirs.broker().clone(),
             broker: ours.broker().clone(),
-            peer: theirs.peer(),
+            peer: theirs.variant(),
             handlers: HashMap::new(),
             routes: Vec::new(),
             limit: usize::MAX,
@@ -61,14 +61,14 @@ impl Migrator {
         let (script_type, text) = read_script(name, path)?;
         let script_type = ScriptType::foreign(script_type.to_owned());
         self.handlers
-            .insert(name.to_owned(), Runs::Script { script_type, text });
+            .insert(name.to_owned(), HandlerKind::Script { script_type, text });
         Ok(self)
     }
 
     /// Imports jobs of this name as jobs of a handler in Rust, even if no worker has the handler now.
     #[must_use]
     pub fn function(mut self, name: &str) -> Self {
-        self.handlers.insert(name.to_owned(), Runs::Function);
+        self.handlers.insert(name.to_owned(), HandlerKind::Function);
         self
     }
 
@@ -136,6 +136,6 @@ impl Migrator {
     /// # Errors
     /// The call to the server fails.
     pub async fn count_export(&self) -> Result<usize, Error> {
-        Ok(self.broker.count_taken_over().await?)
+        Ok(self.broker.count_imported().await?)
     }
 }

@@ -1,6 +1,6 @@
 //! Report of an import or export: moved jobs, and skipped jobs with the reason.
 
-use meshwork_model::bananas::Place;
+use meshwork_model::bananas::Bucket;
 
 /// Greatest number of skipped jobs in a report. Further ones are only counted.
 pub const MAX_SKIPPED: usize = 10_000;
@@ -49,11 +49,11 @@ impl MigrationReport {
     }
 
     /// Counts a moved job.
-    pub(super) fn count_moved(&mut self, place: &Place) {
+    pub(super) fn count_moved(&mut self, place: &Bucket) {
         match place {
-            Place::List(_) => self.waiting += 1,
-            Place::Later => self.scheduled += 1,
-            Place::Dead => self.dead += 1,
+            Bucket::List(_) => self.waiting += 1,
+            Bucket::Later => self.scheduled += 1,
+            Bucket::Dead => self.dead += 1,
         }
     }
 

@@ -25,7 +25,7 @@ impl Task for BatchMonitor {
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
-            let (_met, more) = self.broker.tend_batches(self.retention).await?;
+            let (_met, more) = self.broker.sweep_batches(self.retention).await?;
             Ok(Outcome::more(more))
         })
     }

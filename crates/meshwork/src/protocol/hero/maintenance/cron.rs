@@ -21,7 +21,7 @@ impl Task for Cron {
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
-            let ticked = self.0.tick().await?;
+            let ticked = self.0.fire_schedules().await?;
             for (schedule, why) in &ticked.troubles {
                 tracing::warn!(%schedule, why, "schedule slot not fired: trying again");
             }

@@ -20,6 +20,6 @@ impl Task for DependencyResolver {
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
-        Box::pin(async move { self.0.settle().await.map(Outcome::more) })
+        Box::pin(async move { self.0.resolve_dependents().await.map(Outcome::more) })
     }
 }

@@ -52,7 +52,7 @@ impl Task for Watchdog {
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
-            let watched = self.0.watch().await?;
+            let watched = self.0.check_orphans().await?;
             if !watched.pushed.is_empty() {
                 tracing::warn!(ids = ?watched.pushed, "requeued orphaned jobs");
             }
@@ -82,7 +82,7 @@ impl Task for OrphanedPrefetch {
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
-            let found = self.broker.stranded(self.page).await?;
+            let found = self.broker.scan_prefetch(self.page).await?;
             if found.lists > 0 {
                 tracing::warn!(lists = found.lists, "prefetched ids of dead workers found");
             }
@@ -111,7 +111,7 @@ impl Task for ForeignScan {
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
-            let swept = self.0.sweep().await?;
+            let swept = self.0.scan_orphans().await?;
             if swept.unroutable > 0 {
                 tracing::warn!(
                     jobs = swept.unroutable,

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use meshwork_broker::{Error, Outages};
 use tokio::time::Instant;
 
-use crate::worker::dedicated_thread::in_turn;
+use crate::worker::dedicated_thread::best_effort;
 
 /// A task of maintenance. Its state may be lost with the worker; another worker continues.
 pub(crate) trait Task: Send {
@@ -122,7 +122,7 @@ impl TaskList {
                 continue;
             }
             let name = entry.task.name();
-            let ran = in_turn(outages, name, self.timeout, entry.task.run_once()).await?;
+            let ran = best_effort(outages, name, self.timeout, entry.task.run_once()).await?;
             // The leader requests its tasks with the next poll.
             let ran = ran.unwrap_or(Outcome {
                 worked: false,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use meshwork_broker::{Broker, DueTasks, Look, Looked};
+use meshwork_broker::{Broker, DueTasks, PollKeys, PollResult};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -121,7 +121,7 @@ impl Member {
         };
         let queues = self.wanted();
         let (queues, control) = (&queues[..], &self.control[..]);
-        self.looked(broker, broker.look(Look { queues, control }).await?)
+        self.looked(broker, broker.look(PollKeys { queues, control }).await?)
             .await?;
         if due {
             self.note_due(broker, broker.look_for_due().await?).await?;
@@ -140,7 +140,11 @@ impl Member {
         wanted.cloned().collect()
     }
 
-    async fn looked(&self, broker: &Broker, looked: Looked) -> Result<(), meshwork_broker::Error> {
+    async fn looked(
+        &self,
+        broker: &Broker,
+        looked: PollResult,
+    ) -> Result<(), meshwork_broker::Error> {
         if looked.ids {
             self.demand.note_ids();
         }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use meshwork_broker::{Broker, Presence, Reclaimed};
+use meshwork_broker::{Broker, Reclaimed, Registration};
 
 use super::process::Process;
-use super::said::{WorkerInfo, mark};
+use super::record::{WorkerInfo, mark};
 use crate::{Client, Error};
 
 /// Greatest number of registrations to check, the earliest expiry first, which bounds the cost when many workers
@@ -32,7 +32,7 @@ pub(in crate::protocol::hero) async fn reclaim_dead(
     broker: &Broker,
 ) -> Result<usize, meshwork_broker::Error> {
     let own = Process::own();
-    let actors = broker.stalest_actors(MOST).await?;
+    let actors = broker.stalest_workers(MOST).await?;
     let dead = actors.into_iter().filter_map(|(name, value)| {
         let info = WorkerInfo::read(&name, &value);
         let worker = info.dead(&own)?.to_owned();
@@ -43,7 +43,7 @@ pub(in crate::protocol::hero) async fn reclaim_dead(
     if workers.is_empty() {
         return Ok(0);
     }
-    let leases = broker.orphan(&workers).await?;
+    let leases = broker.expire_workers(&workers).await?;
     for _ in 0..MOST_RECLAIMS {
         if broker.reclaim().await? == Reclaimed::default() {
             break;
@@ -52,13 +52,13 @@ pub(in crate::protocol::hero) async fn reclaim_dead(
     // Last, so that an interrupted call can be repeated.
     for (name, worker) in &dead {
         let key = format!("{}{name}", broker.keys().presence_prefix());
-        let presence = Presence {
+        let presence = Registration {
             key: &key,
             value: "",
             mark: &mark(worker),
             over: None,
         };
-        broker.depart(presence).await?;
+        broker.deregister(presence).await?;
     }
     if leases > 0 {
         tracing::warn!(?workers, leases, "jobs of dead workers reclaimed");

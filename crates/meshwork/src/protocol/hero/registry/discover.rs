@@ -7,7 +7,7 @@ use meshwork_model::name::{Group, Instance, ScriptType};
 use meshwork_model::route::Fallback;
 use meshwork_model::worker_request::WorkerRequest;
 
-use super::said::WorkerInfo;
+use super::record::WorkerInfo;
 use crate::{Client, Error, JobRequest};
 
 impl Client {
@@ -20,8 +20,8 @@ impl Client {
         let mut workers = BTreeMap::new();
         let mut from = 0;
         loop {
-            let page = self.broker().actors(from).await?;
-            workers.extend(page.actors);
+            let page = self.broker().workers(from).await?;
+            workers.extend(page.workers);
             from = page.next;
             if from == 0 {
                 break;
@@ -47,7 +47,7 @@ impl Client {
         let key = self.broker().keys().worker_request(worker, request);
         match self.broker().request_worker(&key, wait).await? {
             true => Ok(()),
-            false => Err(Error::NotObeyed {
+            false => Err(Error::RequestTimeout {
                 worker: worker.to_owned(),
                 request,
                 waited: wait,
@@ -65,7 +65,7 @@ impl Client {
         script_type: &ScriptType,
         group: &Group,
     ) -> Result<Option<WorkerInfo>, Error> {
-        let actors = self.broker().our_actors(script_type, group).await?;
+        let actors = self.broker().native_workers(script_type, group).await?;
         let workers = actors
             .iter()
             .map(|(key, value)| WorkerInfo::read(key, value));

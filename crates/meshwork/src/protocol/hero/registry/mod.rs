@@ -5,14 +5,14 @@ mod dead;
 mod discover;
 mod policy;
 mod process;
-mod said;
+mod record;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use meshwork_broker::{Backoff, Broker, Claimed, PRESENT_FOR, Presence};
-use meshwork_model::keys::hero::Hero;
+use meshwork_broker::{Backoff, Broker, Claimed, REGISTRATION_TTL, Registration};
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::Instance;
 use meshwork_model::route::Listen;
 use meshwork_model::time::iso;
@@ -21,17 +21,17 @@ use tokio::time::Instant;
 
 use crate::Error;
 use crate::worker::Faults;
-use crate::worker::dedicated_thread::{Never, in_turn, within};
+use crate::worker::dedicated_thread::{Never, best_effort, within};
 use crate::worker::in_flight::InFlight;
 
 pub(super) use dead::reclaim_dead;
 use policy::Policy;
 use process::Process;
-use said::Said;
-pub use said::WorkerInfo;
+use record::RegistrationRecord;
+pub use record::WorkerInfo;
 
 /// Interval of refreshes: two may fail before the name is free.
-const REFRESH: Duration = PRESENT_FOR.checked_div(3).expect("3 is not 0");
+const REFRESH: Duration = REGISTRATION_TTL.checked_div(3).expect("3 is not 0");
 /// Interval of registrations with the time of the last heartbeat, in a pool.
 const SAID_FOR: Duration = Duration::from_secs(120);
 /// Interval of checks whether the load has changed much.
@@ -41,7 +41,7 @@ const MUCH: f64 = 0.5;
 /// Longest time of a call: longer than the retries of an overloaded server, so that its error is reported.
 const CALL: Duration = Duration::from_secs(4);
 /// Default of the longest wait for the end of another registration: it expires then if it is not refreshed.
-pub(super) const PATIENCE: Duration = PRESENT_FOR.saturating_add(RETRY);
+pub(super) const PATIENCE: Duration = REGISTRATION_TTL.saturating_add(RETRY);
 /// Interval of tries to register a name that another worker has.
 const RETRY: Duration = Duration::from_millis(500);
 /// Longest time for which the first registration is repeated while the server is unreachable.
@@ -68,7 +68,7 @@ pub(super) struct Present {
 
 impl Present {
     /// Creates the registration of a worker, which is not written yet.
-    pub(super) fn new(keys: &Hero, listens: &[Listen], incarnation: &str, slots: usize) -> Self {
+    pub(super) fn new(keys: &JobKeys, listens: &[Listen], incarnation: &str, slots: usize) -> Self {
         let process = Process::own();
         let named = listens.iter().any(|listen| listen.instance.is_some());
         // An incarnation ends with a unique part.
@@ -89,7 +89,7 @@ impl Present {
             types: types.map(|listen| listen.script_type.to_string()).collect(),
             named,
             process,
-            mark: said::mark(incarnation),
+            mark: record::mark(incarnation),
             incarnation: incarnation.to_owned(),
             slots,
             started: 0,
@@ -167,7 +167,7 @@ impl Present {
             if let Some(worker) = info.dead(&self.process) {
                 // Before the record is overwritten, since it identifies the jobs.
                 let dead = BTreeSet::from([worker.to_owned()]);
-                within("orphan", CALL, broker.orphan(&dead)).await?;
+                within("orphan", CALL, broker.expire_workers(&dead)).await?;
             }
             if let Some(other) = say(Some(&other)).await? {
                 return Ok(Some(self.rival(name, other)));
@@ -217,14 +217,14 @@ impl Present {
             }
             let is_same = last.is_some_and(|(_, said)| said == (running, quiet));
             if seldom && is_same && !lost && said_at.is_some_and(|at| at.elapsed() < SAID_FOR) {
-                let held = broker.hold_present(&keys, &self.mark);
-                if in_turn(broker.outages(), "present", CALL, held).await? == Some(true) {
+                let held = broker.renew_registration(&keys, &self.mark);
+                if best_effort(broker.outages(), "present", CALL, held).await? == Some(true) {
                     last = Some((Instant::now(), (running, quiet)));
                     continue;
                 }
             }
             let said = self.say_all(broker, running, lost);
-            if let Some(now_lost) = in_turn(broker.outages(), "present", CALL, said).await? {
+            if let Some(now_lost) = best_effort(broker.outages(), "present", CALL, said).await? {
                 lost = now_lost;
                 said_at = Some(Instant::now());
                 last = Some((Instant::now(), (running, quiet)));
@@ -275,7 +275,7 @@ impl Present {
     pub(super) async fn depart(&self, broker: &Broker) {
         for (name, key) in &self.names {
             let presence = self.presence(key, "", None);
-            if let Err(error) = within("depart", CALL, broker.depart(presence)).await {
+            if let Err(error) = within("depart", CALL, broker.deregister(presence)).await {
                 tracing::debug!(name, %error, "worker not deregistered: its name stays reserved until the registration expires");
                 return;
             }
@@ -290,11 +290,16 @@ impl Present {
         over: Option<&str>,
     ) -> Result<Option<String>, meshwork_broker::Error> {
         let presence = self.presence(key, value, over);
-        broker.present(presence).await
+        broker.register(presence).await
     }
 
-    fn presence<'a>(&'a self, key: &'a str, value: &'a str, over: Option<&'a str>) -> Presence<'a> {
-        Presence {
+    fn presence<'a>(
+        &'a self,
+        key: &'a str,
+        value: &'a str,
+        over: Option<&'a str>,
+    ) -> Registration<'a> {
+        Registration {
             key,
             value,
             mark: &self.mark,
@@ -304,7 +309,7 @@ impl Present {
 
     fn value(&self, now: u64, in_flight: usize) -> String {
         let faults = self.faults.borrow();
-        let said = Said {
+        let said = RegistrationRecord {
             faults: &faults,
             pid: self.process.pid,
             hostname: &self.process.hostname,
@@ -338,7 +343,7 @@ impl From<Rival> for Error {
     fn from(rival: Rival) -> Self {
         let by = WorkerInfo::read("", &rival.value);
         let unknown = || "unknown".to_owned();
-        Self::NameTaken {
+        Self::WorkerNameTaken {
             name: rival.name,
             pid: by.pid.map_or_else(unknown, |pid| pid.to_string()),
             hostname: by.hostname.unwrap_or_else(unknown),

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{CallAnswer, END, Error, MAX_CALLS, Replies, Waits, give_up};
+use super::{CallAnswer, END, Error, MAX_CALLS, PendingReply, Replies, give_up};
 
 /// A waiting call. When it is dropped, its id is free again, and a late reply gets an expiry.
 pub(in crate::protocol::nooble) struct Call<'a> {
@@ -50,10 +50,10 @@ impl Replies {
             });
         };
         let (waits, comes) = match own {
-            true => (Waits::Own(list.clone()), Comes::Own),
+            true => (PendingReply::Own(list.clone()), Comes::Own),
             false => {
                 let (sender, receiver) = oneshot::channel();
-                (Waits::Shared(Some(sender)), Comes::Shared(receiver))
+                (PendingReply::Shared(Some(sender)), Comes::Shared(receiver))
             }
         };
         entry.insert(waits);
@@ -96,7 +96,7 @@ impl Call<'_> {
             match came {
                 Some(_) => {
                     let list = [self.list.clone()];
-                    let forgotten = self.broker.forget_replies(&list).await;
+                    let forgotten = self.broker.delete_replies(&list).await;
                     self.open = forgotten.is_err();
                 }
                 None => {

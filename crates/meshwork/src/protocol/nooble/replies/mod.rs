@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use meshwork_broker::BlockingConn;
 use meshwork_broker::nooble::Nooble;
-use meshwork_model::keys::nooble::QueueManager;
+use meshwork_model::keys::nooble::NoobleKeys;
 use meshwork_model::nooble::{Response, uuid};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -48,7 +48,7 @@ pub(super) struct Replies {
     /// Shared lists.
     lists: watch::Sender<Vec<String>>,
     /// Calls in flight, by correlation id.
-    calls: Mutex<HashMap<String, Waits>>,
+    calls: Mutex<HashMap<String, PendingReply>>,
     /// Notified when a call was sent.
     called: Notify,
     /// Lists on which an unwanted reply may still arrive.
@@ -63,7 +63,7 @@ pub(super) struct Replies {
 }
 
 /// State of a waiting call.
-enum Waits {
+enum PendingReply {
     /// Waits for the reader; `None` once the reply was passed on.
     Shared(Option<oneshot::Sender<CallAnswer>>),
     /// Waits on this private list.
@@ -86,12 +86,12 @@ impl Replies {
         }
     }
 
-    fn calls(&self) -> MutexGuard<'_, HashMap<String, Waits>> {
+    fn calls(&self) -> MutexGuard<'_, HashMap<String, PendingReply>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the shared list for replies of an action type.
-    pub(super) fn list(&self, names: &QueueManager, action_type: &str) -> String {
+    pub(super) fn list(&self, names: &NoobleKeys, action_type: &str) -> String {
         let mut list = names.response(&self.service, action_type, &self.process, None);
         self.lists.send_if_modified(|lists| {
             if lists.contains(&list) {
@@ -130,7 +130,7 @@ impl Replies {
         };
         // The correlation id stays reserved until the caller has the reply.
         let sender = match self.calls().get_mut(&id) {
-            Some(Waits::Shared(sender)) => sender.take(),
+            Some(PendingReply::Shared(sender)) => sender.take(),
             _ => None,
         };
         match sender {
@@ -146,11 +146,11 @@ impl Replies {
         let mut some_told = false;
         for waits in self.calls().values_mut() {
             match waits {
-                Waits::Shared(sender) => {
+                PendingReply::Shared(sender) => {
                     *sender = None;
                     some_told = true;
                 }
-                Waits::Own(list) => {
+                PendingReply::Own(list) => {
                     let (broker, list) = (broker.clone(), list.clone());
                     let gives_up = async move { give_up(&broker, &list).await };
                     self.endings.spawn(gives_up);
@@ -196,7 +196,7 @@ fn correlation(message: &[u8]) -> Option<String> {
 /// Releases a list on which a late reply may arrive, and which nobody reads any more.
 async fn give_up(broker: &Nooble, list: &str) {
     for _ in 0..GIVE_UP_AGAIN {
-        match broker.give_up_replies(list, ANSWER_WAITS).await {
+        match broker.expire_replies(list, ANSWER_WAITS).await {
             Ok(true) => return,
             // The unblocking message may have ended a read.
             Ok(false) => {}

@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::{END, Replies, give_up};
-use crate::worker::waits::Waits;
+use crate::worker::pipelined_reads::PipelinedReads;
 
 /// Longest single blocking read; a dropped client stops reading within it.
 const SLICE: Duration = Duration::from_secs(2);
@@ -60,7 +60,7 @@ async fn forget(broker: &Nooble, replies: &Replies) {
     let mut lists = replies.lists.borrow().clone();
     lists.retain(|list| !missed.contains(list));
     if !lists.is_empty()
-        && let Err(error) = broker.forget_replies(&lists).await
+        && let Err(error) = broker.delete_replies(&lists).await
     {
         tracing::debug!(%error, "reply lists not deleted: they will expire");
     }
@@ -92,7 +92,7 @@ async fn keep_reading(broker: &Nooble, replies: &Replies) {
             }
             None => match broker.blocking_conn().await {
                 Ok(conn) => {
-                    waits = Some(Waits::over(conn));
+                    waits = Some(PipelinedReads::over(conn));
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -111,7 +111,7 @@ struct Reading<'a> {
     broker: &'a Nooble,
     replies: &'a Replies,
     lists: Vec<String>,
-    waits: &'a mut Waits<BlockingConn, Vec<Vec<u8>>>,
+    waits: &'a mut PipelinedReads<BlockingConn, Vec<Vec<u8>>>,
 }
 
 impl Reading<'_> {

@@ -1,0 +1,138 @@
+//! Shared state of all commands: the connection settings and stdout.
+
+use std::io;
+
+use meshwork::context::{ContextHandle, Identity};
+use meshwork::model::keys::hero::JobKeys;
+use meshwork::model::name::Namespace;
+use meshwork::{Client, Error as MeshworkError, JobRequest, Target, local_name};
+use meshwork_broker::conn::ConnectError;
+use meshwork_broker::{Backoff, Broker};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
+
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::{Out, note};
+use crate::target::DataLocation;
+
+/// Longest object of an audit entry, in bytes; longer ones are cut.
+const MAX_NOTED: usize = 200;
+
+/// Settings shared by all commands.
+pub(crate) struct App {
+    pub(crate) place: DataLocation,
+    pub(crate) namespace: Namespace,
+    pub(crate) out: Out,
+    /// Context of the node that the command uses, if any.
+    pub(crate) entered: Option<Entered>,
+    /// Ends the command with an error.
+    pub(crate) ends: UnboundedSender<CommandError>,
+    /// Builder of the whole command line, for completions.
+    pub(crate) command_line: fn() -> clap::Command,
+}
+
+/// Context that a command uses, with its client.
+pub(crate) struct Entered {
+    pub(crate) me: Identity,
+    pub(crate) handle: ContextHandle,
+    pub(crate) client: Client,
+}
+
+impl App {
+    /// Returns the names of all keys.
+    pub(crate) fn keys(&self) -> JobKeys {
+        let of_context = self.entered_keys();
+        of_context.unwrap_or_else(|| JobKeys::new(self.namespace.clone()))
+    }
+
+    /// Connects a client, or returns that of the command's context.
+    pub(crate) async fn client(&self) -> Result<Client, CommandError> {
+        if let Some(client) = self.entered_client() {
+            return Ok(client.clone());
+        }
+        let connect = async |target: &Target| Broker::connect(target, self.keys()).await;
+        let broker = self.connected(connect).await?;
+        self.ends_with(broker.conn().lost());
+        Ok(Client::new(broker.acting_as(&local_name("cli"))))
+    }
+
+    /// Ends the command when the store is lost.
+    fn ends_with(&self, lost: impl Future<Output = String> + Send + 'static) {
+        let ends = self.ends.clone();
+        tokio::spawn(async move {
+            let reason = lost.await;
+            // Without a receiver the command has ended already.
+            let _ = ends.send(CommandError::new(Exit::SERVER, io::Error::other(reason)));
+        });
+    }
+
+    /// Repeats `connect` for `--connect-timeout`, with growing pauses, while its errors are temporary. Prints the first
+    /// error on stderr.
+    pub(crate) async fn connected<T>(
+        &self,
+        connect: impl AsyncFn(&Target) -> Result<T, ConnectError>,
+    ) -> Result<T, CommandError> {
+        let target = self.place.target()?;
+        self.repeated(async || {
+            connect(&target).await.map_err(|error| {
+                let temporary = error.is_temporary();
+                CommandError::from(MeshworkError::from(error)).temporary(temporary)
+            })
+        })
+        .await
+    }
+
+    /// Same as [`Self::connected`], for an idempotent call over a connection.
+    pub(crate) async fn repeated<T>(
+        &self,
+        call: impl AsyncFn() -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
+        let patience = self.place.connect_timeout;
+        let (until, mut backoff, mut said) = (Instant::now() + patience, Backoff::new(), false);
+        loop {
+            let error = match call().await {
+                Ok(connected) => return Ok(connected),
+                Err(error) => error,
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            if !error.is_temporary() || left.is_zero() {
+                return Err(error);
+            }
+            if !std::mem::replace(&mut said, true) {
+                let seconds = patience.as_secs_f64();
+                note(format_args!("retrying for up to {seconds} s: {error}"));
+            }
+            // The last try starts at the end of the time.
+            let _ = tokio::time::timeout(left, backoff.wait()).await;
+        }
+    }
+
+    /// Returns the client of the command's context.
+    pub(crate) fn entered_client(&self) -> Option<&Client> {
+        self.entered.as_ref().map(|entered| &entered.client)
+    }
+
+    /// Returns the key names of the command's context.
+    pub(crate) fn entered_keys(&self) -> Option<JobKeys> {
+        let entered = self.entered.as_ref();
+        entered.map(|entered| JobKeys::of_context(entered.handle.keys().clone()))
+    }
+
+    /// Gives a new job the next number, if the command has a context.
+    pub(crate) async fn numbered(&self, request: JobRequest) -> Result<JobRequest, CommandError> {
+        match self.entered_client() {
+            Some(client) => Ok(request.id(client.next_job_id().await?)),
+            None => Ok(request),
+        }
+    }
+
+    /// Writes an entry into the audit trail of the command's context.
+    pub(crate) async fn noted(&self, what: &str, object: &str) -> Result<(), CommandError> {
+        let Some(Entered { me, handle, .. }) = &self.entered else {
+            return Ok(());
+        };
+        let object = &object[..object.floor_char_boundary(MAX_NOTED)];
+        Ok(handle.noted(me, what, object).await?)
+    }
+}

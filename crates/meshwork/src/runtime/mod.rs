@@ -1,0 +1,199 @@
+//! Runtimes that execute jobs, each with one file and one entry in `RUNTIMES`. Queues and leases are the worker's.
+
+mod action;
+mod batch_handler;
+mod check;
+mod handler;
+mod inputs;
+pub mod log;
+mod process;
+mod program;
+mod python;
+pub(crate) mod rhai;
+mod sandbox;
+mod stop;
+mod submit;
+mod verdict;
+mod workdir;
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use meshwork_model::job::Job;
+use meshwork_model::name::ScriptType;
+use meshwork_model::outcome::{Failure, Report};
+use meshwork_model::trace::TraceContext;
+use tokio::time::Instant;
+
+use crate::Batch;
+pub(crate) use action::{ActionCallError, ActionCaller, ActionRequest, CallActions};
+pub use batch_handler::{Announced, BatchOptions, Calls, GroupHandler, group_handler};
+pub use check::{ScriptError, SourcePosition, check};
+pub(crate) use handler::LOST_GRACE;
+pub use handler::{Call, Handler, JobContext, handler};
+pub use inputs::{InputError, Inputs};
+use log::LogSink;
+pub use program::{InterpreterError, interpreter};
+pub use sandbox::{adopt_orphans, init};
+pub use stop::{StopReason, StopSignal};
+pub use submit::SubmitError;
+pub(crate) use submit::Submitter;
+pub use verdict::JobError;
+
+/// The built-in runtimes.
+const RUNTIMES: &[BuiltIn] = &[
+    BuiltIn {
+        name: ScriptType::OSIS,
+        runner: rhai::runner,
+        check: rhai::check,
+    },
+    BuiltIn {
+        name: ScriptType::PYTHON,
+        runner: python::runner,
+        check: python::check,
+    },
+    BuiltIn {
+        name: ScriptType::EXEC,
+        runner: program::runner,
+        check: program::check,
+    },
+];
+
+struct BuiltIn {
+    /// Script type, which names its queues.
+    name: &'static str,
+    runner: fn() -> Arc<dyn Runtime>,
+    check: check::Checker,
+}
+
+/// The answer to the script `ping`; see [`is_ping`].
+pub const PONG: &str = "pong";
+
+/// Returns true for Hero's health check: the script `ping`, which a worker answers with [`PONG`], for any script type.
+#[must_use]
+pub fn is_ping(job: &Job) -> bool {
+    job.script.trim_ascii() == b"ping"
+}
+
+/// Returns the built-in runtime for a script type.
+#[must_use]
+pub fn builtin(script_type: &str) -> Option<Arc<dyn Runtime>> {
+    RUNTIMES
+        .iter()
+        .find(|runtime| runtime.name == script_type)
+        .map(|runtime| (runtime.runner)())
+}
+
+/// Returns the script types of all built-in runtimes.
+pub fn runtimes() -> impl Iterator<Item = &'static str> {
+    RUNTIMES.iter().map(|runtime| runtime.name)
+}
+
+/// Default grace of a script after a cancel request or its timeout: half of the time that init systems give a service.
+pub const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// One run of a job.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Run {
+    /// The claimed job.
+    pub job: Arc<Job>,
+    /// End of the job's timeout: the runner signals the script, as for a cancel, and reports
+    /// [`Failure::timeout`](meshwork_model::outcome::Failure::timeout).
+    pub deadline: Instant,
+    /// Cancel signal of the run. Its reason decides whether the script has a grace period and the report is used.
+    pub stop: StopSignal,
+    /// Grace of the script after its timeout or a cancel request.
+    pub grace: Duration,
+    /// Receives the output of the run.
+    pub log: LogSink,
+    /// Trace of the run, and the parent span of its calls.
+    pub trace: Option<TraceContext>,
+    /// Result of [`Runner::announce`] for this job.
+    pub(crate) announced: Option<Announced>,
+    /// Results of the job's prerequisites.
+    pub inputs: Inputs,
+    /// Batch of the job. Jobs that are added through it are added by this run.
+    pub batch: Option<Batch>,
+    /// Submits child jobs; `None` for jobs of other systems.
+    pub(crate) submitter: Option<Submitter>,
+    /// Calls actions of services; nothing for jobs of other systems.
+    pub(crate) caller: ActionCaller,
+}
+
+impl Run {
+    /// Creates a run without a cancel signal or reader of its log, with [`STOP_GRACE`].
+    #[must_use]
+    pub fn new(job: Arc<Job>, deadline: Instant) -> Self {
+        let log = LogSink::new(job.env_vars.secrets());
+        let (trace, _) = job.trace();
+        Self {
+            job,
+            deadline,
+            stop: StopSignal::default(),
+            grace: STOP_GRACE,
+            log,
+            trace,
+            announced: None,
+            inputs: Inputs::default(),
+            batch: None,
+            submitter: None,
+            caller: ActionCaller::default(),
+        }
+    }
+}
+
+/// A runtime for scripts of one type, or a handler in Rust.
+pub trait Runtime: Send + Sync + 'static {
+    /// Executes a job and returns its report. It has to return soon after the grace that follows the deadline or a
+    /// cancel signal. Otherwise the worker aborts it and reports the timeout or cancellation itself.
+    fn run(&self, run: Run) -> BoxFuture<'_, Report>;
+
+    /// Checks that runs can start here. A worker calls it at its start, and before it claims again after a run that was
+    /// not started ([`FailureKind::NotStarted`](meshwork_model::outcome::FailureKind::NotStarted)).
+    ///
+    /// # Errors
+    /// The reason why no run can start.
+    fn probe(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Called for each job of a claim before the first of them runs. It tells a runner that groups jobs how many to
+    /// expect. Does not block.
+    fn announce(&self) -> Option<Announced> {
+        None
+    }
+}
+
+/// Returns the report of a cancelled run.
+fn stopped() -> Report {
+    Report::failed(Failure::stopped())
+}
+
+/// Returns the error's message with those of its causes.
+pub(crate) fn error_message(error: &(dyn std::error::Error + 'static)) -> String {
+    handler::failed(error).message
+}
+
+/// Returns the message of a panic, if it is text.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a text")
+}
+
+/// Returns the output of a run as JSON: text that is not JSON becomes a string. `None` for other bytes.
+pub(crate) fn as_json(output: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(output);
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    Some(match is_json {
+        true => text.to_owned(),
+        false => serde_json::Value::from(text).to_string(),
+    })
+}

@@ -1,0 +1,60 @@
+//! The syntax of a Rhai script, read by the engine that would run it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use futures_util::future::BoxFuture;
+use meshwork_model::name::ScriptType;
+use tokio::sync::oneshot;
+
+use super::super::check::{ScriptError, SourcePosition};
+use super::STACK;
+use super::engine::{self, Limits};
+
+/// Checks a script, on a thread with the stack that it would run on.
+pub(in super::super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), ScriptError>> {
+    Box::pin(async move {
+        let (send, checked) = oneshot::channel();
+        let thread = thread::Builder::new()
+            .name("rhai".to_owned())
+            .stack_size(STACK);
+        let spawned = thread.spawn(move || {
+            // Nobody waits any more if this fails.
+            let _ = send.send(compile(&script));
+        });
+        let unchecked = |why: &str| Err(ScriptError::Unchecked(why.to_owned()));
+        match spawned {
+            Ok(_) => checked
+                .await
+                .unwrap_or_else(|_| unchecked("the parser of Rhai panicked")),
+            Err(error) => unchecked(&format!("the system has no thread for it: {error}")),
+        }
+    })
+}
+
+fn compile(script: &[u8]) -> Result<(), ScriptError> {
+    let syntax = |message: String, at| ScriptError::Syntax {
+        script_type: ScriptType::OSIS,
+        message,
+        at,
+    };
+    let Ok(source) = std::str::from_utf8(script) else {
+        return Err(syntax(
+            "it is not UTF-8 text".to_owned(),
+            SourcePosition::default(),
+        ));
+    };
+    let engine = engine::new(&Limits::for_input(0), &Arc::new(AtomicBool::new(false)));
+    match engine.compile(source) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let position = error.position();
+            let at = SourcePosition {
+                line: position.line().unwrap_or_default(),
+                column: position.position().unwrap_or_default(),
+            };
+            Err(syntax(error.err_type().to_string(), at))
+        }
+    }
+}

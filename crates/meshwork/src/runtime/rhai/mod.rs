@@ -1,0 +1,219 @@
+//! Scripts of the type `osis`: Rhai, on a thread of its own, without access to the system. Limits are in [`engine`] and
+//! [`memory`], results in [`value`], errors in [`error`].
+//!
+//! A script has these constants, also in functions: `CALLER_ID`, `CONTEXT_ID`, `JOB_ID`, `INPUT` (text, a blob for
+//! other bytes, `()` without input), `ENV` (a map of the job's `env_vars`), and `TRACEPARENT` and `TRACESTATE` (W3C;
+//! `()` without a trace). `print` writes to stdout, `debug` to stderr, and the last expression is the result.
+//! `progress(0.4)` and `progress(0.4, "text")` report progress. `submit(script)` and `submit(script, #{...})` submit a
+//! child and return its id. `call_action(type, #{...})` returns the data of a service's reply ([`requests`]). `INPUTS[name]` is the result of a prerequisite ([`mod@inputs`]). `Permanent`,
+//! `Retry`, `Snooze` and `Discard` are verdicts ([`verdict`]).
+//!
+//! Missing on purpose: `sleep` (it would block the thread), `import` (reads files), `eval` and `curry` (both nest
+//! without a limit), and closures that capture variables (they can form chains and cycles without a limit; pass
+//! parameters instead).
+
+pub(crate) mod bounded;
+mod check;
+mod engine;
+mod error;
+mod inputs;
+mod memory;
+mod requests;
+pub(crate) mod value;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use futures_util::future::BoxFuture;
+use meshwork_model::job::{Job, limits};
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::trace::TraceContext;
+use tokio::sync::oneshot;
+
+use super::log::{LogSink, LogWriter, Stream};
+use super::process::NotStarted;
+use super::{Inputs, Run, Runtime};
+pub(super) use check::check;
+use engine::Limits;
+use memory::Memory;
+use requests::Asker;
+
+/// Stack of a script's thread. Rhai walks values by recursion, and only their size bounds their nesting ([`Limits`]). A
+/// level takes up to 2.2 KiB, and 8.4 KiB in debug builds. Unused stack takes no memory. A unit test fills the stack.
+pub(crate) const STACK: usize = if cfg!(debug_assertions) {
+    1536 << 20
+} else {
+    512 << 20
+};
+
+/// Returns the runner for Rhai.
+pub(super) fn runner() -> Arc<dyn Runtime> {
+    Arc::new(Rhai {
+        memory: memory::Limits::of_host(),
+    })
+}
+
+struct Rhai {
+    /// Limits on the memory of scripts.
+    memory: memory::Limits,
+}
+
+impl Runtime for Rhai {
+    fn run(&self, run: Run) -> BoxFuture<'_, Report> {
+        Box::pin(async move {
+            let (asker, serving) = requests::serve(&run);
+            let Run {
+                job,
+                deadline,
+                stop,
+                log,
+                trace,
+                inputs,
+                ..
+            } = run;
+            let cut = CutOnDrop::default();
+            let (send, mut ended) = oneshot::channel();
+            let memory = Memory::watch();
+            let (inner, watched) = (Arc::clone(&cut.0), memory.thread());
+            let thread = thread::Builder::new()
+                .name("rhai".to_owned())
+                .stack_size(STACK);
+            let spawned = thread.spawn(move || {
+                watched.this_thread();
+                // The receiver may be gone.
+                let _ = send.send(execute(
+                    (&job, trace.as_ref(), &inputs),
+                    (&log, &asker),
+                    &inner,
+                ));
+            });
+            if let Err(error) = spawned {
+                let reason = NotStarted::of_system("start a thread for the script", &error);
+                return Report::failed(reason.into());
+            }
+            let result = tokio::select! {
+                report = &mut ended => return report.unwrap_or_else(|_| super::stopped()),
+                () = tokio::time::sleep_until(deadline) => Err(Failure::timeout()),
+                _ = stop.stopped() => super::stopped().result,
+                too_much = memory.exceeds(self.memory) => {
+                    Err(Failure::new(FailureKind::Script, too_much.to_string()))
+                }
+            };
+            cut.cut();
+            // Ends waits of the script for answers.
+            drop(serving);
+            // The script ends at its next step, so no thread remains.
+            let report = ended.await.unwrap_or_else(|_| super::stopped());
+            Report { result, ..report }
+        })
+    }
+}
+
+/// Ends the script when the run is dropped.
+#[derive(Debug, Default)]
+struct CutOnDrop(Arc<AtomicBool>);
+
+impl CutOnDrop {
+    fn cut(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for CutOnDrop {
+    fn drop(&mut self) {
+        self.cut();
+    }
+}
+
+/// Output of a script.
+#[derive(Debug, Clone)]
+struct Log(Arc<Mutex<LogWriter>>);
+
+impl Log {
+    fn new(sink: &LogSink, stream: Stream) -> Self {
+        Self(Arc::new(Mutex::new(sink.writer(stream))))
+    }
+
+    fn line(&self, text: &str) {
+        // A panic between two writes leaves an incomplete line at most.
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.push(text.as_bytes());
+        writer.push(b"\n");
+    }
+
+    fn finish(&self) -> Vec<u8> {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.finish()
+    }
+}
+
+/// A job, the trace of its run, and its inputs.
+type Asked<'a> = (&'a Job, Option<&'a TraceContext>, &'a Inputs);
+
+/// The log of a run, and its channel for requests.
+type Talk<'a> = (&'a LogSink, &'a Asker);
+
+/// Executes a run on the script's thread, which nested values never leave.
+fn execute(job: Asked<'_>, talk: Talk<'_>, cut: &Arc<AtomicBool>) -> Report {
+    let (sink, _) = talk;
+    let logs = [Stream::Stdout, Stream::Stderr].map(|stream| Log::new(sink, stream));
+    let run = AssertUnwindSafe(|| script(job, talk, &logs, cut));
+    let result = catch_unwind(run).unwrap_or_else(|panic| {
+        let message = format!("Rhai panicked: {}", super::panic_text(&*panic));
+        Err(Failure::new(FailureKind::Script, message))
+    });
+    let [stdout, stderr] = logs.map(|log| log.finish());
+    Report {
+        result,
+        stdout,
+        stderr,
+    }
+    .bounded()
+}
+
+fn script(
+    (job, trace, inputs): Asked<'_>,
+    (sink, asker): Talk<'_>,
+    [stdout, stderr]: &[Log; 2],
+    cut: &Arc<AtomicBool>,
+) -> Result<Vec<u8>, Failure> {
+    let permanent = |message: String| Failure::new(FailureKind::Permanent, message);
+    let Ok(source) = std::str::from_utf8(&job.script) else {
+        return Err(permanent("the script is not UTF-8 text".to_owned()));
+    };
+    if source.len() > limits::MAX_SCRIPT {
+        let (size, most) = (source.len(), limits::MAX_SCRIPT);
+        return Err(permanent(format!(
+            "the script takes {size} bytes, the limit is {most}"
+        )));
+    }
+    let input = job.input.as_ref().map_or(0, Vec::len);
+    let limits = Limits::for_input(input + inputs.size());
+    let mut engine = engine::new(&limits, cut);
+    engine.on_print({
+        let stdout = stdout.clone();
+        move |text| stdout.line(text)
+    });
+    engine.on_debug({
+        let stderr = stderr.clone();
+        move |text, _, _| stderr.line(text)
+    });
+    engine.register_global_module(engine::progress(sink).into());
+    engine.register_global_module(requests::functions(asker).into());
+    engine.register_global_module(verdict::functions().into());
+    engine.register_global_module(inputs::module(inputs.clone()).into());
+    engine.register_global_module(engine::constants(job, trace).into());
+    let ast = engine
+        .compile(source)
+        .map_err(|error| error::syntax(&error, source))?;
+    let value = engine
+        .eval_ast(&ast)
+        .map_err(|error| error::runtime(&error, source))?;
+    value::output(value).map_err(|error| Failure::new(FailureKind::Script, error.to_string()))
+}
