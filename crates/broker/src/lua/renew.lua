@@ -1,6 +1,6 @@
 --- @include base
 --- @flags allow-oom
--- Renews the leases of a worker's jobs and its registry entries (FEEDS): the heartbeat.
+-- Renews the leases of a worker's jobs and its registry entries (PREFETCH_LISTS): the heartbeat.
 -- KEYS[1..]  per job: its hash
 -- ARGV[1]    the time in ms, '0' for the server's clock
 -- ARGV[2]    the lease in ms
@@ -24,5 +24,5 @@ for k = 1, #KEYS do
   end
   a = a + 2
 end
-for i = 5, 4 + entries do redis.call('ZADD', FEEDS, alive, ARGV[i]) end
+for i = 5, 4 + entries do redis.call('ZADD', PREFETCH_LISTS, alive, ARGV[i]) end
 return {gone, stops}

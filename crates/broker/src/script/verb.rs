@@ -208,42 +208,42 @@ impl Verb {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Enqueue => "enqueue",
-            Self::AddChild => "submit",
+            Self::AddChild => "add_child",
             Self::Claim => "claim",
             Self::Renew => "renew",
             Self::Isolate => "isolate",
             Self::Log => "log",
-            Self::Complete => "finish",
-            Self::CompleteAndClaim => "exchange",
+            Self::Complete => "complete",
+            Self::CompleteAndClaim => "complete_and_claim",
             Self::Fail => "fail",
             Self::Release => "release",
             Self::Reclaim => "reclaim",
-            Self::ExpireWorkers => "orphan",
+            Self::ExpireWorkers => "expire_workers",
             Self::Promote => "promote",
-            Self::ResolveDependents => "settle",
-            Self::CheckOrphans => "watch",
-            Self::TrackOrphans => "adopt",
+            Self::ResolveDependents => "resolve_dependents",
+            Self::CheckOrphans => "check_orphans",
+            Self::TrackOrphans => "track_orphans",
             Self::Prune => "prune",
             Self::Control => "control",
             Self::Migrate => "migrate",
-            Self::Register => "present",
-            Self::Deregister => "leave",
+            Self::Register => "register",
+            Self::Deregister => "deregister",
             Self::Cancel => "cancel",
             Self::Retry => "retry",
             Self::Delete => "delete",
-            Self::PutSchedule => "schedule",
-            Self::DueSchedules => "due",
-            Self::FireSchedules => "tick",
-            Self::CreateBatch => "open_batch",
+            Self::PutSchedule => "put_schedule",
+            Self::DueSchedules => "due_schedules",
+            Self::FireSchedules => "fire_schedules",
+            Self::CreateBatch => "create_batch",
             Self::SealBatch => "seal_batch",
             Self::CancelBatch => "cancel_batch",
-            Self::SweepBatches => "tend_batches",
+            Self::SweepBatches => "sweep_batches",
             Self::Configure => "configure",
             Self::Alert => "alert",
             Self::RunNow => "run_now",
-            Self::ImportBananas => "take_over",
-            Self::ExportBananas => "give_back",
-            Self::Restore => "import",
+            Self::ImportBananas => "import_bananas",
+            Self::ExportBananas => "export_bananas",
+            Self::Restore => "restore",
             Self::FlowSubmit => "flow_submit",
             Self::FlowClaim => "flow_claim",
             Self::FlowCommit => "flow_commit",
@@ -254,35 +254,35 @@ impl Verb {
             Self::BananasEnqueue => "bananas_enqueue",
             Self::BananasClaim => "bananas_claim",
             Self::BananasRenew => "bananas_renew",
-            Self::BananasComplete => "bananas_finish",
+            Self::BananasComplete => "bananas_complete",
             Self::BananasFail => "bananas_fail",
             Self::BananasRelease => "bananas_release",
-            Self::BananasMoveToRoute => "bananas_move",
-            Self::BananasReroute => "bananas_forward",
+            Self::BananasMoveToRoute => "bananas_move_to_route",
+            Self::BananasReroute => "bananas_reroute",
             Self::BananasReclaim => "bananas_reclaim",
             Self::BananasDue => "bananas_due",
             Self::BananasPromote => "bananas_promote",
-            Self::BananasOrphans => "bananas_strays",
-            Self::BananasRescue => "bananas_adopt",
-            Self::BananasDeregister => "bananas_leave",
-            Self::BananasSchedules => "bananas_crons",
-            Self::BananasPutSchedule => "bananas_cron",
-            Self::BananasFireSchedule => "bananas_fire",
+            Self::BananasOrphans => "bananas_orphans",
+            Self::BananasRescue => "bananas_rescue",
+            Self::BananasDeregister => "bananas_deregister",
+            Self::BananasSchedules => "bananas_schedules",
+            Self::BananasPutSchedule => "bananas_put_schedule",
+            Self::BananasFireSchedule => "bananas_fire_schedule",
             Self::BananasPeek => "bananas_peek",
-            Self::BananasRetryDead => "bananas_replay",
-            Self::BananasDeleteDead => "bananas_forget",
+            Self::BananasRetryDead => "bananas_retry_dead",
+            Self::BananasDeleteDead => "bananas_delete_dead",
             Self::BananasConfigure => "bananas_configure",
             Self::NoobleReceive => "nooble_receive",
-            Self::NoobleComplete => "nooble_finish",
+            Self::NoobleComplete => "nooble_complete",
             Self::NoobleFail => "nooble_fail",
             Self::NoobleRelease => "nooble_release",
             Self::NoobleRenew => "nooble_renew",
             Self::NoobleReclaim => "nooble_reclaim",
             Self::NooblePromote => "nooble_promote",
             Self::NoobleTrim => "nooble_trim",
-            Self::NoobleDeregister => "nooble_leave",
-            Self::NoobleRetryDead => "nooble_replay",
-            Self::NoobleSagaStep => "nooble_step",
+            Self::NoobleDeregister => "nooble_deregister",
+            Self::NoobleRetryDead => "nooble_retry_dead",
+            Self::NoobleSagaStep => "nooble_saga_step",
             Self::NoobleStoreReply => "nooble_store_reply",
             Self::ContextCommit => "context_commit",
             Self::ContextDraw => "context_draw",
@@ -299,12 +299,82 @@ impl Verb {
             Self::BananasDeregister => Self::Deregister.name(),
             _ => self.name(),
         };
-        let of_folder = ["bananas_", "nooble_", "context_", "flow_"]
-            .into_iter()
-            .find_map(|prefix| Some((prefix, name.strip_prefix(prefix)?)));
-        match of_folder {
-            Some((folder, name)) => format!("{}/{name}.lua", folder.trim_end_matches('_')),
+        match self.folder() {
+            Some(folder) => {
+                let file = name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('_'));
+                format!("{folder}/{}.lua", file.unwrap_or(name))
+            }
             None => format!("{name}.lua"),
+        }
+    }
+
+    /// Returns the folder of its script; `None` for the life of a job.
+    const fn folder(self) -> Option<&'static str> {
+        match self {
+            Self::ExpireWorkers
+            | Self::Control
+            | Self::Register
+            | Self::Deregister
+            | Self::BananasDeregister => Some("worker"),
+            Self::CheckOrphans
+            | Self::TrackOrphans => Some("orphans"),
+            Self::PutSchedule
+            | Self::DueSchedules
+            | Self::FireSchedules => Some("schedule"),
+            Self::CreateBatch
+            | Self::SealBatch
+            | Self::CancelBatch
+            | Self::SweepBatches => Some("batch"),
+            Self::Configure
+            | Self::Alert => Some("queue"),
+            Self::ImportBananas
+            | Self::ExportBananas
+            | Self::Restore => Some("transfer"),
+            Self::FlowSubmit
+            | Self::FlowClaim
+            | Self::FlowCommit
+            | Self::FlowStop
+            | Self::FlowRetry
+            | Self::FlowAnswer
+            | Self::FlowSweep => Some("flow"),
+            Self::BananasEnqueue
+            | Self::BananasClaim
+            | Self::BananasRenew
+            | Self::BananasComplete
+            | Self::BananasFail
+            | Self::BananasRelease
+            | Self::BananasMoveToRoute
+            | Self::BananasReroute
+            | Self::BananasReclaim
+            | Self::BananasDue
+            | Self::BananasPromote
+            | Self::BananasOrphans
+            | Self::BananasRescue
+            | Self::BananasSchedules
+            | Self::BananasPutSchedule
+            | Self::BananasFireSchedule
+            | Self::BananasPeek
+            | Self::BananasRetryDead
+            | Self::BananasDeleteDead
+            | Self::BananasConfigure => Some("bananas"),
+            Self::NoobleReceive
+            | Self::NoobleComplete
+            | Self::NoobleFail
+            | Self::NoobleRelease
+            | Self::NoobleRenew
+            | Self::NoobleReclaim
+            | Self::NooblePromote
+            | Self::NoobleTrim
+            | Self::NoobleDeregister
+            | Self::NoobleRetryDead
+            | Self::NoobleSagaStep
+            | Self::NoobleStoreReply => Some("nooble"),
+            Self::ContextCommit
+            | Self::ContextDraw
+            | Self::ContextRead
+            | Self::ContextScan
+            | Self::ContextTake => Some("context"),
+            _ => None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! submit: stores a child of a running job, once.
+//! add_child: stores a child of a running job, once.
 
 use meshwork_model::job::{ChildDigest, NewJob, field};
 

@@ -1,4 +1,4 @@
-//! adopt: puts jobs of foreign clients under watch.
+//! track_orphans: puts jobs of foreign clients under watch.
 
 use meshwork_model::name::{JobId, ScriptType};
 
@@ -30,7 +30,7 @@ impl Broker {
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn track_orphans(&self, jobs: &[Suspect]) -> Result<usize, Error> {
-        at_most("adopt", MAX_ITEMS, jobs.len())?;
+        at_most("track_orphans", MAX_ITEMS, jobs.len())?;
         let mut call = self
             .scripts
             .call(Verb::TrackOrphans)

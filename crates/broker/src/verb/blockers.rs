@@ -1,4 +1,4 @@
-//! waits: returns the reasons why a job does not run, as far as its queue and its own options go. Changes nothing.
+//! blockers: returns the reasons why a job does not run, as far as its queue and its own options go. Changes nothing.
 
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::JobKeys;

@@ -1,4 +1,4 @@
-//! finish: completes a job with its result.
+//! complete: completes a job with its result.
 
 use meshwork_model::stored;
 
@@ -59,7 +59,7 @@ impl Broker {
         &self,
         results: &[Completion<'_>],
     ) -> std::result::Result<Vec<Completed>, Error> {
-        at_most("finish", MAX_ITEMS, results.len())?;
+        at_most("complete", MAX_ITEMS, results.len())?;
         let mut call = self.scripts.call(Verb::Complete);
         call.push_arg(self.clock.argument());
         for result in results {

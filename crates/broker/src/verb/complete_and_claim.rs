@@ -1,4 +1,4 @@
-//! exchange: completes jobs with their results and claims the next ones, in one step.
+//! complete_and_claim: completes jobs with their results and claims the next ones, in one step.
 
 use super::claim::{Claim, ClaimedJobs};
 use super::complete::{self, Completed};
@@ -27,8 +27,8 @@ impl Broker {
         results: &[complete::Completion<'_>],
         claim: Claim<'_>,
     ) -> Result<CompletedAndClaimed, Error> {
-        at_most("exchange", MAX_ITEMS, results.len())?;
-        at_most("exchange", MAX_ITEMS, claim.want)?;
+        at_most("complete_and_claim", MAX_ITEMS, results.len())?;
+        at_most("complete_and_claim", MAX_ITEMS, claim.want)?;
         let mut call = self.scripts.call(Verb::CompleteAndClaim);
         call.push_arg(self.clock.argument());
         call.push_arg(results.len());

@@ -1,4 +1,4 @@
-//! leave: deregisters a worker's prefetch lists at shutdown.
+//! deregister: deregisters a worker's prefetch lists at shutdown.
 
 use meshwork_model::keys::hero::JobKeys;
 

@@ -1,4 +1,4 @@
-//! orphan: expires the leases of a dead worker at once.
+//! expire_workers: expires the leases of a dead worker at once.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ impl Broker {
     /// # Errors
     /// There are more than 100 workers, or the server refuses a call; repeat it then.
     pub async fn expire_workers(&self, workers: &BTreeSet<String>) -> Result<usize, Error> {
-        at_most("orphan", MOST_WORKERS, workers.len())?;
+        at_most("expire_workers", MOST_WORKERS, workers.len())?;
         if workers.is_empty() {
             return Ok(0);
         }
@@ -64,7 +64,7 @@ impl Broker {
         for _ in 0..MOST_PAGES {
             let mut scan = redis::cmd("ZSCAN");
             scan.arg(key).arg(from).arg("COUNT").arg(MAX_ITEMS);
-            let (next, found): (u64, Vec<(Vec<u8>, f64)>) = self.ask("orphan", &scan).await?;
+            let (next, found): (u64, Vec<(Vec<u8>, f64)>) = self.ask("expire_workers", &scan).await?;
             members.extend(found.into_iter().map(|(member, _)| text(member)));
             from = next;
             if from == 0 {

@@ -1,4 +1,4 @@
-//! tick: decides the slots of schedules that are due. This module computes the slots from the definition; the script
+//! fire_schedules: decides the slots of schedules that are due. This module computes the slots from the definition; the script
 //! accepts them only if the schedule is unchanged.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! present: registers a live worker.
+//! register: registers a live worker.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl Broker {
             pipe.query_async(&mut self.conn.clone()).await;
         let values = values.map_err(|source| {
             let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
-            Error::of_keys("present", &keys, source)
+            Error::of_keys("register", &keys, source)
         })?;
         Ok(values
             .into_iter()

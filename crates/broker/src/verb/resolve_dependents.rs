@@ -1,4 +1,4 @@
-//! settle: notifies the dependents of ended jobs.
+//! resolve_dependents: notifies the dependents of ended jobs.
 
 use super::MAX_ITEMS;
 use crate::script::Verb;

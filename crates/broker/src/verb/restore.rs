@@ -1,4 +1,4 @@
-//! import: stores the content of an export.
+//! restore: stores the content of an export.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ impl Broker {
     pub async fn import_setting(&self, name: &str, value: &Bytes) -> Result<usize, Error> {
         let mut set = redis::cmd("HSETNX");
         set.arg(self.keys.config()).arg(name).arg(&value.0);
-        self.ask("import", &set).await
+        self.ask("restore", &set).await
     }
 
     /// Stores jobs whose ids do not exist. Those that wait in a queue are queued later, by [`Broker::import_queue`].
@@ -28,7 +28,7 @@ impl Broker {
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the call to the server fails.
     pub async fn import_jobs(&self, jobs: &[StoredJob]) -> Result<usize, Error> {
-        at_most("import", MAX_ITEMS, jobs.len())?;
+        at_most("restore", MAX_ITEMS, jobs.len())?;
         let mut call = self.restore_call("jobs");
         for job in jobs {
             call.push_key(self.keys.job_hash_key(&JobId::foreign(job.id.clone())));
@@ -50,7 +50,7 @@ impl Broker {
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the call to the server fails.
     pub async fn import_queue(&self, queue: &str, ids: &[String]) -> Result<usize, Error> {
-        at_most("import", MAX_ITEMS, ids.len())?;
+        at_most("restore", MAX_ITEMS, ids.len())?;
         let mut call = self.restore_call("queue").key(queue);
         for id in ids {
             call.push_key(self.keys.job_hash_key(&JobId::foreign(id.clone())));
@@ -86,7 +86,7 @@ impl Broker {
         key: String,
         ids: &[String],
     ) -> Result<usize, Error> {
-        at_most("import", MAX_ITEMS, ids.len())?;
+        at_most("restore", MAX_ITEMS, ids.len())?;
         let mut call = self.restore_call(kind).key(self.keys.batch(batch)).key(key);
         for id in ids {
             call.push_arg(id);

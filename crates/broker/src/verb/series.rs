@@ -7,7 +7,7 @@ const SERIES_TTL: u64 = 7 * 24 * 3600;
 
 fn failed(source: redis::RedisError) -> Error {
     Error::Call {
-        verb: "each",
+        verb: "series",
         source,
     }
 }

@@ -1,4 +1,4 @@
-//! stranded: finds ids in prefetch lists of unknown workers.
+//! prefetch: finds ids in prefetch lists of unknown workers.
 
 use super::jobs::{SCAN_COUNT, failed, glob_literal, texts};
 use crate::{Broker, Error};

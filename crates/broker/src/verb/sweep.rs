@@ -1,4 +1,4 @@
-//! sweep: a scan of all keys, in steps, for jobs to which no script returns: those on no list, and those that a
+//! scan: a scan of all keys, in steps, for jobs to which no script returns: those on no list, and those that a
 //! worker without leases runs or left. All workers share its position.
 
 use std::collections::{BTreeSet, HashMap};

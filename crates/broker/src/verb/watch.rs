@@ -1,4 +1,4 @@
-//! watch: checks jobs to which no other script returns.
+//! check_orphans: checks jobs to which no other script returns.
 
 use std::time::Duration;
 

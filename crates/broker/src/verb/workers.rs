@@ -1,4 +1,4 @@
-//! actors: registrations of live workers. Reads only.
+//! workers: registrations of live workers. Reads only.
 
 use meshwork_model::name::{Group, ScriptType};
 use redis::RedisResult;

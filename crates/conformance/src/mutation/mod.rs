@@ -164,7 +164,7 @@ mod tests {
             .collect::<Vec<_>>();
         assert!(
             gone.is_empty(),
-            "these stand in mutations/noticed.txt only: {gone:?}"
+            "these stand in mutations/killed_by.txt only: {gone:?}"
         );
     }
 

@@ -10,7 +10,7 @@ use super::read;
 use crate::cases::Failure;
 
 /// Name of the file.
-const RECORDED: &str = "noticed.txt";
+const RECORDED: &str = "killed_by.txt";
 
 /// Mutations such as `claim::lease_not_written`, with the case that noticed each, such as `claim::pops_the_id`.
 pub type Noticed = BTreeMap<String, String>;

@@ -58,11 +58,11 @@ mod tests {
         let waits =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../broker/src/lua/lib/dependencies.lua");
         let touched = Touched::by(&[read::read(&waits).unwrap()]).unwrap();
-        assert!(touched.mutations.contains("watch::note_not_made_again"));
+        assert!(touched.mutations.contains("check_orphans::note_not_made_again"));
         assert!(
             touched
                 .cases
-                .contains("foreign_waits::a_note_of_who_waits_may_be_gone")
+                .contains("foreign_prerequisites::a_note_of_who_waits_may_be_gone")
         );
         assert!(
             touched.mutations.len() < all().unwrap().len() / 4,

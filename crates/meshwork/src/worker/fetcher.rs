@@ -389,7 +389,7 @@ impl<P: Protocol> Fetcher<P> {
         if !self.resting {
             self.backoff = Backoff::new();
         }
-        self.engine.protocol.outages().succeeded("exchange");
+        self.engine.protocol.outages().succeeded("complete_and_claim");
     }
 
     fn completed(&mut self, results: Vec<Completion<P::Job>>, completed: &[Completed]) {
@@ -456,7 +456,7 @@ impl<P: Protocol> Fetcher<P> {
 
     /// Begins a pause after a failed call.
     fn failed(&mut self, operation: &'static str, error: &Error) {
-        self.engine.failed((operation, "exchange"), error);
+        self.engine.failed((operation, "complete_and_claim"), error);
         if !std::mem::replace(&mut self.resting, true) {
             let mut backoff = std::mem::take(&mut self.backoff);
             self.flying.push(Box::pin(async move {

@@ -20,16 +20,16 @@ local deadline = int(now + tonumber(ARGV[3]))
 local taken, dropped, looked, bytes, started, gate_of, held = {}, 0, 0, 0, {}, {}, {}
 -- Ends the call if a key is of another kind, before ids are popped.
 redis.call('ZCARD', LEASES)
-redis.call('HLEN', HELD)
+redis.call('HLEN', CLAIMS)
 
 local function admit(id, k)
   local hold = id ~= '' and id or ' ' .. ARGV[4] .. '.' .. #taken
-  if redis.call('HEXISTS', HELD, hold) == 1 then
+  if redis.call('HEXISTS', CLAIMS, hold) == 1 then
     dropped = dropped + 1
     return
   end
   local state, record = look(id)
-  redis.call('HSET', HELD, hold, ARGV[4] .. ' ' .. KEYS[k])
+  redis.call('HSET', CLAIMS, hold, ARGV[4] .. ' ' .. KEYS[k])
   redis.call('ZADD', LEASES, deadline, hold)
   try('ZADD', SLOTS .. route_of(KEYS[k]), int(now), hold)
   try('LPUSH', PROCESSING, id)

@@ -1,6 +1,6 @@
 --- @include bananas
 --- @flags allow-oom
--- Renews a worker's leases of jobs of Bananas, its registry entries (FEEDS) and its routes: the heartbeat.
+-- Renews a worker's leases of jobs of Bananas, its registry entries (PREFETCH_LISTS) and its routes: the heartbeat.
 -- KEYS       none
 -- ARGV[1]    the time in ms, '0' for the server's clock
 -- ARGV[2]    the lease in ms
@@ -11,7 +11,7 @@
 local now = clock(ARGV[1])
 local deadline, alive = int(now + tonumber(ARGV[2])), int(now + tonumber(ARGV[3]))
 local gone, a = {}, 5
-for _, key in ipairs({FEEDS, ROUTES}) do
+for _, key in ipairs({PREFETCH_LISTS, ROUTES}) do
   local n = tonumber(ARGV[a - 1])
   for i = a, a + n - 1 do redis.call('ZADD', key, alive, ARGV[i]) end
   a = a + n + 1

@@ -21,7 +21,7 @@ local function send_home(id) redis.call('RPUSH', LIST, id) end
 -- A lease id is the job's id; for a job of Bananas' cron, which has no id, a blank, the token and its position in the
 -- claim. Returns the token of the lease, the list of the job, and the job's id.
 local function holder(hold)
-  local held = redis.call('HGET', HELD, hold)
+  local held = redis.call('HGET', CLAIMS, hold)
   if not held then return end
   local token, list = string.match(held, '^(%S+) (.*)$')
   if list and not own_queue(list) then list = LIST end
@@ -32,7 +32,7 @@ end
 -- Ends a lease and frees its slot. PROCESSING lists the job for Bananas' own tools.
 local function let_go(hold, list, id)
   redis.call('ZREM', LEASES, hold)
-  redis.call('HDEL', HELD, hold)
+  redis.call('HDEL', CLAIMS, hold)
   if list then try('ZREM', SLOTS .. route_of(list), hold) end
   try('LREM', PROCESSING, 1, id or hold)
 end

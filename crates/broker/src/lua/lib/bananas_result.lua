@@ -1,5 +1,5 @@
 --- @include publish_result, json
--- Ends of jobs that were imported from Bananas (take_over.lua), written there. The import noted the places of fields.
+-- Ends of jobs that were imported from Bananas (import_bananas.lua), written there. The import noted the places of fields.
 
 -- Returns the record with new values; per place: its first and last byte, the field, the text before the value.
 local function spliced(record, places, values)

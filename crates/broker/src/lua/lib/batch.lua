@@ -1,7 +1,7 @@
 --- @include finalize, batch_exit
 -- Batches: their counts, and the callbacks that wait for their end. Open members are in a set, so each is counted once,
 -- even if its end is reported more than once.
-local MOST_CONCLUDED = 100 -- batches that end in one call; tend_batches.lua ends the others
+local MOST_CONCLUDED = 100 -- batches that end in one call; sweep_batches.lua ends the others
 local concluded = 0
 
 -- Returns the functions for batches. They are made on demand, since most calls have no batch.

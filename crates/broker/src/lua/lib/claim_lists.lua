@@ -29,7 +29,7 @@ local function claim_each()
   for k = 1, n do
     gates[k] = gate(ask.homes[k] or list(k), ask.now)
     local set = gates[k] and gates[k].set or {}
-    if set.fair or set.key_concurrency or set.key_rate then redis.call('ZCARD', HELD) end
+    if set.fair or set.key_concurrency or set.key_rate then redis.call('ZCARD', BACKLOG_INDEX) end
   end
   for i, k in ipairs(ask.places) do from_feed(KEYS[ask.feeds + i], k, gates[k]) end
   for k = 1, n do from_queue(k, gates[k]) end

@@ -2,12 +2,12 @@
 -- Checks of a claim: may a job be claimed off the list on which its id was found?
 
 -- Defers a job that is `started` without a lease: a worker without leases runs or has left it, and its id was pushed
--- again. watch.lua runs it after its timeout and an age. Returns false if it is no such job.
+-- again. check_orphans.lua runs it after its timeout and an age. Returns false if it is no such job.
 local function defer_to_foreign(is, id, key, list, queue, legacy)
   if is.status ~= 'started' or (is.mw_lock and is.mw_lock ~= list) then return false end
   if redis.call('ZSCORE', LEASES, id) then return false end
   -- A job that cannot be watched runs at once.
-  if type(try('ZADD', WATCH, 'NX', int(ask.now), id)) ~= 'number' then
+  if type(try('ZADD', WATCHED, 'NX', int(ask.now), id)) ~= 'number' then
     is.status = 'dispatched'
     return false
   end

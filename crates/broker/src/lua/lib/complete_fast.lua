@@ -21,7 +21,7 @@ local function complete(id, token, output, stdout, stderr, now, at)
   count(has[5], 'finished')
   if has[4] ~= '0' then reply({mw_reply = has[4]}, id, output) end
   event(id, 'finished', has[7])
-  next_of[#next_of + 1] = NEXT .. id
+  next_of[#next_of + 1] = DEPENDENTS .. id
   return true
 end
 

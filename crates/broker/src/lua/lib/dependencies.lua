@@ -34,7 +34,7 @@ local OUTLASTS = 3600000 -- ms by which a note outlasts the wait, for changed cl
 local function await_prerequisites(id, key, queue, open, now, wait)
   local expires, name = now + (wait or INFINITE), '"' .. id .. '"'
   for _, prerequisite in ipairs(open) do
-    local note = NEXT .. prerequisite
+    local note = DEPENDENTS .. prerequisite
     local noted = try('RPUSH', note, id)
     if status_of(prerequisite) then note_dependent(prerequisite, name)
     else -- it may never come
@@ -43,7 +43,7 @@ local function await_prerequisites(id, key, queue, open, now, wait)
   end
   redis.call('HSET', key, 'status', WAITING, 'mw_waiting', '"' .. table.concat(open, '" "') .. '"',
     'mw_queue', queue, unpack(wait and {'mw_expires', int(expires)} or {}))
-  try('ZADD', WATCH, int(math.min(expires, now + LOOK_EVERY)), id)
+  try('ZADD', WATCHED, int(math.min(expires, now + LOOK_EVERY)), id)
 end
 
 -- Returns the error of a job whose wait is over.
@@ -62,10 +62,10 @@ local function look(id, key, has, now)
   for _, prerequisite in ipairs(ids) do
     local status, other = status_of(prerequisite)
     if final(status) or (not (status or other) and has.mw_reply) then
-      if redis.call('EXISTS', NEXT .. prerequisite) == 0 then try('RPUSH', NEXT .. prerequisite, id) end
+      if redis.call('EXISTS', DEPENDENTS .. prerequisite) == 0 then try('RPUSH', DEPENDENTS .. prerequisite, id) end
       defer_dependents(prerequisite, status == 'finished')
     end
   end
-  redis.call('ZADD', WATCH, int(math.min(expires, now + LOOK_EVERY)), id)
+  redis.call('ZADD', WATCHED, int(math.min(expires, now + LOOK_EVERY)), id)
   return #ids
 end

@@ -29,5 +29,5 @@ local function dual_write(id, key, queue, script_type, worker_id, now)
   if pinned and not named and (own == ':' or string.sub(list or '', -#own) ~= own) then return end
   if not list or list == queue or phase == 'closing' or not pushed('LPUSH', list, id) then return end
   redis.call('HSET', key, 'mw_lock', list, 'mw_queue', queue)
-  try('ZADD', WATCH, 'LT', int(now + after), id)
+  try('ZADD', WATCHED, 'LT', int(now + after), id)
 end

@@ -20,7 +20,7 @@ local function member(queue, key) return queue .. ' ' .. key end
 -- Puts a job into the backlog of its key, which is checked at `due` at the latest.
 local function set_aside(queue, key, id, has, due)
   redis.call('ZADD', BACKLOG .. member(queue, key), tonumber(has.mw_seq or '') or 0, id)
-  redis.call('ZADD', HELD, 'LT', int(due), member(queue, key))
+  redis.call('ZADD', BACKLOG_INDEX, 'LT', int(due), member(queue, key))
 end
 
 -- Returns how many jobs of a key may still enter a fair queue. Foreign workers bring no next job, so heads that they
@@ -50,7 +50,7 @@ local function forward(how, queue, key, most, set)
     if set and set.fair then redis.call('ZADD', HEADS .. name, first[at], first[at - 1]) end
     redis.call(how, queue, first[at - 1])
   end
-  if redis.call('EXISTS', BACKLOG .. name) == 0 then redis.call('ZREM', HELD, name) end
+  if redis.call('EXISTS', BACKLOG .. name) == 0 then redis.call('ZREM', BACKLOG_INDEX, name) end
   return moved
 end
 

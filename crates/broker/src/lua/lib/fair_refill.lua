@@ -55,7 +55,7 @@ end
 -- Checks the backlogs of up to `most` keys. Returns the number of keys and jobs visited.
 local function recheck(now, most)
   local looked = 0
-  for _, name in ipairs(redis.call('ZRANGEBYSCORE', HELD, '-inf', int(now), 'LIMIT', 0, most)) do
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', BACKLOG_INDEX, '-inf', int(now), 'LIMIT', 0, most)) do
     if looked >= most then break end
     local queue, key = string.match(name, '^(%S+) (.*)$')
     local set = queue and settings(queue)
@@ -67,8 +67,8 @@ local function recheck(now, most)
       -- To the front, since they are older than the jobs there; in a fair queue to the end.
       looked = looked + 1 + (n > 0 and forward(set and set.fair and 'LPUSH' or 'RPUSH', queue, key, n, set) or 0)
     end
-    if redis.call('EXISTS', BACKLOG .. name) == 1 then redis.call('ZADD', HELD, int(now + pause), name)
-    else redis.call('ZREM', HELD, name) end
+    if redis.call('EXISTS', BACKLOG .. name) == 1 then redis.call('ZADD', BACKLOG_INDEX, int(now + pause), name)
+    else redis.call('ZREM', BACKLOG_INDEX, name) end
   end
   return looked
 end
@@ -76,7 +76,7 @@ end
 -- Returns in how many ms the next job or schedule is due, -1 for none.
 local function soonest(now)
   local at
-  for _, set in ipairs({DELAYED, HELD, SCHEDULES}) do
+  for _, set in ipairs({DELAYED, BACKLOG_INDEX, SCHEDULES}) do
     local first = tonumber(redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2] or '')
     -- A schedule that is never due has the score infinity.
     if first and first < INFINITE and not (at and at < first) then at = first end

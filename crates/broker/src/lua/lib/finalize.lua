@@ -1,6 +1,6 @@
 --- @include telemetry, reply, write_error, fair_keys, record_queues, dual_write, drop_job, bananas_result, flow_end, message_end
 -- The end of a job, whichever verb ended it; and the way of a job into its queue.
-local MOST_TOLD = 100 -- dependents notified in the call that ends a job; settle.lua notifies the others
+local MOST_TOLD = 100 -- dependents notified in the call that ends a job; resolve_dependents.lua notifies the others
 local notify_dependents, leave, note_outcome -- leave: a job ends for its batch; note_outcome: for an alert
 
 -- Reads the fields that every script needs of a job that it ends or queues; `more` reads the others.
@@ -14,7 +14,7 @@ local function unclaim(id, has)
   if name and try('GET', UNIQUE .. name) == id then redis.call('DEL', UNIQUE .. name) end
 end
 
--- Completes an end that is in the record. `dead`: reason of a dead letter; `later`: settle.lua notifies the dependents.
+-- Completes an end that is in the record. `dead`: reason of a dead letter; `later`: resolve_dependents.lua notifies the dependents.
 local function finalize(id, key, has, status, payload, now, dead, by, later)
   if has.mw_with and more(key, has).mw_flow and end_in_flow(has, status, now) then dead = nil elseif dead then
     try('ZADD', DEAD, int(now), id)
@@ -33,7 +33,7 @@ local function finalize(id, key, has, status, payload, now, dead, by, later)
   mark_message(key)
   reply(has, id, payload)
   event(id, status, by, dead)
-  if redis.call('EXISTS', NEXT .. id) == 0 then return end
+  if redis.call('EXISTS', DEPENDENTS .. id) == 0 then return end
   if later then defer_dependents(id, status == 'finished')
   else notify_dependents(id, status == 'finished', now, MOST_TOLD) end
 end
@@ -67,7 +67,7 @@ end
 
 -- Notifies up to `most` dependents of an ended job, if they still wait for it. Returns the number of visited ones.
 notify_dependents = function(id, finished, now, most)
-  local children = try('LPOP', NEXT .. id, most) or {}
+  local children = try('LPOP', DEPENDENTS .. id, most) or {}
   if children.err then return 0 end
   for _, child in ipairs(children) do
     local key = JOB .. child
@@ -82,7 +82,7 @@ notify_dependents = function(id, finished, now, most)
       else
         redis.call('HDEL', key, 'mw_waiting', 'mw_expires')
         redis.call('HSET', key, 'updated_at', stamp(now))
-        try('ZREM', WATCH, child)
+        try('ZREM', WATCHED, child)
         event(child, 'ready', id)
         local _, stands = deliver('LPUSH', child, key, has, has.mw_queue, now, true)
         if stands then
@@ -91,6 +91,6 @@ notify_dependents = function(id, finished, now, most)
       end
     end
   end
-  if redis.call('EXISTS', NEXT .. id) == 1 then defer_dependents(id, finished) end
+  if redis.call('EXISTS', DEPENDENTS .. id) == 1 then defer_dependents(id, finished) end
   return #children
 end

@@ -19,10 +19,10 @@ end
 local function await_imported(id, has, now)
   local at = now + LOOK_LATER
   for _, other in ipairs(awaited(has.mw_waiting)) do
-    redis.call('RPUSH', NEXT .. other, id)
+    redis.call('RPUSH', DEPENDENTS .. other, id)
     if final(status_of(other)) then at = now end
   end
-  redis.call('ZADD', WATCH, int(math.min(at, tonumber(has.mw_expires or '') or INFINITE)), id)
+  redis.call('ZADD', WATCHED, int(math.min(at, tonumber(has.mw_expires or '') or INFINITE)), id)
 end
 
 -- Lists a job by its status; `at` has its scores, each empty if it has none.

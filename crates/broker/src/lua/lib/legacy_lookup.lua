@@ -35,8 +35,8 @@ local on_the_way
 local function in_feed(id)
   if not on_the_way then
     on_the_way = {}
-    for _, member in ipairs(redis.call('ZRANGE', FEEDS, 0, MOST_LISTENERS - 1)) do
-      for _, one in ipairs(try('LRANGE', FEED .. member, 0, MOST_IN_FEED - 1)) do on_the_way[one] = true end
+    for _, member in ipairs(redis.call('ZRANGE', PREFETCH_LISTS, 0, MOST_LISTENERS - 1)) do
+      for _, one in ipairs(try('LRANGE', PREFETCH .. member, 0, MOST_IN_FEED - 1)) do on_the_way[one] = true end
     end
   end
   return on_the_way[id]

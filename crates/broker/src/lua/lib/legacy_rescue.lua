@@ -2,7 +2,7 @@
 -- Rescue of jobs that a worker without leases may have popped and lost.
 local again = {} -- the ids that were pushed again
 
-local function look_later(id, ms) redis.call('ZADD', WATCH, int(ms), id) end
+local function look_later(id, ms) redis.call('ZADD', WATCHED, int(ms), id) end
 
 local function mark_requeued(id)
   again[#again + 1] = id

@@ -5,10 +5,10 @@ local MOST_MOVED = 1000 -- ids in one call
 -- number of ids moved.
 local function unfeed(now, listeners, outlast)
   local moved = 0
-  local gone = redis.call('ZRANGEBYSCORE', FEEDS, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, listeners)
+  local gone = redis.call('ZRANGEBYSCORE', PREFETCH_LISTS, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, listeners)
   for i = 1, #gone, 2 do
     local member, queue = gone[i], string.match(gone[i], '^%S+ (.*)$')
-    local feed, own, id = FEED .. member, queue and own_queue(queue)
+    local feed, own, id = PREFETCH .. member, queue and own_queue(queue)
     while queue and moved < MOST_MOVED do
       if own then id = try('LMOVE', feed, queue, 'LEFT', 'RIGHT') else id = try('LPOP', feed) end
       if not id or id.err then break end -- a queue that is no list does not block others
@@ -17,7 +17,7 @@ local function unfeed(now, listeners, outlast)
     end
     -- The server may still push an id to a process that hangs.
     local over = tonumber(gone[i + 1]) + outlast <= now
-    if over and redis.call('EXISTS', feed) == 0 then redis.call('ZREM', FEEDS, member) end
+    if over and redis.call('EXISTS', feed) == 0 then redis.call('ZREM', PREFETCH_LISTS, member) end
   end
   return moved
 end

@@ -8,7 +8,7 @@ local function status_of(id)
 end
 
 -- Adds a dependent, its id in quotes, to the record of a prerequisite.
-local LONGEST_DEPENDENTS = 40000 -- bytes: about 1,000 ids; the list in NEXT is what counts
+local LONGEST_DEPENDENTS = 40000 -- bytes: about 1,000 ids; the list in DEPENDENTS is what counts
 local function note_dependent(id, name)
   local record = JOB .. id
   if redis.call('HSTRLEN', record, 'dependents') >= LONGEST_DEPENDENTS then return end

@@ -7,7 +7,7 @@ local function queues_usable(o)
   local fault = (o.due or o.delay) and try('ZCARD', DELAYED)
   if type(fault) ~= 'table' and o.key then
     o.seq = redis.pcall('INCR', SEQ)
-    fault = type(o.seq) == 'table' and o.seq or try('ZCARD', HELD)
+    fault = type(o.seq) == 'table' and o.seq or try('ZCARD', BACKLOG_INDEX)
   end
   return type(fault) == 'table' and fault
 end

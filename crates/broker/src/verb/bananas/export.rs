@@ -1,4 +1,4 @@
-//! give_back: exports jobs that were imported from Bananas.
+//! export_bananas: exports jobs that were imported from Bananas.
 
 use meshwork_model::bananas::{Origin, Record, Return, Stands};
 use meshwork_model::job::{Job, field, text};
@@ -64,7 +64,7 @@ impl Broker {
     pub async fn count_imported(&self) -> Result<usize, Error> {
         let mut count = redis::cmd("ZCARD");
         count.arg(self.keys.taken_over());
-        self.ask("give_back", &count).await
+        self.ask("export_bananas", &count).await
     }
 
     /// Returns up to [`MAX_OVER`] imported jobs after a number, in the order of the import.
@@ -78,7 +78,7 @@ impl Broker {
             .arg(format!("({behind}"))
             .arg("+inf");
         range.arg("WITHSCORES").arg("LIMIT").arg(0).arg(MAX_OVER);
-        let found: Vec<(Vec<u8>, f64)> = self.ask("give_back", &range).await?;
+        let found: Vec<(Vec<u8>, f64)> = self.ask("export_bananas", &range).await?;
         let (mut records, mut times) = (redis::pipe(), redis::pipe());
         for (id, _) in &found {
             let key = self.keys.job_hash_key(&JobId::foreign(text(id.clone())));
@@ -108,7 +108,7 @@ impl Broker {
         keys: &Keys,
         jobs: &[(&ExportItem, Return)],
     ) -> Result<Vec<Exported>, Error> {
-        at_most("give_back", MAX_OVER, jobs.len())?;
+        at_most("export_bananas", MAX_OVER, jobs.len())?;
         let mut call = self.scripts.call(Verb::ExportBananas);
         call.push_arg(self.clock.argument());
         call.push_arg(&*self.who);
@@ -137,7 +137,7 @@ impl Broker {
         ];
         let answers = answers.into_iter();
         answers
-            .map(|answer| word("give_back", answer, &known))
+            .map(|answer| word("export_bananas", answer, &known))
             .collect()
     }
 }

@@ -1,4 +1,4 @@
-//! take_over: imports jobs of Bananas.
+//! import_bananas: imports jobs of Bananas.
 
 use meshwork_model::bananas::{Bucket, Conversion};
 use meshwork_model::job::field;
@@ -60,7 +60,7 @@ impl Broker {
         from: ImportFrom<'_>,
         jobs: &[Conversion],
     ) -> Result<Vec<Imported>, Error> {
-        at_most("take_over", MAX_OVER, jobs.len())?;
+        at_most("import_bananas", MAX_OVER, jobs.len())?;
         let ImportFrom { keys, place, .. } = from;
         let mut call = self.scripts.call(Verb::ImportBananas);
         for key in [

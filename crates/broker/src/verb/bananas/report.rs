@@ -52,7 +52,7 @@ impl Bananas {
     /// There are more than [`MAX_ITEMS`], or the server refuses a call; repeat it then. Jobs that have completed are
     /// then reported as stale.
     pub async fn complete(&self, ended: &[Completion<'_>]) -> Result<Vec<Completed>, Error> {
-        at_most("finish", MAX_ITEMS, ended.len())?;
+        at_most("complete", MAX_ITEMS, ended.len())?;
         let mut found: Vec<_> = ended.iter().map(|one| one.claimed.found.clone()).collect();
         let mut outcomes = vec![Completed::Stale; ended.len()];
         let mut left: Vec<usize> = (0..ended.len()).collect();
@@ -75,7 +75,7 @@ impl Bananas {
             left = changed;
         }
         match left.first() {
-            Some(at) => Err(changing("finish", ended[*at].claimed)),
+            Some(at) => Err(changing("complete", ended[*at].claimed)),
             None => Ok(outcomes),
         }
     }

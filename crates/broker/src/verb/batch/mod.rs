@@ -89,7 +89,7 @@ impl Broker {
             "exists" => return Ok(BatchOpened::Exists),
             _ => {}
         }
-        let verb = "open_batch";
+        let verb = "create_batch";
         let Some((kind, why)) = answer.split_once(' ') else {
             return Err(Error::Answer { verb, answer });
         };

@@ -1,4 +1,4 @@
-//! submit: stores a flow in calls of a bounded size, each of which may be repeated.
+//! add_child: stores a flow in calls of a bounded size, each of which may be repeated.
 
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};

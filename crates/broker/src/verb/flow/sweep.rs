@@ -1,4 +1,4 @@
-//! sweep: a scan, page by page, for flows that plain clients have written (`HSET flow:…`).
+//! scan: a scan, page by page, for flows that plain clients have written (`HSET flow:…`).
 
 use meshwork_model::keys::context::FlowId;
 

@@ -94,7 +94,7 @@ impl Nooble {
             "finished" => Ok(Completed::Finished),
             "unanswered" => Ok(Completed::Unanswered),
             "stale" => Ok(Completed::Stale),
-            _ => Err(unknown("finish", status)),
+            _ => Err(unknown("complete", status)),
         }
     }
 

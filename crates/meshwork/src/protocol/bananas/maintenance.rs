@@ -93,7 +93,7 @@ async fn strays(
         let strays = best_effort(broker.outages(), "strays", lease, broker.orphans(age)).await?;
         for stray in strays.unwrap_or_default() {
             let adopted = broker.rescue(&stray, state.peer);
-            if best_effort(broker.outages(), "adopt", lease, adopted).await? == Some(true) {
+            if best_effort(broker.outages(), "rescue", lease, adopted).await? == Some(true) {
                 let job = String::from_utf8_lossy(&stray.id).into_owned();
                 tracing::warn!(job, "job requeued: its Bananas worker is gone");
             }

@@ -299,12 +299,12 @@ impl JobKeys {
             ("REPLY", self.reply_prefix()),
             ("CONTROL", self.control_prefix()),
             ("LEASES", self.lease()),
-            ("FEEDS", self.feeds()),
-            ("FEED", self.feed_prefix()),
+            ("PREFETCH_LISTS", self.feeds()),
+            ("PREFETCH", self.feed_prefix()),
             ("DELAYED", self.delayed()),
             ("DEAD", self.dead()),
             ("ENDED", self.ended()),
-            ("WATCH", self.watch()),
+            ("WATCHED", self.watch()),
             ("WALK", self.walk()),
             ("LISTS", self.known_lists()),
             ("STALE", self.stale()),
@@ -313,7 +313,7 @@ impl JobKeys {
             ("ACTORS", self.registrations()),
             ("LOG", self.own("log:")),
             // For each job, the ids of its dependents (a list).
-            ("NEXT", self.own("next:")),
+            ("DEPENDENTS", self.own("next:")),
             // Batches: state of each, jobs that have not ended, the first jobs, and all batches.
             ("BATCHES", self.own("batches:")),
             ("MEMBERS", self.own("members:")),
@@ -321,7 +321,7 @@ impl JobKeys {
             ("BATCHES_OPEN", self.batches_open()),
             ("BATCHES_ENDED", self.batches_ended()),
             // Ended jobs whose dependents have not been notified (a list).
-            ("SETTLE", self.unresolved()),
+            ("UNRESOLVED", self.unresolved()),
             // Cancellations that no worker has taken yet, by the time at which they were first seen (a sorted set).
             ("STOPS", self.own("stops")),
             // Jobs that a worker has to begin by a time (a sorted set, milliseconds).
@@ -337,7 +337,7 @@ impl JobKeys {
             // Jobs of a key that are in a fair queue, for the same names (sorted sets).
             ("HEADS", self.own("heads:")),
             // The same names that have a backlog, by the time of the next check (a sorted set).
-            ("HELD", self.backlog_index()),
+            ("BACKLOG_INDEX", self.backlog_index()),
             // Job of each unique name (strings).
             ("UNIQUE", self.own("unique:")),
             // Counter of jobs with a key (a string).
@@ -348,7 +348,7 @@ impl JobKeys {
             ("SCHEDULES", self.schedules()),
             ("TAKEN", self.taken_over()),
             // Time until which one worker does maintenance (a string, milliseconds).
-            ("TURN", self.own("turn")),
+            ("LEADER", self.own("turn")),
             // The latest time of the server's clock, and its steps back (a string).
             ("CLOCK", self.clock()),
         ]

@@ -54,8 +54,8 @@ impl Floor {
         let scripts = Scripts {
             enqueue: with(&[include_str!("lua/enqueue.lua")]),
             claim: with(&[take, include_str!("lua/claim.lua")]),
-            finish: with(&[end, include_str!("lua/finish.lua")]),
-            exchange: with(&[take, end, include_str!("lua/exchange.lua")]),
+            finish: with(&[end, include_str!("lua/complete.lua")]),
+            exchange: with(&[take, end, include_str!("lua/complete_and_claim.lua")]),
         };
         let (seconds, _): (u64, u64) = redis::cmd("TIME").query_async(&mut link).await?;
         let clock = Clock {

@@ -20,7 +20,7 @@ impl BatchMonitor {
 
 impl Task for BatchMonitor {
     fn name(&self) -> &'static str {
-        "tend_batches"
+        "sweep_batches"
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {

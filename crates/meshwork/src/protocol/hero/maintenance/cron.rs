@@ -16,7 +16,7 @@ impl Cron {
 
 impl Task for Cron {
     fn name(&self) -> &'static str {
-        "tick"
+        "fire_schedules"
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {

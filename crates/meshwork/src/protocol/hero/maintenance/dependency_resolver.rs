@@ -16,7 +16,7 @@ impl DependencyResolver {
 
 impl Task for DependencyResolver {
     fn name(&self) -> &'static str {
-        "settle"
+        "resolve_dependents"
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {

@@ -47,7 +47,7 @@ impl Watchdog {
 
 impl Task for Watchdog {
     fn name(&self) -> &'static str {
-        "watch"
+        "check_orphans"
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {

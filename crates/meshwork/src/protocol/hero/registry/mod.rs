@@ -149,11 +149,11 @@ impl Present {
 
     /// Reserves the names. Returns another worker that has one.
     async fn try_register(&mut self, broker: &Broker) -> Result<Option<Rival>, Error> {
-        let now = within("present", CALL, broker.now()).await?;
+        let now = within("register", CALL, broker.now()).await?;
         self.started = now;
         let value = self.value(now, 0);
         for (name, key) in &self.names {
-            let say = |over| within("present", CALL, self.say(broker, key, &value, over));
+            let say = |over| within("register", CALL, self.say(broker, key, &value, over));
             let Some(other) = say(None).await? else {
                 continue;
             };
@@ -167,7 +167,7 @@ impl Present {
             if let Some(worker) = info.dead(&self.process) {
                 // Before the record is overwritten, since it identifies the jobs.
                 let dead = BTreeSet::from([worker.to_owned()]);
-                within("orphan", CALL, broker.expire_workers(&dead)).await?;
+                within("expire_workers", CALL, broker.expire_workers(&dead)).await?;
             }
             if let Some(other) = say(Some(&other)).await? {
                 return Ok(Some(self.rival(name, other)));
