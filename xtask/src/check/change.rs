@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn each_path_is_of_one_kind() {
         let paths = [
-            "crates/broker/src/lua/lib/dependencies.lua",
+            "crates/broker/src/lua/lib/dependencies/dependencies.lua",
             "crates/broker/src/verb/claim.rs",
             "crates/cli/tests/it/job.rs",
             "xtask/src/main.rs",
@@ -95,7 +95,7 @@ mod tests {
         ];
         let change = Change::of(paths.into_iter());
         let expected = Change {
-            scripts: set(&["crates/broker/src/lua/lib/dependencies.lua"]),
+            scripts: set(&["crates/broker/src/lua/lib/dependencies/dependencies.lua"]),
             crates: set(&["broker", "cli", "xtask"]),
             documents: true,
             beyond: set(&["Cargo.lock", ".ci/run"]),

@@ -1,4 +1,4 @@
---- @include enqueue_fast
+--- @include enqueue/enqueue_fast
 -- Enqueues a child of a running job, if the token is the current one and the job is not to be cancelled. A child that
 -- was enqueued under the same number before stays as it is, even if it is deleted by now.
 -- KEYS[1]    the running job's hash

@@ -1,4 +1,4 @@
---- @include cancel_waiting, cancel_requests
+--- @include queue/cancel_waiting, queue/cancel_requests
 --- @flags allow-oom
 -- Cancels a job. A waiting job ends in error at once; a running one is cancelled by its worker, which gets a request on
 -- the control queue. With force, a running job ends here, and its worker learns so at its next renewal.

@@ -1,4 +1,4 @@
---- @include claim_fast
+--- @include claim/claim_fast
 --- @flags allow-oom
 --- @rights late
 -- Claims up to `want` jobs in the order of the queues, each under a lease and with a fencing token. Ids in the worker's

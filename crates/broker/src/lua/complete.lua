@@ -1,4 +1,4 @@
---- @include complete_fast
+--- @include complete/complete_fast
 --- @flags allow-oom
 --- @rights late
 -- Completes jobs with their results, each if its token is the current one. A repeated call changes nothing.

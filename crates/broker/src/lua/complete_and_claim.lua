@@ -1,4 +1,4 @@
---- @include claim_fast, complete_fast
+--- @include claim/claim_fast, complete/complete_fast
 --- @flags allow-oom
 --- @rights late
 -- Completes jobs and claims the next ones, in one step: complete.lua, then claim.lua.

@@ -1,4 +1,4 @@
---- @include ending, remove_from_lists
+--- @include complete/ending, queue/remove_from_lists
 --- @flags allow-oom
 -- Deletes a job that is not running, with its reply, its log and its place in its batch.
 -- KEYS[1]    the job's hash

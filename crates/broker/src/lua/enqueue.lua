@@ -1,4 +1,4 @@
---- @include enqueue_fast
+--- @include enqueue/enqueue_fast
 --- @rights late
 -- Stores jobs and adds their ids to their queues. A job whose id exists stays as it is. A job that waits for
 -- prerequisites, for its time or for a slot of its key is stored without being queued.

@@ -1,4 +1,4 @@
---- @include ending, snooze
+--- @include complete/ending, complete/snooze
 --- @flags allow-oom
 -- Records that a run failed, if the token is the current one. The job is retried after the delay (`retries` N means
 -- N + 1 runs) or snoozed; else it ends in error, as a dead letter unless it was cancelled. Repeated, it does nothing.

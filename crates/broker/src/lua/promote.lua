@@ -1,4 +1,4 @@
---- @include ending, fair_refill
+--- @include complete/ending, claim/fair_refill
 --- @flags allow-oom
 -- Moves delayed jobs whose time has come to the end of their queues, and jobs of keys with a free slot.
 -- KEYS     none

@@ -1,4 +1,4 @@
---- @include telemetry, drop_job
+--- @include telemetry, enqueue/drop_job
 --- @flags allow-oom
 -- Deletes ended jobs whose retention is over, and the oldest ones beyond the greatest number. Dead letters stay.
 -- KEYS     none

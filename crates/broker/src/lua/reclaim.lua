@@ -1,4 +1,4 @@
---- @include ending, send_home, prefetch_lists
+--- @include complete/ending, claim/send_home, claim/prefetch_lists
 --- @flags allow-oom
 -- Reclaims the jobs of dead workers: a job whose lease has ended goes to the front of its queue; its loss counts
 -- instead of its attempt. Losses of a suspect count only if it ran alone, since another job may have killed the worker.

@@ -1,4 +1,4 @@
---- @include ending
+--- @include complete/ending
 --- @flags allow-oom
 -- Releases a claimed job: puts it at the front of its queue without counting the attempt, if the token is the current
 -- one. A job that is to be cancelled ends instead.

@@ -1,4 +1,4 @@
---- @include ending, prerequisites
+--- @include complete/ending, prerequisites
 --- @flags allow-oom
 -- Notifies dependents of ended jobs that the script which ended a job left over. Dependents of a job that was retried
 -- meanwhile wait on.

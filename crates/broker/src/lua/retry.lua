@@ -1,4 +1,4 @@
---- @include ending, remove_from_lists, stale
+--- @include complete/ending, queue/remove_from_lists, orphans/stale
 -- Runs an ended or stale job again as if it had never run. Its prerequisites are not checked again; a batch that has
 -- not ended waits for it once more.
 -- KEYS[1]  the job's hash

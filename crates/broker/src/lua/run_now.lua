@@ -1,4 +1,4 @@
---- @include ending
+--- @include complete/ending
 --- @flags allow-oom
 -- Promotes a delayed job, or one that waits for its next attempt, at once.
 -- KEYS[1]  the job's hash

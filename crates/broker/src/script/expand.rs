@@ -1,8 +1,8 @@
 //! Assembly of scripts from files. The first lines of a file, which are not sent, name the others:
 //!
 //! * `--- @include base, telemetry`: these files of `lua/lib` precede this one, each once in a script, in the order
-//!   of their first mention. In scripts of contexts, a file of `lua/lib/context` replaces that of `lua/lib` with the
-//!   same name, because records, elements and lists differ there.
+//!   of their first mention. Records, elements and lists differ between jobs of Hero and those of contexts: such a file
+//!   is in both `lua/lib/layout_hero` and `lua/lib/layout_context`, and not in `lua/lib`.
 //! * `--- @lazy claim_slow gives claim_slow, claim_each`: these files are evaluated at the first call of
 //!   `slow_path()` in a call of the script. It returns a table of the functions after `gives`. A function is created in
 //!   each call of a script, which costs more than most uses of it. Functions for rare jobs are therefore created on
@@ -134,17 +134,18 @@ pub(super) fn expand(file: &str, layout: Layout) -> Result<String, Fault> {
     Expander::new(|path: &str| text_in(layout, path, text)).expand(file)
 }
 
-/// Returns the text of a file, or of its replacement in this layout.
+/// Returns the text of a file: the one for this layout, if layouts differ in it.
 pub(super) fn text_in<'a>(
     layout: Layout,
     path: &str,
     text: impl Fn(&str) -> Option<&'a str>,
 ) -> Option<&'a str> {
-    let own = match layout {
-        Layout::Hero => None,
-        Layout::Context => path.strip_prefix("lib/"),
+    let folder = match layout {
+        Layout::Hero => "lib/layout_hero",
+        Layout::Context => "lib/layout_context",
     };
-    own.and_then(|name| text(&format!("lib/context/{name}")))
+    let own = path.strip_prefix("lib/");
+    own.and_then(|name| text(&format!("{folder}/{name}")))
         .or_else(|| text(path))
 }
 

@@ -301,7 +301,9 @@ impl Verb {
         };
         match self.folder() {
             Some(folder) => {
-                let file = name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('_'));
+                let file = name
+                    .strip_prefix(folder)
+                    .and_then(|rest| rest.strip_prefix('_'));
                 format!("{folder}/{}.lua", file.unwrap_or(name))
             }
             None => format!("{name}.lua"),
@@ -316,20 +318,13 @@ impl Verb {
             | Self::Register
             | Self::Deregister
             | Self::BananasDeregister => Some("worker"),
-            Self::CheckOrphans
-            | Self::TrackOrphans => Some("orphans"),
-            Self::PutSchedule
-            | Self::DueSchedules
-            | Self::FireSchedules => Some("schedule"),
-            Self::CreateBatch
-            | Self::SealBatch
-            | Self::CancelBatch
-            | Self::SweepBatches => Some("batch"),
-            Self::Configure
-            | Self::Alert => Some("queue"),
-            Self::ImportBananas
-            | Self::ExportBananas
-            | Self::Restore => Some("transfer"),
+            Self::CheckOrphans | Self::TrackOrphans => Some("orphans"),
+            Self::PutSchedule | Self::DueSchedules | Self::FireSchedules => Some("schedule"),
+            Self::CreateBatch | Self::SealBatch | Self::CancelBatch | Self::SweepBatches => {
+                Some("batch")
+            }
+            Self::Configure | Self::Alert => Some("queue"),
+            Self::ImportBananas | Self::ExportBananas | Self::Restore => Some("transfer"),
             Self::FlowSubmit
             | Self::FlowClaim
             | Self::FlowCommit

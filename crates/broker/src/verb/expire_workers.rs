@@ -64,7 +64,8 @@ impl Broker {
         for _ in 0..MOST_PAGES {
             let mut scan = redis::cmd("ZSCAN");
             scan.arg(key).arg(from).arg("COUNT").arg(MAX_ITEMS);
-            let (next, found): (u64, Vec<(Vec<u8>, f64)>) = self.ask("expire_workers", &scan).await?;
+            let (next, found): (u64, Vec<(Vec<u8>, f64)>) =
+                self.ask("expire_workers", &scan).await?;
             members.extend(found.into_iter().map(|(member, _)| text(member)));
             from = next;
             if from == 0 {

@@ -20,21 +20,31 @@ const SHOWN: &str = "crates/conformance/mutations";
 
 /// Returns all mutations, by verb.
 pub(super) fn all() -> Result<Vec<Mutation>, Failure> {
+    let mut all = of_folder(Path::new(FOLDER), "")?;
+    all.sort_by_key(|mutation| mutation.verb as usize);
+    Ok(all)
+}
+
+/// Returns the mutations of a folder: `claim.diff` has those of `claim`, `flow/answer.diff` those of `flow_answer`, and
+/// `batch/seal_batch.diff` those of `seal_batch`.
+fn of_folder(path: &Path, folder: &str) -> Result<Vec<Mutation>, Failure> {
+    let failed = |why| failed(&path.to_string_lossy(), &why);
     let mut all = Vec::new();
-    for entry in fs::read_dir(FOLDER).map_err(|why| failed(FOLDER, &why))? {
-        let path = entry.map_err(|why| failed(FOLDER, &why))?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "diff")
-        {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            let file = format!("{SHOWN}/{name}.diff");
-            let verb = Verb::ALL.into_iter().find(|verb| verb.name() == name);
-            let verb = verb.ok_or_else(|| Failure::at(&file, 1, "no verb is called so"))?;
-            all.extend(of_verb(verb, &file, &read(&path)?)?);
+    for entry in fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?.path();
+        let name = entry.file_stem().unwrap_or_default().to_string_lossy();
+        if entry.is_dir() {
+            all.extend(of_folder(&entry, &name)?);
+        } else if entry.extension().is_some_and(|end| end == "diff") {
+            let file = Path::new(SHOWN).join(folder).join(format!("{name}.diff"));
+            let file = file.to_string_lossy();
+            let long = format!("{folder}_{name}");
+            let with = |name: &str| Verb::ALL.into_iter().find(|verb| verb.name() == name);
+            let verb = with(&long).or_else(|| with(&name));
+            let verb = verb.ok_or_else(|| Failure::at(&file, 1, "no verb has this name"))?;
+            all.extend(of_verb(verb, &file, &read(&entry)?)?);
         }
     }
-    all.sort_by_key(|mutation| mutation.verb as usize);
     Ok(all)
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{all, noticed, read};
 use crate::cases::Failure;
 
-/// Variable with the changed files, such as `crates/broker/src/lua/lib/dependencies.lua,…`, relative to the root of
+/// Variable with the changed files, such as `crates/broker/src/lua/lib/dependencies/dependencies.lua,…`, relative to the root of
 /// the workspace. If it is set, only dependent mutations and cases run.
 pub const CHANGED: &str = "MESHWORK_CHANGED_SCRIPTS";
 
@@ -55,10 +55,14 @@ mod tests {
 
     #[test]
     fn a_file_touches_its_own_mutations_and_the_cases_that_notice_them() {
-        let waits =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../broker/src/lua/lib/dependencies.lua");
+        let waits = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../broker/src/lua/lib/dependencies/dependencies.lua");
         let touched = Touched::by(&[read::read(&waits).unwrap()]).unwrap();
-        assert!(touched.mutations.contains("check_orphans::note_not_made_again"));
+        assert!(
+            touched
+                .mutations
+                .contains("check_orphans::note_not_made_again")
+        );
         assert!(
             touched
                 .cases

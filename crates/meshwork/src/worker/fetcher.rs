@@ -389,7 +389,10 @@ impl<P: Protocol> Fetcher<P> {
         if !self.resting {
             self.backoff = Backoff::new();
         }
-        self.engine.protocol.outages().succeeded("complete_and_claim");
+        self.engine
+            .protocol
+            .outages()
+            .succeeded("complete_and_claim");
     }
 
     fn completed(&mut self, results: Vec<Completion<P::Job>>, completed: &[Completed]) {

@@ -141,7 +141,7 @@ impl JobKeys {
     }
 
     /// Returns whether a list is a queue, or a legacy list, of this namespace. Others write names of lists into records
-    /// too; scripts apply the same rule (`lua/lib/own_queues.lua`).
+    /// too; scripts apply the same rule (`lua/lib/layout_hero/own_queues.lua`).
     #[must_use]
     pub fn is_queue(&self, list: &str) -> bool {
         let legacy = || [self.legacy_work_prefix(), self.job_prefix()];

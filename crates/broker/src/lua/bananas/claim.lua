@@ -1,4 +1,4 @@
---- @include bananas, admission
+--- @include protocols/bananas, claim/admission
 --- @flags allow-oom
 -- Claims jobs off Bananas' lists, list by list and within the limits of their routes, each under a lease and a fencing
 -- token, and adds them to PROCESSING. The caller reads the records.

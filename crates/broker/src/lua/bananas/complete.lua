@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Completes jobs of Bananas, each if its token is the current one: result, record and notification in one step.
 -- KEYS       none

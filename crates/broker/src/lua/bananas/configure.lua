@@ -1,4 +1,4 @@
---- @include base, update_settings
+--- @include base, queue/update_settings
 --- @flags allow-oom
 -- Changes single settings of a route of Bananas. They apply to running jobs too, since the slots of a route are always
 -- counted.

@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Deletes a dead letter of Bananas with its result and its record. Both stay if the job runs again.
 -- KEYS     none

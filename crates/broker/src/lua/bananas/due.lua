@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Lists the delayed jobs of Bananas whose time has come. The caller reads the records; promote.lua moves the jobs.
 -- KEYS     none

@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 -- Stores new jobs of Bananas, each with its record and in its list or the set of delayed jobs. A job whose record
 -- exists stays as it is, so the call can be repeated.
 -- KEYS[1..]  per job: its list

@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Records that a run of a job of Bananas failed, if the token is the current one: the job is retried after a pause, or
 -- becomes a dead letter. Its callers are notified in either case, as Bananas' workers do.

@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 -- Fires a slot of a cron schedule of Bananas: stores its job and moves the schedule on, in one step, unless the
 -- schedule has changed or a scheduler of Bananas has its lock.
 -- KEYS[1]    the list of the job

@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Moves a claimed job of Bananas to the list of its route, if the token is the current one and a worker of this system
 -- takes from that route: Bananas' own workers may not.

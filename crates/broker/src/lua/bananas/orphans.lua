@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Lists suspected orphans of Bananas: jobs that are in PROCESSING for too long and not leased by a worker of
 -- this system. Bananas' workers have no leases, so the age decides. Jobs without an id are skipped, since their record

@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Lists the jobs that wait in a list or in the set of delayed jobs of Bananas, the next one first. Changes nothing.
 -- KEYS[1]  the list or the set

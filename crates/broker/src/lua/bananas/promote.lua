@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Moves delayed jobs of Bananas to the lists of their routes, each once. An entry whose record cannot be read becomes a
 -- dead letter. What has changed since the caller read it stays.

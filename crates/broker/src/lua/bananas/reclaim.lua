@@ -1,4 +1,4 @@
---- @include bananas, prefetch_lists
+--- @include protocols/bananas, claim/prefetch_lists
 --- @flags allow-oom
 -- Reclaims jobs of Bananas whose lease has ended: puts them at the front of their lists and counts the losses. Ids in
 -- the prefetch lists of dead workers return too.

@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Releases a claimed job of Bananas: puts it into its list without counting the run, if the token is the current one.
 -- KEYS       none

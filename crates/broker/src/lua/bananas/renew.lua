@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Renews a worker's leases of jobs of Bananas, its registry entries (PREFETCH_LISTS) and its routes: the heartbeat.
 -- KEYS       none

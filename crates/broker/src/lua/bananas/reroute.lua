@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Moves jobs of Bananas from a list without a route to the lists of their routes, in the given order, each while a
 -- worker of this system takes from that route: Bananas' own workers may not.

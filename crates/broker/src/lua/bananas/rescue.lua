@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 --- @flags allow-oom
 -- Puts an orphan of Bananas back at the front of its list, if it is still as strays.lua found it.
 -- KEYS[1]  the list

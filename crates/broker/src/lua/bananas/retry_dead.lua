@@ -1,4 +1,4 @@
---- @include bananas
+--- @include protocols/bananas
 -- Retries a dead letter of Bananas: puts it into the list of its route as if it had never run.
 -- KEYS[1]    the list
 -- ARGV[1]    the time in ms, '0' for the server's clock

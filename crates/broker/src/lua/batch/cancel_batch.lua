@@ -1,4 +1,4 @@
---- @include batch_scan
+--- @include dependencies/batch_scan
 --- @flags allow-oom
 -- Cancels a batch: ends its callbacks, and cancels its jobs page by page, one page in each call. Running jobs are
 -- cancelled by their workers. sweep_batches.lua goes on if the caller does not.

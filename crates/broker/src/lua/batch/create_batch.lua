@@ -1,4 +1,4 @@
---- @include enqueue_fast
+--- @include enqueue/enqueue_fast
 -- Creates a batch to which jobs can be added, and stores the callbacks that wait for its end.
 -- KEYS[1]    the batch's hash
 -- KEYS[2..]  per callback: its hash, its queue

@@ -1,4 +1,4 @@
---- @include ending
+--- @include complete/ending
 --- @flags allow-oom
 -- Seals a batch: it takes no more jobs from outside, and ends with the last job that it has.
 -- KEYS[1]  the batch's hash

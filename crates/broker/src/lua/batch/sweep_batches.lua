@@ -1,4 +1,4 @@
---- @include batch_scan
+--- @include dependencies/batch_scan
 --- @flags allow-oom
 -- Maintains batches: seals those whose time is over, counts ended jobs that were missed, goes on cancelling, ends
 -- batches that a script left over, and deletes old ones.

@@ -1,4 +1,4 @@
---- @include ending, audit
+--- @include complete/ending, audit
 --- @flags allow-oom
 -- Answers the question of an approval. The first answer counts. The state in the flow's own keys decides, since plain
 -- runners may write the record of a job.

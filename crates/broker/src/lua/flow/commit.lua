@@ -1,4 +1,4 @@
---- @include flow_renew, flow_join
+--- @include flow/flow_renew, flow/flow_join
 --- @flags allow-oom
 -- Writes the decisions of a step, if its token is the one in force, and renews the lease. At most 1,000 moves in a call.
 -- KEYS[1]    the flow's record

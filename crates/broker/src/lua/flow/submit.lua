@@ -1,4 +1,4 @@
---- @include audit, flow_end, flow_store
+--- @include audit, flow_end, flow/flow_store
 -- Stores a flow: first its record and plan, then its jobs in calls of at most 1,000, then it is sealed, and begins. Each
 -- call may be repeated. A flow that is not sealed within an hour is deleted by a worker that claims it.
 -- KEYS[1]    the flow's record

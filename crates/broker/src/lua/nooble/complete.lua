@@ -1,4 +1,4 @@
---- @include nooble_end
+--- @include protocols/nooble_end
 --- @flags allow-oom
 -- Completes an action: its reply and its acknowledgement, in one step. Of a stream, the first run that ends counts,
 -- even if another worker has reclaimed the message meanwhile.

@@ -1,4 +1,4 @@
---- @include nooble, nooble_end
+--- @include protocols/nooble, protocols/nooble_end
 --- @flags allow-oom
 -- Records that a run of an action failed: the action is retried after a pause; or its caller gets the reply, and the
 -- action becomes a dead letter (with an error).

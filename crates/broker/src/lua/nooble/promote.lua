@@ -1,4 +1,4 @@
---- @include nooble
+--- @include protocols/nooble
 --- @flags allow-oom
 -- Moves delayed actions whose pause after a failed run is over to their queue.
 -- KEYS[1]  the queue

@@ -1,4 +1,4 @@
---- @include nooble, nooble_end
+--- @include protocols/nooble, protocols/nooble_end
 --- @flags allow-oom
 -- Releases a message: puts it into its queue without counting the run, if it is this worker's.
 -- KEYS[1]  the queue

@@ -1,4 +1,4 @@
---- @include nooble
+--- @include protocols/nooble
 -- Retries a dead letter: puts it into its queue as if it had never run.
 -- KEYS[1]  the queue
 -- KEYS[2]  the dead letters

@@ -1,4 +1,4 @@
---- @include telemetry, update_settings
+--- @include telemetry, queue/update_settings
 -- Sets or removes the alert of a queue. Its count of failures in a row begins anew.
 -- KEYS       none
 -- ARGV[1]    the queue without its priority

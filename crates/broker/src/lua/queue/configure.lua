@@ -1,4 +1,4 @@
---- @include ending, update_settings, wake_scheduler
+--- @include complete/ending, queue/update_settings, queue/wake_scheduler
 --- @flags allow-oom
 -- Changes single settings of a queue, and applies them to what is under way: running jobs take slots of new limits, and
 -- the backlogs of concurrency keys are checked at once. Further calls go on with both scans.

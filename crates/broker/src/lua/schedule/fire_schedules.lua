@@ -1,4 +1,4 @@
---- @include enqueue_fast, overlap_replace
+--- @include enqueue/enqueue_fast, enqueue/overlap_replace
 -- Fires slots of schedules: moves each schedule to its next slot and stores the jobs of the slots between, in one step,
 -- unless another caller has done so. A slot whose queue refuses its job stays, and so do those after it.
 -- KEYS[1..]  per schedule: its hash, the control queue of its type; then per slot of it: the job's hash, its queue

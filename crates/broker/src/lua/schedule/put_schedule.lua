@@ -1,4 +1,4 @@
---- @include base, wake_scheduler
+--- @include base, queue/wake_scheduler
 --- @flags allow-oom
 -- Writes or deletes a schedule, unless it has changed since the caller read it.
 -- KEYS[1]    the schedule's hash

@@ -1,4 +1,4 @@
---- @include ending, remove_from_lists, bananas_record
+--- @include complete/ending, queue/remove_from_lists, protocols/bananas_record
 -- Exports jobs that were imported from Bananas: each is deleted here and waits there again, in one step. Running jobs
 -- stay, and those that have changed since the caller read them.
 -- KEYS[1..]  per job: its hash, the queue that it may wait in, its record in Bananas, where it waits there from now on

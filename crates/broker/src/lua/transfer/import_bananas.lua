@@ -1,4 +1,4 @@
---- @include enqueue_fast, bananas_record
+--- @include enqueue/enqueue_fast, protocols/bananas_record
 -- Imports jobs of Bananas: each leaves the place where it waits there and is a job here, in one step. Jobs stay that a
 -- worker runs, that Bananas' scheduler may be moving, or that have changed. Records in Bananas stay, for its clients.
 -- KEYS[1]    the place where the jobs wait

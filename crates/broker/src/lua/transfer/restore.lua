@@ -1,4 +1,4 @@
---- @include import_job
+--- @include protocols/import_job
 --- @flags allow-oom
 -- Stores parts of an export. Existing records stay as they are, so a call can be repeated.
 -- KEYS[1]    jobs: hash of the first job. queue: the queue. members, joined: hash of the batch. record: a hash

@@ -1,4 +1,4 @@
---- @include ending, fair_refill, cancel_waiting, element, clock_steps
+--- @include complete/ending, claim/fair_refill, queue/cancel_waiting, element, clock_steps
 --- @flags allow-oom
 -- Gives a worker, once a second: the jobs to cancel, the leadership for maintenance and what there is to do for the
 -- leader, the migrations of its types.

@@ -1,0 +1,2 @@
+--- @include complete/finalize, dependencies/batch_exit, dependencies/batch, queue/alerts
+-- Includes of every script that ends or queues jobs: the end of a job, and of its batch.

@@ -1,3 +1,0 @@
---- @include legacy_lookup
--- No legacy list holds a job of a context.
-local function old_place() end

@@ -1,2 +1,0 @@
---- @include finalize, batch_exit, batch, alerts
--- Includes of every script that ends or queues jobs: the end of a job, and of its batch.

@@ -1,0 +1,100 @@
+--- @include complete/ending, flow/flow_store, audit
+-- Changes that a step makes to the jobs of its flow. Each move checks the state first, and does nothing in another one, since
+-- a step may be said again. `of` is what all moves of a call share.
+
+-- Moves a place of the plan on, if it is still as the step has seen it.
+local function moves(of, node, from, to)
+  if (redis.call('HGET', of.nodes, node) or '') ~= from then return false end
+  redis.call('HSET', of.nodes, node, to)
+  return true
+end
+
+-- Lets a stored job run: into its queue, or, if it has none, it has begun.
+local function start(of, key, queue)
+  local has = record(key)
+  redis.call('HDEL', key, 'mw_waiting')
+  event(key, 'ready', 'flow ' .. of.flow)
+  if queue ~= '' then
+    redis.call('HSET', key, 'updated_at', of.at, 'mw_queue', queue)
+    deliver('LPUSH', key, key, has, queue, of.now, true)
+  else
+    redis.call('HSET', key, 'status', 'started', 'updated_at', of.at)
+  end
+end
+
+local flow_moves = {
+  -- a job of the plan may run: place, generation, key, queue, field, value, …
+  release = function(of, a, n)
+    local node, generation, key, queue = unpack(ARGV, a, a + 3)
+    -- q: a question or a wait, whose end no worker reports.
+    local state = queue == '' and 'q ' or 'r '
+    if not moves(of, node, 'w ' .. generation, state .. generation) then return end
+    if n > 4 then redis.call('HSET', key, unpack(ARGV, a + 4, a + n - 1)) end
+    start(of, key, queue)
+  end,
+
+  -- an item of a foreach may run: what keys begin with, queue, then as `store_job` takes it
+  add = function(of, a)
+    local behind, key, id = store_job(of.flow, ARGV[a], of.names, a + 2, of.at)
+    if not behind then return key end
+    if not key then return end
+    redis.call('HSET', of.nodes, ARGV[a + 2], 'r ' .. ARGV[a + 3])
+    of.added[#of.added + 1] = id
+    start(of, key, ARGV[a + 1])
+  end,
+
+  -- a foreach has so many items: place, generation, number, key
+  expand = function(of, a)
+    local node, generation, items, key = unpack(ARGV, a, a + 3)
+    if not moves(of, node, 'w ' .. generation, 'g ' .. generation .. ' ' .. items) then return end
+    redis.call('HSET', of.record, 'mw_open:' .. node, items)
+    redis.call('HDEL', key, 'mw_waiting')
+    redis.call('HSET', key, 'status', 'started', 'updated_at', of.at)
+  end,
+
+  -- all items of a foreach have been released: nothing follows from such ends but the last: place, as it was seen, ends
+  calm = function(of, a)
+    local node, seen, ends = unpack(ARGV, a, a + 2)
+    moves(of, node, seen, seen .. ' ' .. ends)
+  end,
+
+  -- a place ends without a run: place, as it was seen, how, generation, key ('' if none is stored), status, result or error
+  settle = function(of, a)
+    local node, seen, how, generation, key, status, text = unpack(ARGV, a, a + 6)
+    if (redis.call('HGET', of.nodes, node) or '') ~= seen then return end
+    redis.call('HSET', of.nodes, node, how .. ' ' .. generation .. ' ' .. next_end(of.record))
+    is_calm(of.record, of.nodes, node, how)
+    if key == '' or not exists(key) then return end
+    local has = record(key)
+    if final(has.status) then
+      -- A plain runner has ended it, and its error may be in the result only.
+      if status == 'error' and text ~= '' then redis.call('HSET', key, 'error', text) end
+      return
+    end
+    redis.call('HDEL', key, 'mw_waiting')
+    if how == 's' then redis.call('HSET', key, 'mw_outcome', 'skipped') end
+    if status == 'error' then write_error(key, 'error', text, of.at)
+    else redis.call('HSET', key, 'status', 'finished', OUTPUT, text, 'updated_at', of.at) end
+    finalize(key, key, has, status, text, of.now, nil, 'flow ' .. of.flow)
+  end,
+
+  -- an approval stays open although its record has ended without an answer: place, as it was seen, key
+  reopen = function(of, a)
+    local node, seen, key = unpack(ARGV, a, a + 2)
+    if redis.call('HGET', of.nodes, node) ~= seen or not final(redis.call('HGET', key, 'status')) then return end
+    redis.call('HSET', key, 'status', 'started', 'updated_at', of.at)
+    note_audit('flow ' .. of.flow, 'refuse', key, 'finished without an answer', of.now)
+  end,
+
+  -- fields of the flow's record, while it has not ended: field, value, …
+  note = function(of, a, n)
+    if not final(redis.call('HGET', of.record, 'status')) then
+      redis.call('HSET', of.record, 'updated_at', of.at, unpack(ARGV, a, a + n - 1))
+    end
+  end,
+
+  -- jobs that retention may drop, since the flow has ended: keys
+  keep = function(of, a, n)
+    for i = a, a + n - 1 do note_end(ARGV[i], of.now) end
+  end,
+}

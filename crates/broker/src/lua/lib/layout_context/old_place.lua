@@ -1,0 +1,3 @@
+--- @include orphans/legacy_lookup
+-- No legacy list holds a job of a context.
+local function old_place() end
