@@ -42,6 +42,7 @@ mod footprint;
 mod full_disk;
 mod gateway;
 mod gateway_hostile;
+mod guesses;
 mod input;
 mod inputs;
 mod job;
