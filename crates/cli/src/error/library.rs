@@ -147,7 +147,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::TooLarge { .. }
         | E::NotDead { .. }
         | E::BatchClosed { .. } => Exit::FAILED,
-        E::Connect(_) | E::Broker(_) => Exit::SERVER,
+        E::Connect(_) | E::Broker(_) | E::NameTaken { certain: false, .. } => Exit::SERVER,
         E::NotEnded { .. }
         | E::NotStopped { .. }
         | E::NotDrained { .. }
