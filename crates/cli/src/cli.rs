@@ -14,7 +14,7 @@ use crate::environment;
 use crate::error::CommandError;
 use crate::exit::{self, Exit};
 use crate::logging::{self, LogFormat, Logging};
-use crate::out::{Out, OutError, note, show_raw};
+use crate::out::{ListFormat, Out, OutError, format_of, note, show_raw, with_format};
 use crate::protocol::{self, CommandLine};
 use crate::target::Place;
 use crate::words;
@@ -59,18 +59,22 @@ pub(crate) struct Cli {
     /// True if the URL was given on the command line, which other users can read.
     #[arg(skip)]
     url_is_visible: bool,
+    #[arg(skip)]
+    list: Option<ListFormat>,
 }
 
 impl Cli {
     /// Parses the command line. Prints errors and help, and returns the exit code for them.
     pub(crate) fn read() -> Result<Self, Exit> {
         let line = CommandLine::read(words::expanded(std::env::args_os().collect()));
-        let command = words::with_short_forms(with_environment(Self::command()));
+        let command = words::with_short_forms(with_format(with_environment(Self::command())));
         let command = protocol::with_option(command);
         let matches = command.clone().try_get_matches_from(&line.words);
         let read = matches.and_then(|matches| {
             let mut cli = Self::from_arg_matches(&matches)?;
             cli.url_is_visible = source_of(&matches, "redis") == Some(ValueSource::CommandLine);
+            cli.list = format_of(&matches);
+            cli.json |= cli.list == Some(ListFormat::Json);
             Ok(cli)
         });
         read.map_err(|said| tell(said, &line, command))
@@ -92,7 +96,8 @@ impl Cli {
         if self.raw {
             show_raw();
         }
-        let out = Out::new(self.json);
+        let mut out = Out::new(self.json);
+        out.list = self.list.unwrap_or(ListFormat::Table);
         let (ends, mut ended) = mpsc::unbounded_channel();
         let mut context = Context {
             place: self.place,
@@ -100,7 +105,9 @@ impl Cli {
             out,
             entered: None,
             ends,
-            command_line: || protocol::with_option(words::with_short_forms(Self::command())),
+            command_line: || {
+                protocol::with_option(words::with_short_forms(with_format(Self::command())))
+            },
         };
         let exit = tokio::select! {
             exit = Box::pin(self.command.run(&mut context)) => exit?,

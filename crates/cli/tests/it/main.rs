@@ -48,6 +48,7 @@ mod inputs;
 mod job;
 mod killer;
 mod limits;
+mod lists;
 mod lost_directory;
 mod metrics;
 mod migrate;
