@@ -135,4 +135,34 @@ on_all_data! {
         let done = ground.run(&["run", "f.rhai", "--color"]).exits(2);
         assert!(done.stderr.contains("-- --color"), "{}", done.stderr);
     }
+
+    fn all_queues_and_all_workers_at_once(ground: &Ground) {
+        ground.file("f.rhai", "1");
+        ground.file("f.sh", "echo 1");
+        ground.run(&["queue", "pause", "--all"]).ok();
+        ground.run(&["enqueue", "f.rhai", "--priority", "high"]).ok();
+        ground.run(&["enqueue", "f.sh"]).ok();
+        let asks = ground.run(&["queue", "pause", "--all"]).exits(2);
+        assert!(asks.stderr.contains("to pause 2 queues needs a confirmation"), "{}", asks.stderr);
+        let paused = |wanted: bool| {
+            let set = ground.run(&["queue", "limit", "show", "--json"]).ok().jsons();
+            set.iter().filter(|queue| queue["paused"] == wanted).count()
+        };
+        assert_eq!(paused(true), 0);
+        ground.run(&["queue", "pause", "--all", "--yes"]).ok();
+        assert_eq!(paused(true), 2);
+        ground.run(&["queue", "resume", "--all", "--yes"]).ok();
+        assert_eq!(paused(true), 0);
+        ground.run(&["queue", "pause"]).exits(2);
+        ground.run(&["queue", "pause", "osis", "--all"]).exits(2);
+        ground.run(&["worker", "stop", "--all", "--yes"]).ok();
+        let one = ground.worker(&["--type", "osis", "--lease", "3"]);
+        let two = ground.worker(&["--type", "exec", "--lease", "3"]);
+        ground.run(&["worker", "stop", "--all"]).exits(2);
+        let quiet = ground.run(&["worker", "quiet", "--all", "--yes", "--json"]).ok().jsons();
+        assert_eq!(quiet.len(), 2);
+        ground.run(&["worker", "stop", "--all", "--yes"]).ok();
+        one.ended().ok();
+        two.ended().ok();
+    }
 }
