@@ -264,6 +264,29 @@ fn install() {
     run("docs/install.md");
 }
 
+/// The unit of the worker runs the binary that install.md and the image put there, with options of this version.
+#[test]
+fn the_unit_runs_the_installed_command() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    let unit = read("deploy/systemd/meshwork-worker.service");
+    let mut lines = unit.lines();
+    let start = lines
+        .find_map(|line| line.strip_prefix("ExecStart="))
+        .unwrap();
+    let (program, arguments) = start.split_once(' ').unwrap();
+    let page = read("docs/install.md");
+    assert!(page.contains(&format!("`{program}`")), "{program}");
+    assert!(page.contains(&format!("/target/dist/meshwork {program}\n")));
+    assert!(arguments.contains("--shutdown-timeout"), "{arguments}");
+    let ground = Ground::embedded().unwrap();
+    let done = shell(&ground, &format!("meshwork {arguments} --help"));
+    Running::start(done).ended().ok();
+}
+
 /// Returns the commands of `meshwork` in a page, without placeholders: those of blocks, and those within a sentence.
 fn quoted(page: &str) -> Vec<String> {
     let within = page.split('`').skip(1).step_by(2);

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::identity::ContextArgs;
 use crate::log_file::LogDirs;
 use crate::logs::{self, Which};
-use crate::out::{Column, Row, note};
+use crate::out::{Column, Row};
 
 /// List flows, the last submitted first
 #[derive(Debug, clap::Args)]
@@ -104,6 +104,9 @@ impl Status {
     }
 }
 
+/// The most failed items of a job whose errors are printed; --json has all.
+const SHOWN_ITEMS: usize = 10;
+
 /// Columns of a printed tree.
 const WIDTH: usize = 100;
 
@@ -117,6 +120,13 @@ fn tell(view: &FlowView, context: &mut Context) -> Result<(), CommandError> {
         }
         if let Some(error) = &job.error {
             context.out.line(format_args!("{}: {error}", job.name))?;
+        }
+        let failed = job.items.iter().enumerate();
+        let failed = failed.filter_map(|(item, of)| Some((item, of.error.as_ref()?)));
+        for (item, error) in failed.take(SHOWN_ITEMS) {
+            context
+                .out
+                .line(format_args!("{}[{item}]: {error}", job.name))?;
         }
     }
     if let Some(error) = &view.error {
@@ -165,7 +175,10 @@ impl Logs {
                     logs::add(&mut record, &lines);
                 }
                 if !record.stdout.is_empty() || !record.stderr.is_empty() {
-                    note(format_args!("{name}:"));
+                    // Labels are on the stream of the lines, so that a pipe gets both.
+                    if !context.out.is_json() {
+                        context.out.line(format_args!("{name}:"))?;
+                    }
                     logs::print(&record, Which::All, &self.dirs, &mut context.out)?;
                 }
             }

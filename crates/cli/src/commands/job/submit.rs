@@ -35,7 +35,7 @@ pub(crate) struct Submit {
     /// Arguments of a program, after --
     #[arg(last = true, requires = "script", value_name = "ARG")]
     args: Vec<String>,
-    /// Many jobs: a file with a JSON object per line; - is stdin
+    /// Many jobs: a file with a JSON object per line, as {"script": "result = 1", "type": "python"}; - is stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "input", "check"])]
     jsonl: Option<PathBuf>,
     #[command(flatten)]
