@@ -59,7 +59,7 @@ const WITH_VALUE: [&str; 11] = [
 /// Returns the positions of the arguments that are no options, after the program's name.
 pub(crate) fn plain_words(words: &[OsString]) -> impl Iterator<Item = (usize, &str)> {
     let mut is_value = false;
-    let each = words
+    words
         .iter()
         .enumerate()
         .skip(1)
@@ -67,8 +67,7 @@ pub(crate) fn plain_words(words: &[OsString]) -> impl Iterator<Item = (usize, &s
             let word = word.to_str()?;
             let skipped = std::mem::replace(&mut is_value, WITH_VALUE.contains(&word));
             (!skipped && !word.starts_with('-')).then_some((at, word))
-        });
-    each
+        })
 }
 
 /// Replaces a short form by its command.
