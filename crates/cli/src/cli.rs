@@ -14,13 +14,14 @@ use crate::environment;
 use crate::error::CommandError;
 use crate::exit::{self, Exit};
 use crate::logging::{self, LogFormat, Logging};
-use crate::out::{Out, OutError, note, show_raw};
+use crate::out::{ListFormat, Out, OutError, format_of, note, show_raw, with_format};
 use crate::protocol::{self, CommandLine};
 use crate::target::DataLocation;
+use crate::words;
 
 /// Run scripts as jobs, on Redis or without a server
 #[derive(Debug, Parser)]
-#[command(name = "meshwork", bin_name = "meshwork", version, after_help = exit::HELP, max_term_width = 100)]
+#[command(name = "meshwork", bin_name = "meshwork", version, after_help = format!("{}\n\n{}", words::HELP, exit::HELP), max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -58,20 +59,25 @@ pub(crate) struct Cli {
     /// True if the URL was given on the command line, which other users can read.
     #[arg(skip)]
     url_is_visible: bool,
+    #[arg(skip)]
+    list: Option<ListFormat>,
 }
 
 impl Cli {
     /// Parses the command line. Prints errors and help, and returns the exit code for them.
     pub(crate) fn read() -> Result<Self, Exit> {
-        let line = CommandLine::read(std::env::args_os().collect());
-        let command = protocol::with_option(with_environment(Self::command()));
+        let line = CommandLine::read(words::expanded(std::env::args_os().collect()));
+        let command = words::with_short_forms(with_format(with_environment(Self::command())));
+        let command = protocol::with_option(command);
         let matches = command.clone().try_get_matches_from(&line.words);
         let read = matches.and_then(|matches| {
             let mut cli = Self::from_arg_matches(&matches)?;
             cli.url_is_visible = source_of(&matches, "redis") == Some(ValueSource::CommandLine);
+            cli.list = format_of(&matches);
+            cli.json |= cli.list == Some(ListFormat::Json);
             Ok(cli)
         });
-        read.map_err(|said| tell(&said, &line, &command))
+        read.map_err(|said| tell(said, &line, command))
     }
 
     /// Starts the log.
@@ -90,7 +96,8 @@ impl Cli {
         if self.raw {
             show_raw();
         }
-        let out = Out::new(self.json);
+        let mut out = Out::new(self.json);
+        out.list = self.list.unwrap_or(ListFormat::Table);
         let (ends, mut ended) = mpsc::unbounded_channel();
         let mut context = App {
             place: self.place,
@@ -98,7 +105,9 @@ impl Cli {
             out,
             entered: None,
             ends,
-            command_line: || protocol::with_option(Self::command()),
+            command_line: || {
+                protocol::with_option(words::with_short_forms(with_format(Self::command())))
+            },
         };
         let exit = tokio::select! {
             exit = Box::pin(self.command.run(&mut context)) => exit?,
@@ -122,7 +131,11 @@ pub(crate) fn report(error: &CommandError) -> Exit {
 }
 
 /// Prints clap's text: help on stdout, whose write errors are reported, or an error on stderr.
-fn tell(said: &clap::Error, line: &CommandLine, command: &clap::Command) -> Exit {
+fn tell(mut said: clap::Error, line: &CommandLine, mut command: clap::Command) -> Exit {
+    // Adds the global options to all commands.
+    command.build();
+    let hint = words::correct(&mut said, &line.words, &command)
+        .or_else(|| protocol::hint(&said, line, &command));
     let printed = match &line.renamed {
         None => said.print(),
         // As it was written; in one colour.
@@ -134,7 +147,7 @@ fn tell(said: &clap::Error, line: &CommandLine, command: &clap::Command) -> Exit
             }
         }
     };
-    if let Some(hint) = protocol::hint(said, line, command) {
+    if let Some(hint) = hint {
         note(format_args!("hint: {hint}"));
     }
     let printed = printed.and_then(|()| io::stdout().flush());

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::out::note;
 
 /// Interval of checks for live workers.
 const WORKER_POLL: Duration = Duration::from_secs(1);
@@ -221,15 +222,33 @@ impl EphemeralWorker {
     }
 }
 
-/// Refuses a type that no known runtime and no live worker has: most likely a misspelling, and the job would wait for
-/// ever.
-pub(crate) async fn check_known(client: &Client, route: &Route) -> Result<(), CommandError> {
-    let name = route.script_type.as_str();
-    let known = ScriptType::KNOWN.contains(&name) || runtime::runtimes().any(|known| known == name);
-    if known || client.has_worker(route).await? {
-        return Ok(());
+/// Options about types that no worker runs.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct WorkerCheck {
+    /// Refuse a job whose type no worker runs now and no built-in runtime knows; without it, a warning is printed
+    #[arg(long, help_heading = "Job")]
+    require_worker: bool,
+}
+
+impl WorkerCheck {
+    /// Warns of a type that no known runtime and no live worker has: the name may be wrong, or the worker may come
+    /// later. With `--require-worker`, refuses it.
+    pub(crate) async fn check(self, client: &Client, route: &Route) -> Result<(), CommandError> {
+        let name = route.script_type.as_str();
+        let known =
+            ScriptType::KNOWN.contains(&name) || runtime::runtimes().any(|known| known == name);
+        if known || client.has_worker(route).await? {
+            return Ok(());
+        }
+        if self.require_worker {
+            return Err(nobody(client, route).into());
+        }
+        let queue = route.queue(client.broker().keys());
+        note(format_args!(
+            "warning: no worker runs jobs of type `{name}` now; they wait in {queue} for one"
+        ));
+        Ok(())
     }
-    Err(nobody(client, route).into())
 }
 
 /// Returns the error that no worker runs jobs of this type.

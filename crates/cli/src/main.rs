@@ -40,6 +40,7 @@ mod target;
 mod timing_args;
 mod trace;
 mod value;
+mod words;
 mod yaml;
 
 use std::process::ExitCode;

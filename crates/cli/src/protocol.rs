@@ -7,6 +7,8 @@ use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
+use crate::words::plain_words;
+
 /// Noun that several protocols have.
 struct Noun {
     /// Names of the command: the main one and aliases.
@@ -53,17 +55,6 @@ const NOUNS: [Noun; 5] = [
 
 /// Names of the option.
 const OPTIONS: [&str; 2] = ["--protocol", "--schema"];
-
-/// Global options whose value is a separate argument, which is no noun.
-const WITH_VALUE: [&str; 7] = [
-    "--redis",
-    "--connect-timeout",
-    "--tls-ca",
-    "--tls-cert",
-    "--tls-key",
-    "--namespace",
-    "--log-format",
-];
 
 /// Arguments in the form of one protocol's commands.
 pub(crate) struct CommandLine {
@@ -126,18 +117,9 @@ impl CommandLine {
 
 /// Returns the first argument that is a noun, and its position.
 fn noun_of(words: &[OsString]) -> Option<(usize, &'static Noun)> {
-    let mut at = 1;
-    while let Some(word) = words.get(at).map(|word| word.to_string_lossy()) {
-        if WITH_VALUE.contains(&&*word) {
-            at += 2;
-        } else if word.starts_with('-') {
-            at += 1;
-        } else {
-            let noun = NOUNS.iter().find(|noun| noun.names.contains(&&*word))?;
-            return Some((at, noun));
-        }
-    }
-    None
+    let (at, word) = plain_words(words).next()?;
+    let noun = NOUNS.iter().find(|noun| noun.names.contains(&word))?;
+    Some((at, noun))
 }
 
 /// Returns the positions of the option behind the noun (start and end), and its value.

@@ -4,6 +4,7 @@ use meshwork::model::job::Tag;
 use meshwork::model::keys::hero::JobKeys;
 use meshwork::model::name::{BatchId, Group, RoutingKey, ScriptType};
 use meshwork::model::outcome::DEAD_REASONS;
+use meshwork::model::state::Status;
 use meshwork::{Client, JobFilter, JobState};
 
 use crate::error::CommandError;
@@ -28,8 +29,11 @@ pub(crate) struct Select {
     /// Only jobs in this state: queued, delayed, waiting (for other jobs), running, failed or done; stale: open jobs
     /// that no queue lists, or started without a lease longer ago than their timeout. Also the words of the record:
     /// dispatched, waiting_for_prerequisites, started, finished, error
-    #[arg(long)]
+    #[arg(long, visible_alias = "state")]
     status: Option<JobState>,
+    /// Only failed jobs: --status failed
+    #[arg(long, conflicts_with = "status")]
+    failed: bool,
     /// Only jobs of this concurrency key
     #[arg(long)]
     key: Option<String>,
@@ -50,20 +54,21 @@ pub(crate) struct Select {
     #[arg(long, value_name = "TEXT", value_parser = text)]
     text: Option<String>,
     /// Only jobs created, or dead letters that died, after this: an age (90s, 15m, 2h, 7d) or a time in UTC
-    #[arg(long, alias = "newer-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
+    #[arg(long, visible_alias = "newer-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
     since: Option<Moment>,
     /// Only jobs created, or dead letters that died, before this: an age (90s, 15m, 2h, 7d) or a time in UTC
-    #[arg(long, alias = "older-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
+    #[arg(long, visible_alias = "older-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
     until: Option<Moment>,
 }
 
 /// Names of all filter options, for clap's rules about them.
-pub(crate) const OPTIONS: [&str; 13] = [
+pub(crate) const OPTIONS: [&str; 14] = [
     "script_type",
     "group",
     "route",
     "queue",
     "status",
+    "failed",
     "key",
     "tags",
     "batch",
@@ -85,7 +90,12 @@ fn text(text: &str) -> Result<String, String> {
 impl Select {
     /// Returns true if a state is chosen.
     pub(crate) fn has_status(&self) -> bool {
-        self.status.is_some()
+        self.status().is_some()
+    }
+
+    fn status(&self) -> Option<JobState> {
+        self.status
+            .or_else(|| self.failed.then_some(JobState::Is(Status::Error)))
     }
 
     /// Returns the filter without its times; needs no server.
@@ -97,7 +107,7 @@ impl Select {
             group: self.group.clone(),
             route: self.route.clone(),
             queue,
-            status: self.status,
+            status: self.status(),
             key: self.key.clone(),
             tags: self.tags.clone(),
             batch: self.batch.clone(),

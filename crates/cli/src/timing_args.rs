@@ -15,7 +15,7 @@ pub(crate) struct TimingArgs {
     #[arg(long, value_name = "TIME", value_parser = value::when)]
     at: Option<When>,
     /// Run after this delay: 500ms, 90s, 10m, 2h, 7d
-    #[arg(long, alias = "in", value_name = "TIME", value_parser = value::span, conflicts_with = "at",
+    #[arg(long, visible_alias = "in", value_name = "TIME", value_parser = value::span, conflicts_with = "at",
           allow_hyphen_values = true)]
     delay: Option<Duration>,
     /// Concurrency key, such as a tenant: keys have limits of their own, and share a fair queue equally

@@ -1,5 +1,6 @@
 //! External programs for the tests, which are found or installed, with a line about each.
 
+mod clients;
 mod faketime;
 mod package_manager;
 mod python;
@@ -51,6 +52,15 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
         "valkey-server",
         valkey::find_or_install(workspace, python.as_deref(), install),
     );
+    // The tests look for these where they are installed.
+    report("redis-cli", clients::redis_cli(install));
+    report(
+        "redis-py",
+        clients::redis_py(workspace, python.as_deref(), install),
+    );
+    report("ioredis", clients::ioredis(workspace, install));
+    report("redigo", clients::REDIGO.find_or_install(install));
+    report("phpredis", clients::PHPREDIS.find_or_install(install));
     Tools {
         python,
         redis,

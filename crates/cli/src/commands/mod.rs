@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Batch(batch::BatchCommand),
     #[command(subcommand)]
     Queue(queue::QueueCommand),
-    #[command(subcommand, alias = "cron")]
+    #[command(subcommand, visible_alias = "cron")]
     Schedule(schedule::ScheduleCommand),
     #[command(subcommand)]
     Flow(flow::FlowCommand),
@@ -54,9 +54,6 @@ pub(crate) enum Command {
     Action(action::ActionCommand),
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
-    /// Print the output of a job, same as `job logs`
-    #[command(hide = true)]
-    Logs(job::Logs),
     #[command(hide = true)]
     Dashboard(elsewhere::Elsewhere),
     #[command(hide = true)]
@@ -99,7 +96,6 @@ impl Command {
             Self::Service(service) => Box::pin(service.run(context)).await,
             Self::Action(action) => Box::pin(action.run(context)).await,
             Self::Dead(dead) => Box::pin(dead.run(context)).await,
-            Self::Logs(logs) => Box::pin(logs.run(context)).await,
             Self::Dashboard(_) => Err(elsewhere::dashboard()),
             Self::Config(_) => Err(elsewhere::config()),
             Self::Events(events) => events.run(context).await,

@@ -22,7 +22,7 @@ use serde::Serialize;
 pub(crate) use bananas::BananasWorker;
 use hero::Hero;
 use in_contexts::{InContexts, Started};
-use request::RequestArgs;
+use request::HeroRequest;
 
 use crate::app::App;
 use crate::endpoint::{Endpoint, EndpointArgs, Served};
@@ -53,9 +53,9 @@ enum Other {
     /// Make a worker quiet: it claims no more jobs and completes running ones, until it is stopped
     ///
     /// SIGTSTP to its process does the same.
-    Quiet(RequestArgs),
+    Quiet(HeroRequest),
     /// Stop a worker gracefully, as SIGTERM to its process
-    Stop(RequestArgs),
+    Stop(HeroRequest),
 }
 
 impl WorkerCommand {

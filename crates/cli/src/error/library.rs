@@ -147,7 +147,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::PayloadTooLarge { .. }
         | E::NotDeadLettered { .. }
         | E::BatchClosed { .. } => Exit::FAILED,
-        E::Connect(_) | E::Broker(_) => Exit::SERVER,
+        E::Connect(_) | E::Broker(_) | E::WorkerNameTaken { certain: false, .. } => Exit::SERVER,
         E::JobWaitTimeout { .. }
         | E::CancelTimeout { .. }
         | E::DrainTimeout { .. }

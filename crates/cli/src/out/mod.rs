@@ -1,5 +1,6 @@
 //! Output on stdout: data only. [`mod@note`] writes to stderr.
 
+mod format;
 mod json;
 mod note;
 mod progress;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
+pub(crate) use format::{ListFormat, format_of, with_format};
 pub(crate) use json::value_of;
 pub(crate) use note::{note, notes_as_json, script_note};
 pub(crate) use progress::Progress;
@@ -55,6 +57,7 @@ impl From<OutError> for CommandError {
 /// Stdout and its format.
 pub(crate) struct Out {
     json: bool,
+    pub(crate) list: ListFormat,
     /// True if stdout is a terminal.
     terminal: bool,
     stdout: BufWriter<Stdout>,
@@ -64,6 +67,7 @@ impl Out {
     pub(crate) fn new(json: bool) -> Self {
         Self {
             json,
+            list: ListFormat::Table,
             terminal: io::stdout().is_terminal(),
             stdout: BufWriter::new(io::stdout()),
         }

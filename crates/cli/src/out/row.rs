@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Column, Out, OutError, Table};
+use super::{Column, ListFormat, Out, OutError, Table};
 
 /// One item of a list. Its fields are the JSON.
 pub(crate) trait Row: Serialize {
@@ -14,13 +14,17 @@ pub(crate) trait Row: Serialize {
 }
 
 impl Out {
-    /// Prints one line of JSON for each row with `--json`, and a table otherwise.
+    /// Prints one line of JSON for each row with `--json`, otherwise the format of the list, which is a table by default.
     pub(crate) fn rows<R: Row>(
         &mut self,
         rows: impl IntoIterator<Item = R>,
     ) -> Result<(), OutError> {
-        if self.is_json() {
+        if self.is_json() || self.list == ListFormat::Json {
             return rows.into_iter().try_for_each(|row| self.json(&row));
+        }
+        if self.list != ListFormat::Table {
+            let lines = self.list.lines(rows).unwrap_or_default();
+            return lines.into_iter().try_for_each(|line| self.line(line));
         }
         let mut table = Table::new(R::columns());
         for row in rows {

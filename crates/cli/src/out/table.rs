@@ -30,6 +30,10 @@ impl Column {
         }
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn number(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -50,7 +50,9 @@ on_all_data! {
             refuse(&["dir.rhai"], &["cannot read the script dir.rhai", "directory"]);
             refuse(&["notes.txt"], &["notes.txt", ".rhai is osis, .py is python, .sh is exec, .v is v", "--type"]);
             refuse(&["-"], &["on stdin", "--type"]);
-            refuse(&["notes.txt", "--type", "osiris"], &["`osiris`", "hero:q:work:type:osiris", "osis, python"]);
+            if command == ["run"] {
+                refuse(&["notes.txt", "--type", "osiris"], &["`osiris`", "hero:q:work:type:osiris", "osis, python"]);
+            }
         }
         ground.file("a.v", "1");
         refused(ground, &["run", "a.v"], USAGE, &["type `v`", "no worker listens", "start a worker for"]);

@@ -103,6 +103,17 @@ on_all_data! {
         drop(second);
     }
 
+    fn two_live_workers_cannot_have_one_name(ground: &Ground) {
+        let args = ["--type", "osis", "--instance", "one"];
+        let first = ground.worker(&args);
+        let began = Instant::now();
+        let refused = ground.run(&[&["worker"], &args[..]].concat()).exits(2);
+        assert!(began.elapsed() < SOON, "it waited for the registration");
+        assert!(refused.stderr.contains("one"), "{}", refused.stderr);
+        first.stop();
+        ground.worker(&args).stop();
+    }
+
     fn run_does_not_wait_for_a_worker_that_is_busy(ground: &Ground) {
         let (worker, id) = busy(ground);
         let (job, said) = soon(ground);

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use meshwork_test_servers::servers::{Tool, need};
+use meshwork_test_servers::servers::{Tool, find, need};
 
 use crate::common::{Ground, Running};
 
@@ -43,7 +43,7 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
 /// The file that a block is, by the comment that begins it.
 fn file_name(text: &str) -> Option<&str> {
     let mut lines = text.lines().take(2);
-    let mut named = lines.find(|line| !line.starts_with("#!"))?;
+    let mut named = lines.find(|line| !line.starts_with("#!") && *line != "<?php")?;
     named = named
         .strip_prefix("# ")
         .or_else(|| named.strip_prefix("// "))?;
@@ -97,7 +97,41 @@ fn shell(ground: &Ground, line: &str) -> Command {
         value.map(|value| command.env(name, value));
     }
     command.env("PATH", path).args(["-c", line]);
+    clients(ground, &mut command);
     command
+}
+
+/// Shows the clients of other languages to a command.
+fn clients(ground: &Ground, command: &mut Command) {
+    let folder = |tool, levels| {
+        let path = find(tool)?;
+        Some(path.ancestors().nth(levels)?.to_owned())
+    };
+    let found = [
+        ("PYTHONPATH", folder(Tool::RedisPy, 2)),
+        ("NODE_PATH", folder(Tool::Ioredis, 2)),
+        ("GOPATH", folder(Tool::Redigo, 6)),
+    ];
+    for (name, path) in found {
+        path.map(|path| command.env(name, path));
+    }
+    command.env("GO111MODULE", "off");
+    command.env("GOCACHE", ground.path("go-cache"));
+}
+
+/// The client that a command needs.
+fn client(command: &str) -> Option<Tool> {
+    let needs = [
+        ("redis-cli ", Tool::RedisCli),
+        ("python3 enqueue.py", Tool::RedisPy),
+        ("node ", Tool::Ioredis),
+        ("go run ", Tool::Redigo),
+        ("php ", Tool::PhpRedis),
+    ];
+    let mut found = needs
+        .into_iter()
+        .filter(|(start, _)| command.starts_with(start));
+    found.next().map(|(_, tool)| tool)
 }
 
 /// The server that a page names, and the one that is there.
@@ -128,7 +162,8 @@ fn run(page: &str) {
     for block in blocks(&text) {
         if block.language != "console" {
             if let Some(name) = file_name(&block.text) {
-                ground.file(name, &block.text);
+                let here = url.as_deref().unwrap_or(SERVER);
+                ground.file(name, block.text.replace(SERVER, here));
             }
             continue;
         }
@@ -139,6 +174,9 @@ fn run(page: &str) {
                 None if command.contains(SERVER) => continue,
                 None => command,
             };
+            if client(&command).is_some_and(|tool| need(tool).is_none()) {
+                continue;
+            }
             if let Some(command) = command.strip_suffix('&') {
                 // The shell becomes the command, so that it ends with the page.
                 let mut running = Running::start(shell(&ground, &format!("exec {command}")));
@@ -168,6 +206,7 @@ fn a_page_says_what_is_printed() {
     assert!(is_as("a b c", "a … c") && is_as("abc", "…") && is_as("abc", "ab…"));
     assert!(!is_as("a b", "a …c") && !is_as("abc", "ab") && !is_as("ab", "abc"));
     assert_eq!(file_name("#!/bin/sh\n# a.sh\n"), Some("a.sh"));
+    assert_eq!(file_name("<?php\n// a.php\n"), Some("a.php"));
     assert_eq!(file_name("import x\n"), None);
 }
 
@@ -179,6 +218,35 @@ fn scripts() {
 #[test]
 fn embedded_to_redis() {
     run("docs/embedded-to-redis.md");
+}
+
+#[test]
+fn any_language() {
+    run("docs/any-language.md");
+}
+
+/// A Python developer gets from nothing to a result in fewer than ten commands.
+#[test]
+fn python_needs_few_commands() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let page = fs::read_to_string(root.join("docs/any-language.md")).unwrap();
+    let blocks = blocks(&page);
+    let shells = blocks
+        .iter()
+        .filter(|block| ["sh", "console"].contains(&block.language));
+    let mut typed = Vec::new();
+    for line in shells.flat_map(|block| block.text.lines()) {
+        let line = line.strip_prefix("$ ").unwrap_or(line);
+        typed.push(line);
+        if line == "python3 enqueue.py" {
+            break;
+        }
+    }
+    assert_eq!(typed.last(), Some(&"python3 enqueue.py"), "{typed:#?}");
+    assert!(typed.len() < 10, "{typed:#?}");
 }
 
 #[test]
@@ -194,6 +262,29 @@ fn coming_from() {
 #[test]
 fn install() {
     run("docs/install.md");
+}
+
+/// The unit of the worker runs the binary that install.md and the image put there, with options of this version.
+#[test]
+fn the_unit_runs_the_installed_command() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    let unit = read("deploy/systemd/meshwork-worker.service");
+    let mut lines = unit.lines();
+    let start = lines
+        .find_map(|line| line.strip_prefix("ExecStart="))
+        .unwrap();
+    let (program, arguments) = start.split_once(' ').unwrap();
+    let page = read("docs/install.md");
+    assert!(page.contains(&format!("`{program}`")), "{program}");
+    assert!(page.contains(&format!("/target/dist/meshwork {program}\n")));
+    assert!(arguments.contains("--shutdown-timeout"), "{arguments}");
+    let ground = Ground::embedded().unwrap();
+    let done = shell(&ground, &format!("meshwork {arguments} --help"));
+    Running::start(done).ended().ok();
 }
 
 /// Returns the commands of `meshwork` in a page, without placeholders: those of blocks, and those within a sentence.

@@ -71,6 +71,25 @@ fn a_good_file_is_checked() {
 }
 
 #[test]
+fn a_check_warns_of_what_fails_later() {
+    let Some(ground) = folder() else { return };
+    ground.file(
+        "later.yaml",
+        "flow: later\ninputs: {default: 1}\njobs:\n  a: {run: fetch.py, route: eu, env: {P: '${{ 1 }}'}}\n",
+    );
+    let done = ground
+        .run(&["flow", "check", "later.yaml", "--offline"])
+        .ok();
+    for says in [
+        "warning: 4:3: job `a` uses a routing key (`route`), which cannot be run yet: `flow submit`",
+        "warning: `inputs.default` is no expression of Rhai: write `inputs[\"default\"]`",
+        "job `a`: `env.P`: `${{ }}` is no syntax here",
+    ] {
+        assert!(done.stderr.contains(says), "{}", done.stderr);
+    }
+}
+
+#[test]
 fn faults_have_their_place() {
     let Some(ground) = folder() else { return };
     ground.file(

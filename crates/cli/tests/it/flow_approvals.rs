@@ -95,11 +95,18 @@ fn answers_are_those_of_keys(ground: &Ground, layout: &str) {
     refused(ground, "bob", "ask", "four_eyes");
     let grant = ["context", "grant", "7", "admin", "4", "--key", "ann.key"];
     ground.run(&grant).ok();
-    by(ground, "eve", &["flow", "approve", "1", "ask"]).ok();
+    // Without a name it answers the only open one.
+    by(ground, "eve", &["flow", "approve", "1"]).ok();
     opens(ground, "1", "named");
     by(ground, "rob", &["flow", "cancel", "1"]).exits(1);
     by(ground, "ann", &["flow", "cancel", "1"]).ok();
     by(ground, "ann", &["flow", "status", "1", "--wait"]).exits(1);
+    let none = by(ground, "ann", &["flow", "approve", "1"]).exits(1);
+    assert!(
+        none.stderr.contains("no approval of the flow 1 is open"),
+        "{}",
+        none.stderr
+    );
     by(ground, "ann", &["flow", "delete", "1"]).ok();
     let trail = ground
         .run(&["context", "audit", "7", "--json", "--key", "ann.key"])

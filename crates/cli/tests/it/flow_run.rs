@@ -53,8 +53,26 @@ fn a_flow_runs_from_its_file_to_its_result() {
     );
     let logs = ground.run(&["flow", "logs", "1", "list"]).ok();
     assert!(logs.stdout.contains("\"bb\""), "{}", logs.stdout);
+    // The label is on the stream of the lines.
+    assert!(logs.stdout.starts_with("list:\n"), "{}", logs.stdout);
     ground.run(&["flow", "delete", "1"]).ok();
     ground.run(&["flow", "status", "1"]).exits(5);
+}
+
+#[test]
+fn a_status_names_the_failed_item() {
+    let Some(ground) = ground() else { return };
+    let bad = "flow: bad\njobs:\n  a: {script: 'if INPUT == \"1\" { throw \"part 1 broken\" }', type: osis, foreach: 3}\n";
+    ground.file("bad.yaml", bad);
+    ground.run(&["flow", "run", "bad.yaml"]).exits(1);
+    let shown = ground.run(&["flow", "status", "1"]).ok();
+    let line = shown.stdout.lines().find(|line| line.starts_with("a[1]: "));
+    assert!(
+        line.is_some_and(|line| line.contains("part 1 broken")),
+        "{}",
+        shown.stdout
+    );
+    assert!(!shown.stdout.contains("a[0]: "), "{}", shown.stdout);
 }
 
 #[test]

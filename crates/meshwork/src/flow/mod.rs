@@ -20,4 +20,5 @@ pub use meshwork_model::flow::{Fault, NodeName, Plan};
 pub(crate) use store::PlainEnv;
 pub use store::{
     FlowClient, FlowError, FlowSession, FlowView, ItemView, JobView, Stepper, StepperHandle,
+    not_runnable,
 };

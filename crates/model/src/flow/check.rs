@@ -238,7 +238,8 @@ fn closest<'a>(name: &NodeName, names: impl Iterator<Item = &'a NodeName>) -> Op
 }
 
 /// The number of letters to change, add or remove.
-fn distance(a: &str, b: &str) -> usize {
+#[must_use]
+pub fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);

@@ -13,7 +13,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-pub use check::{Fault, FaultKind, Problem, check, unused};
+pub use check::{Fault, FaultKind, Problem, check, distance, unused};
 pub use dag::{Dag, DagNode, JobState};
 pub use graph::{Ancestors, Cycle, Graph};
 pub use name::{NodeName, NodeNameError, Position, RESERVED};

@@ -82,7 +82,7 @@ fn fresh_database(tool: Tool, program: &Path) -> FreshDatabase {
     let (cell, options) = match tool {
         Tool::Redis => (&REDIS, RealServer::redis()),
         Tool::Valkey => (&VALKEY, RealServer::valkey()),
-        Tool::Python | Tool::Faketime => panic!("{} is no server", tool.program()),
+        _ => panic!("{} is no server", tool.program()),
     };
     let shared = cell.get_or_init(|| Shared {
         server: RealServer::start(program, options.databases(DATABASES)),

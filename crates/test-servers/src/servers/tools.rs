@@ -23,6 +23,16 @@ pub enum Tool {
     Python,
     /// The library libfaketime, which gives a process a wrong clock.
     Faketime,
+    /// redis-cli, of any version.
+    RedisCli,
+    /// The client redis-py.
+    RedisPy,
+    /// The client ioredis for Node.
+    Ioredis,
+    /// The client redigo for Go.
+    Redigo,
+    /// The client phpredis.
+    PhpRedis,
 }
 
 impl Tool {
@@ -34,6 +44,11 @@ impl Tool {
             Self::Valkey => "valkey-server",
             Self::Python => "python3",
             Self::Faketime => "libfaketime.so.1",
+            Self::RedisCli => "redis-cli",
+            Self::RedisPy => "redis/__init__.py",
+            Self::Ioredis => "ioredis/package.json",
+            Self::Redigo => "redigo/redis/doc.go",
+            Self::PhpRedis => "redis.so",
         }
     }
 
@@ -45,6 +60,11 @@ impl Tool {
             Self::Valkey => "MESHWORK_TEST_VALKEY_SERVER",
             Self::Python => "MESHWORK_TEST_PYTHON",
             Self::Faketime => "MESHWORK_TEST_FAKETIME",
+            Self::RedisCli => "MESHWORK_TEST_REDIS_CLI",
+            Self::RedisPy => "MESHWORK_TEST_REDIS_PY",
+            Self::Ioredis => "MESHWORK_TEST_IOREDIS",
+            Self::Redigo => "MESHWORK_TEST_REDIGO",
+            Self::PhpRedis => "MESHWORK_TEST_PHPREDIS",
         }
     }
 }
@@ -64,21 +84,29 @@ pub fn find(tool: Tool) -> Option<PathBuf> {
 
 /// Finds a library, which is not in `PATH`.
 fn library(tool: Tool) -> Option<PathBuf> {
-    if tool != Tool::Faketime {
-        return None;
-    }
-    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten();
-    let inside = |folder: std::fs::DirEntry| folder.path().join("faketime").join(tool.program());
+    let (folder, within) = match tool {
+        Tool::Faketime => ("/usr/lib", "faketime"),
+        // A folder for each version of its interface.
+        Tool::PhpRedis => ("/usr/lib/php", ""),
+        Tool::Redigo => ("/usr/share/gocode/src/github.com", ""),
+        _ => return None,
+    };
+    let folders = std::fs::read_dir(folder).ok()?.flatten();
+    let inside = |folder: std::fs::DirEntry| folder.path().join(within).join(tool.program());
     folders.map(inside).find(|path| path.is_file())
 }
 
 /// Returns the copy that an earlier `cargo xtask test` unpacked, so that a plain `cargo test` finds it.
 fn unpacked(tool: Tool) -> Option<PathBuf> {
-    if tool != Tool::Valkey {
-        return None;
-    }
+    let folder = match tool {
+        Tool::Valkey => "valkey",
+        Tool::RedisPy => "clients/python",
+        Tool::Ioredis => "clients/node_modules",
+        _ => return None,
+    };
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2)?;
-    Some(workspace.join("target/tools/valkey/valkey-server")).filter(|path| path.is_file())
+    let path = workspace.join("target/tools").join(folder);
+    Some(path.join(tool.program())).filter(|path| path.is_file())
 }
 
 /// Returns the path of the program. `None` means that the calling test has been reported as skipped and should

@@ -17,6 +17,7 @@ local function finish(hold, token, seen, took, result, ended)
     if id ~= '' then return 'changed' end
     ended = nil
   end
+  may_tell(id)
   if result == '' then tell(id, now, took) else tell(id, now, took, 'result', result) end
   let_go(hold, list, id)
   redis.call('DEL', LOST .. id)

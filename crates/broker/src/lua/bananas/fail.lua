@@ -24,6 +24,7 @@ if digest(state, record) ~= ARGV[4] then
   if id ~= '' then return {'changed', state, record} end
   pause, failed, outcome = -1, nil, 'dead'
 end
+may_tell(id)
 if pause >= 0 then
   -- Ends the call if the key is of another kind: the job returns when its lease ends.
   redis.call('ZADD', SCHEDULED, string.format('%.3f', (now + pause) / 1000), id)

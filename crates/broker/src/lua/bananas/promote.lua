@@ -15,6 +15,7 @@ for k = 1, #KEYS do
   local there = redis.call('ZSCORE', SCHEDULED, id) == time and digest(look(id)) == seen
   -- If the key of its list is no list, the job stays delayed.
   if there and why ~= '' then
+    may_tell(id)
     bury(id, record, KEYS[k])
     tell(id, now, 0, 'error', why)
   else

@@ -6,11 +6,12 @@ use meshwork::model::name::{BatchId, JobId};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::input;
 use crate::job_args::JobArgs;
 use crate::script::Script;
-use crate::{ephemeral_worker, input};
 
 /// Add jobs to an open batch and print their ids
 #[derive(Debug, clap::Args)]
@@ -30,6 +31,8 @@ pub(crate) struct Add {
     ids: Option<JobId>,
     #[command(flatten)]
     job_args: JobArgs,
+    #[command(flatten)]
+    check_worker: WorkerCheck,
 }
 
 #[derive(Debug, Serialize)]
@@ -61,7 +64,7 @@ impl Add {
         let client = context.client().await?;
         if let Some(first) = requests.first() {
             let job = first.clone().build().map_err(meshwork::Error::from)?;
-            ephemeral_worker::check_known(&client, &job.route).await?;
+            self.check_worker.check(&client, &job.route).await?;
         }
         let ids = client.batch_of(self.batch).add(requests).await?;
         for id in &ids {

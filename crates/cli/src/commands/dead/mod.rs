@@ -14,7 +14,7 @@ use crate::exit::Exit;
 pub(crate) enum DeadCommand {
     List(list::List),
     Show(show::Show),
-    #[command(alias = "replay")]
+    #[command(visible_alias = "replay")]
     Retry(retry::Retry),
     Delete(delete::Delete),
 }

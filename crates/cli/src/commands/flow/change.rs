@@ -1,5 +1,6 @@
 //! `meshwork flow cancel`, `approve`, `reject` and `delete`.
 
+use meshwork::flow::FlowView;
 use meshwork::model::keys::context::FlowId;
 use serde::Serialize;
 
@@ -73,8 +74,8 @@ pub(crate) struct Reject {
 struct Answer {
     /// Number of the flow
     id: FlowId,
-    /// Name of the approval
-    job: String,
+    /// Name of the approval [default: the only open one]
+    job: Option<String>,
     #[command(flatten)]
     place: ContextArgs,
 }
@@ -94,11 +95,33 @@ impl Reject {
 impl Answer {
     async fn run(self, context: &mut App, yes: bool) -> Result<Exit, CommandError> {
         let place = Place::open(&self.place, context).await?;
-        place.session.answer(self.id, &self.job, yes).await?;
-        let (id, job) = (self.id.0, Some(self.job.as_str()));
+        let job = match self.job {
+            Some(job) => job,
+            None => only_open(&place.flows.status(self.id).await?)?,
+        };
+        place.session.answer(self.id, &job, yes).await?;
+        let (id, job) = (self.id.0, Some(job.as_str()));
         let outcome = if yes { "approved" } else { "rejected" };
         tell(context, &Changed { id, job, outcome })?;
         Ok(Exit::DONE)
+    }
+}
+
+/// The only open approval of a flow.
+fn only_open(view: &FlowView) -> Result<String, CommandError> {
+    let asks = view.jobs.iter().filter(|job| job.question.is_some());
+    let open: Vec<&str> = asks.map(|job| job.name.as_str()).collect();
+    match open[..] {
+        [job] => Ok(job.to_owned()),
+        [] => {
+            let why = format!("no approval of the flow {} is open", view.id);
+            Err(CommandError::new(Exit::FAILED, why))
+        }
+        [..] => Err(CommandError::usage(format!(
+            "these approvals of the flow {} are open: {}; name one of them",
+            view.id,
+            open.join(", ")
+        ))),
     }
 }
 

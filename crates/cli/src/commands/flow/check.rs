@@ -71,6 +71,8 @@ impl Check {
             flow::set_inputs(&mut plan, given).map_err(CommandError::usage)?;
         }
         let mut warnings = unused(&plan);
+        warnings.extend(flow::not_runnable(&plan));
+        warnings.extend(flow::expr::hints(&plan).into_iter().map(hint));
         if !self.offline {
             warnings.extend(without_worker(&plan, &self.place, context).await?);
         }
@@ -105,6 +107,13 @@ fn fault_line(fault: FlowFault) -> FaultLine {
         line: fault.at.map(|at| at.line),
         column: fault.at.map(|at| at.column),
         message: fault.message,
+    }
+}
+
+fn hint(hint: flow::expr::Fault) -> String {
+    match hint.at {
+        Some(at) => format!("{at}: {}", hint.message),
+        None => hint.message,
     }
 }
 

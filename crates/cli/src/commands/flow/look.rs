@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::identity::ContextArgs;
 use crate::log_file::LogDirs;
 use crate::logs::{self, Which};
-use crate::out::{Column, Table, note};
+use crate::out::{Column, Row};
 
 /// List flows, the last submitted first
 #[derive(Debug, clap::Args)]
@@ -34,39 +34,38 @@ struct Line {
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let place = Place::open(&self.place, context).await?;
-        let columns = [
-            Column::number("id"),
-            Column::text("name"),
-            Column::text("status"),
-        ];
-        let rest = [Column::text("submitted"), Column::text("error")];
-        let mut table = Table::new(columns.into_iter().chain(rest));
+        let mut lines = Vec::new();
         for (id, mut record) in place.flows.list().await? {
             let seconds = record
                 .get("created_at")
                 .and_then(|text| text.parse::<u64>().ok());
-            let line = Line {
+            lines.push(Line {
                 id: id.0,
                 name: record.remove("mw_name").unwrap_or_default(),
                 status: record.remove("status").unwrap_or_default(),
                 created_at: seconds.map(|seconds| time::iso(seconds * 1000)),
                 error: record.remove("error"),
-            };
-            match context.out.is_json() {
-                true => context.out.json(&line)?,
-                false => table.row([
-                    line.id.to_string(),
-                    line.name,
-                    line.status,
-                    line.created_at.unwrap_or_default(),
-                    line.error.unwrap_or_default(),
-                ]),
-            }
+            });
         }
-        if !context.out.is_json() {
-            context.out.table(table)?;
-        }
+        context.out.rows(lines)?;
         Ok(Exit::DONE)
+    }
+}
+
+impl Row for Line {
+    fn columns() -> Vec<Column> {
+        Column::named(["id", "name", "status", "submitted", "error"], &["id"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        vec![
+            self.id.to_string(),
+            self.name.clone(),
+            self.status.clone(),
+            text(&self.created_at),
+            text(&self.error),
+        ]
     }
 }
 
@@ -105,6 +104,9 @@ impl Status {
     }
 }
 
+/// The most failed items of a job whose errors are printed; --json has all.
+const SHOWN_ITEMS: usize = 10;
+
 /// Columns of a printed tree.
 const WIDTH: usize = 100;
 
@@ -118,6 +120,13 @@ fn tell(view: &FlowView, context: &mut App) -> Result<(), CommandError> {
         }
         if let Some(error) = &job.error {
             context.out.line(format_args!("{}: {error}", job.name))?;
+        }
+        let failed = job.items.iter().enumerate();
+        let failed = failed.filter_map(|(item, of)| Some((item, of.error.as_ref()?)));
+        for (item, error) in failed.take(SHOWN_ITEMS) {
+            context
+                .out
+                .line(format_args!("{}[{item}]: {error}", job.name))?;
         }
     }
     if let Some(error) = &view.error {
@@ -166,7 +175,10 @@ impl Logs {
                     logs::add(&mut record, &lines);
                 }
                 if !record.stdout.is_empty() || !record.stderr.is_empty() {
-                    note(format_args!("{name}:"));
+                    // Labels are on the stream of the lines, so that a pipe gets both.
+                    if !context.out.is_json() {
+                        context.out.line(format_args!("{name}:"))?;
+                    }
                     logs::print(&record, Which::All, &self.dirs, &mut context.out)?;
                 }
             }

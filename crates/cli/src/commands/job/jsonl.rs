@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::app::App;
+use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs, after};
@@ -20,7 +21,7 @@ use crate::out::note;
 use crate::routing::{Routing, UNREAD_TOPIC};
 use crate::script::Script;
 use crate::timing_args::TimingArgs;
-use crate::{ephemeral_worker, value};
+use crate::value;
 
 /// Greatest number of jobs in one call; the limit of the broker.
 const BATCH: usize = 1000;
@@ -39,6 +40,7 @@ pub(crate) struct All {
     pub(crate) given: TargetArgs,
     pub(crate) routing: Routing,
     pub(crate) batch: Option<BatchId>,
+    pub(super) check_worker: WorkerCheck,
 }
 
 /// Errors of lines; nothing was enqueued.
@@ -135,7 +137,7 @@ pub(super) async fn submit(context: &mut App, path: &Path, all: All) -> Result<E
     })?;
     let client = context.client().await?;
     for route in &routes {
-        ephemeral_worker::check_known(&client, route).await?;
+        all.check_worker.check(&client, route).await?;
     }
     let mut sender = Sender {
         client,

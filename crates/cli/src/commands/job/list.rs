@@ -1,7 +1,12 @@
 //! `meshwork job list`.
 
+use std::cmp::Reverse;
+
 use meshwork::MAX_TEXT_SCAN;
+use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
+use meshwork::model::state::Status;
+use meshwork::model::time;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -29,6 +34,33 @@ pub(crate) struct List {
     /// Continue after a list that was cut; the earlier command printed this word on stderr
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<Cursor>,
+    /// Order of the printed jobs: created, ended or duration (of the last run), the newest or the longest first
+    #[arg(long, value_name = "WORD", default_value = "created")]
+    sort: Sort,
+}
+
+/// Order of a list.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Sort {
+    Created,
+    Ended,
+    Duration,
+}
+
+impl Sort {
+    /// Sorts the jobs; those without an end come last.
+    fn apply(self, jobs: &mut [Job]) {
+        let ended = |job: &Job| {
+            let is_ended = job.status().is_some_and(Status::is_final);
+            time::parse_iso(&job.updated_at).filter(|_| is_ended)
+        };
+        let took = |job: &Job| Some(ended(job)?.saturating_sub(job.started_ms?));
+        match self {
+            Self::Created => {}
+            Self::Ended => jobs.sort_by_key(|job| Reverse(ended(job))),
+            Self::Duration => jobs.sort_by_key(|job| Reverse(took(job))),
+        }
+    }
 }
 
 impl List {
@@ -38,7 +70,7 @@ impl List {
         let mut filter = self.select.timed(filter, &client, false).await?;
         filter.parent = self.parent;
         let limit = self.limit;
-        let newest = Newest::find(&client, &filter, limit as usize, self.cursor).await?;
+        let mut newest = Newest::find(&client, &filter, limit as usize, self.cursor).await?;
         if let Some(next) = newest.next() {
             note(format_args!(
                 "the newest {limit}; there are more (--limit), or continue with --cursor {next}"
@@ -49,6 +81,7 @@ impl List {
                 "--text searched {MAX_TEXT_SCAN} jobs, and there are more: choose fewer by another option"
             ));
         }
+        self.sort.apply(&mut newest.jobs);
         context.out.rows(newest.jobs.iter().map(Summary::from))?;
         Ok(Exit::DONE)
     }

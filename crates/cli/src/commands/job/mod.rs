@@ -14,6 +14,7 @@ mod submit;
 #[cfg(test)]
 mod tests;
 mod wait;
+mod why;
 
 use meshwork::model::access::{Object, Operation};
 use meshwork::model::name::JobId;
@@ -22,8 +23,6 @@ use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::scope::ScopeArgs;
-
-pub(crate) use logs::Logs;
 
 /// Enqueue jobs, look at them and change them
 ///
@@ -64,12 +63,13 @@ enum JobCommand {
     #[command(visible_alias = "submit")]
     Enqueue(Box<submit::Submit>),
     Wait(wait::Wait),
-    #[command(alias = "status")]
+    #[command(visible_alias = "status")]
     Show(show::Show),
+    Why(why::Why),
     Result(result::ResultOf),
-    Logs(Logs),
+    Logs(logs::Logs),
     List(Box<list::List>),
-    #[command(alias = "stop")]
+    #[command(visible_alias = "stop")]
     Cancel(Box<cancel::Cancel>),
     Retry(Box<retry::Retry>),
     RunNow(run_now::RunNow),
@@ -84,9 +84,12 @@ impl JobCommand {
         match self {
             // Writes its own entry, which needs the number of the new job.
             Self::Enqueue(_) => ((Object::Job, Operation::Create), None),
-            Self::Wait(_) | Self::Show(_) | Self::Result(_) | Self::Logs(_) | Self::List(_) => {
-                ((Object::Job, Operation::Read), None)
-            }
+            Self::Wait(_)
+            | Self::Show(_)
+            | Self::Why(_)
+            | Self::Result(_)
+            | Self::Logs(_)
+            | Self::List(_) => ((Object::Job, Operation::Read), None),
             Self::Cancel(_) => ((Object::Job, Operation::Cancel), Some("cancel jobs")),
             Self::Retry(_) => ((Object::Job, Operation::Cancel), Some("retry jobs")),
             Self::RunNow(_) => ((Object::Job, Operation::Cancel), Some("run jobs now")),
@@ -100,6 +103,7 @@ impl JobCommand {
         match self {
             Self::Wait(wait) => vec![&mut wait.id],
             Self::Show(show) => vec![&mut show.id],
+            Self::Why(why) => vec![&mut why.id],
             Self::Result(result) => vec![&mut result.id],
             Self::Logs(logs) => vec![&mut logs.id],
             Self::Cancel(cancel) => cancel.chosen.ids.iter_mut().collect(),
@@ -115,6 +119,7 @@ impl JobCommand {
             Self::Enqueue(submit) => Box::pin(submit.run(context)).await,
             Self::Wait(wait) => Box::pin(wait.run(context)).await,
             Self::Show(show) => show.run(context).await,
+            Self::Why(why) => Box::pin(why.run(context)).await,
             Self::Result(result) => result.run(context).await,
             Self::Logs(logs) => logs.run(context).await,
             Self::List(list) => list.run(context).await,

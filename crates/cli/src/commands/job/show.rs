@@ -1,6 +1,7 @@
 //! `meshwork job show`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
@@ -52,24 +53,51 @@ struct Line<'a> {
 
 /// A prerequisite.
 #[derive(Debug, Serialize)]
-struct Awaited {
+pub(super) struct Awaited {
     id: String,
     /// None if the job does not exist.
     status: Option<&'static str>,
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.id, self.status.unwrap_or("gone"))
+    }
+}
+
+/// Reasons for which a job does not start.
+pub(super) struct Blockers {
+    pub(super) waits_for: Vec<Awaited>,
+    pub(super) next_run_at: Option<String>,
+    pub(super) held_by: Vec<String>,
+}
+
+impl Blockers {
+    pub(super) async fn of(client: &Client, job: &Job) -> Result<Self, CommandError> {
+        let mut blockers = Self {
+            waits_for: waits_for(client, job).await?,
+            next_run_at: None,
+            held_by: Vec::new(),
+        };
+        for reason in client.blockers(job).await? {
+            match reason {
+                Blocker::Time(ms) => blockers.next_run_at = Some(time::iso(ms)),
+                other => blockers.held_by.push(words(&other)),
+            }
+        }
+        Ok(blockers)
+    }
 }
 
 impl Show {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let job = client.status(&self.id).await?;
-        let waits_for = waits_for(&client, &job).await?;
-        let (mut next_run_at, mut held_by) = (None, Vec::new());
-        for reason in client.blockers(&job).await? {
-            match reason {
-                Blocker::Time(ms) => next_run_at = Some(time::iso(ms)),
-                other => held_by.push(words(&other)),
-            }
-        }
+        let Blockers {
+            waits_for,
+            next_run_at,
+            held_by,
+        } = Blockers::of(&client, &job).await?;
         let out = &mut context.out;
         if out.is_json() {
             out.json(&Line {
@@ -91,9 +119,8 @@ impl Show {
             return Ok(Exit::DONE);
         }
         record::describe(&job, out)?;
-        for Awaited { id, status } in &waits_for {
-            let status = status.unwrap_or("gone");
-            record::line("waits for", &format!("{id} ({status})"), out)?;
+        for awaited in &waits_for {
+            record::line("waits for", &awaited.to_string(), out)?;
         }
         if let Some((kind, batch)) = waits_for_batch(&job) {
             let what = format!("batch {batch}, as its callback on {kind}");
@@ -134,7 +161,7 @@ fn section(name: &str, text: &str, out: &mut Out) -> Result<(), OutError> {
 }
 
 /// Returns the batch of a callback, and its event.
-fn waits_for_batch(job: &Job) -> Option<(&str, &str)> {
+pub(super) fn waits_for_batch(job: &Job) -> Option<(&str, &str)> {
     let waits = job.status() == Some(Status::WaitingForPrerequisites);
     job.callback.as_deref().filter(|_| waits)?.split_once(' ')
 }

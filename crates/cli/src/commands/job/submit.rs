@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::jsonl;
 use crate::app::App;
-use crate::ephemeral_worker;
+use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs};
@@ -35,7 +35,7 @@ pub(crate) struct Submit {
     /// Arguments of a program, after --
     #[arg(last = true, requires = "script", value_name = "ARG")]
     args: Vec<String>,
-    /// Many jobs: a file with a JSON object per line; - is stdin
+    /// Many jobs: a file with a JSON object per line, as {"script": "result = 1", "type": "python"}; - is stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "input", "check"])]
     jsonl: Option<PathBuf>,
     #[command(flatten)]
@@ -46,6 +46,8 @@ pub(crate) struct Submit {
     given: TargetArgs,
     #[command(flatten)]
     routing: Routing,
+    #[command(flatten)]
+    check_worker: WorkerCheck,
     /// Open batch of the job
     #[arg(long, value_name = "BATCH", help_heading = "Job")]
     batch: Option<BatchId>,
@@ -98,6 +100,7 @@ impl Submit {
             return Err(CommandError::usage(UNREAD_TOPIC));
         }
         let (patience, has_id) = (self.wait, self.id.is_some());
+        let worker = self.check_worker;
         let mut request = self.request(script).await?;
         request.clone().build().map_err(meshwork::Error::from)?;
         let client = context.client().await?;
@@ -105,7 +108,7 @@ impl Submit {
             request = context.numbered(request).await?;
         }
         let job = request.clone().build().map_err(meshwork::Error::from)?;
-        ephemeral_worker::check_known(&client, &job.route).await?;
+        worker.check(&client, &job.route).await?;
         let id = client.enqueue(request).await?;
         context.noted("enqueue job", id.as_str()).await?;
         let kept = id != job.id;
@@ -136,6 +139,7 @@ impl Submit {
             given: self.given,
             routing: self.routing,
             batch: self.batch,
+            check_worker: self.check_worker,
         }
     }
 

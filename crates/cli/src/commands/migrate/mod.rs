@@ -18,7 +18,7 @@ use crate::out::note;
 ///
 /// `start` pushes jobs to both, `canonical-first` lets Meshwork's workers claim from the old lists too, `finish` ends
 /// the migration when the old lists are empty. `status` shows the progress. `bananas` is a separate command, for jobs
-/// of Bananas.
+/// of Bananas. `meshwork export` and `meshwork import` move all jobs from one store to another.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum MigrateCommand {
     Status(status::StatusOf),

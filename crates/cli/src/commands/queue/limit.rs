@@ -102,7 +102,7 @@ impl LimitCommand {
 }
 
 impl Set {
-    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let some = |set: bool, setting| set.then_some(setting);
         let settings: Vec<_> = [
             self.concurrency.map(|n| QueueSetting::Concurrency(Some(n))),

@@ -19,6 +19,7 @@ use crate::exit::Exit;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum QueueCommand {
     List(list::List),
+    #[command(visible_alias = "count")]
     Stats(stats::Stats),
     Pause(pause::Pause),
     Resume(pause::Resume),
@@ -26,6 +27,8 @@ pub(crate) enum QueueCommand {
     Purge(purge::Purge),
     #[command(subcommand)]
     Limit(limit::LimitCommand),
+    /// Set limits of a queue, same as `queue limit set`
+    Set(Box<limit::Set>),
     Weight(weight::Weight),
     #[command(subcommand)]
     Alert(alert::AlertCommand),
@@ -73,6 +76,7 @@ impl QueueCommand {
             Self::Drain(drain) => Box::pin(drain.run(context)).await,
             Self::Purge(purge) => Box::pin(purge.run(context)).await,
             Self::Limit(limit) => Box::pin(limit.run(context)).await,
+            Self::Set(set) => set.run(context).await,
             Self::Weight(weight) => weight.run(context).await,
             Self::Alert(alert) => Box::pin(alert.run(context)).await,
         }

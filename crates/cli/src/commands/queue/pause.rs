@@ -1,5 +1,6 @@
 //! `meshwork queue pause`, `resume` and `drain`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use meshwork::model::keys::hero::JobKeys;
@@ -9,10 +10,25 @@ use serde::Serialize;
 use super::Queue;
 use super::line::{Line, print};
 use crate::app::App;
+use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 use crate::value;
+
+/// One queue or all.
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// Name of the queue, as `queue list` shows it, or the part after `hero:q:work:type:`
+    #[arg(value_name = "QUEUE", required_unless_present = "all")]
+    queue: Option<String>,
+    /// All queues that have jobs or workers
+    #[arg(long, conflicts_with = "queue")]
+    all: bool,
+    /// Do not ask for confirmation of --all
+    #[arg(short, long, requires = "all")]
+    yes: bool,
+}
 
 /// Pause a queue: no job of it starts until it is resumed
 ///
@@ -20,7 +36,7 @@ use crate::value;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pause {
     #[command(flatten)]
-    queue: Queue,
+    which: Which,
     /// Pause the queue although it does not exist yet
     #[arg(long)]
     create: bool,
@@ -30,7 +46,7 @@ pub(crate) struct Pause {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Resume {
     #[command(flatten)]
-    queue: Queue,
+    which: Which,
 }
 
 /// Refuse new jobs, and wait until the queue has run its jobs
@@ -60,41 +76,71 @@ struct Depth<'a> {
     delayed: usize,
 }
 
+impl Which {
+    /// Returns the queues: the named one, or those that `queue list` shows, after a confirmation.
+    async fn lists(
+        &self,
+        verb: &str,
+        context: &App,
+        client: &Client,
+    ) -> Result<Vec<String>, CommandError> {
+        if let Some(name) = &self.queue {
+            return Ok(vec![context.keys().parse_work_queue(name)?]);
+        }
+        let queues = client.queues().await?;
+        let queues = queues.iter().filter(|info| !info.legacy);
+        let queues = queues.map(|info| JobKeys::without_priority(&info.queue).to_owned());
+        let queues: BTreeSet<_> = queues.collect();
+        if queues.is_empty() {
+            note("there is no queue");
+        } else {
+            confirm(&format!("to {verb} {} queues", queues.len()), self.yes)?;
+        }
+        Ok(queues.into_iter().collect())
+    }
+}
+
 impl Pause {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
-        if !self.create && !client.is_used(&list).await? {
-            return Err(CommandError::usage(format_args!(
-                "the queue {list} does not exist yet; nothing was changed: correct its name, or give --create"
-            ))
-            .with_hint("`meshwork queue list` shows the queues"));
+        let mut exit = Exit::DONE;
+        for list in self.which.lists("pause", context, &client).await? {
+            if self.which.queue.is_some() && !self.create && !client.is_used(&list).await? {
+                return Err(CommandError::usage(format_args!(
+                    "the queue {list} does not exist yet; nothing was changed: correct its name, or give --create"
+                ))
+                .with_hint("`meshwork queue list` shows the queues"));
+            }
+            client.pause(&list).await?;
+            exit = exit.or(tell(context, &client, &list).await?);
         }
-        client.pause(&list).await?;
-        tell(context, &client, &list).await
+        Ok(exit)
     }
 }
 
 impl Resume {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
         let before = client.settings().await?;
-        let before = before.of(&list);
-        let (paused, draining) = before.map_or((false, false), |set| (set.paused, set.draining));
-        client.resume(&list).await?;
-        let queue = JobKeys::without_priority(&list);
-        note(match (paused, draining) {
-            (true, true) => format!("resumed {queue}: its pause and its drain have ended"),
-            (true, false) => format!("resumed {queue}: its pause has ended"),
-            (false, true) => {
-                format!("resumed {queue}: its drain has ended, and new jobs are accepted")
-            }
-            (false, false) => {
-                format!("{queue} was neither paused nor draining; nothing was changed")
-            }
-        });
-        tell(context, &client, &list).await
+        let mut exit = Exit::DONE;
+        for list in self.which.lists("resume", context, &client).await? {
+            let set = before.of(&list);
+            let (paused, draining) = set.map_or((false, false), |set| (set.paused, set.draining));
+            client.resume(&list).await?;
+            let queue = JobKeys::without_priority(&list);
+            note(match (paused, draining) {
+                (true, true) => format!("resumed {queue}: its pause and its drain have ended"),
+                (true, false) => format!("resumed {queue}: its pause has ended"),
+                (false, true) => {
+                    format!("resumed {queue}: its drain has ended, and new jobs are accepted")
+                }
+                (false, false) => {
+                    format!("{queue} was neither paused nor draining; nothing was changed")
+                }
+            });
+            exit = exit.or(tell(context, &client, &list).await?);
+        }
+        Ok(exit)
     }
 }
 

@@ -10,7 +10,7 @@ use meshwork::model::schedule::zone::Zone;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::ephemeral_worker;
+use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs};
@@ -76,6 +76,8 @@ pub(crate) struct Add {
     timing: TimingArgs,
     #[command(flatten)]
     given: TargetArgs,
+    #[command(flatten)]
+    check_worker: WorkerCheck,
 }
 
 #[derive(Debug, Serialize)]
@@ -105,7 +107,7 @@ impl Add {
             request = request.end(end);
         }
         let client = context.client().await?;
-        ephemeral_worker::check_known(&client, &route).await?;
+        self.check_worker.check(&client, &route).await?;
         let schedule = client.schedule(&self.name)?;
         let replaced = match self.replace {
             true => schedule.replace(request).await?,

@@ -1,5 +1,6 @@
 //! `meshwork worker quiet` and `stop`: requests to a worker on any host, of every protocol.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use meshwork::Client;
@@ -9,6 +10,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::commands::action;
 use crate::commands::bananas;
+use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
@@ -33,20 +35,6 @@ struct Obeyed<'a> {
 }
 
 impl RequestArgs {
-    /// Sends the request to a worker for jobs of Hero.
-    pub(crate) async fn run(
-        self,
-        request: WorkerRequest,
-        context: &mut App,
-    ) -> Result<Exit, CommandError> {
-        let client = context.client().await?;
-        let worker = self.find(&client).await?;
-        client
-            .request_worker(&worker, request, self.timeout)
-            .await?;
-        obeyed(&worker, request, context)
-    }
-
     /// Sends the request to a worker for jobs of Bananas.
     pub(crate) async fn run_bananas(
         self,
@@ -91,13 +79,79 @@ impl RequestArgs {
         }
         obeyed(&self.id, request, context)
     }
+}
+
+/// Options of a request to workers for jobs of Hero.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HeroRequest {
+    /// The worker's id, as `worker list` shows it under `id`, or its --instance
+    #[arg(value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new(),
+          required_unless_present = "all")]
+    id: Option<String>,
+    /// All registered workers
+    #[arg(long, conflicts_with = "id")]
+    all: bool,
+    /// Do not ask for confirmation of --all
+    #[arg(short, long, requires = "all")]
+    yes: bool,
+    /// Longest wait until a worker has confirmed; it polls three times per lease
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = value::span)]
+    timeout: Duration,
+}
+
+impl HeroRequest {
+    /// Sends the request. A worker that does not confirm does not keep the request from the others.
+    pub(crate) async fn run(
+        self,
+        request: WorkerRequest,
+        context: &mut App,
+    ) -> Result<Exit, CommandError> {
+        let client = context.client().await?;
+        let workers = match &self.id {
+            Some(id) => vec![Self::find(id, &client).await?],
+            None => self.all(request, &client).await?,
+        };
+        let requests = workers
+            .iter()
+            .map(async |worker| client.request_worker(worker, request, self.timeout).await);
+        let results = futures_util::future::join_all(requests).await;
+        let mut failed = None;
+        for (worker, result) in workers.iter().zip(results) {
+            match result {
+                Ok(()) => {
+                    obeyed(worker, request, context)?;
+                }
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        failed.map_or(Ok(Exit::DONE), |error| Err(error.into()))
+    }
+
+    /// Returns the names of all workers, after a confirmation.
+    async fn all(
+        &self,
+        request: WorkerRequest,
+        client: &Client,
+    ) -> Result<Vec<String>, CommandError> {
+        let workers = client.workers().await?.into_iter();
+        let names: BTreeSet<_> = workers.filter_map(|it| it.worker).collect();
+        if names.is_empty() {
+            note("there is no worker");
+        } else {
+            let verb = match request {
+                WorkerRequest::Quiet => "quiet",
+                WorkerRequest::Stop => "stop",
+            };
+            confirm(&format!("to {verb} {} workers", names.len()), self.yes)?;
+        }
+        Ok(names.into_iter().collect())
+    }
 
     /// Returns the full name of the worker with this id or this instance.
-    async fn find(&self, client: &Client) -> Result<String, CommandError> {
+    async fn find(id: &str, client: &Client) -> Result<String, CommandError> {
         let workers = client.workers().await?;
-        let is_it = |name: &str, instance: &str, named: bool| {
-            name == self.id || (named && instance == self.id)
-        };
+        let is_it =
+            |name: &str, instance: &str, named: bool| name == id || (named && instance == id);
         let mut found: Vec<String> = workers
             .into_iter()
             .filter_map(|it| {
@@ -111,10 +165,10 @@ impl RequestArgs {
             [one] => Ok(one.clone()),
             [] => Err(CommandError::new(
                 Exit::NO_JOB,
-                RequestError::NoWorker(self.id.clone()),
+                RequestError::NoWorker(id.to_owned()),
             )),
             _ => Err(CommandError::usage(RequestError::Several {
-                name: self.id.clone(),
+                name: id.to_owned(),
                 ids: found.join(", "),
             })),
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::engine::{self, Marked};
 use super::template::{Part, parts};
-use super::{described, lexer};
+use super::{described, known, lexer};
 
 /// A fault of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,13 +22,20 @@ pub struct Fault {
 /// All faults of the expressions of a plan, in the order of its jobs. Plans with cycles have none.
 #[must_use]
 pub fn check(plan: &Plan) -> Vec<Fault> {
-    let checked = engine::on_stack(|| checked(plan));
+    let checked = engine::on_stack(|| checked(plan).0);
     checked.unwrap_or_else(|message| vec![Fault { at: None, message }])
 }
 
-fn checked(plan: &Plan) -> Vec<Fault> {
+/// Returns probable mistakes in a plan that can run: `${{ }}`, and inputs that no expression can name after a dot.
+#[must_use]
+pub fn hints(plan: &Plan) -> Vec<Fault> {
+    engine::on_stack(|| checked(plan).1).unwrap_or_default()
+}
+
+/// The faults and the hints.
+fn checked(plan: &Plan) -> (Vec<Fault>, Vec<Fault>) {
     let Ok(graph) = Graph::new(plan) else {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     };
     let mut checker = Checker {
         plan,
@@ -36,16 +43,20 @@ fn checked(plan: &Plan) -> Vec<Fault> {
         graph,
         engine: engine::new(false),
         faults: Vec::new(),
+        hints: Vec::new(),
     };
+    checker.reserved_inputs();
     checker.flow();
     for (number, job) in plan.jobs.iter().enumerate() {
         checker.job(number, job);
     }
-    let mut faults = checker.faults;
+    let (mut faults, mut hints) = (checker.faults, checker.hints);
     for nested in plan.flows.values() {
-        faults.extend(checked(nested));
+        let (own, advice) = checked(nested);
+        faults.extend(own);
+        hints.extend(advice);
     }
-    faults
+    (faults, hints)
 }
 
 /// The names that the outputs of a flow use.
@@ -80,9 +91,25 @@ struct Checker<'a> {
     ancestors: Ancestors,
     engine: Engine,
     faults: Vec<Fault>,
+    hints: Vec<Fault>,
 }
 
 impl Checker<'_> {
+    /// A hint for each input that cannot follow a dot, as a word of Rhai or a name with a hyphen.
+    fn reserved_inputs(&mut self) {
+        for name in self.plan.inputs.keys() {
+            if self
+                .readable(&format!("inputs.{name}"), Names::Inputs, None)
+                .is_err()
+            {
+                let message = format!(
+                    "`inputs.{name}` is no expression of Rhai: write `inputs[\"{name}\"]`, or rename the input"
+                );
+                self.hints.push(Fault { at: None, message });
+            }
+        }
+    }
+
     fn flow(&mut self) {
         let plan = self.plan;
         for (name, text) in &plan.env {
@@ -215,6 +242,13 @@ impl Checker<'_> {
     ) {
         match parts(text) {
             Ok(parts) => {
+                let dollar = |pair: &[Part<'_>]| matches!(pair, [Part::Literal(text), Part::Expression(_)] if text.ends_with('$'));
+                if parts.windows(2).any(dollar) {
+                    let message = format!(
+                        "{place}: `${{{{ }}}}` is no syntax here, and the `$` stays in the text: write `{{{{ }}}}`"
+                    );
+                    self.hints.push(Fault { at, message });
+                }
                 for part in parts {
                     if let Part::Expression(expression) = part {
                         self.expression(place, expression, at, names, target);
@@ -277,7 +311,7 @@ impl Checker<'_> {
         let is_job = |name: &str| self.graph.number(name).is_some_and(allowed);
         let marked = Marked::new(text, is_job);
         let Err(error) = marked.compile(&self.engine, &scope) else {
-            return Ok(());
+            return known::missing(text, &self.engine, is_job).map_or(Ok(()), Err);
         };
         // A word of Rhai that is the name of another job is an error of another kind.
         let names_of_others = lexer::names(text).into_iter().filter(|name| !name.called);
@@ -286,6 +320,9 @@ impl Checker<'_> {
         Err(match error.err_type() {
             _ if other.is_some() => self.unknown(other.map_or("", |name| name.text), names, values),
             ParseErrorType::VariableUndefined(name) => self.unknown(name, names, values),
+            kind if known::reserved(text, kind).is_some() => {
+                known::reserved(text, kind).unwrap_or_default()
+            }
             _ => described(&marked, text, &EvalAltResult::from(error)),
         })
     }

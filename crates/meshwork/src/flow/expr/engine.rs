@@ -20,7 +20,7 @@ const MAX_ELEMENTS: usize = 100_000;
 /// The letter before the names of jobs in what Rhai reads: words of Rhai may be names of jobs, such as `export`.
 const MARK: char = 'J';
 /// Words of Rhai that are names of jobs only with a dot behind them.
-const KEYWORDS: [&str; 24] = [
+pub(super) const KEYWORDS: [&str; 24] = [
     "true",
     "false",
     "let",

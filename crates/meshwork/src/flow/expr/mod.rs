@@ -5,6 +5,7 @@
 
 mod check;
 mod engine;
+mod known;
 mod lexer;
 mod template;
 mod value;
@@ -20,7 +21,7 @@ use rhai::{Dynamic, EvalAltResult, Scope};
 use serde_json::{Map, Value, json};
 
 use crate::runtime::rhai::value::{MAX_NESTED, dynamic};
-pub use check::{Fault, check, output_names};
+pub use check::{Fault, check, hints, output_names};
 use engine::Marked;
 pub use template::{fill, fill_text};
 pub use value::output_value;

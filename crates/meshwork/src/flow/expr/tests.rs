@@ -299,6 +299,73 @@ fn an_expression_names_ancestors_only() {
 }
 
 #[test]
+fn functions_and_properties_exist() {
+    let with = |text: &str| {
+        let mut plan = plan(&[("a", &[]), ("b", &["a"])]);
+        plan.jobs[1].condition = Some(text.into());
+        faults(&plan)
+    };
+    for good in [
+        "failed() || always()",
+        "a.result.x.len() > 0",
+        "len(a.result) + abs(-1) + max(1, 2) > 0",
+        "a.result.filter(|x| x.outputs).len() > 0",
+        "a.keys().len() > 0",
+        "let a = inputs; a.outputs",
+        "if (a.failed > 0) { true } else { type_of(a.result) == \"map\" }",
+        "a.errors[0] == () && a.error == () && a.status == `${a.total}`",
+        "sub_string(a.result, 1, 2) == to_string(parse_int(\"1\"))",
+    ] {
+        assert_eq!(with(good), Vec::<String>::new(), "{good}");
+    }
+    for (bad, says) in [
+        (
+            "success()",
+            "there is no function `success`; `failed()` is true",
+        ),
+        (
+            "contains_all(a.result, 1)",
+            "there is no function `contains_all`",
+        ),
+        ("timestamp() > 1", "there is no function `timestamp`"),
+        (
+            "a.outputs.x == 1",
+            "a job has no `outputs`: `a` has status, result,",
+        ),
+        ("true && a?.output", "a job has no `output`"),
+        (
+            "inputs.default",
+            "`default` is a word of Rhai: write `[\"default\"]` instead of",
+        ),
+        ("inputs.if", "`if` is a word of Rhai"),
+    ] {
+        let said = with(bad);
+        assert!(said.len() == 1 && said[0].contains(says), "{bad}: {said:?}");
+    }
+}
+
+#[test]
+fn hints_name_what_is_probably_not_meant() {
+    let mut plan = plan(&[("a", &[]), ("b", &["a"])]);
+    plan.jobs[1]
+        .env
+        .insert("X".to_owned(), "${{ a.result }}".into());
+    plan.jobs[1].env.insert("Y".to_owned(), "$ {{ 1 }}".into());
+    for name in ["default", "day-of", "day"] {
+        plan.inputs.insert(name.to_owned(), json!(1));
+    }
+    assert_eq!(faults(&plan), Vec::<String>::new());
+    let said: Vec<String> = hints(&plan).into_iter().map(|hint| hint.message).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].contains("write `inputs[\"day-of\"]`"), "{said:?}");
+    assert!(said[1].contains("write `inputs[\"default\"]`"), "{said:?}");
+    assert!(
+        said[2].contains("job `b`: `env.X`: `${{ }}` is no syntax here"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn items_outputs_and_compensations_have_names_of_their_own() {
     let mut plan = plan(&[("a", &[]), ("b", &["a"]), ("undo", &[])]);
     plan.jobs[1].foreach = Some("a.result".into());

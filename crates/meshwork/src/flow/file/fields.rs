@@ -4,6 +4,7 @@ use meshwork_model::flow::{Position, Text};
 use meshwork_model::time;
 
 use super::tree::{Data, Key, Tree};
+use super::words;
 
 /// Faults of one file, while they are collected.
 #[derive(Debug, Default)]
@@ -86,7 +87,12 @@ impl<'a> Fields<'a> {
     pub(super) fn finish(mut self) {
         for (key, _) in std::mem::take(&mut self.entries) {
             let known = self.known.join(", ");
-            let message = format!("there is no option `{}`; there are: {known}", key.text);
+            let meant = words::meant(&key.text, self.known)
+                .map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+            let message = format!(
+                "there is no option `{}`; there are: {known}{meant}",
+                key.text
+            );
             self.add(key.at, message);
         }
     }
@@ -154,6 +160,13 @@ impl<'a> Fields<'a> {
         let tree = self.take(key)?;
         let at = Some(tree.at);
         match &tree.data {
+            Data::Text(text) if text.trim_start().starts_with("${{") => {
+                let message = format!(
+                    "`{key}` is an expression already, and `${{{{ }}}}` is no syntax here: leave out `$` and the braces"
+                );
+                self.add(tree.at, message);
+                None
+            }
             Data::Text(text) if text.trim_start().starts_with("{{") => {
                 let message = format!("`{key}` is an expression already: leave out the braces");
                 self.add(tree.at, message);

@@ -8,6 +8,7 @@ mod load;
 mod read;
 mod toml;
 mod tree;
+mod words;
 mod work;
 mod yaml;
 

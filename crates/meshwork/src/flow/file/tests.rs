@@ -302,6 +302,14 @@ const REFUSED: &[(&str, &str)] = &[
         "f.yaml:3:22: job `a`: there is no option `retry`; there are: run, script",
     ),
     (
+        "{run: fetch.py, depends_on: b}",
+        "approvers, four_eyes; did you mean `needs`?",
+    ),
+    (
+        "{run: fetch.py, if: '${{ true }}'}",
+        "`if` is an expression already, and `${{ }}` is no syntax here",
+    ),
+    (
         "{run: fetch.py, retries: '3'}",
         "`retries` has to be a whole number from 0, not the text \"3\"",
     ),

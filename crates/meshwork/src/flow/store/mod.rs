@@ -35,6 +35,7 @@ pub(crate) use plain_env::PlainEnv;
 pub use session::FlowSession;
 pub use status::{FlowView, ItemView, JobView};
 pub use stepper::{Stepper, StepperHandle};
+pub use submit::not_runnable;
 
 /// Between two looks of who waits for the end of a flow.
 const LOOK: Duration = Duration::from_millis(100);

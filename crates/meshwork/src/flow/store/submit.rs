@@ -89,6 +89,20 @@ pub(super) fn runnable(plan: &Plan) -> Result<(), FlowError> {
     Ok(())
 }
 
+/// The jobs that a submission refuses, since no step takes them on yet: each in a sentence.
+#[must_use]
+pub fn not_runnable(plan: &Plan) -> Vec<String> {
+    let refused = plan.jobs.iter().filter_map(|job| {
+        let what = not_yet(job)?;
+        let place = job.at.map_or_else(String::new, |at| format!("{at}: "));
+        Some(format!(
+            "{place}job `{}` uses {what}, which cannot be run yet: `flow submit` and `flow run` refuse it",
+            job.name
+        ))
+    });
+    refused.collect()
+}
+
 fn not_yet(node: &Node) -> Option<&'static str> {
     match &node.work {
         Work::Flow(_) => Some("a nested flow (`flow`)"),

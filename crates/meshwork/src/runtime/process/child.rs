@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -68,7 +69,11 @@ impl Child {
             .process_group(0)
             // A launcher ends by itself, and ends all processes.
             .kill_on_drop(launcher.is_none());
-        let started = sandbox::Own::start(|| command.spawn(), tokio::process::Child::id);
+        let spawn = || match launcher {
+            Some(_) => sandbox::shielded(|| command.spawn()),
+            None => command.spawn(),
+        };
+        let started = sandbox::Own::start(spawn, tokio::process::Child::id);
         let (leader, own) =
             started.map_err(|error| NotStarted::of_spawn(&error, program, launcher.is_some()))?;
         let group = leader.id().and_then(|id| Pid::from_raw(id.cast_signed()));
@@ -118,11 +123,16 @@ impl Child {
         let Some(launcher) = self.launcher.take() else {
             return status.map(Launched::Ended);
         };
-        if let Some(launched) = launcher.report() {
+        let report = launcher.report();
+        if let Some(launched) = report.end {
             return Ok(launched);
         }
-        // A killed launcher reports nothing; its own exit status counts then.
+        // A killed launcher reports no end; its own exit status counts then.
         let status = status?;
+        // No other signal from outside reaches it. It dies of its own faults if the job's variables break the linker.
+        if !report.has_begun && status.signal() == Some(Signal::KILL.as_raw()) {
+            return Ok(Launched::Killed(status));
+        }
         let _ = tokio::task::spawn_blocking(sandbox::end_adopted).await;
         if status.code() == Some(sandbox::CANNOT_LAUNCH) {
             let error = io::Error::other("its launcher failed");

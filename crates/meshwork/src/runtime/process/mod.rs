@@ -143,8 +143,15 @@ impl Process {
             (Launched::NotStarted(error), End::Exited) => {
                 return Err(NotStarted::of_program(&error, &self.path, self.named_by).into());
             }
+            (Launched::Killed(status), End::Exited) => {
+                let how = exit::words(status);
+                let message = format!("cannot start the script: its launcher was {how}");
+                return Err(NotStarted::Worker(message).into());
+            }
             // The run ends for another reason, whatever its status.
-            (Launched::NotStarted(_), End::Deadline | End::Stopped) => ExitStatus::default(),
+            (Launched::NotStarted(_) | Launched::Killed(_), End::Deadline | End::Stopped) => {
+                ExitStatus::default()
+            }
         };
         let drained = async { tokio::join!(self.stdout.ended(), self.stderr.ended()) };
         // After the timeout, the output so far counts.
@@ -225,7 +232,11 @@ pub(super) async fn probe() -> Result<(), NotStarted> {
     let unready = |error| NotStarted::of_system("start a process", &error);
     let mut command = tokio::process::Command::from(sandbox::probe());
     command.stdin(Stdio::null());
-    let ended = tokio::time::timeout(PROBE_ENDS, output(command)).await;
+    let ended = async {
+        let (child, _own) = sandbox::shielded(|| start_own(command))?;
+        child.wait_with_output().await
+    };
+    let ended = tokio::time::timeout(PROBE_ENDS, ended).await;
     let ended = ended.unwrap_or_else(|error| Err(io::Error::other(error)));
     match ended.map_err(unready)?.status.success() {
         true => Ok(()),
@@ -234,8 +245,14 @@ pub(super) async fn probe() -> Result<(), NotStarted> {
 }
 
 /// Starts a process of the worker itself, and returns its output.
-pub(super) async fn output(mut command: tokio::process::Command) -> io::Result<Output> {
-    command.stdout(Stdio::piped()).kill_on_drop(true);
-    let (child, _own) = sandbox::Own::start(|| command.spawn(), tokio::process::Child::id)?;
+pub(super) async fn output(command: tokio::process::Command) -> io::Result<Output> {
+    let (child, _own) = start_own(command)?;
     child.wait_with_output().await
+}
+
+fn start_own(
+    mut command: tokio::process::Command,
+) -> io::Result<(tokio::process::Child, Option<sandbox::Own>)> {
+    command.stdout(Stdio::piped()).kill_on_drop(true);
+    sandbox::Own::start(|| command.spawn(), tokio::process::Child::id)
 }

@@ -1,6 +1,6 @@
 //! Messages between a worker and its launcher, over a socket pair that is the launcher's stdin: the script's input, the
-//! worker's order to end the run, and the exit status, or the error for which the script has not started. End of stream
-//! means that the worker has ended.
+//! worker's order to end the run, the launcher's note that the script may have started, and the exit status, or the error
+//! for which the script has not started. End of stream means that the worker has ended.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -20,6 +20,8 @@ use rustix::net::{
 const INPUT: u8 = b'i';
 /// Byte of the order to end the run.
 const END: u8 = b'e';
+/// Byte that the launcher sends before it starts the script.
+const BEGUN: u8 = b'b';
 /// First byte of the exit status.
 const STATUS: u8 = b's';
 /// First byte of the error for which the script has not started.
@@ -32,6 +34,17 @@ pub(in super::super) enum Launched {
     Ended(ExitStatus),
     /// The script has not started.
     NotStarted(io::Error),
+    /// The launcher was killed before it started the script.
+    Killed(ExitStatus),
+}
+
+/// Report of a launcher that has ended.
+#[derive(Debug)]
+pub(in super::super) struct Report {
+    /// True if the script may have started.
+    pub(in super::super) has_begun: bool,
+    /// The end of the script; `None` from a launcher that was killed.
+    pub(in super::super) end: Option<Launched>,
 }
 
 /// The worker's end. It sends the order when it is dropped.
@@ -63,11 +76,21 @@ impl Control {
         let _ = (&self.0).write(&[END]);
     }
 
-    /// Returns the report of a launcher that has ended, if it has sent one.
-    pub(in super::super) fn report(&self) -> Option<Launched> {
-        let mut bytes = [0; 1 + handoff::MAX_ERROR];
-        let length = (&self.0).read(&mut bytes).ok()?;
-        match bytes[..length].split_first()? {
+    /// Returns the report of a launcher that has ended.
+    pub(in super::super) fn report(&self) -> Report {
+        let mut bytes = [0; 2 + handoff::MAX_ERROR];
+        // Fails if nothing was sent.
+        let length = (&self.0).read(&mut bytes).unwrap_or(0);
+        let (has_begun, end) = match bytes[..length].split_first() {
+            Some((&BEGUN, end)) => (true, end),
+            _ => (false, &bytes[..length]),
+        };
+        let end = Self::end_of(end);
+        Report { has_begun, end }
+    }
+
+    fn end_of(report: &[u8]) -> Option<Launched> {
+        match report.split_first()? {
             (&STATUS, status) => {
                 let status = i32::from_le_bytes(status.try_into().ok()?);
                 Some(Launched::Ended(ExitStatus::from_raw(status)))
@@ -125,6 +148,11 @@ impl Worker {
             // A worker that ended with unread data resets the stream.
             Ok(0) | Err(_) => Order::Gone,
         }
+    }
+
+    /// Reports that the script may have started, whatever happens to this process.
+    pub(super) fn begin(&self) {
+        self.send(BEGUN, &[]);
     }
 
     /// Sends the exit status of the interpreter.

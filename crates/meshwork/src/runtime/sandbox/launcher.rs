@@ -65,7 +65,9 @@ fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Launch> {
     let mut command = again(ENTER);
     command.arg(getpid().as_raw_pid().to_string());
     command.arg(handoff::number(&writer)).args(args);
-    let script = command.stdin(worker.input()?).spawn()?;
+    command.stdin(worker.input()?);
+    worker.begin();
+    let script = command.spawn()?;
     let Some(pid) = Pid::from_raw(script.id().cast_signed()) else {
         return Err(io::Error::other("the script's process has no number"));
     };

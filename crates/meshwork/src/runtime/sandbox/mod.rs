@@ -6,7 +6,7 @@
 //! all processes that the script leaves behind, also of those that left the group or the session. It ends all of them
 //! when the interpreter has ended, when the worker orders it, and when the worker has ended. The kernel kills the
 //! interpreter when the launcher is killed (parent-death signal), and the worker ends the rest ([`adopted`]). The
-//! launcher blocks all signals: SIGTERM to the group is for the script.
+//! launcher blocks all signals, from its start on ([`shielded`]): SIGTERM to the group is for the script.
 //!
 //! The worker and the launcher communicate over [`control`]. The launcher is in [`mod@launcher`], the last step before
 //! the interpreter in [`enter`].
@@ -31,6 +31,7 @@ use std::time::Duration;
 pub use adopted::adopt_orphans;
 pub(super) use adopted::{Own, end_adopted};
 pub(super) use control::{Control, Launched};
+use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::event::{PollFd, Timespec, poll};
 pub(super) use tree::kill_below;
 
@@ -98,6 +99,15 @@ pub(super) fn launcher(
 /// Returns the command of a launcher that ends at once, to check that processes can be started.
 pub(super) fn probe() -> Command {
     again(PROBE)
+}
+
+/// Starts a stage with all signals blocked, as it inherits the mask. Ctrl-C in a terminal would otherwise kill a stage
+/// that is not yet in a group of its own.
+pub(super) fn shielded<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
+    let started = start();
+    before.thread_set_mask()?;
+    started
 }
 
 /// Returns the command of this program as one stage of the launcher.

@@ -114,5 +114,10 @@ async fn one_that_is_refused_spoils_no_other() {
     }
     assert_eq!(held.begun.load(Ordering::SeqCst), JOBS);
     assert_eq!(status(refused).await, "pending");
+    // Nothing of the refused call was written.
+    let result: i64 = server
+        .say(&["EXISTS", &format!("bananas:result:{refused}")])
+        .unwrap();
+    assert_eq!(result, 0);
     worker.stop().await;
 }

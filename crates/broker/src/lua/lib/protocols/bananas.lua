@@ -46,6 +46,13 @@ local function done_at(id)
   return result[1] == 'completed' and result[2] or ''
 end
 
+-- Ends the call if its user may not publish to the channel of a job. A script calls this before its first write for the
+-- job, as the server would refuse the PUBLISH after a part of them.
+local function may_tell(id)
+  local may = redis.acl_check_cmd
+  if may and not may('PUBLISH', NOTIFY .. id, 'ready') then redis.call('PUBLISH', NOTIFY .. id, 'ready') end
+end
+
 local function tell(id, now, duration, name, value)
   publish_result(RESULT .. id, NOTIFY .. id, now, duration, name, value)
 end
