@@ -112,6 +112,11 @@ fn answers_are_those_of_keys(ground: &Ground, layout: &str) {
         .run(&["context", "audit", "7", "--json", "--key", "ann.key"])
         .ok()
         .jsons();
+    has_entries(&trail);
+}
+
+/// The trail names the actors who answered, and those who were refused.
+fn has_entries(trail: &[serde_json::Value]) {
     let has = |who: &str, what: &str, says: &str| {
         let found = trail.iter().any(|entry| {
             let text = entry.to_string();

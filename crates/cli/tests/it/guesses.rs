@@ -106,7 +106,6 @@ on_all_data! {
         }
         assert_eq!(all, 60);
         assert!(failures.is_empty() || failures.len() * 100 <= all * (100 - LEAST), "{}", failures.join("\n"));
-        println!("{}", failures.join("\n"));
     }
 
     fn short_forms_are_the_commands_of_job(ground: &Ground) {

@@ -11,6 +11,12 @@ const SCRIPTS: &str = "crates/broker/src/lua/";
 /// The folder of files that are no scripts by themselves.
 const PARTS: &str = "lib/";
 
+/// The folders in which a script for jobs of Hero finds the files that it names.
+const FOLDERS: [&str; 2] = [
+    "crates/broker/src/lua/lib/",
+    "crates/broker/src/lua/lib/layout_hero/",
+];
+
 /// Beginning of a line that names included files.
 const MADE_OF: &str = "--- @";
 
@@ -64,7 +70,11 @@ fn length(tree: &Tree, script: &File) -> usize {
     let mut at = 0;
     while let Some(file) = seen.get(at).copied() {
         for path in parts(file) {
-            let part = tree.files().find(|part| part.path == path);
+            let is_it = |folder| {
+                tree.files()
+                    .find(|part| part.path == format!("{folder}{path}"))
+            };
+            let part = FOLDERS.iter().find_map(is_it);
             if let Some(part) = part.filter(|part| seen.iter().all(|it| it.path != part.path)) {
                 seen.push(part);
             }
@@ -92,9 +102,7 @@ fn parts(file: &File) -> Vec<String> {
         matches!(word, "include" | "lazy").then_some(names)
     });
     let names = names.flat_map(|names| names.split(','));
-    names
-        .map(|name| format!("{SCRIPTS}lib/{}.lua", name.trim()))
-        .collect()
+    names.map(|name| format!("{}.lua", name.trim())).collect()
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@ use meshwork_broker::{
     BlockingConn, Broker, Claim, Claimed, ClaimedJobs, Error, Line, Listener, Logged, Outages,
     PrefetchLists, Released, Renewal, complete,
 };
-use meshwork_model::job::Job;
-use meshwork_model::job::limits::SUSPECT_LOST;
+use meshwork_model::job::{Job, limits::SUSPECT_LOST};
 use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::name::BatchId;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
@@ -29,16 +28,14 @@ use super::pool::Member;
 use super::registry::reclaim_dead;
 use super::state::HeroProtocol;
 use super::subscription::{ClaimOrder, Lists, base_of};
-use crate::Batch;
 use crate::runtime::{self, ActionCaller, Runtime, Submitter};
-use crate::span;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
 use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
-use crate::worker::task::Completion;
-use crate::worker::{Config, Protocol};
+use crate::worker::{Config, Protocol, task::Completion};
+use crate::{Batch, span};
 
-/// Longest time to release the worker's name, which also expires by itself.
+/// Limit of the release of the worker's name, which also expires.
 const DEPART: Duration = Duration::from_millis(500);
 
 impl HeroProtocol {
