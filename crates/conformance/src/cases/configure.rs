@@ -225,7 +225,7 @@ async fn what_is_set_aside_comes_at_once(world: &World) -> Outcome {
     world.put_jobs(&others).await?;
     let queues = std::slice::from_ref(&other);
     same!(world.claim("w2", queues, 2).await?.jobs.len(), 1);
-    let held = world.named("HELD")?;
+    let held = world.named("BACKLOG_INDEX")?;
     let (ours, theirs) = (format!("{} k", world.queue()), format!("{other} k"));
     same!(score(world, &held, &ours).await?, Some(START + LOOK_MS));
     world.raw::<()>(&["DEL", &due]).await?;
@@ -246,7 +246,7 @@ async fn what_is_set_aside_comes_at_once(world: &World) -> Outcome {
 
 /// Due checks move before later ones, and an overdue one stays in place.
 async fn more_keys_than_a_step_looks_at(world: &World) -> Outcome {
-    let held = world.named("HELD")?;
+    let held = world.named("BACKLOG_INDEX")?;
     let mut add = redis::cmd("ZADD");
     add.arg(&held);
     for n in 0..MORE {

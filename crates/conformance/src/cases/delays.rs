@@ -201,7 +201,7 @@ async fn an_old_list_does_not_get_it_early(world: &World) -> Outcome {
 
 /// Jobs before it in the same call are queued.
 async fn nothing_of_it_is_written_where_it_cannot_wait(world: &World) -> Outcome {
-    let lists = [("DELAYED", "x"), ("SEQ", "x"), ("HELD", "x")];
+    let lists = [("DELAYED", "x"), ("SEQ", "x"), ("BACKLOG_INDEX", "x")];
     for (n, (name, text)) in lists.into_iter().enumerate() {
         world.raw::<()>(&["SET", &world.named(name)?, text]).await?;
         let (one, two) = (format!("a{n}"), format!("b{n}"));

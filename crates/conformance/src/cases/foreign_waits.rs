@@ -160,7 +160,7 @@ async fn a_prerequisite_may_come_later(world: &World) -> Outcome {
 
 /// The record has the timeout; no state is left of the job then.
 async fn a_prerequisite_that_never_comes_ends_it(world: &World) -> Outcome {
-    let next = format!("{}first", world.named("NEXT")?);
+    let next = format!("{}first", world.named("DEPENDENTS")?);
     for (id, timeout) in [("child", "7"), ("longer", "9000"), ("shorter", "8")] {
         world
             .put_foreign(id, &[AFTER_FIRST, ("timeout", timeout)])
@@ -190,7 +190,7 @@ async fn a_prerequisite_that_never_comes_ends_it(world: &World) -> Outcome {
 
 /// The prerequisite still ends.
 async fn a_note_of_who_waits_may_be_gone(world: &World) -> Outcome {
-    let next = format!("{}first", world.named("NEXT")?);
+    let next = format!("{}first", world.named("DEPENDENTS")?);
     world.put_foreign("child", &[AFTER_FIRST]).await?;
     check!(world.take(5).await?.is_empty());
     world.raw::<()>(&["DEL", &next]).await?;

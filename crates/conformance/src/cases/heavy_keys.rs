@@ -113,7 +113,7 @@ async fn ten_thousand_keys_have_their_turns(world: &World) -> Outcome {
     let (heads, backlog, held) = (
         world.named("HEADS")?,
         world.named("BACKLOG")?,
-        world.named("HELD")?,
+        world.named("BACKLOG_INDEX")?,
     );
     for from in (0..MANY).step_by(BATCH) {
         let mut pipe = redis::pipe();

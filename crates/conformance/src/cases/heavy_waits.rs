@@ -56,7 +56,7 @@ async fn many_wait_for_one(world: &World) -> Outcome {
 /// All dependents fail with it.
 async fn many_fail_with_one(world: &World) -> Outcome {
     world.put(&["first"]).await?;
-    let next = format!("{}first", world.named("NEXT")?);
+    let next = format!("{}first", world.named("DEPENDENTS")?);
     for from in (0..MANY).step_by(1000) {
         let mut pipe = redis::pipe();
         for n in from..from + 1000 {
@@ -82,7 +82,7 @@ async fn many_fail_with_one(world: &World) -> Outcome {
 
 /// Most of these jobs have no dependents left.
 async fn many_ends_are_still_to_be_told(world: &World) -> Outcome {
-    let settle = world.named("SETTLE")?;
+    let settle = world.named("UNRESOLVED")?;
     seed(world, &["RPUSH", &settle], |n| vec![format!("g{n}")]).await?;
     let mut calls = 1;
     while short(world.broker.resolve_dependents()).await? {

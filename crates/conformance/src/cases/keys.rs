@@ -341,7 +341,7 @@ async fn no_id_is_lost_where_nothing_can_be_set_aside(world: &World) -> Outcome 
         .raw::<()>(&["LMOVE", &sal, &feed, "RIGHT", "LEFT"])
         .await?;
     world
-        .raw::<()>(&["SET", &world.named("HELD")?, "x"])
+        .raw::<()>(&["SET", &world.named("BACKLOG_INDEX")?, "x"])
         .await?;
     let before = world.all().await?;
     let lists = [sal, world.queue()];

@@ -26,7 +26,14 @@ cases![
 
 /// Keys that the scripts can do without.
 const HELPERS: [&str; 8] = [
-    "EVENTS", "ENDED", "DEAD", "WATCH", "DELAYED", "SETTLE", "CONFIG", "STOPS",
+    "EVENTS",
+    "ENDED",
+    "DEAD",
+    "WATCHED",
+    "DELAYED",
+    "UNRESOLVED",
+    "CONFIG",
+    "STOPS",
 ];
 
 async fn spoil(world: &World, key: &str) -> Outcome {
@@ -142,7 +149,7 @@ async fn a_reply_that_cannot_be_given_is_no_hindrance(world: &World) -> Outcome 
 /// The timeout then ends the waiting job; the other one ends as it should.
 async fn who_waits_for_whom_may_be_unknown(world: &World) -> Outcome {
     world.put(&["first"]).await?;
-    spoil(world, &format!("{}first", world.named("NEXT")?)).await?;
+    spoil(world, &format!("{}first", world.named("DEPENDENTS")?)).await?;
     put_after(world, "child", &["first"]).await?;
     check!(waits(world, "child").await?);
     let watched: Option<u64> = world

@@ -126,7 +126,7 @@ async fn go(world: &World, way: &str, id: &str, forge: &[(&str, &str)]) -> Outco
             same!(world.broker.retry(&job).await?, Retried::Queued);
         }
         _ => {
-            add(world, "WATCH", "", "0", id).await?;
+            add(world, "WATCHED", "", "0", id).await?;
             for _ in 0..2 {
                 world.broker.check_orphans().await?;
                 world.pass(60_000);
@@ -189,7 +189,7 @@ async fn a_fallback_of_others_counts_as_none(world: &World) -> Outcome {
             world.put_jobs(&[new(world, number)?]).await?;
             let id = job_of(world, number)?;
             set(world, &id, &[("mw_fallback", pair)]).await?;
-            add(world, "WATCH", "", "0", &id).await?;
+            add(world, "WATCHED", "", "0", &id).await?;
             world.broker.check_orphans().await?;
             same!(world.field(&id, "mw_fallback").await?, None);
             same!(world.waiting().await?, [id]);
@@ -264,7 +264,7 @@ async fn prefetched_ids_return_to_the_queues_of_their_records(world: &World) -> 
         world
             .raw::<()>(&["LMOVE", &world.queue(), &feed, "RIGHT", "LEFT"])
             .await?;
-        add(world, "FEEDS", "", "1", &format!("w {list}")).await?;
+        add(world, "PREFETCH_LISTS", "", "1", &format!("w {list}")).await?;
         world.broker.reclaim().await?;
         same!(world.waiting().await?, [id]);
         check!(!there(world, &list).await? && !there(world, &feed).await?);
@@ -282,12 +282,14 @@ async fn a_backlog_of_others_is_sent_home(world: &World) -> Outcome {
         world.raw::<()>(&["DEL", &world.queue()]).await?;
         add(world, "BACKLOG", &format!("{list} k"), "1", &id).await?;
         add(world, "BACKLOG", &format!("{list} k"), "2", &runs).await?;
-        add(world, "HELD", "", "1", &format!("{list} k")).await?;
+        add(world, "BACKLOG_INDEX", "", "1", &format!("{list} k")).await?;
         world.broker.promote().await?;
         same!(world.waiting().await?, [id]);
         check!(!there(world, &list).await?);
         same!(
-            world.raw::<u32>(&["EXISTS", &world.named("HELD")?]).await?,
+            world
+                .raw::<u32>(&["EXISTS", &world.named("BACKLOG_INDEX")?])
+                .await?,
             0
         );
         Ok(())
@@ -309,7 +311,7 @@ async fn a_list_of_others_is_no_place_of_a_job(world: &World) -> Outcome {
         .await?;
         world.raw::<()>(&["LPUSH", &list, &id]).await?;
         add(world, "LISTS", "", "1", &list).await?;
-        add(world, "WATCH", "", "0", &id).await?;
+        add(world, "WATCHED", "", "0", &id).await?;
         world.broker.check_orphans().await?;
         same!(world.field(&id, "mw_queue").await?, Some(world.queue()));
         world.raw(&["DEL", &list]).await
@@ -328,7 +330,7 @@ async fn records_of_others_are_no_jobs(world: &World) -> Outcome {
             ("ENDED", "finished"),
             ("LEASES", "started"),
             ("DELAYED", "dispatched"),
-            ("WATCH", "dispatched"),
+            ("WATCHED", "dispatched"),
             ("STARTS", "dispatched"),
             ("MEMBERS", "waiting_for_prerequisites"),
         ];
@@ -347,8 +349,8 @@ async fn records_of_others_are_no_jobs(world: &World) -> Outcome {
                 "MEMBERS" => {
                     let gone = job_of(world, 99)?;
                     set(world, &id, &[("mw_waiting", &format!("\"{gone}\""))]).await?;
-                    push(world, "NEXT", &gone, &id).await?;
-                    push(world, "SETTLE", "", &format!(" {gone}")).await?;
+                    push(world, "DEPENDENTS", &gone, &id).await?;
+                    push(world, "UNRESOLVED", "", &format!(" {gone}")).await?;
                 }
                 _ => add(world, name, "", "1", &id).await?,
             }

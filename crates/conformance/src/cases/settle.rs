@@ -44,13 +44,13 @@ async fn tells_what_was_left_over(world: &World) -> Outcome {
     run(world, "first", true).await?;
     same!(ready(world).await?, 100);
     check!(waits(world, "j100").await?);
-    same!(world.list(&world.named("SETTLE")?).await?, [" first"]);
+    same!(world.list(&world.named("UNRESOLVED")?).await?, [" first"]);
     check!(!world.broker.resolve_dependents().await?);
     let names: Vec<_> = (0..150).map(|n| format!("j{n}")).collect();
     same!(world.waiting().await?, names);
     let own = [
-        world.named("SETTLE")?,
-        format!("{}first", world.named("NEXT")?),
+        world.named("UNRESOLVED")?,
+        format!("{}first", world.named("DEPENDENTS")?),
     ];
     let left: usize = world.raw(&["EXISTS", &own[0], &own[1]]).await?;
     same!(left, 0);
@@ -74,7 +74,7 @@ async fn tells_as_the_end_itself_does(world: &World) -> Outcome {
     }
     world.put_jobs(&jobs).await?;
     // A list of dependents may name a job that does not wait.
-    let next = format!("{}first", world.named("NEXT")?);
+    let next = format!("{}first", world.named("DEPENDENTS")?);
     world.raw::<()>(&["RPUSH", &next, "stranger"]).await?;
     run(world, "first", true).await?;
     let untold = [world.record("stranger").await?, world.record("free").await?];
@@ -106,7 +106,7 @@ async fn tells_as_the_end_itself_does(world: &World) -> Outcome {
 async fn a_list_that_is_none_lets_the_job_end(world: &World) -> Outcome {
     put_dependants(world, 101).await?;
     world
-        .raw::<()>(&["SET", &world.named("SETTLE")?, "x"])
+        .raw::<()>(&["SET", &world.named("UNRESOLVED")?, "x"])
         .await?;
     run(world, "first", true).await?;
     same!(world.status("first").await?, "finished");
@@ -149,7 +149,7 @@ async fn nobody_to_tell_is_no_error(world: &World) -> Outcome {
 async fn an_end_noted_twice_is_one(world: &World) -> Outcome {
     put_dependants(world, 110).await?;
     run(world, "first", true).await?;
-    let settle = world.named("SETTLE")?;
+    let settle = world.named("UNRESOLVED")?;
     let again = vec!["first"; 2000];
     let push: Vec<_> = ["RPUSH", &settle].into_iter().chain(again).collect();
     world.raw::<()>(&push).await?;
@@ -210,11 +210,11 @@ async fn goes_on_after_a_list_that_is_none(world: &World) -> Outcome {
     put_dependants(world, 110).await?;
     run(world, "first", true).await?;
     world.put(&["odd"]).await?;
-    let odd = format!("{}odd", world.named("NEXT")?);
+    let odd = format!("{}odd", world.named("DEPENDENTS")?);
     world.raw::<()>(&["SET", &odd, "x"]).await?;
     world.take(100).await?;
     run(world, "odd", true).await?;
-    let settle = world.named("SETTLE")?;
+    let settle = world.named("UNRESOLVED")?;
     world.raw::<()>(&["LPUSH", &settle, "odd"]).await?;
     check!(!world.broker.resolve_dependents().await?);
     same!(ready(world).await?, 10);

@@ -69,10 +69,10 @@ async fn told_of_first(world: &World, id: &str, well: bool) -> Outcome {
     world
         .raw::<()>(&["HSET", &world.key(FIRST), "status", status])
         .await?;
-    let next = format!("{}{FIRST}", world.named("NEXT")?);
+    let next = format!("{}{FIRST}", world.named("DEPENDENTS")?);
     world.raw::<()>(&["RPUSH", &next, id]).await?;
     world
-        .raw::<()>(&["RPUSH", &world.named("SETTLE")?, FIRST])
+        .raw::<()>(&["RPUSH", &world.named("UNRESOLVED")?, FIRST])
         .await?;
     check!(!world.broker.resolve_dependents().await?);
     world

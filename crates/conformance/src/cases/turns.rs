@@ -59,7 +59,7 @@ async fn a_turn_survives_jumps_of_the_clock(world: &World) -> Outcome {
 async fn a_turn_that_is_no_number_is_given_anew(world: &World) -> Outcome {
     for odd in ["", "soon", "nan", "-1"] {
         world
-            .raw::<()>(&["SET", &world.named("TURN")?, odd])
+            .raw::<()>(&["SET", &world.named("LEADER")?, odd])
             .await?;
         check!(ask(world, "w1", &[]).await?.turn);
         check!(!ask(world, "w2", &[]).await?.turn);
@@ -105,8 +105,8 @@ async fn migrations_are_told_by_type(world: &World) -> Outcome {
 /// Each cause names its task, and only to the leader. A worker of two types is registered twice.
 async fn the_leader_learns_what_there_is_to_do(world: &World) -> Outcome {
     let now = START.to_string();
-    let (actors, settle) = (world.named("ACTORS")?, world.named("SETTLE")?);
-    let (watch, batches) = (world.named("WATCH")?, world.named("BATCHES_OPEN")?);
+    let (actors, settle) = (world.named("ACTORS")?, world.named("UNRESOLVED")?);
+    let (watch, batches) = (world.named("WATCHED")?, world.named("BATCHES_OPEN")?);
     world
         .raw::<()>(&["ZADD", &actors, &now, "a1", &now, "a2"])
         .await?;
@@ -130,7 +130,7 @@ async fn the_leader_learns_what_there_is_to_do(world: &World) -> Outcome {
 
 async fn a_task_is_named_when_it_is_due(world: &World) -> Outcome {
     let due = (START + TURN).to_string();
-    for set in ["WATCH", "BATCHES_OPEN"] {
+    for set in ["WATCHED", "BATCHES_OPEN"] {
         let set = world.named(set)?;
         world.raw::<()>(&["ZADD", &set, &due, "x"]).await?;
     }
@@ -145,7 +145,7 @@ async fn a_task_is_named_when_it_is_due(world: &World) -> Outcome {
 
 /// The poll goes on; the task reports the key.
 async fn a_key_of_another_kind_is_left_to_its_task(world: &World) -> Outcome {
-    for name in ["ACTORS", "WATCH", "BATCHES_OPEN"] {
+    for name in ["ACTORS", "WATCHED", "BATCHES_OPEN"] {
         let key = world.named(name)?;
         world.raw::<()>(&["SET", &key, "text"]).await?;
     }

@@ -232,12 +232,12 @@ async fn an_ended_job_is_forgotten_later(world: &World) -> Outcome {
 async fn a_prerequisite_has_not_failed(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     put_after(world, "child", &["first"]).await?;
-    let note = format!("{}first", world.named("NEXT")?);
+    let note = format!("{}first", world.named("DEPENDENTS")?);
     hide(world, &note).await?;
     run(world, "first", true).await?;
     show(world, &note).await?;
     hide(world, &world.key("first")).await?;
-    let settle = world.named("SETTLE")?;
+    let settle = world.named("UNRESOLVED")?;
     world.raw::<()>(&["LPUSH", &settle, "first"]).await?;
     check!(!world.broker.resolve_dependents().await?);
     check!(waits(world, "child").await?);
@@ -273,7 +273,7 @@ async fn a_watched_job_waits_on(world: &World) -> Outcome {
     hide(world, &world.key("first")).await?;
     world.pass(AGAIN);
     world.broker.check_orphans().await?;
-    let settle = world.named("SETTLE")?;
+    let settle = world.named("UNRESOLVED")?;
     same!(world.raw::<u32>(&["EXISTS", &settle]).await?, 0);
     check!(waits(world, "child").await?);
     show(world, &world.key("first")).await?;

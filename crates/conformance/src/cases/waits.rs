@@ -113,7 +113,7 @@ async fn runs_when_the_other_has_finished(world: &World) -> Outcome {
     let at = record.get("updated_at").map(String::as_str);
     same!(at, Some("2023-11-14T22:13:21.123Z"));
     let own: usize = world
-        .raw(&["EXISTS", &world.keys().watch(), &world.named("SETTLE")?])
+        .raw(&["EXISTS", &world.keys().watch(), &world.named("UNRESOLVED")?])
         .await?;
     same!(own, 0);
     run(world, "other", true).await?;
@@ -396,7 +396,7 @@ async fn another_job_of_its_id_is_not_told(world: &World) -> Outcome {
 async fn the_failure_of_another_is_not_its_own(world: &World) -> Outcome {
     world.put(&["first", "second"]).await?;
     put_after(world, "child", &["second"]).await?;
-    let next = format!("{}first", world.named("NEXT")?);
+    let next = format!("{}first", world.named("DEPENDENTS")?);
     world.raw::<()>(&["RPUSH", &next, "child"]).await?;
     run(world, "first", false).await?;
     check!(waits(world, "child").await?);
@@ -438,7 +438,10 @@ async fn a_note_told_twice_changes_nothing(world: &World) -> Outcome {
     put_after(world, "child", &["a", "b"]).await?;
     run(world, "a", true).await?;
     let before = world.all().await?;
-    let (next, settle) = (format!("{}a", world.named("NEXT")?), world.named("SETTLE")?);
+    let (next, settle) = (
+        format!("{}a", world.named("DEPENDENTS")?),
+        world.named("UNRESOLVED")?,
+    );
     world.raw::<()>(&["RPUSH", &next, "child"]).await?;
     world.raw::<()>(&["RPUSH", &settle, "a"]).await?;
     check!(!world.broker.resolve_dependents().await?);

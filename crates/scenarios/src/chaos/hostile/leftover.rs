@@ -13,10 +13,10 @@ use meshwork_conformance::snapshot;
 /// Keys that stay, by their names in the scripts. They have ended jobs, which the workers keep for a configured time;
 /// events; settings; counters; the position of the search for jobs of foreign workers; and the latest time.
 const STAY: [&str; 9] = [
-    "ENDED", "DEAD", "EVENTS", "CONFIG", "SEQ", "TURN", "LISTS", "WALK", "CLOCK",
+    "ENDED", "DEAD", "EVENTS", "CONFIG", "SEQ", "LEADER", "LISTS", "WALK", "CLOCK",
 ];
 /// Registrations of listeners: sorted sets with the expiry of each entry in milliseconds.
-const LISTEN: [&str; 2] = ["FEEDS", "ACTORS"];
+const LISTEN: [&str; 2] = ["PREFETCH_LISTS", "ACTORS"];
 /// Time that an entry of a killed worker may stay beyond its expiry, in milliseconds. Its wait may last for another
 /// half a minute, and then another worker has to remove it.
 const LATE_MS: u64 = 45_000;
