@@ -11,10 +11,10 @@ use meshwork_broker::{Backoff, Broker};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
+use crate::args::location::DataLocation;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, note};
-use crate::target::DataLocation;
 
 /// Longest object of an audit entry, in bytes; longer ones are cut.
 const MAX_NOTED: usize = 200;

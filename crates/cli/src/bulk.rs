@@ -6,13 +6,14 @@ use meshwork::model::name::JobId;
 use meshwork::{Client, DeadCursor, Error as MeshworkError, JobFilter, MAX_TEXT_SCAN};
 
 use crate::app::App;
+use crate::args::filter as select;
+use crate::args::filter::Select;
+use crate::args::parsers as value;
 use crate::change::{Change, tell};
 use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Progress, note};
-use crate::select::{self, Select};
-use crate::value;
 
 /// Greatest number of calls in flight.
 const AT_ONCE: usize = 64;

@@ -9,14 +9,16 @@ use meshwork::model::name::Namespace;
 use tokio::sync::mpsc;
 
 use crate::app::App;
+use crate::args::location::DataLocation;
+use crate::args::protocol;
+use crate::args::protocol::CommandLine;
 use crate::commands::Command;
 use crate::environment;
 use crate::error::CommandError;
 use crate::exit::{self, Exit};
-use crate::logging::{self, LogFormat, Logging};
 use crate::out::{ListFormat, Out, OutError, format_of, note, show_raw, with_format};
-use crate::protocol::{self, CommandLine};
-use crate::target::DataLocation;
+use crate::telemetry::logging;
+use crate::telemetry::logging::{LogFormat, Logging};
 use crate::words;
 
 /// Run scripts as jobs, on Redis or without a server

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::log_file::LogDirs;
-use crate::logs::Which;
+use crate::out::log_file::LogDirs;
+use crate::out::logs::Which;
 use crate::out::{Out, OutError, script_note};
 use crate::single;
 

@@ -9,12 +9,12 @@ use meshwork::model::job::{OnFailure, Tag};
 use meshwork::model::name::{Group, Instance, JobId, RoutingKey, ScriptType};
 use meshwork::model::route::{Fallback, Priority};
 
+use crate::args::input::InputArg;
+use crate::args::parsers as value;
+use crate::args::script::Script;
+use crate::args::trace::Trace;
 use crate::error::CommandError;
-use crate::input::InputArg;
 use crate::scope::Scope;
-use crate::script::Script;
-use crate::trace::Trace;
-use crate::value;
 
 /// Options of a job.
 #[derive(Debug, Clone, clap::Args)]

@@ -2,7 +2,7 @@
 //! codes.
 
 mod app;
-mod board;
+pub(crate) mod args;
 mod bulk;
 mod change;
 mod cli;
@@ -17,31 +17,17 @@ mod exit;
 mod follow;
 mod http;
 mod identity;
-mod input;
 mod interrupt;
 mod job_args;
 mod listing;
-mod log_file;
-mod logging;
-mod logs;
-#[cfg(feature = "otlp")]
-mod otlp;
 mod out;
 mod passphrase;
 mod persist;
-mod protocol;
-mod record;
-mod routing;
 mod scope;
-mod script;
-mod select;
 mod single;
-mod target;
+pub(crate) mod telemetry;
 mod timing_args;
-mod trace;
-mod value;
 mod words;
-mod yaml;
 
 use std::process::ExitCode;
 

@@ -15,8 +15,8 @@ use crate::ephemeral_worker::{self, EphemeralWorker, WorkerTuning};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
+use crate::out::job_view::Record;
 use crate::out::{Out, note, script_note};
-use crate::record::Record;
 
 /// Longest time to cancel a job on an interruption.
 const STOPPING: Duration = Duration::from_secs(5);

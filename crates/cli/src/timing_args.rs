@@ -5,7 +5,8 @@ use std::time::Duration;
 use meshwork::JobRequest;
 use meshwork::model::job::{OnDuplicate, Until};
 
-use crate::value::{self, Named, When};
+use crate::args::parsers as value;
+use crate::args::parsers::{Named, When};
 
 /// Options about time, keys and unique names.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -2,7 +2,7 @@
 //! is made as short as it gets, and printed. `MESHWORK_LIMITS_PLANS` says how many plans each engine plays.
 
 use meshwork_conformance::cases::Engine;
-use meshwork_conformance::cases::model::{Plan, Rate, Step};
+use meshwork_conformance::cases::queue::model::{Plan, Rate, Step};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tokio::runtime::Runtime;

@@ -6,10 +6,11 @@ use meshwork::{EventFilter, JobEvent};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::parsers as value;
+use crate::args::parsers::Moment;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, OutError, note, one_line};
-use crate::value::{self, Moment};
 
 /// Longest note on a line for people, in columns.
 const MAX_NOTE: usize = 200;

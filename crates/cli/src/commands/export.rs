@@ -10,10 +10,10 @@ use tempfile::NamedTempFile;
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
-use crate::value;
 
 /// Interval of checks for running jobs.
 const POLL: Duration = Duration::from_millis(100);

@@ -6,15 +6,17 @@ use std::time::Duration;
 use meshwork::model::access::{Object, Operation};
 
 use crate::app::App;
+use crate::args::input;
+use crate::args::input::InputArg;
+use crate::args::parsers as value;
+use crate::args::script::Script;
 use crate::each::{self, Task};
 use crate::ephemeral_worker::WorkerTuning;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::input::{self, InputArg};
 use crate::job_args::JobArgs;
 use crate::scope::ScopeArgs;
-use crate::script::Script;
-use crate::{single, value};
+use crate::single;
 
 /// Options for jobs that run in this process.
 const HERE: &str = "If no worker claims the job";

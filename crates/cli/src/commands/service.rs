@@ -18,12 +18,12 @@ use serde::Serialize;
 use super::action::{self, Side};
 use super::worker::request::RequestArgs;
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{Interrupt, Quiet};
 use crate::out::note;
-use crate::value;
 
 /// Answer actions (Nooble4) by scripts, until SIGINT or SIGTERM
 ///

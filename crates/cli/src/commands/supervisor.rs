@@ -8,13 +8,13 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::commands::worker::{CONCURRENCY, in_contexts};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::scope::ActorArgs;
-use crate::value;
 
 /// Deliver the messages between a node's contexts, until Ctrl-C or SIGTERM
 ///

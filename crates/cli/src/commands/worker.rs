@@ -25,12 +25,12 @@ use in_contexts::{InContexts, Started};
 use request::HeroRequest;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{Interrupt, Quiet};
 use crate::out::note;
-use crate::value;
 
 /// Claim jobs from the queues and run them, until SIGINT or SIGTERM
 ///

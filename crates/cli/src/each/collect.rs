@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use super::Work;
 use super::results::Results;
+use crate::args::input::Input;
 use crate::ephemeral_worker::EphemeralWorker;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::input::Input;
 use crate::out::{Out, Progress};
 use crate::persist::persist;
 

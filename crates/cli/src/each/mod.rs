@@ -17,15 +17,15 @@ use meshwork::model::route::Route;
 use meshwork::{Client, JobRequest};
 
 use crate::app::App;
+use crate::args::input::Input;
+use crate::args::script::Script;
 use crate::ephemeral_worker::{EphemeralWorker, WorkerTuning};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::job_args::JobArgs;
 use crate::out::note;
 use crate::persist::persist;
-use crate::script::Script;
 use collect::{Collection, Tally};
 use results::Results;
 use series::Series;

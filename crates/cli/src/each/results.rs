@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error::CommandError;
+use crate::out::job_view::Record;
 use crate::out::{Column, Out, Table, note, one_line};
-use crate::record::Record;
 use crate::single::tell_failure;
 
 /// Longest part of a result in a cell of the table, in columns.

@@ -11,11 +11,11 @@ use meshwork::model::name::JobId;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
+use crate::args::input::Input;
+use crate::args::script::{Script, absolute};
 use crate::error::CommandError;
-use crate::input::Input;
 use crate::job_args::JobArgs;
 use crate::persist::persist;
-use crate::script::{Script, absolute};
 
 /// A started series.
 pub(super) struct Series {

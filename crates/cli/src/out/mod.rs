@@ -1,7 +1,11 @@
 //! Output on stdout: data only. [`mod@note`] writes to stderr.
 
+pub(crate) mod dashboard;
 mod format;
+pub(crate) mod job_view;
 mod json;
+pub(crate) mod log_file;
+pub(crate) mod logs;
 mod note;
 mod progress;
 mod row;

@@ -2,116 +2,30 @@
 //! A case gets an empty namespace and a clock that it sets, and returns each violation as a value. [`engine`] lists
 //! the engines; [`meshwork_test_servers::servers`] starts them.
 
-mod engine;
-mod failure;
-pub mod model;
-mod run;
-mod world;
+mod dependencies;
+mod harness;
+mod heavy_loads;
+mod jobs;
+mod legacy;
+mod maintenance;
+mod of_contexts;
+mod orphans;
+pub mod queue;
+mod schedules;
+mod store;
 
-mod adopt;
-mod alert;
-mod astray;
 mod bananas;
-mod batch_ends;
-mod batch_lists;
-mod batches;
-mod cancel;
-mod claim;
-mod clocks;
-mod configure;
 mod context;
-mod context_index;
-mod contexts;
-mod control;
-mod dead;
-mod defer;
-mod delays;
-mod delete;
-mod dependents;
-mod each;
-mod enqueue;
-mod events;
-mod exchange;
-mod fail;
-mod fallback;
-mod feeds;
-mod figures;
-mod finish;
-mod flow_answers;
-mod flow_ends;
-mod flow_ground;
-mod flow_plain;
-mod flow_retry;
-mod flows;
-mod foreign;
-mod foreign_matrix;
-mod foreign_waits;
-mod heavy;
-mod heavy_batches;
-mod heavy_keys;
-mod heavy_schedules;
-mod heavy_waits;
-mod import;
-mod in_context;
-mod inputs;
-mod inspect;
-mod isolate;
-mod keys;
-mod lifecycle;
-mod limits;
-mod listeners;
-mod locks;
-mod log;
-mod long;
-mod migrate;
 mod nooble;
-mod odd_keys;
-mod old_side;
-mod options;
-mod order;
-mod orphan;
-mod overlap;
-mod own_queues;
-mod pause;
-mod present;
-mod promote;
-mod prune;
-mod rates;
-mod reclaim;
-mod records;
-mod release;
-mod renew;
-mod replies;
-mod rescue;
-mod rescue_foreign;
-mod retry;
-mod run_now;
-mod schedule;
-mod settle;
-mod shared_events;
-mod slots;
-mod stale;
-mod start_limits;
-mod states;
-mod stats;
-mod stops;
-mod submit;
-mod sweep;
-mod tick;
-mod turns;
-mod unique;
-mod unread;
-mod waits;
-mod watch;
 
 use futures_util::future::BoxFuture;
 
-pub use engine::{Engine, Place};
-pub use failure::{Failure, Outcome};
-pub use run::Bounds;
-pub use world::World;
+pub use harness::engine::{Engine, Place};
+pub use harness::failure::{Failure, Outcome};
+pub use harness::run::Bounds;
+pub use harness::world::World;
 
-use failure::{cases, check, same};
+use harness::failure::{cases, check, same};
 
 /// One requirement.
 #[derive(Debug, Clone, Copy)]
@@ -146,86 +60,89 @@ const fn group(name: &'static str, cases: &'static [Case]) -> Group {
 
 /// All cases, by file.
 pub const GROUPS: &[Group] = &[
-    group("enqueue", enqueue::CASES),
-    group("add_child", submit::CASES),
-    group("claim", claim::CASES),
-    group("order", order::CASES),
-    group("renew", renew::CASES),
-    group("complete", finish::CASES),
-    group("complete_and_claim", exchange::CASES),
-    group("fail", fail::CASES),
-    group("release", release::CASES),
-    group("reclaim", reclaim::CASES),
-    group("isolate", isolate::CASES),
-    group("expire_workers", orphan::CASES),
-    group("cancel", cancel::CASES),
-    group("promote", promote::CASES),
-    group("resolve_dependents", settle::CASES),
-    group("retry", retry::CASES),
-    group("delete", delete::CASES),
-    group("run_now", run_now::CASES),
-    group("configure", configure::CASES),
-    group("alert", alert::CASES),
-    group("put_schedule", schedule::CASES),
-    group("fire_schedules", tick::CASES),
-    group("overlap", overlap::CASES),
+    group("enqueue", jobs::enqueue::CASES),
+    group("add_child", jobs::add_child::CASES),
+    group("claim", jobs::claim::CASES),
+    group("order", jobs::order::CASES),
+    group("renew", jobs::renew::CASES),
+    group("complete", jobs::complete::CASES),
+    group("complete_and_claim", jobs::complete_and_claim::CASES),
+    group("fail", jobs::fail::CASES),
+    group("release", jobs::release::CASES),
+    group("reclaim", orphans::reclaim::CASES),
+    group("isolate", jobs::isolate::CASES),
+    group("expire_workers", orphans::expire_workers::CASES),
+    group("cancel", jobs::cancel::CASES),
+    group("promote", jobs::promote::CASES),
+    group("resolve_dependents", maintenance::resolve_dependents::CASES),
+    group("retry", jobs::retry::CASES),
+    group("delete", jobs::delete::CASES),
+    group("run_now", jobs::run_now::CASES),
+    group("configure", queue::configure::CASES),
+    group("alert", queue::alert::CASES),
+    group("put_schedule", schedules::put_schedule::CASES),
+    group("fire_schedules", schedules::fire_schedules::CASES),
+    group("overlap", schedules::overlap::CASES),
     Group {
         name: "own_queues",
-        cases: own_queues::CASES,
+        cases: store::own_queues::CASES,
         heavy: false,
         beside: true,
     },
-    group("records", records::CASES),
-    group("replies", replies::CASES),
-    group("states", states::CASES),
-    group("stale", stale::CASES),
-    group("foreign", foreign::CASES),
-    group("foreign_matrix", foreign_matrix::CASES),
-    group("clocks", clocks::CASES),
-    group("deregister", listeners::CASES),
-    group("prefetch", feeds::CASES),
-    group("series", each::CASES),
-    group("migration_lock", locks::CASES),
-    group("defer", defer::CASES),
-    group("rescue", rescue::CASES),
-    group("rescue_foreign", rescue_foreign::CASES),
-    group("check_orphans", watch::CASES),
-    group("start_limits", start_limits::CASES),
-    group("check_orphans_edge", astray::CASES),
-    group("track_orphans", adopt::CASES),
-    group("prune", prune::CASES),
-    group("control", control::CASES),
-    group("leadership", turns::CASES),
-    group("register", present::CASES),
-    group("log", log::CASES),
-    group("jobs", inspect::CASES),
-    group("stats", stats::CASES),
-    group("lifecycle", lifecycle::CASES),
-    group("migrate", migrate::CASES),
-    group("scan_orphans", sweep::CASES),
-    group("prerequisites", waits::CASES),
-    group("batches", batches::CASES),
-    group("batch_ends", batch_ends::CASES),
-    group("batch_lists", batch_lists::CASES),
-    group("inputs", inputs::CASES),
-    group("restore", import::CASES),
-    group("dependents", dependents::CASES),
-    group("foreign_prerequisites", foreign_waits::CASES),
-    group("dead", dead::CASES),
-    group("limits", limits::CASES),
-    group("pause", pause::CASES),
-    group("delays", delays::CASES),
-    group("slots", slots::CASES),
-    group("rates", rates::CASES),
-    group("keys", keys::CASES),
-    group("unique", unique::CASES),
-    group("unread", unread::CASES),
-    group("counters", figures::CASES),
-    group("event_coalescing", shared_events::CASES),
-    group("fallback", fallback::CASES),
-    group("cancel_requests", stops::CASES),
-    group("events", events::CASES),
-    group("wrong_type_keys", odd_keys::CASES),
+    group("records", store::records::CASES),
+    group("replies", jobs::replies::CASES),
+    group("states", store::states::CASES),
+    group("stale", jobs::fencing::CASES),
+    group("foreign", legacy::foreign::CASES),
+    group("foreign_matrix", legacy::foreign_matrix::CASES),
+    group("clocks", store::clocks::CASES),
+    group("deregister", orphans::deregister::CASES),
+    group("prefetch", orphans::prefetch::CASES),
+    group("series", store::series::CASES),
+    group("migration_lock", legacy::migration_lock::CASES),
+    group("defer", legacy::defer::CASES),
+    group("rescue", orphans::rescue::CASES),
+    group("rescue_foreign", orphans::rescue_foreign::CASES),
+    group("check_orphans", orphans::check_orphans::CASES),
+    group("start_limits", jobs::start_limits::CASES),
+    group("check_orphans_edge", orphans::check_orphans_edge::CASES),
+    group("track_orphans", orphans::track_orphans::CASES),
+    group("prune", maintenance::prune::CASES),
+    group("control", maintenance::control::CASES),
+    group("leadership", maintenance::leadership::CASES),
+    group("register", maintenance::register::CASES),
+    group("log", jobs::log::CASES),
+    group("jobs", jobs::jobs::CASES),
+    group("stats", queue::stats::CASES),
+    group("lifecycle", store::lifecycle::CASES),
+    group("migrate", legacy::migrate::CASES),
+    group("scan_orphans", orphans::scan_orphans::CASES),
+    group("prerequisites", dependencies::prerequisites::CASES),
+    group("batches", dependencies::batches::CASES),
+    group("batch_ends", dependencies::batch_ends::CASES),
+    group("batch_lists", dependencies::batch_lists::CASES),
+    group("inputs", jobs::inputs::CASES),
+    group("restore", store::restore::CASES),
+    group("dependents", dependencies::dependents::CASES),
+    group(
+        "foreign_prerequisites",
+        dependencies::foreign_prerequisites::CASES,
+    ),
+    group("dead", maintenance::dead::CASES),
+    group("limits", queue::limits::CASES),
+    group("pause", queue::pause::CASES),
+    group("delays", jobs::delays::CASES),
+    group("slots", queue::slots::CASES),
+    group("rates", queue::rates::CASES),
+    group("keys", queue::keys::CASES),
+    group("unique", queue::unique::CASES),
+    group("unread", store::unread::CASES),
+    group("counters", queue::counters::CASES),
+    group("event_coalescing", store::event_coalescing::CASES),
+    group("fallback", queue::fallback::CASES),
+    group("cancel_requests", maintenance::cancel_requests::CASES),
+    group("events", store::events::CASES),
+    group("wrong_type_keys", store::wrong_type_keys::CASES),
     group("bananas_enqueue", bananas::enqueue::CASES),
     group("bananas_claim", bananas::claim::CASES),
     group("bananas_renew", bananas::renew::CASES),
@@ -262,49 +179,49 @@ pub const GROUPS: &[Group] = &[
     group("context_take", context::take::CASES),
     Group {
         name: "context_index",
-        cases: context_index::CASES,
+        cases: of_contexts::context_index::CASES,
         heavy: false,
         beside: true,
     },
     Group {
         name: "contexts",
-        cases: contexts::CASES,
+        cases: of_contexts::contexts::CASES,
         heavy: false,
         beside: true,
     },
     Group {
         name: "flows",
-        cases: flows::CASES,
+        cases: of_contexts::flows::CASES,
         heavy: false,
         beside: true,
     },
     Group {
         name: "flow_answers",
-        cases: flow_answers::CASES,
+        cases: of_contexts::flow_answers::CASES,
         heavy: false,
         beside: true,
     },
     Group {
         name: "flow_plain",
-        cases: flow_plain::CASES,
+        cases: of_contexts::flow_plain::CASES,
         heavy: false,
         beside: true,
     },
     Group {
         name: "flow_retry",
-        cases: flow_retry::CASES,
+        cases: of_contexts::flow_retry::CASES,
         heavy: false,
         beside: true,
     },
     Group {
         name: "flow_ends",
-        cases: flow_ends::CASES,
+        cases: of_contexts::flow_ends::CASES,
         heavy: false,
         beside: true,
     },
     Group {
         name: "heavy",
-        cases: heavy::CASES,
+        cases: heavy_loads::heavy::CASES,
         heavy: true,
         beside: false,
     },
@@ -316,25 +233,25 @@ pub const GROUPS: &[Group] = &[
     },
     Group {
         name: "heavy_batches",
-        cases: heavy_batches::CASES,
+        cases: heavy_loads::heavy_batches::CASES,
         heavy: true,
         beside: false,
     },
     Group {
         name: "heavy_prerequisites",
-        cases: heavy_waits::CASES,
+        cases: heavy_loads::heavy_prerequisites::CASES,
         heavy: true,
         beside: false,
     },
     Group {
         name: "heavy_schedules",
-        cases: heavy_schedules::CASES,
+        cases: heavy_loads::heavy_schedules::CASES,
         heavy: true,
         beside: false,
     },
     Group {
         name: "heavy_keys",
-        cases: heavy_keys::CASES,
+        cases: heavy_loads::heavy_keys::CASES,
         heavy: true,
         beside: false,
     },
@@ -346,7 +263,7 @@ pub const GROUPS: &[Group] = &[
     },
     Group {
         name: "long",
-        cases: long::CASES,
+        cases: heavy_loads::heavy_maintenance::CASES,
         heavy: true,
         beside: false,
     },

@@ -9,7 +9,7 @@ use super::Bananas;
 use super::inspect::failed;
 use crate::error::Error;
 use crate::script::Verb;
-use crate::verb::settings::Settings;
+use crate::verb::queue::settings::Settings;
 use crate::verb::{MAX_ITEMS, at_most};
 
 /// A limit of a route for Meshwork's workers, with its new value. `None` removes it.

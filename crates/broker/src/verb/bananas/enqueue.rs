@@ -6,7 +6,7 @@ use super::{Bananas, push_draft};
 use crate::conn::Conn;
 use crate::error::Error;
 use crate::script::Verb;
-use crate::verb::enqueue::named;
+use crate::verb::jobs::enqueue::named;
 use crate::verb::{MAX_ITEMS, at_most};
 
 /// The result of enqueuing a job.

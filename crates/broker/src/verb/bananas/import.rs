@@ -5,7 +5,7 @@ use meshwork_model::job::field;
 use meshwork_model::keys::bananas::BananasKeys as Keys;
 
 use crate::script::Verb;
-use crate::verb::enqueue::parse_enqueued;
+use crate::verb::jobs::enqueue::parse_enqueued;
 use crate::verb::{at_most, sha1};
 use crate::{Broker, Enqueued, Error};
 

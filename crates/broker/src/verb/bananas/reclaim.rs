@@ -8,7 +8,8 @@ use meshwork_model::keys::bananas::BananasKeys as Keys;
 use super::Bananas;
 use crate::error::Error;
 use crate::script::Verb;
-use crate::verb::{MAX_ITEMS, blocking};
+use crate::verb::MAX_ITEMS;
+use crate::verb::jobs::blocking;
 
 /// Greatest number of leases in a call.
 const MOST: usize = 200;

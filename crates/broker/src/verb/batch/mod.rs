@@ -6,10 +6,10 @@ mod status;
 use meshwork_model::batch::{Callback, NewBatch};
 use meshwork_model::name::BatchId;
 
-use super::enqueue::{Enqueued, parse_enqueued};
 use super::{MAX_ITEMS, Retention, word};
 use crate::conn::Conn;
 use crate::script::{Call, Verb};
+use crate::verb::jobs::enqueue::{Enqueued, parse_enqueued};
 use crate::{Broker, Error};
 
 pub use status::{BatchState, BatchStatus, MAX_BATCHES};

@@ -4,8 +4,8 @@ use meshwork_model::batch::Callback;
 use meshwork_model::job::text;
 use meshwork_model::name::BatchId;
 
-use super::super::jobs::failed;
 use super::super::{Fields, at_most};
+use crate::verb::inspect::jobs::failed;
 use crate::{Broker, Error};
 
 /// Greatest number of batches in a listing.

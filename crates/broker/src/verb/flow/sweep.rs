@@ -2,10 +2,10 @@
 
 use meshwork_model::keys::context::FlowId;
 
-use super::super::jobs::{glob_literal, texts};
 use super::{Flows, MAX_MOVES};
 use crate::Error;
 use crate::script::Verb;
+use crate::verb::inspect::jobs::{glob_literal, texts};
 
 /// Keys in one page: about 0.3 ms of the server's time.
 const PAGE: usize = 1_000;

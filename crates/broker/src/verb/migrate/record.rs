@@ -11,7 +11,7 @@ use meshwork_model::stored;
 use redis::RedisResult;
 
 use super::super::MAX_ITEMS;
-use super::super::jobs::{failed, glob_literal, texts};
+use crate::verb::inspect::jobs::{failed, glob_literal, texts};
 use crate::{Broker, Error};
 
 /// Types that migrate.

@@ -6,9 +6,9 @@ use meshwork_model::migration::Migration;
 use redis::RedisResult;
 
 use super::super::MAX_ITEMS;
-use super::super::jobs::{failed, texts};
 use super::clients::Waiting;
 use super::record::{Migrations, Open, by_worker};
+use crate::verb::inspect::jobs::{failed, texts};
 use crate::{Broker, Error};
 
 /// Greatest number of foreign clients' jobs that are searched for on all canonical queues (100 MB). Further ones

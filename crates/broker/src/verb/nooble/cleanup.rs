@@ -5,7 +5,7 @@ use meshwork_model::nooble::TraceEvent;
 use super::report::tries_of;
 use super::{Nooble, Received};
 use crate::error::Error;
-use crate::verb::stream::Entry;
+use crate::verb::inspect::stream::Entry;
 use crate::verb::{MAX_ITEMS, at_most};
 
 /// Approximate number of entries that are kept: some megabytes.

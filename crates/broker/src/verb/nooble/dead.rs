@@ -3,7 +3,7 @@
 use super::{Nooble, Source};
 use crate::error::Error;
 use crate::script::Verb;
-use crate::verb::stream::Entry;
+use crate::verb::inspect::stream::Entry;
 use crate::verb::{MAX_ITEMS, at_most};
 
 /// A dead letter.

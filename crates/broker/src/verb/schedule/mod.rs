@@ -4,6 +4,7 @@
 //! decided slot. Every change names the version and position that it is based on, so that changes and decided slots
 //! never mix.
 
+pub(crate) mod fire;
 mod read;
 
 use meshwork_model::name::ScheduleName;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use meshwork_model::name::{JobId, ScheduleName};
 use meshwork_model::schedule::{Schedule, Unreadable};
 
-use crate::verb::jobs::{SCAN_COUNT, failed, glob_literal, texts};
+use crate::verb::inspect::jobs::{SCAN_COUNT, failed, glob_literal, texts};
 use crate::verb::{Fields, text};
 use crate::{Broker, Error};
 

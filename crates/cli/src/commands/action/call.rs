@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use super::{ActionArgs, Side, action_type, warn_of};
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::note;
-use crate::value;
 
 /// Call a service and print its reply
 ///

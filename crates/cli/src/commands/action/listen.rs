@@ -14,11 +14,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Side, part, uuid};
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::{Out, note, printable};
-use crate::value;
 
 /// Longest time at shutdown for acknowledging printed callbacks and releasing the others.
 const GRACE: Duration = Duration::from_secs(1);

@@ -21,11 +21,11 @@ use meshwork_broker::nooble::Nooble;
 use serde::de::IgnoredAny;
 
 use crate::app::App;
+use crate::args::input;
+use crate::args::trace::{of_environment, parent};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::input;
 use crate::out::note;
-use crate::trace::{of_environment, parent};
 
 /// Call services by actions (Nooble4), and look at their traces and dead letters
 #[derive(Debug, clap::Subcommand)]

@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use super::{Side, of_bananas};
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::change::{Change, tell};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
-use crate::value;
 
 /// List the jobs that failed for good, the latest first; show, retry or delete them
 ///

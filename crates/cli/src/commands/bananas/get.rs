@@ -5,9 +5,9 @@ use serde_json::value::RawValue;
 
 use super::{Side, of_bananas};
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::value;
 
 /// Print a job's record as it is stored
 #[derive(Debug, clap::Args)]

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::{Side, of_bananas, print};
 use crate::app::App;
+use crate::args::parsers as value;
+use crate::args::routing::{Routing, UNREAD_TOPIC};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::routing::{Routing, UNREAD_TOPIC};
-use crate::value;
 
 /// Enqueue a job and print its id
 #[derive(Debug, clap::Args)]

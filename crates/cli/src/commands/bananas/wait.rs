@@ -6,9 +6,9 @@ use meshwork::model::name::JobId;
 
 use super::{Side, of_bananas, print};
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::value;
 
 /// Wait until a job has ended, and print its result; a failure that will be retried is no end
 #[derive(Debug, clap::Args)]

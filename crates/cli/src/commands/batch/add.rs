@@ -6,12 +6,12 @@ use meshwork::model::name::{BatchId, JobId};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::input;
+use crate::args::script::Script;
 use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::input;
 use crate::job_args::JobArgs;
-use crate::script::Script;
 
 /// Add jobs to an open batch and print their ids
 #[derive(Debug, clap::Args)]

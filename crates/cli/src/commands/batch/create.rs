@@ -9,10 +9,10 @@ use meshwork::model::name::{BatchId, ScriptType};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::parsers as value;
+use crate::args::script::Script;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::script::Script;
-use crate::value;
 
 /// Create a batch and print its id
 ///

@@ -10,10 +10,11 @@ use meshwork::{BatchState, BatchStatus, Client};
 
 use super::shown::Shown;
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::out::job_view as record;
 use crate::out::{Out, Progress};
-use crate::{record, value};
 
 /// Show the state of a batch
 #[derive(Debug, clap::Args)]

@@ -8,11 +8,11 @@ use meshwork::{Client, DeadCursor, DeadLetter, JobFilter};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::filter::Select;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::out::job_view::Summary;
 use crate::out::{Column, Row, note};
-use crate::record::Summary;
-use crate::select::Select;
 
 /// List dead letters, the newest first
 #[derive(Debug, clap::Args)]

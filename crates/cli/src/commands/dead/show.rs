@@ -5,11 +5,12 @@ use meshwork::model::time;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::out::job_view as record;
+use crate::out::job_view::Record;
 use crate::out::printable;
-use crate::record::{self, Record};
-use crate::value;
 
 /// Show a dead letter: reason and time of its death, attempts, error and output
 #[derive(Debug, clap::Args)]

@@ -11,8 +11,9 @@ use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::log_file::LogDirs;
-use crate::logs::{self, Which};
+use crate::out::log_file::LogDirs;
+use crate::out::logs;
+use crate::out::logs::Which;
 use crate::out::{Column, Row};
 
 /// List flows, the last submitted first

@@ -7,9 +7,9 @@ use meshwork::model::access::{Object, Operation};
 use std::path::Path;
 
 use crate::app::App;
+use crate::args::input::InputArg;
 use crate::error::CommandError;
 use crate::identity::ContextArgs;
-use crate::input::InputArg;
 
 /// Flows of a context, for an actor who may read them. The session checks further permissions.
 pub(super) struct Place {

@@ -8,12 +8,12 @@ use meshwork::{Cancelled, Client, Error as MeshworkError};
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::bulk::{Chosen, Source, Verb};
 use crate::change::{Change, tell};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::Out;
-use crate::value;
 
 /// Cancel jobs that wait or run; they end in error
 ///

@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::app::App;
+use crate::args::parsers as value;
+use crate::args::routing::{Routing, UNREAD_TOPIC};
+use crate::args::script::Script;
 use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs, after};
 use crate::out::note;
-use crate::routing::{Routing, UNREAD_TOPIC};
-use crate::script::Script;
 use crate::timing_args::TimingArgs;
-use crate::value;
 
 /// Greatest number of jobs in one call; the limit of the broker.
 const BATCH: usize = 1000;

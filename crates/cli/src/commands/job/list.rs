@@ -9,13 +9,13 @@ use meshwork::model::state::Status;
 use meshwork::model::time;
 
 use crate::app::App;
+use crate::args::filter::Select;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::listing::{Cursor, Newest};
+use crate::out::job_view::Summary;
 use crate::out::note;
-use crate::record::Summary;
-use crate::select::Select;
-use crate::value;
 
 /// List jobs, the newest first
 ///

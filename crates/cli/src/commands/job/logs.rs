@@ -3,11 +3,13 @@
 use meshwork::model::name::JobId;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::log_file::LogDirs;
-use crate::logs::{self, Which};
-use crate::{follow, value};
+use crate::follow;
+use crate::out::log_file::LogDirs;
+use crate::out::logs;
+use crate::out::logs::Which;
 
 /// Print the output of a job's last attempt: the last 64 KiB of stdout and of stderr
 ///

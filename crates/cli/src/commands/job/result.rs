@@ -6,10 +6,11 @@ use meshwork::model::name::JobId;
 use meshwork::model::state::Status;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::record::status_of;
-use crate::{single, value};
+use crate::out::job_view::status_of;
+use crate::single;
 
 /// Print the result of an ended job; the exit code is its outcome
 #[derive(Debug, clap::Args)]

@@ -4,10 +4,10 @@ use meshwork::RunNow as Became;
 use meshwork::model::name::JobId;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::change::{Change, change};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::value;
 
 /// Run jobs at once that are delayed, or wait for a retry
 #[derive(Debug, clap::Args)]

@@ -11,11 +11,12 @@ use meshwork::{Blocker, Client};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::out::job_view as record;
+use crate::out::job_view::Record;
 use crate::out::{Out, OutError, printable};
-use crate::record::{self, Record};
-use crate::value;
 
 /// Show a job: its state, times, attempts, reason of waiting, script, input and result
 ///

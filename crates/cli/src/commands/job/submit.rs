@@ -9,16 +9,17 @@ use serde::Serialize;
 
 use super::jsonl;
 use crate::app::App;
+use crate::args::parsers as value;
+use crate::args::routing::{Routing, UNREAD_TOPIC};
+use crate::args::script::Script;
 use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs};
 use crate::out::note;
-use crate::routing::{Routing, UNREAD_TOPIC};
 use crate::scope::Scope;
-use crate::script::Script;
+use crate::single;
 use crate::timing_args::TimingArgs;
-use crate::{single, value};
 
 /// Enqueue a job and print its id, or many at once
 ///

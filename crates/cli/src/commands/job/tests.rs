@@ -7,7 +7,7 @@ use clap::{Args, Command, FromArgMatches};
 use meshwork::model::job::NewJob;
 
 use super::submit::Submit;
-use crate::script::Script;
+use crate::args::script::Script;
 
 /// Options that say where the jobs and their script are.
 const SOURCES: [&str; 3] = ["script", "args", "jsonl"];

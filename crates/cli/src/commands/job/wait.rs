@@ -6,9 +6,10 @@ use meshwork::model::job::limits::MAX_TIMEOUT;
 use meshwork::model::name::JobId;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::{single, value};
+use crate::single;
 
 /// Wait until a job has ended, and print its result
 #[derive(Debug, clap::Args)]

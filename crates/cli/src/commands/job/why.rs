@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::show::{Blockers, waits_for_batch};
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::out::job_view as record;
 use crate::out::printable;
-use crate::record;
-use crate::value;
 
 /// Show why a job waits, or why it failed
 #[derive(Debug, clap::Args)]

@@ -10,11 +10,11 @@ use meshwork::model::name::ScriptType;
 
 use super::wait::{print, until_ended};
 use crate::app::App;
+use crate::args::parsers as value;
+use crate::args::script::Script;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::script::Script;
-use crate::value;
 
 /// Send a message and print its key
 ///

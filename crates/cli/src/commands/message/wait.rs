@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::message_key;
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::value;
 
 /// Interval of polls.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

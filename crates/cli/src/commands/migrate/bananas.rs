@@ -9,11 +9,11 @@ use meshwork::protocol::bananas::migrate::{MigrationReport, Migrator, SkippedJob
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::commands::bananas::Side;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Progress, Table, note};
-use crate::value;
 
 /// Import waiting, scheduled and dead jobs of Bananas as Meshwork's jobs, or export them back
 ///

@@ -6,9 +6,9 @@ use meshwork::model::name::ScriptType;
 
 use super::{Which, tell};
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::value;
 
 /// Push jobs of a type to its old list too, so that old workers take them as well
 ///

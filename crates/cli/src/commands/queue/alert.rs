@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use super::Queue;
 use crate::app::App;
+use crate::args::parsers as value;
+use crate::args::script::Script;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::script::Script;
-use crate::value;
 
 /// Enqueue a job after some failures in a row of a queue, and another one after the next success
 #[derive(Debug, clap::Subcommand)]

@@ -10,11 +10,11 @@ use serde::Serialize;
 use super::Queue;
 use super::line::{Line, print};
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
-use crate::value;
 
 /// One queue or all.
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! `meshwork queue stats`: samples the metrics of all queues, repeatedly with --watch. [`crate::board`] draws them.
+//! `meshwork queue stats`: samples the metrics of all queues, repeatedly with --watch. [`crate::out::dashboard`] draws them.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use meshwork_broker::KnownQueues;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::app::App;
-use crate::board::{Board, Screen};
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
+use crate::out::dashboard::{Board, Screen};
 use crate::out::note;
-use crate::value;
 
 /// Show the backlog, latency and throughput of each queue
 ///

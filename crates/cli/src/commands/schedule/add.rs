@@ -10,13 +10,13 @@ use meshwork::model::schedule::zone::Zone;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::parsers as value;
+use crate::args::script::Script;
 use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs};
-use crate::script::Script;
 use crate::timing_args::TimingArgs;
-use crate::value;
 
 /// Add a schedule and print its name and its first slot
 ///

@@ -6,9 +6,9 @@ use meshwork::model::time::iso;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::value;
 
 /// Show the next slots of a schedule, or of an expression, which needs no server
 #[derive(Debug, clap::Args)]

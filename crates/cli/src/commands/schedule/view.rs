@@ -8,8 +8,8 @@ use meshwork::model::schedule::Schedule;
 use meshwork::model::time::iso;
 use serde::Serialize;
 
+use crate::out::job_view::line;
 use crate::out::{Out, OutError};
-use crate::record::line;
 
 /// Schedule as JSON. Unreadable fields are null, and the reason is in `trouble`.
 #[derive(Debug, Serialize)]

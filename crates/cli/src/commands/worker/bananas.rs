@@ -18,13 +18,13 @@ use super::Common;
 use super::config::Config;
 use super::request::RequestArgs;
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::commands::bananas::Side;
 use crate::endpoint::{Endpoint, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{Interrupt, Quiet};
 use crate::out::note;
-use crate::value;
 
 /// Treatment of jobs of other routes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -8,9 +8,10 @@ use meshwork::model::route::routes::Routes;
 use meshwork::protocol::bananas::MAX_CONCURRENCY;
 use serde::Deserialize;
 
+use crate::args::parsers as value;
+use crate::args::yaml;
+use crate::args::yaml::YamlError;
 use crate::error::CommandError;
-use crate::value;
-use crate::yaml::{self, YamlError};
 
 /// Folder beside the file with the scripts of handlers without a path.
 const FOLDER: &str = "handlers";

@@ -9,9 +9,9 @@ use meshwork::model::name::{ActorId, Group, Instance, Namespace, ScriptType};
 use meshwork::model::retry::RetryBackoff;
 use meshwork::{Retention, Worker, runtime};
 
+use crate::args::parsers as value;
 use crate::commands::action::part;
 use crate::error::CommandError;
-use crate::value;
 
 /// Options for jobs of Hero only. The library has the defaults of omitted ones; the help repeats them.
 #[derive(Debug, clap::Args)]

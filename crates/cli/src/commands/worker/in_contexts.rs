@@ -14,10 +14,10 @@ use meshwork::{
 
 use meshwork_broker::Error as BrokerError;
 
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::identity;
 use crate::scope::ActorArgs;
-use crate::value;
 
 /// Greatest number of contexts of one process.
 const MOST: usize = MAX_POOL;

@@ -8,13 +8,13 @@ use meshwork::model::worker_request::WorkerRequest;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::commands::action;
 use crate::commands::bananas;
 use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
-use crate::value;
 
 /// The options of a request.
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use super::host::Authority;
 use super::origin::Origin;
 use super::token::{Token, TokenError};
 use super::{Guard, Profile};
-use crate::value;
+use crate::args::parsers as value;
 
 /// Options of the guard.
 #[derive(Debug, clap::Args)]

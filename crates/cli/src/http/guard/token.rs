@@ -7,9 +7,10 @@ use axum::http::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use crate::args::input;
+use crate::args::input::InputError;
 use crate::environment;
 use crate::error::CommandError;
-use crate::input::{self, InputError};
 
 /// The longest token in bytes: the head of a request has room for it.
 const MAX_TOKEN: usize = 4096;

@@ -3,8 +3,8 @@
 use meshwork_broker::bananas::{Found, Requeue};
 use meshwork_model::route::Priority;
 
-use super::super::world::{LEASE_MS, START, WORKER};
 use super::{Outcome, Side, World, cases, check, ids, same};
+use crate::cases::harness::world::{LEASE_MS, START, WORKER};
 
 cases![
     route_by_route_the_most_urgent_first,

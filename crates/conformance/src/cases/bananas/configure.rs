@@ -8,8 +8,8 @@ use meshwork_model::name::RoutingKey;
 use meshwork_model::queue::{MAX_CONCURRENCY, QueueSettings, Rate};
 use meshwork_model::route::Priority;
 
-use super::super::world::{Got, LEASE_MS, WORKER};
 use super::{Failure, Outcome, Side, TOOK, World, cases, check, ids, same};
+use crate::cases::harness::world::{Got, LEASE_MS, WORKER};
 
 cases![
     so_many_of_a_route_run_at_once,

@@ -4,9 +4,9 @@ use meshwork_broker::bananas::{Crons, PutCron, StoredCron};
 use meshwork_model::bananas::{ClientVariant, Cron, MAX_CRONS, NewJob};
 use meshwork_model::schedule::timing::Timing;
 
-use super::super::world::START;
 use super::{Failure, Outcome, Side, World, cases, check, same};
-use crate::cases::world::Got;
+use crate::cases::harness::world::Got;
+use crate::cases::harness::world::START;
 
 cases![
     is_kept_with_its_next_slot,

@@ -5,8 +5,8 @@ use meshwork_broker::bananas::{Failed, Found, RetriedDead};
 use meshwork_model::bananas::ClientVariant;
 use meshwork_model::route::Priority;
 
-use super::super::heavy::{seed, short};
 use super::{Outcome, Side, TOOK, World, cases, check, same};
+use crate::cases::heavy_loads::heavy::{seed, short};
 
 cases![
     runs_again_with_all_its_runs,

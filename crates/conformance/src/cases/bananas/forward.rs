@@ -3,8 +3,8 @@
 use meshwork_broker::bananas::Reroute;
 use meshwork_model::route::Priority;
 
-use super::super::world::ALIVE_MS;
 use super::{Got, Outcome, Side, World, cases, check, same};
+use crate::cases::harness::world::ALIVE_MS;
 
 cases![
     go_to_the_end_of_their_routes_lists_in_order,

@@ -3,9 +3,9 @@
 use meshwork_broker::bananas::{Claim, Completed, Completion};
 use meshwork_model::bananas::ClientVariant;
 
-use super::super::heavy::{MANY, seed, short};
-use super::super::world::{LEASE, WORKER};
 use super::{AGE, Outcome, Side, TOOK, World, cases, check, same};
+use crate::cases::harness::world::{LEASE, WORKER};
+use crate::cases::heavy_loads::heavy::{MANY, seed, short};
 
 cases![
     claims_stay_short,

@@ -30,8 +30,8 @@ use meshwork_model::keys::bananas::BananasKeys as Keys;
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
 
-use super::world::{ALIVE_MS, Got, LEASE, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
+use crate::cases::harness::world::{ALIVE_MS, Got, LEASE, WORKER};
 
 /// Age at which an entry of the running jobs is too old.
 const AGE: Duration = Duration::from_secs(600);

@@ -3,8 +3,8 @@
 use meshwork_broker::bananas::Moved;
 use meshwork_model::route::Priority;
 
-use super::super::world::ALIVE_MS;
 use super::{Outcome, Side, World, cases, same};
+use crate::cases::harness::world::ALIVE_MS;
 
 cases![
     goes_to_the_end_of_its_routes_list,

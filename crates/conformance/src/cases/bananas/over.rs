@@ -6,8 +6,8 @@ use meshwork_model::bananas::{Bucket, Conversion, HandlerKind, Origin, Record, R
 use meshwork_model::keys::bananas::BananasKeys as Keys;
 use meshwork_model::route::Priority;
 
-use super::super::world::{Got, WORKER};
 use super::{Failure, Outcome, Side, World, same};
+use crate::cases::harness::world::{Got, WORKER};
 use crate::snapshot::snapshot;
 
 /// Record of a job as Go's client with routing writes it.

@@ -6,8 +6,8 @@ use meshwork_broker::bananas::Due;
 use meshwork_model::bananas::ClientVariant;
 use meshwork_model::route::Priority;
 
-use super::super::world::START;
 use super::{Outcome, Side, World, cases, check, same};
+use crate::cases::harness::world::START;
 
 cases![
     moves_what_is_due_to_its_route,

@@ -4,8 +4,8 @@
 use meshwork_broker::bananas::Reclaimed;
 use meshwork_model::keys::bananas::BananasKeys as Keys;
 
-use super::super::world::{ALIVE_MS, LEASE_MS, WORKER};
 use super::{Outcome, Side, World, cases, check, same};
+use crate::cases::harness::world::{ALIVE_MS, LEASE_MS, WORKER};
 
 cases![
     leaves_what_is_leased,

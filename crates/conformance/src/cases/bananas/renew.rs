@@ -1,7 +1,7 @@
 //! renew: extends leases and the registration of a worker.
 
-use super::super::world::{ALIVE_MS, LEASE_MS, START, WORKER};
 use super::{Outcome, Side, World, cases, check, same};
+use crate::cases::harness::world::{ALIVE_MS, LEASE_MS, START, WORKER};
 use meshwork_broker::bananas::Requeue;
 use meshwork_model::keys::bananas::BananasKeys as Keys;
 

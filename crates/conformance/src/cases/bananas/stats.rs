@@ -7,8 +7,8 @@ use meshwork_model::bananas::ClientVariant;
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
 
-use super::super::world::{Got, LEASE_MS};
 use super::{Outcome, Side, TOOK, World, cases, check, same};
+use crate::cases::harness::world::{Got, LEASE_MS};
 
 cases![
     counts_each_step_of_a_job,

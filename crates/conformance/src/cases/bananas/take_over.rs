@@ -6,9 +6,9 @@ use meshwork_model::bananas::Bucket;
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Priority;
 
-use super::super::world::START;
 use super::over::{Both, RECORD, gpu};
 use super::{Outcome, World, cases, check, same};
+use crate::cases::harness::world::START;
 
 cases![
     a_job_that_waits_is_one_of_ours,

@@ -5,8 +5,8 @@ pub(super) mod commit;
 pub(super) mod read;
 pub(super) mod take;
 
-use super::world::Got;
 use super::{Failure, Outcome, World, cases, check, same};
+use crate::cases::harness::world::Got;
 
 /// Returns a key of the case.
 fn key(world: &World, name: &str) -> Got<String> {

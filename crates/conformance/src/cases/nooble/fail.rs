@@ -2,8 +2,8 @@
 
 use meshwork_broker::nooble::{Completion, Failed};
 
-use super::super::world::START;
 use super::{GROUP, Outcome, Side, W1, W2, World, cases, check, same, to};
+use crate::cases::harness::world::START;
 
 cases![
     waits_for_its_next_run,

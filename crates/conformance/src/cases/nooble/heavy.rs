@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::super::heavy::{MANY, seed, short};
-use super::super::world::{LEASE, LEASE_MS, START};
 use super::{Outcome, Side, W1, W2, World, cases, check, same};
+use crate::cases::harness::world::{LEASE, LEASE_MS, START};
+use crate::cases::heavy_loads::heavy::{MANY, seed, short};
 
 cases![
     taken_a_thousand_at_a_time,

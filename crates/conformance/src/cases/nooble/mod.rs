@@ -26,8 +26,8 @@ use meshwork_broker::nooble::{
 use meshwork_model::keys::nooble::Dialect;
 use sha1::{Digest, Sha1};
 
-use super::world::{Got, LEASE, LEASE_MS};
 use super::{Failure, Outcome, World, cases, check, same};
+use crate::cases::harness::world::{Got, LEASE, LEASE_MS};
 
 /// The service of most cases.
 const SERVICE: &str = "demo";

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use meshwork_broker::nooble::Completion;
 
-use super::super::world::START;
 use super::{Outcome, Side, W1, World, cases, check, same, texts};
+use crate::cases::harness::world::START;
 
 cases![
     goes_back_when_it_is_due,

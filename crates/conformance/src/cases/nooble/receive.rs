@@ -5,8 +5,8 @@ use std::time::Duration;
 use meshwork_broker::Error;
 use meshwork_broker::nooble::{MAX_WAIT, PendingCallback};
 
-use super::super::world::PATIENCE;
 use super::{GROUP, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same, texts};
+use crate::cases::harness::world::PATIENCE;
 
 cases![
     the_oldest_comes_first,

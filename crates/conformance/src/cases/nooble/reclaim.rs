@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::world::{LEASE, LEASE_MS};
 use super::{GROUP, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same, texts};
+use crate::cases::harness::world::{LEASE, LEASE_MS};
 
 cases![
     takes_over_and_counts,

@@ -1,7 +1,7 @@
 //! renew: a worker keeps the messages that it holds.
 
-use super::super::world::{LEASE_MS, START};
 use super::{Outcome, Side, W1, W2, World, cases, check, same};
+use crate::cases::harness::world::{LEASE_MS, START};
 
 cases![
     a_worker_is_there_for_so_long,

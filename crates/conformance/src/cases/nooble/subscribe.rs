@@ -2,8 +2,8 @@
 
 use meshwork_broker::conn::{Heard, Subscriber};
 
-use super::super::world::{Got, PATIENCE};
 use super::{Failure, Outcome, Side, World, cases, same};
+use crate::cases::harness::world::{Got, PATIENCE};
 
 cases![
     what_is_published_is_heard,

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::super::world::START;
 use super::{
     Completion, Failure, GROUP, Got, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same,
     texts,
 };
+use crate::cases::harness::world::START;
 
 cases![
     what_is_done_is_deleted,

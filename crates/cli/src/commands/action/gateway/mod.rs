@@ -23,13 +23,13 @@ use self::failure::Failure;
 use self::services::Services;
 use super::{Side, service};
 use crate::app::App;
+use crate::args::parsers as value;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::http::guard::{ALL_BODIES, Bodies, GuardArgs, Profile};
 use crate::http::{Bounds, Listener};
 use crate::interrupt::Interrupt;
 use crate::out::note;
-use crate::value;
 
 /// Longest life of a connection; clients reconnect.
 const CONNECTION: Duration = Duration::from_secs(600);

@@ -1,0 +1,9 @@
+//! Reads of jobs, their logs, inputs and events. They change nothing.
+
+pub(crate) mod dead;
+pub(crate) mod events;
+pub(crate) mod inputs;
+pub(crate) mod jobs;
+pub(crate) mod logs;
+pub(crate) mod stream;
+pub(crate) mod summaries;

@@ -1,0 +1,174 @@
+//! depth: counts the unfinished jobs of a queue, for all its priorities together. It changes nothing.
+
+use std::collections::BTreeMap;
+
+use meshwork_model::job::field;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::name::JobId;
+use meshwork_model::route::Priority;
+use redis::RedisResult;
+
+use crate::verb::MAX_ITEMS;
+use crate::verb::inspect::jobs::{failed, texts};
+use crate::{Broker, Error};
+
+/// Unfinished jobs of a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueDepth {
+    /// Number of ids in its lists.
+    pub waiting: usize,
+    /// Number of jobs in backlogs of concurrency keys.
+    pub set_aside: usize,
+    /// Number of jobs that run.
+    pub running: usize,
+    /// Number of jobs that wait for a retry.
+    pub retrying: usize,
+    /// Number of delayed jobs that have never run.
+    pub delayed: usize,
+}
+
+impl QueueDepth {
+    /// Returns whether the queue has no unfinished jobs other than delayed ones.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting + self.set_aside + self.running + self.retrying == 0
+    }
+}
+
+impl Broker {
+    /// Counts the unfinished jobs of a queue. Scans all running and all delayed jobs of all queues, 1,000 in a call.
+    ///
+    /// # Errors
+    /// The server refuses a call.
+    pub async fn depth(&self, queue: &str) -> Result<QueueDepth, Error> {
+        let queue = JobKeys::without_priority(queue);
+        let mut depth = QueueDepth {
+            waiting: self.waiting(queue).await?,
+            ..QueueDepth::default()
+        };
+        let aside = self.aside(Some(queue)).await?;
+        depth.set_aside = aside.values().sum();
+        self.walk(&self.keys.delayed(), queue, |ran| {
+            depth.retrying += usize::from(ran);
+            depth.delayed += usize::from(!ran);
+        })
+        .await?;
+        // Leases come last, so that jobs that were claimed or released meanwhile are counted.
+        self.walk(&self.keys.lease(), queue, |_| depth.running += 1)
+            .await?;
+        Ok(depth)
+    }
+
+    /// Returns the jobs with a slot of a queue whose concurrency is limited, the first [`MAX_ITEMS`]. A job without a
+    /// lease loses its slot when a claim finds the queue full.
+    ///
+    /// # Errors
+    /// The server refuses the call.
+    pub async fn slots_of(&self, queue: &str) -> Result<Vec<String>, Error> {
+        let slots = self.keys.slots(JobKeys::without_priority(queue));
+        let mut range = redis::cmd("ZRANGE");
+        range.arg(slots).arg(0).arg(MAX_ITEMS - 1);
+        self.ask("depth", &range).await
+    }
+
+    async fn waiting(&self, queue: &str) -> Result<usize, Error> {
+        let mut pipe = redis::pipe();
+        pipe.ignore_errors().cmd("LLEN").arg(queue);
+        for priority in [Priority::High, Priority::Normal, Priority::Low] {
+            let list = JobKeys::work_queue_priority(queue, priority);
+            pipe.cmd("LLEN").arg(list);
+        }
+        let lengths: Vec<RedisResult<usize>> = pipe
+            .query_async(&mut self.conn.clone())
+            .await
+            .map_err(failed)?;
+        Ok(lengths.into_iter().flatten().sum())
+    }
+
+    /// Returns the number of jobs in backlogs, by list; of one queue's lists, or of all.
+    pub(crate) async fn aside(
+        &self,
+        queue: Option<&str>,
+    ) -> Result<BTreeMap<String, usize>, Error> {
+        let wanted =
+            |list: &str| queue.is_none_or(|queue| JobKeys::without_priority(list) == queue);
+        let (mut aside, mut from) = (BTreeMap::new(), 0);
+        loop {
+            let (counts, last) = self.aside_page(from, wanted).await?;
+            for (list, count) in counts {
+                *aside.entry(list).or_insert(0) += count.map_err(failed)?;
+            }
+            if last {
+                return Ok(aside);
+            }
+            from += MAX_ITEMS;
+        }
+    }
+
+    /// Returns a page of [`MAX_ITEMS`] keys from index `from` on: the size of each key's backlog with its list, if
+    /// the list is wanted. Also returns whether it is the last page.
+    pub(crate) async fn aside_page(
+        &self,
+        from: usize,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(Vec<(String, RedisResult<usize>)>, bool), Error> {
+        let mut range = redis::cmd("ZRANGE");
+        range
+            .arg(self.keys.backlog_index())
+            .arg(from)
+            .arg(from + MAX_ITEMS - 1);
+        let found: Vec<Vec<u8>> = self.ask("depth", &range).await?;
+        let last = found.len() < MAX_ITEMS;
+        let (mut lists, mut pipe) = (Vec::new(), redis::pipe());
+        pipe.ignore_errors();
+        for name in texts(found) {
+            if let Some((list, _)) = name.split_once(' ')
+                && wanted(list)
+            {
+                pipe.cmd("ZCARD").arg(self.keys.backlog(&name));
+                lists.push(list.to_owned());
+            }
+        }
+        if lists.is_empty() {
+            return Ok((Vec::new(), last));
+        }
+        let counts: Vec<RedisResult<usize>> = pipe
+            .query_async(&mut self.conn.clone())
+            .await
+            .map_err(failed)?;
+        Ok((lists.into_iter().zip(counts).collect(), last))
+    }
+
+    /// Calls `found` for each job of a queue in a sorted set of ids, with whether it has run.
+    async fn walk(&self, set: &str, queue: &str, mut found: impl FnMut(bool)) -> Result<(), Error> {
+        let mut from = 0;
+        loop {
+            let mut range = redis::cmd("ZRANGE");
+            range.arg(set).arg(from).arg(from + MAX_ITEMS - 1);
+            let ids: Vec<Vec<u8>> = self.ask("depth", &range).await?;
+            if ids.is_empty() {
+                return Ok(());
+            }
+            from += ids.len();
+            let mut pipe = redis::pipe();
+            pipe.ignore_errors();
+            for id in texts(ids) {
+                let key = self.keys.job_hash_key(&JobId::foreign(id));
+                pipe.cmd("HMGET")
+                    .arg(key)
+                    .arg(field::QUEUE)
+                    .arg(field::ATTEMPT);
+            }
+            type Row = (Option<String>, Option<u64>);
+            let rows: Vec<RedisResult<Row>> = pipe
+                .query_async(&mut self.conn.clone())
+                .await
+                .map_err(failed)?;
+            for (of, attempt) in rows.into_iter().flatten() {
+                if of.is_some_and(|of| JobKeys::without_priority(&of) == queue) {
+                    found(attempt.is_some_and(|n| n > 0));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! control: returns the data that a worker polls once a second.
+
+use std::time::Duration;
+
+use meshwork_model::migration::Migration;
+use meshwork_model::name::ScriptType;
+
+use crate::script::Verb;
+use crate::verb::{MAX_ITEMS, at_most};
+use crate::{Broker, Error};
+
+/// A request of a worker.
+#[derive(Debug, Clone, Copy)]
+pub struct Controlled<'a> {
+    /// Name of the worker with its incarnation.
+    pub worker: &'a str,
+    /// Lists with requests to cancel jobs: `hero:q:ctl:…`, and `hero:stop_queue:…` of the worker's legacy names.
+    pub queues: &'a [String],
+    /// Types that it runs.
+    pub types: &'a [ScriptType],
+    /// Ids of the jobs that it runs.
+    pub held: &'a [String],
+    /// Duration of the leadership for maintenance.
+    pub turn: Duration,
+}
+
+/// The answer for the worker.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Control {
+    /// Jobs to cancel; the requests were removed.
+    pub stop: Vec<String>,
+    /// True if the worker is the leader, which does maintenance: promote, settle, watch, prune.
+    pub turn: bool,
+    /// For the leader, the names of the verbs of maintenance that have something to do. Others are due by time alone.
+    pub tasks: Vec<String>,
+    /// Time until the next delayed job is due, if there is one.
+    pub due: Option<Duration>,
+    /// For each type, its migration, if it has one.
+    pub migrations: Vec<Option<Migration>>,
+    /// Number of steps back of the server's clock.
+    pub steps_back: u64,
+}
+
+impl Broker {
+    /// Reads the control queues. The queue of a type is shared, so a worker takes only the ids that it runs. Waiting
+    /// jobs are cancelled by any worker that reads the request. Requests for jobs of other workers stay for a minute.
+    ///
+    /// # Errors
+    /// There are more than [`MAX_ITEMS`] jobs, or the server refuses the call. [`Broker::renew`] then reports the
+    /// cancellations that were removed.
+    pub async fn control(&self, request: Controlled<'_>) -> Result<Control, Error> {
+        at_most("control", MAX_ITEMS, request.held.len())?;
+        let mut call = self
+            .scripts
+            .call(Verb::Control)
+            .arg(self.clock.argument())
+            .arg(request.worker)
+            .arg(request.turn.as_millis() as u64)
+            .arg(request.types.len());
+        for queue in request.queues {
+            call.push_key(queue);
+        }
+        for script_type in request.types {
+            call.push_arg(script_type.as_str());
+        }
+        for id in request.held {
+            call.push_arg(id);
+        }
+        let mut answer = call.answer(&self.conn).await?;
+        let (stop, turn) = (answer.texts("stop")?, answer.flag("turn")?);
+        let due = answer.millis("due")?;
+        let migrations = answer.texts("migrations")?;
+        Ok(Control {
+            stop,
+            turn,
+            due,
+            migrations: migrations.iter().map(|text| set(text)).collect(),
+            tasks: answer.texts("tasks")?,
+            steps_back: answer.next::<String>("steps")?.parse().unwrap_or_default(),
+        })
+    }
+}
+
+/// Parses the migration of a type. An unreadable one is from a later release.
+fn set(value: &str) -> Option<Migration> {
+    if value.is_empty() {
+        return None;
+    }
+    let read = value.parse::<Migration>();
+    read.inspect_err(|error| tracing::warn!(%error, "unknown"))
+        .ok()
+}

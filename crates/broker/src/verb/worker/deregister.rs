@@ -1,0 +1,35 @@
+//! deregister: deregisters a worker's prefetch lists at shutdown.
+
+use meshwork_model::keys::hero::JobKeys;
+
+use crate::script::Verb;
+use crate::verb::Listener;
+use crate::{Broker, Error};
+
+impl Broker {
+    /// Deregisters a worker's prefetch lists, and releases their ids to the queues. Returns the number of released
+    /// ids. No blocked call may wait for these lists any more ([`BlockingConn`](crate::verb::BlockingConn)).
+    ///
+    /// # Errors
+    /// The server refuses the call. The worker then counts as dead after a while, and [`Broker::reclaim`] does the
+    /// same.
+    pub async fn deregister_prefetch(&self, listener: Listener<'_>) -> Result<usize, Error> {
+        let mut handed_back = 0;
+        loop {
+            let mut call = self
+                .scripts
+                .call(Verb::Deregister)
+                .arg(self.clock.argument());
+            for queue in listener.queues {
+                call.push_key(queue);
+                call.push_key(self.keys.feed(listener.worker, queue));
+                call.push_arg(JobKeys::feed_member(listener.worker, queue));
+            }
+            let mut answer = call.answer(&self.conn).await?;
+            handed_back += answer.next::<usize>("moved")?;
+            if !answer.flag("more")? {
+                return Ok(handed_back);
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! register: registers a live worker.
+
+use std::time::Duration;
+
+use crate::script::Verb;
+use crate::verb::text;
+use crate::{Broker, Error};
+
+/// Time to live of a registration (Hero: `EX 15`).
+pub const REGISTRATION_TTL: Duration = Duration::from_secs(15);
+
+/// The registration of a worker.
+#[derive(Debug, Clone, Copy)]
+pub struct Registration<'a> {
+    /// Key of the registration ([`presence_key`](meshwork_model::keys::hero::Hero::presence_key)).
+    pub key: &'a str,
+    /// The JSON of Hero, section 1.
+    pub value: &'a str,
+    /// A text in each value of this process, unique among all processes.
+    pub mark: &'a str,
+    /// Value of a process that is certainly dead, which may be overwritten.
+    pub over: Option<&'a str>,
+}
+
+impl Broker {
+    /// Registers a worker for the next 15 seconds. If another worker of this name is registered, nothing is written,
+    /// and its value is returned.
+    ///
+    /// # Errors
+    /// The server refuses the call; repeat it then.
+    pub async fn register(&self, presence: Registration<'_>) -> Result<Option<String>, Error> {
+        self.write_registration(presence, REGISTRATION_TTL).await
+    }
+
+    /// Keeps registrations of a worker for the next 15 seconds, as they are, without a script. Returns false if the
+    /// values are not all this worker's; [`Broker::present`] then tells which.
+    ///
+    /// # Errors
+    /// The server refuses a call.
+    pub async fn renew_registration(&self, keys: &[&str], mark: &str) -> Result<bool, Error> {
+        let until = self.now().await? + REGISTRATION_TTL.as_millis() as u64;
+        let mut pipe = redis::pipe();
+        for key in keys {
+            pipe.cmd("PEXPIRE")
+                .arg(key)
+                .arg(REGISTRATION_TTL.as_millis() as u64)
+                .ignore();
+            pipe.cmd("ZADD")
+                .arg(self.keys.registrations())
+                .arg("XX")
+                .arg(until)
+                .arg(key)
+                .ignore();
+        }
+        for key in keys {
+            pipe.cmd("GET").arg(key);
+        }
+        let values: Result<Vec<Option<Vec<u8>>>, _> =
+            pipe.query_async(&mut self.conn.clone()).await;
+        let values = values.map_err(|source| {
+            let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
+            Error::of_keys("register", &keys, source)
+        })?;
+        Ok(values
+            .into_iter()
+            .all(|value| value.is_some_and(|it| text(it).contains(mark))))
+    }
+
+    /// Deregisters a worker.
+    ///
+    /// # Errors
+    /// The server refuses the call; the registration then expires.
+    pub async fn deregister(&self, presence: Registration<'_>) -> Result<(), Error> {
+        self.write_registration(presence, Duration::ZERO)
+            .await
+            .map(drop)
+    }
+
+    async fn write_registration(
+        &self,
+        presence: Registration<'_>,
+        live: Duration,
+    ) -> Result<Option<String>, Error> {
+        let other: Vec<u8> = self
+            .scripts
+            .call(Verb::Register)
+            .key(presence.key)
+            .arg(self.clock.argument())
+            .arg(presence.value)
+            .arg(live.as_secs())
+            .arg(presence.mark)
+            .arg(presence.over.unwrap_or_default())
+            .run(&self.conn)
+            .await?;
+        Ok(Some(text(other)).filter(|other| !other.is_empty()))
+    }
+}

@@ -1,0 +1,142 @@
+//! Filter options for jobs and dead letters, the same for all bulk commands.
+
+use meshwork::model::job::Tag;
+use meshwork::model::keys::hero::JobKeys;
+use meshwork::model::name::{BatchId, Group, RoutingKey, ScriptType};
+use meshwork::model::outcome::DEAD_REASONS;
+use meshwork::model::state::Status;
+use meshwork::{Client, JobFilter, JobState};
+
+use crate::args::parsers as value;
+use crate::args::parsers::Moment;
+use crate::error::CommandError;
+
+/// Filter options.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Filter")]
+pub(crate) struct Select {
+    /// Only jobs of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    script_type: Option<ScriptType>,
+    /// Only jobs of this group
+    #[arg(long)]
+    group: Option<Group>,
+    /// Only jobs of this route; `default`: jobs without a group
+    #[arg(long, value_name = "KEY")]
+    route: Option<RoutingKey>,
+    /// Only jobs of this queue, as `queue list` shows it; the list of a priority is a separate queue
+    #[arg(long)]
+    queue: Option<String>,
+    /// Only jobs in this state: queued, delayed, waiting (for other jobs), running, failed or done; stale: open jobs
+    /// that no queue lists, or started without a lease longer ago than their timeout. Also the words of the record:
+    /// dispatched, waiting_for_prerequisites, started, finished, error
+    #[arg(long, visible_alias = "state")]
+    status: Option<JobState>,
+    /// Only failed jobs: --status failed
+    #[arg(long, conflicts_with = "status")]
+    failed: bool,
+    /// Only jobs of this concurrency key
+    #[arg(long)]
+    key: Option<String>,
+    /// Only jobs with this tag; may be given several times: jobs with all of them
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<Tag>,
+    /// Only members of this batch
+    #[arg(long, value_name = "BATCH")]
+    batch: Option<BatchId>,
+    /// Only dead letters of this reason: no retry was left (failed, timeout), no retry could help (permanent), the job
+    /// killed its workers (poison), its queue is not a list (queue), or its record cannot be read (unreadable)
+    #[arg(long, value_name = "WORD", value_parser = DEAD_REASONS)]
+    reason: Option<String>,
+    /// Only jobs whose error contains this text
+    #[arg(long, value_name = "TEXT", value_parser = text)]
+    error: Option<String>,
+    /// Only jobs that contain this text in their id, script, input, result or error; reads up to 100,000 whole records
+    #[arg(long, value_name = "TEXT", value_parser = text)]
+    text: Option<String>,
+    /// Only jobs created, or dead letters that died, after this: an age (90s, 15m, 2h, 7d) or a time in UTC
+    #[arg(long, visible_alias = "newer-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
+    since: Option<Moment>,
+    /// Only jobs created, or dead letters that died, before this: an age (90s, 15m, 2h, 7d) or a time in UTC
+    #[arg(long, visible_alias = "older-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
+    until: Option<Moment>,
+}
+
+/// Names of all filter options, for clap's rules about them.
+pub(crate) const OPTIONS: [&str; 14] = [
+    "script_type",
+    "group",
+    "route",
+    "queue",
+    "status",
+    "failed",
+    "key",
+    "tags",
+    "batch",
+    "reason",
+    "error",
+    "text",
+    "since",
+    "until",
+];
+
+/// Parses a search text.
+fn text(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("it is empty: give a text to look for".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+impl Select {
+    /// Returns true if a state is chosen.
+    pub(crate) fn has_status(&self) -> bool {
+        self.status().is_some()
+    }
+
+    fn status(&self) -> Option<JobState> {
+        self.status
+            .or_else(|| self.failed.then_some(JobState::Is(Status::Error)))
+    }
+
+    /// Returns the filter without its times; needs no server.
+    pub(crate) fn filter(&self, keys: &JobKeys) -> Result<JobFilter, CommandError> {
+        let queue = self.queue.as_deref();
+        let queue = queue.map(|text| keys.parse_work_queue(text)).transpose()?;
+        Ok(JobFilter {
+            script_type: self.script_type.clone(),
+            group: self.group.clone(),
+            route: self.route.clone(),
+            queue,
+            status: self.status(),
+            key: self.key.clone(),
+            tags: self.tags.clone(),
+            batch: self.batch.clone(),
+            parent: None,
+            reason: self.reason.clone(),
+            error_contains: self.error.clone(),
+            text: self.text.clone(),
+            since_ms: None,
+            until_ms: None,
+        })
+    }
+
+    /// Returns the filter with its times, by the server's clock. With `bounded`, jobs created from now on are excluded.
+    pub(crate) async fn timed(
+        &self,
+        filter: JobFilter,
+        client: &Client,
+        bounded: bool,
+    ) -> Result<JobFilter, CommandError> {
+        let now = match (bounded, self.since, self.until) {
+            (false, None, None) => return Ok(filter),
+            _ => client.broker().now().await?,
+        };
+        let until = self.until.map(|moment| moment.ms(now));
+        Ok(JobFilter {
+            since_ms: self.since.map(|moment| moment.ms(now)),
+            until_ms: until.or(bounded.then_some(now + 1)),
+            ..filter
+        })
+    }
+}

@@ -1,0 +1,7 @@
+//! Actions of Nooble4 and the gateway.
+
+pub(crate) mod calls;
+pub(crate) mod gateway;
+pub(crate) mod gateway_hostile;
+pub(crate) mod refusals;
+pub(crate) mod subscribe;

@@ -1,0 +1,8 @@
+//! Contexts, their users and their messages.
+
+pub(crate) mod acl;
+pub(crate) mod audit;
+pub(crate) mod contexts;
+pub(crate) mod jobs;
+pub(crate) mod kills;
+pub(crate) mod messages;

@@ -1,0 +1,6 @@
+//! Flows from the command.
+
+pub(crate) mod files;
+pub(crate) mod results;
+pub(crate) mod run;
+pub(crate) mod terminal;

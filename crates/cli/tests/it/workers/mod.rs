@@ -1,0 +1,16 @@
+//! Workers as processes.
+
+pub(crate) mod alert;
+pub(crate) mod beside;
+pub(crate) mod dead_worker;
+pub(crate) mod limits;
+pub(crate) mod metrics;
+pub(crate) mod noise;
+#[cfg(feature = "otlp")]
+pub(crate) mod otlp;
+pub(crate) mod program;
+pub(crate) mod rescue;
+pub(crate) mod sandbox;
+pub(crate) mod trace;
+pub(crate) mod worker;
+pub(crate) mod worker_request;

@@ -1,0 +1,206 @@
+//! Flows of plain clients: found by a scan, and taken up by a step.
+
+use meshwork_broker::flow::{FlowClaim, FlowLease, Moves, StepDone};
+use meshwork_model::keys::context::FlowId;
+
+use crate::cases::harness::world::Got;
+use crate::cases::of_contexts::flow_ground::Ground;
+use crate::cases::of_contexts::in_context::in_both;
+use crate::cases::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    a_flow_of_a_plain_client_is_found_until_it_is_taken_up,
+    a_job_joins_its_flow_once,
+    a_job_that_has_begun_keeps_its_environment,
+    ended_and_missing_jobs_join_too,
+];
+
+impl Ground<'_> {
+    /// Writes a flow as a plain client does.
+    async fn write(&self, id: FlowId, fields: &[&str]) -> Got<()> {
+        let key = self.flows.keys().flow(id);
+        let words = [&["HSET", &key, "caller_id", "12", "jobs", "[1]"], fields];
+        self.world.raw(&words.concat()).await
+    }
+
+    /// All flows that the scan finds.
+    async fn scan(&self) -> Got<Vec<FlowId>> {
+        let (mut found, mut page) = (Vec::new(), 0);
+        loop {
+            let swept = self.flows.sweep(page).await?;
+            found.extend(swept.found);
+            page = swept.next;
+            if page == 0 {
+                found.sort_unstable();
+                found.dedup();
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn claimed(&self) -> Got<FlowLease> {
+        self.write(self.id, &["status", "dispatched"]).await?;
+        let due = self.flows.keys().flows_due();
+        let (now, id) = (self.world.now().to_string(), self.id.to_string());
+        self.world.raw::<()>(&["ZADD", &due, &now, &id]).await?;
+        self.lease().await
+    }
+
+    async fn join(&self, lease: &FlowLease, before: &str, missing: bool) -> Got<String> {
+        let key = format!("{}job:12:1", self.flows.keys().prefix());
+        let mut moves = Moves::default();
+        let (job, queue) = (("0", "job_1", 1), (&*key, &*self.world.queue()));
+        moves.join(job, queue, (before.as_bytes(), "{\"A\":\"1\"}"), missing);
+        same!(self.flows.commit(lease, &moves).await?, StepDone::Done);
+        Ok(key)
+    }
+}
+
+/// Returns false for the user of a runner in the layout with a prefix, who may not scan.
+async fn may_scan(ground: &Ground<'_>) -> Got<bool> {
+    let words = redis::cmd("SCAN").arg("0").to_owned();
+    let conn = &mut ground.flows.broker().conn().clone();
+    let scanned: redis::RedisResult<redis::Value> = words.query_async(conn).await;
+    Ok(scanned.is_ok())
+}
+
+async fn a_flow_of_a_plain_client_is_found_until_it_is_taken_up(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let ground = &Ground::sealed(world).await?;
+        for (id, fields) in [
+            (34, &["status", "dispatched"][..]),
+            (35, &["status", "started", "mw_plain", "1"]),
+            (36, &["status", "finished"]),
+            (37, &["mw_mark", "m", "status", "started"]),
+            (38, &[]),
+        ] {
+            ground.write(FlowId(id), fields).await?;
+        }
+        let nobodys = ground.flows.keys().flow(FlowId(39));
+        world
+            .raw::<()>(&["HSET", &nobodys, "status", "started"])
+            .await?;
+        let garbage = ground.flows.keys().flow(FlowId(40));
+        world.raw::<()>(&["SET", &garbage, "x"]).await?;
+        if !may_scan(ground).await? {
+            same!(ground.scan().await?, Vec::<FlowId>::new());
+            return Ok(());
+        }
+        for _ in 0..2 {
+            same!(ground.scan().await?, vec![FlowId(34)]);
+        }
+        let key = ground.flows.keys().flow(FlowId(34));
+        same!(world.field(&key, "mw_dirty").await?.as_deref(), Some("1"));
+        // The flow of this context was first.
+        let mut claimed = Vec::new();
+        for _ in 0..2 {
+            let FlowClaim::Claimed(lease) = ground
+                .flows
+                .claim("t", crate::cases::harness::world::LEASE)
+                .await?
+            else {
+                return Err(Failure::new("two flows are due"));
+            };
+            claimed.push(lease.id);
+        }
+        claimed.sort_unstable();
+        same!(claimed, vec![ground.id, FlowId(34)]);
+        Ok(())
+    })
+    .await
+}
+
+async fn a_job_joins_its_flow_once(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let ground = &Ground::new(world)?;
+        let lease = ground.claimed().await?;
+        let key = ground.join(&lease, "{}", false).await?;
+        same!(ground.node("0").await?, "");
+        let written = ["HSET", &key, "status", "dispatched", "script_type", "osis"];
+        world
+            .raw::<()>(&[&written[..], &["script", "1", "env_vars", "{}"]].concat())
+            .await?;
+        // Somebody has written another environment since it was read.
+        ground.join(&lease, "{\"B\":\"1\"}", false).await?;
+        same!(
+            (ground.node("0").await?, world.field(&key, "mw_flow").await?),
+            (String::new(), None)
+        );
+        for _ in 0..2 {
+            ground.join(&lease, "{}", false).await?;
+            same!(ground.node("0").await?, "r 0");
+            let record = world.record(&key).await?;
+            same!(record["env_vars"], "{\"A\":\"1\"}");
+            same!(record["mw_queue"], world.queue());
+            same!(
+                (record["mw_flow"].as_str(), record["mw_node"].as_str()),
+                ("33", "0")
+            );
+            same!(ground.key("job_1").await?, key.as_str());
+        }
+        let mut moves = Moves::default();
+        moves.plan("{}");
+        same!(ground.flows.commit(&lease, &moves).await?, StepDone::Done);
+        same!(ground.flows.plan(ground.id).await?.as_deref(), Some("{}"));
+        same!(ground.flows.list(0, 10).await?, vec![ground.id]);
+        // Its end counts.
+        world.raw::<()>(&["LPUSH", &world.queue(), &key]).await?;
+        let claimed = world.take_one().await?;
+        same!(
+            ground.flow_field("status").await?.as_deref(),
+            Some("started")
+        );
+        world.finish(&claimed, "42").await?;
+        same!(ground.node("0").await?, "f 0 1");
+        ground.join(&lease, "{}", false).await?;
+        same!(ground.node("0").await?, "f 0 1");
+        Ok(())
+    })
+    .await
+}
+
+async fn a_job_that_has_begun_keeps_its_environment(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let ground = &Ground::new(world)?;
+        let lease = ground.claimed().await?;
+        let key = format!("{}job:12:1", ground.flows.keys().prefix());
+        let begun = ["HSET", &key, "status", "started", "env_vars", "{}"];
+        world.raw::<()>(&begun).await?;
+        ground.join(&lease, "{}", false).await?;
+        same!(world.field(&key, "env_vars").await?.as_deref(), Some("{}"));
+        same!(world.field(&key, "mw_flow").await?.as_deref(), Some("33"));
+        same!(ground.node("0").await?, "r 0");
+        // A job of another flow stays there.
+        let nodes = ground.flows.keys().flow_part(ground.id, "nodes");
+        world.raw::<()>(&["DEL", &nodes]).await?;
+        world
+            .raw::<()>(&["HSET", &key, "mw_flow", "9", "status", "dispatched"])
+            .await?;
+        ground.join(&lease, "{}", false).await?;
+        same!(world.field(&key, "mw_flow").await?.as_deref(), Some("9"));
+        same!(world.field(&key, "env_vars").await?.as_deref(), Some("{}"));
+        same!(ground.node("0").await?, "r 0");
+        Ok(())
+    })
+    .await
+}
+
+async fn ended_and_missing_jobs_join_too(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let ground = &Ground::new(world)?;
+        let lease = ground.claimed().await?;
+        let key = ground.join(&lease, "", true).await?;
+        same!(ground.node("0").await?, "r 0");
+        check!(!world.raw::<bool>(&["EXISTS", &key]).await?);
+        let nodes = ground.flows.keys().flow_part(ground.id, "nodes");
+        for (status, state) in [("finished", "f 0 1"), ("error", "e 0 2")] {
+            world.raw::<()>(&["DEL", &nodes]).await?;
+            world.raw::<()>(&["HSET", &key, "status", status]).await?;
+            ground.join(&lease, "", false).await?;
+            same!(ground.node("0").await?, state);
+            same!(world.field(&key, "mw_flow").await?, None);
+        }
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,11 @@
+//! Contexts and flows.
+
+pub(crate) mod context_index;
+pub(crate) mod contexts;
+pub(crate) mod flow_answers;
+pub(crate) mod flow_ends;
+pub(crate) mod flow_ground;
+pub(crate) mod flow_plain;
+pub(crate) mod flow_retry;
+pub(crate) mod flows;
+pub(crate) mod in_context;

@@ -1,0 +1,228 @@
+//! Rescue of foreign jobs: they are listed, and pushed again only if that is configured.
+
+use meshwork_broker::Retried;
+
+use crate::cases::harness::legacy_worker::{looked_at, migrate, old, write};
+use crate::cases::orphans::rescue::{AGE, WALK, foreign, rescuing, stale, walk_and_look};
+use crate::cases::{Outcome, World, cases, check, same};
+
+cases![
+    jobs_of_others_are_named_and_left,
+    jobs_of_others_are_rescued_where_it_is_said,
+    not_before_all_queues_have_been_met,
+    wherever_they_stand_they_are_left,
+    a_type_that_nobody_can_tell_is_named,
+    what_others_ended_is_no_longer_named,
+    what_somebody_started_is_no_longer_away,
+    where_it_is_no_longer_said_they_are_left,
+    what_was_noted_before_is_rescued_too,
+];
+
+/// Nothing is written into their records.
+async fn jobs_of_others_are_named_and_left(world: &World) -> Outcome {
+    foreign(world, "away", &[]).await?;
+    foreign(world, "runs", &[("status", "started")]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    // A job that waits for an old worker.
+    foreign(world, "old", &[]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    world.raw::<()>(&["LPUSH", &old(world), "old"]).await?;
+    let records = (world.record("away").await?, world.record("runs").await?);
+    for _ in 0..20 {
+        same!(walk_and_look(world, AGE).await?.len(), 0);
+    }
+    same!(
+        (world.record("away").await?, world.record("runs").await?),
+        records
+    );
+    same!(world.waiting().await?.len(), 0);
+    let mut named = stale(world).await?;
+    named.sort();
+    same!(named, ["away", "runs"]);
+    let started: Vec<_> = world.broker.list_stale(0, 9).await?;
+    let started = started
+        .iter()
+        .filter(|job| job.started)
+        .map(|job| job.id.as_str());
+    same!(started.collect::<Vec<_>>(), ["runs"]);
+    let stats = world.broker.stats(&mut Default::default(), true).await?;
+    same!(stats.stale, 2);
+    Ok(())
+}
+
+/// The reply goes to both lists at which their clients may wait.
+async fn jobs_of_others_are_rescued_where_it_is_said(world: &World) -> Outcome {
+    foreign(world, "away", &[]).await?;
+    foreign(world, "runs", &[("status", "started")]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    let broker = rescuing(world, 5);
+    let (mut pushed, mut rounds) = (Vec::new(), 0);
+    while pushed.len() < 2 && rounds < 30 {
+        while broker.scan_orphans().await?.next != 0 {}
+        pushed.extend(broker.check_orphans().await?.pushed);
+        world.pass(5_000);
+        rounds += 1;
+    }
+    pushed.sort();
+    same!(pushed, ["away", "runs"]);
+    // The second walk must be over for the first of them: a little more than a minute.
+    check!((12..16).contains(&rounds));
+    for claimed in world.take(5).await? {
+        world.finish(&claimed, "42").await?;
+        let id = &claimed.job.id;
+        same!(world.list(&world.reply(id)).await?, ["42"]);
+        let reply = format!("{}{id}", world.keys().legacy_reply_prefix());
+        same!(world.list(&reply).await?, ["42"]);
+    }
+    same!(stale(world).await?.len(), 0);
+    Ok(())
+}
+
+/// A client may have chosen a queue that did not exist before.
+async fn not_before_all_queues_have_been_met(world: &World) -> Outcome {
+    let broker = rescuing(world, 5);
+    while broker.scan_orphans().await?.next != 0 {}
+    world.pass(WALK);
+    foreign(world, "j1", &[]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    while broker.scan_orphans().await?.next != 0 {}
+    // After the walk read that list.
+    let list = world.queue_of("osis:group:io");
+    world.raw::<()>(&["LPUSH", &list, "j1"]).await?;
+    for _ in 0..10 {
+        world.pass(5_000);
+        same!(broker.check_orphans().await?.pushed.len(), 0);
+    }
+    world.pass(WALK);
+    while broker.scan_orphans().await?.next != 0 {}
+    for _ in 0..4 {
+        world.pass(5_000);
+        same!(broker.check_orphans().await?.pushed.len(), 0);
+    }
+    same!(world.list(&list).await?, ["j1"]);
+    same!(looked_at(world, "j1").await?, None);
+    Ok(())
+}
+
+/// The list is that of a group, an instance, a priority, another type, or an old list.
+async fn wherever_they_stand_they_are_left(world: &World) -> Outcome {
+    let broker = rescuing(world, 5);
+    let lists = [
+        ("j1", world.queue_of("osis:group:io")),
+        ("j2", world.queue_of("osis:group:io:inst:7")),
+        ("j3", world.queue_of("osis:prio:0")),
+        ("j4", world.queue_of("sal")),
+        ("j5", old(world)),
+    ];
+    for (id, list) in &lists {
+        foreign(world, id, &[]).await?;
+        world.raw::<()>(&["LPUSH", list, id]).await?;
+    }
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    for _ in 0..40 {
+        world.pass(5_000);
+        while broker.scan_orphans().await?.next != 0 {}
+        same!(broker.check_orphans().await?.pushed.len(), 0);
+    }
+    for (id, list) in &lists {
+        same!(world.list(list).await?, [*id]);
+    }
+    same!(stale(world).await?.len(), 0);
+    Ok(())
+}
+
+/// The queue of such a job is unknown.
+async fn a_type_that_nobody_can_tell_is_named(world: &World) -> Outcome {
+    write(world, "j1", &["status", "dispatched", "script", "1"]).await?;
+    let broker = rescuing(world, 5);
+    for _ in 0..20 {
+        world.pass(5_000);
+        while broker.scan_orphans().await?.next != 0 {}
+        same!(broker.check_orphans().await?.pushed.len(), 0);
+    }
+    same!(stale(world).await?, ["j1"]);
+    let job = world.read("j1").await?;
+    same!(world.broker.retry(&job).await?, Retried::Missing);
+    Ok(())
+}
+
+/// Retention of foreign jobs is not Meshwork's decision, but their dependents are notified.
+async fn what_others_ended_is_no_longer_named(world: &World) -> Outcome {
+    foreign(world, "j1", &[("status", "started")]).await?;
+    let mut next = world.job("j2")?;
+    next.depends_on = vec!["j1".parse()?];
+    world.put_jobs(&[next]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    for _ in 0..4 {
+        walk_and_look(world, AGE).await?;
+    }
+    same!(stale(world).await?, ["j1"]);
+    write(world, "j1", &["status", "finished"]).await?;
+    walk_and_look(world, AGE).await?;
+    same!(stale(world).await?.len(), 0);
+    same!(looked_at(world, "j1").await?, None);
+    let ended = world.keys().ended();
+    same!(
+        world.raw::<Option<u64>>(&["ZSCORE", &ended, "j1"]).await?,
+        None
+    );
+    check!(!world.broker.resolve_dependents().await?);
+    same!(world.waiting().await?, ["j2"]);
+    Ok(())
+}
+
+/// Nor is it stale before its timeout.
+async fn what_somebody_started_is_no_longer_away(world: &World) -> Outcome {
+    foreign(world, "j1", &[("timeout", "300")]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    for _ in 0..3 {
+        walk_and_look(world, AGE).await?;
+    }
+    same!(stale(world).await?, ["j1"]);
+    write(world, "j1", &["status", "started"]).await?;
+    walk_and_look(world, AGE).await?;
+    same!(stale(world).await?.len(), 0);
+    for _ in 0..10 {
+        walk_and_look(world, AGE).await?;
+    }
+    same!(stale(world).await?, ["j1"]);
+    Ok(())
+}
+
+/// The worker that runs the current maintenance decides.
+async fn where_it_is_no_longer_said_they_are_left(world: &World) -> Outcome {
+    foreign(world, "j1", &[]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    while rescuing(world, 5).scan_orphans().await?.next != 0 {}
+    same!(world.field("j1", "mw_queue").await?, Some(world.queue()));
+    for _ in 0..9 {
+        same!(walk_and_look(world, AGE).await?.len(), 0);
+    }
+    same!(stale(world).await?, ["j1"]);
+    Ok(())
+}
+
+/// Its type migrates now, or the rescue is configured now.
+async fn what_was_noted_before_is_rescued_too(world: &World) -> Outcome {
+    for id in ["j1", "j2"] {
+        foreign(world, id, &[("status", "started")]).await?;
+    }
+    write(world, "j2", &["script_type", "sal"]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    same!(walk_and_look(world, WALK).await?.len(), 0);
+    same!(walk_and_look(world, AGE).await?.len(), 0);
+    migrate(world, "dual").await?;
+    let mut pushed = Vec::new();
+    for _ in 0..4 {
+        pushed.extend(walk_and_look(world, AGE).await?);
+    }
+    same!(pushed, ["j1"]);
+    let broker = rescuing(world, 5);
+    for _ in 0..20 {
+        world.pass(5_000);
+        while broker.scan_orphans().await?.next != 0 {}
+        pushed.extend(broker.check_orphans().await?.pushed);
+    }
+    same!(pushed, ["j1", "j2"]);
+    Ok(())
+}
