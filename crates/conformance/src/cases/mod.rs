@@ -112,7 +112,7 @@ pub const GROUPS: &[Group] = &[
     group("leadership", maintenance::leadership::CASES),
     group("register", maintenance::register::CASES),
     group("log", jobs::log::CASES),
-    group("jobs", jobs::jobs::CASES),
+    group("inspect", jobs::inspect::CASES),
     group("stats", queue::stats::CASES),
     group("lifecycle", store::lifecycle::CASES),
     group("migrate", legacy::migrate::CASES),
