@@ -96,7 +96,7 @@ pub enum AclRefusal {
          in the layout `prefix`, or use Valkey 9.1 or newer"
     )]
     NoDatabases {
-        /// The context.
+        /// Number of the context.
         context: u32,
     },
     /// This version of Valkey has no rules by database.
@@ -105,11 +105,11 @@ pub enum AclRefusal {
          use Valkey 9.1 or newer, or create the context in the layout `prefix`"
     )]
     OldValkey {
-        /// The context.
+        /// Number of the context.
         context: u32,
-        /// Its version.
+        /// Major version of the server.
         major: u32,
-        /// Its version.
+        /// Minor version of the server.
         minor: u32,
     },
     /// This version of Redis has no selectors, which the rules need.

@@ -187,7 +187,7 @@ impl ContextHandle {
             return Ok(false);
         };
         if view.message.status == MessageStatus::Dispatched {
-            // It could not be taken up: it is tried again.
+            // The message was moved here because it could not be taken up: retry that.
             let commit = forget.push(&self.keys().msg_in_jobs(), head.element);
             let _ = self.commit(&commit).await?;
             return Ok(true);
@@ -197,7 +197,7 @@ impl ContextHandle {
             _ => Ok(()),
         };
         let answered = self.answer_one(node, &view, open, head.element).await?;
-        // Only now: a sender that cannot be notified must not delay the result.
+        // Last, so that a sender that cannot be notified does not delay the result.
         acknowledged?;
         Ok(answered)
     }

@@ -1,6 +1,6 @@
-//! Coordinator: delivers messages of contexts through the transport, processes incoming ones, answers, and ends
-//! expired ones. Several may serve one context: each message has one coordinator at a time, and each step happens
-//! once.
+//! Coordinator: delivers messages of contexts through the transport, processes received ones, answers them, and ends
+//! expired ones. Several coordinators may serve one context: each message has one of them at a time, and each step
+//! happens once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,24 +19,24 @@ use super::outbox_watch::OutboxWatch;
 use super::served::{Part, Roll, Served};
 use super::{ContextError, ContextHandle, LocalTransport, MOST, Node, Transport};
 
-/// Between two looks where something was done lately: jobs of messages may end.
+/// Pause between two rounds after recent work, when jobs of messages may end soon.
 const SOON: Duration = Duration::from_millis(100);
-/// Such a time.
+/// Time for which work counts as recent.
 const LATELY: Duration = Duration::from_secs(30);
-/// Between two looks where nothing was done for long, and each outbox is watched. Else a connection may say nothing of a
-/// message.
+/// Pause between two rounds without recent work if each outbox is watched. A round also finds messages that a watching
+/// connection has missed.
 const WATCHED: Duration = Duration::from_secs(1);
-/// The same where there are too many outboxes to watch.
+/// Pause if there are too many outboxes to watch.
 const UNWATCHED: Duration = Duration::from_millis(250);
-/// Between two looks for new contexts.
+/// Pause between two searches for new contexts.
 const LOOK_FOR_CONTEXTS: Duration = Duration::from_secs(2);
 
 /// The contexts that a coordinator serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Serves {
-    /// All of the node, also those that are made later.
+    /// All contexts of the node, also those that are created later.
     All,
-    /// These.
+    /// Only these contexts.
     Some(Vec<ContextId>),
 }
 
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Coordinator {
 }
 
 impl Coordinator {
-    /// One over the transport inside the node.
+    /// Creates a coordinator over the transport inside the node.
     ///
     /// # Errors
     /// A call to the server fails.
@@ -66,7 +66,7 @@ impl Coordinator {
         Self::over(node, transport).await
     }
 
-    /// One over another transport.
+    /// Creates a coordinator over another transport.
     ///
     /// # Errors
     /// A call to the server fails.
@@ -78,27 +78,27 @@ impl Coordinator {
         })
     }
 
-    /// The transport in use.
+    /// Returns the transport in use.
     #[must_use]
     pub fn transport(&self) -> &dyn Transport {
         &*self.transport
     }
 
-    /// Does all that there is to do in a context now, once. Returns the number of handled elements.
+    /// Runs one step in a context: handles all elements that are due. Returns their number.
     ///
     /// # Errors
-    /// The first failure, after everything else has been done; or the server takes no call. What is left is done by the
-    /// next step.
+    /// The first failure, after all other elements have been handled; or the server is unreachable. The next step
+    /// handles the rest.
     pub async fn step(&self, context: &ContextHandle) -> Result<usize, ContextError> {
         let done = self.serve(&mut Served::new(context.clone())).await?;
         done.failed.map_or(Ok(done.count), Err)
     }
 
-    /// Steps in all contexts of the node until there is nothing to do. Failures of single messages and contexts are
+    /// Runs steps in all contexts of the node until no element is left. Failures of single messages and contexts are
     /// logged.
     ///
     /// # Errors
-    /// The server takes no call, or the registry of contexts cannot be read.
+    /// The server is unreachable, or the registry of contexts cannot be read.
     pub async fn settle(&self) -> Result<(), ContextError> {
         let contexts = self.node.contexts().await?;
         let mut served: Vec<_> = contexts.into_iter().map(Served::new).collect();
@@ -152,7 +152,7 @@ impl Coordinator {
         }
     }
 
-    /// Returns the contexts that can be found, and the reasons why others cannot.
+    /// Returns the contexts that were found, and the reasons why others were not.
     async fn find(&self, serves: &Serves) -> (Vec<ContextHandle>, Vec<ContextError>) {
         let ids = match serves {
             Serves::All => match self.node.registered().await {
@@ -171,7 +171,7 @@ impl Coordinator {
         (found, failed)
     }
 
-    /// A step, after one call that asks for all of it.
+    /// Runs a step if one call finds an element that is due.
     async fn serve_if_needed(&self, served: &mut Served) -> Result<Done, ContextError> {
         let keys = served.context.keys();
         let lists = [keys.msg_out(), keys.msg_in(), keys.msg_in_jobs()];
@@ -190,12 +190,12 @@ impl Coordinator {
         match found.map_err(ContextError::from) {
             Ok(false) => Ok(Done::default()),
             Err(error) if error.is_outage() => Err(error),
-            // The parts find out which key is damaged.
+            // The step then finds the damaged key.
             Ok(true) | Err(_) => self.serve(served).await,
         }
     }
 
-    /// A step in each context.
+    /// Runs a step in each context.
     async fn round(&self, served: &mut [Served]) -> Result<Done, ContextError> {
         let (mut done, mut failed) = (Done::default(), None);
         for one in served {
@@ -207,10 +207,10 @@ impl Coordinator {
         failed.map_or(Ok(done), Err)
     }
 
-    /// All parts of a step; one that fails pauses, and delays no other.
+    /// Runs all parts of a step. A part that failed pauses, and does not delay the others.
     ///
     /// # Errors
-    /// The server takes no call.
+    /// The server is unreachable.
     async fn serve(&self, served: &mut Served) -> Result<Done, ContextError> {
         let mut all = Done::default();
         for part in Part::ALL {
@@ -245,7 +245,7 @@ impl Coordinator {
         }
     }
 
-    /// Ends messages of a context one of whose timeouts is over.
+    /// Ends the messages of a context whose timeout is over.
     async fn expire(&self, context: &ContextHandle) -> Result<Done, ContextError> {
         let sent = context.keys().sent();
         let elements = self

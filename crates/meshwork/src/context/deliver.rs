@@ -1,5 +1,5 @@
-//! The target's side of a delivery: signature and permission are checked, and the message is stored once, however often
-//! it comes.
+//! The target's side of a delivery: checks signature and permission, and stores each message once, however often it is
+//! delivered.
 
 use meshwork_broker::context::{Commit, Committed};
 use meshwork_model::access::{Object, Operation};
@@ -18,11 +18,11 @@ use super::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel, Site, T
 /// the expiry), and 1 h.
 const ORIGIN_FOR_MS: u64 = (limits::MAX_MESSAGE_TIMEOUT as u64 + 2 * SKEW + 3_600) * 1_000;
 
-/// Decision about a message that has come.
+/// Decision about a received message.
 enum Verdict {
-    /// To be stored. It is the result of this message, if any.
+    /// Store the message, which is the result of this message, if any.
     Take(Option<Request>),
-    /// To be refused, with the reason.
+    /// Refuse the message, with the reason.
     Refuse(String),
 }
 
@@ -33,7 +33,7 @@ struct Request {
 }
 
 impl Node {
-    /// Takes a message for one of the node's contexts.
+    /// Receives a message for one of the node's contexts.
     pub(super) async fn receive(
         &self,
         me: NodeId,
@@ -73,8 +73,8 @@ impl Node {
     }
 }
 
-/// Returns the author of a message for the audit trail. Without a signature, the number of the caller is a claim of
-/// whoever can write in the sending context.
+/// Returns the author of a message for the audit trail. Without a signature, the caller's number proves nothing:
+/// whoever can write in the sending context chose it.
 fn author(parcel: &Parcel) -> String {
     let caller = parcel.message.caller_id;
     match parcel.message.envelope {
@@ -90,13 +90,13 @@ impl ContextHandle {
     /// Checks the signature of a message, and the rights of its sender here.
     async fn verdict(&self, me: NodeId, parcel: &Parcel) -> Result<Verdict, ContextError> {
         let message = &parcel.message;
-        // A result needs no role here if it was requested; another one is a message of an admin.
+        // A requested result needs no role here. Any other result needs the right of an admin, like a message.
         let request = match message.is_result() {
             true => self.request_of(me, parcel).await?,
             false => None,
         };
-        // Inside the node, the coordinator took the result off the outbox of the context that ran the jobs, and whoever
-        // can write there can write the results of these jobs. Between nodes only a signature proves that.
+        // Inside the node, the coordinator read the result from the outbox of the context that ran the jobs. Whoever
+        // can write there can also write the results of these jobs. Between nodes only a signature proves the origin.
         let proven = message.envelope.is_none() && parcel.origin.node == me;
         if request.is_some() && proven {
             return Ok(Verdict::Take(request));
@@ -174,7 +174,7 @@ impl ContextHandle {
                 "the context accepts such messages only from itself (unsigned: own); sign the message",
             ),
             Unsigned::Accept if from.node != me => refused("comes from another node"),
-            // Else whoever writes in any context could act here in the name of any actor.
+            // Otherwise everybody who writes in any context could act here as any actor.
             Unsigned::Accept => {
                 let sender = self.node().context(from.context).await?;
                 let object = object_of(message);
@@ -185,8 +185,9 @@ impl ContextHandle {
         }
     }
 
-    /// Why the envelope of a message is not taken, or its lack. One that came over a transport has an origin: it has to
-    /// be the signed one, since each origin is stored once. Otherwise an envelope in a second message would count again.
+    /// Returns the reason to refuse the envelope of a message, or its lack. A message from a transport must have the
+    /// origin that its envelope was signed for. Each origin is stored once, so a second message with the same envelope
+    /// does not count.
     pub(super) async fn unsealed(
         &self,
         me: NodeId,
@@ -205,7 +206,7 @@ impl ContextHandle {
             }
             Err(error) => return Err(error),
         };
-        // Only by the key that is trusted for this actor, never by one that the message names.
+        // The trusted key of this actor, never a key that the message names.
         let keys = Keyring::of([&actor]);
         let receiver = Receiver {
             node: me,
@@ -226,7 +227,7 @@ impl ContextHandle {
         })
     }
 
-    /// Stores a message under its key, or under the next number where that is taken. A message has one result.
+    /// Stores a message under its key, or under the next free number. A message has only one result.
     async fn store_once(
         &self,
         parcel: &Parcel,
@@ -265,14 +266,14 @@ impl ContextHandle {
                     let reason = "the message has its result already".to_owned();
                     return Ok(Delivery::Refused { reason });
                 }
-                // The message that it answers has changed meanwhile.
+                // The message that this one answers has changed: read it again.
                 Committed::Unmet(_) => {}
             }
         }
         Err(ContextError::Busy(key.to_string()))
     }
 
-    /// Adds to a commit the copy of a message, its place in an inbox, and an entry of the audit trail.
+    /// Adds to a commit the copy of a message, its entry in an inbox, and an entry of the audit trail.
     fn with_copy(&self, commit: Commit, parcel: &Parcel, key: MessageKey, now: u32) -> Commit {
         let (keys, message) = (self.keys(), &parcel.message);
         let element = keys.message(key);
@@ -307,8 +308,8 @@ impl ContextHandle {
         change.noted(self.kept(commit, &element, now), &keys.audit())
     }
 
-    /// Adds to a commit that the result of a message here has come, and that the message is over. A message that is over
-    /// before does not change, and the first result counts.
+    /// Adds to a commit that a message has its result and has ended. An ended message does not change, so the first
+    /// result counts.
     async fn with_result(
         &self,
         commit: Commit,

@@ -4,7 +4,7 @@ use meshwork_model::keys::context::ContextId;
 
 use super::ContextError;
 
-/// The outcome of a part.
+/// Outcome of a part of a step.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     /// Number of handled elements.
@@ -16,10 +16,10 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Notes the outcome of one element. One that failed comes again later.
+    /// Records the outcome of one element. A failed element is handled again later.
     ///
     /// # Errors
-    /// The server takes no call now, which ends the part.
+    /// The server is unreachable, which ends the part.
     pub(super) fn note(
         &mut self,
         context: ContextId,

@@ -205,7 +205,7 @@ impl ContextError {
         matches!(self, Self::Broker(error) if error.is_denied())
     }
 
-    /// Returns true if the server takes no call now, so that all other calls fail too.
+    /// Returns true if the server is unreachable, so that all other calls fail too.
     pub(super) fn is_outage(&self) -> bool {
         matches!(self, Self::Broker(error) if error.is_temporary() || error.is_connection_lost())
     }

@@ -17,9 +17,9 @@ const AGAIN: Duration = Duration::from_secs(30);
 pub(super) struct Sorted {
     /// Number of sorted elements at the tail.
     tail: usize,
-    /// The newest element at the last look. While it is among the newest ones, others have not come unseen.
+    /// Newest element at the last check. While it is still among the newest, no other element was missed.
     newest: Option<Vec<u8>>,
-    /// Time of the next look at all elements.
+    /// Time of the next check of all elements.
     again: Option<Instant>,
 }
 

@@ -275,7 +275,7 @@ impl ContextHandle {
             }
             false => take,
         };
-        // Before the sender is notified: if this process is killed in between, the message can be read again.
+        // Before the sender is notified: after a crash in between, the message can be read again.
         if let (true, Some(origin)) = (letter, &view.origin) {
             let from = self.site(self.node().identity().await?);
             match transport

@@ -1,4 +1,4 @@
-//! Waiting for messages: a connection for each context waits on its outbox, so that an idle coordinator asks seldom.
+//! Watches outboxes for new messages, with a connection per context, so that an idle coordinator polls rarely.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -12,12 +12,12 @@ use tokio::task::JoinHandle;
 
 use super::ContextHandle;
 
-/// The most contexts whose outboxes are watched: each takes a connection. With more, none is.
+/// Greatest number of watched outboxes, since each takes a connection. With more contexts, none is watched.
 const MOST: usize = 16;
-/// The length of one wait at the server.
+/// Duration of one blocking call.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The outboxes that are watched.
+/// The watched outboxes.
 pub(super) struct OutboxWatch {
     tasks: HashMap<ContextId, Task>,
     complete: bool,
@@ -25,7 +25,7 @@ pub(super) struct OutboxWatch {
     rounds: watch::Sender<u64>,
 }
 
-/// A wait, which ends when it is dropped: it takes nothing.
+/// A blocking call, which ends when dropped. It takes no element.
 struct Task(JoinHandle<()>);
 
 impl Drop for Task {
@@ -44,7 +44,7 @@ impl OutboxWatch {
         }
     }
 
-    /// Watches the outboxes of these contexts, and of no others.
+    /// Watches the outboxes of exactly these contexts.
     pub(super) fn follow<'a>(&mut self, contexts: impl Iterator<Item = &'a ContextHandle> + Clone) {
         self.complete = contexts.clone().count() <= MOST;
         if !self.complete {
@@ -61,17 +61,17 @@ impl OutboxWatch {
         }
     }
 
-    /// True if all contexts are watched.
+    /// Returns true if the outboxes of all contexts are watched.
     pub(super) fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Returns when a message has come to one of them since the last return.
+    /// Returns when a message has arrived since the last return.
     pub(super) async fn woken(&self) {
         self.woken.notified().await;
     }
 
-    /// Says that the coordinator has looked into all contexts.
+    /// Notes that the coordinator has finished a round.
     pub(super) fn looked(&self) {
         self.rounds.send_modify(|rounds| *rounds += 1);
     }
@@ -104,10 +104,10 @@ async fn wait_over(
         }
         rounds.mark_unchanged();
         woken.notify_one();
-        // A look that is under way may have begun before the message came.
+        // The current round may have begun before the message arrived, so wait for the next one.
         for _ in 0..2 {
             if rounds.changed().await.is_err() {
-                // The coordinator has ended, and this task with it.
+                // The coordinator has ended, so this task ends too.
                 std::future::pending::<()>().await;
             }
         }

@@ -17,7 +17,7 @@ use super::{ContextError, ContextHandle, Coordinator, Delivery, MOST, Origin, Pa
 const LEASE: Duration = Duration::from_secs(10);
 
 impl Coordinator {
-    /// Hands what a context sends to the transport.
+    /// Passes the messages in a context's outbox to the transport.
     pub(super) async fn route(&self, context: &ContextHandle) -> Result<Done, ContextError> {
         let keys = context.keys();
         let (waiting, taken, leases) =
@@ -31,7 +31,7 @@ impl Coordinator {
         let elements = store.take(context.database(), outbox, LEASE, MOST).await?;
         let mut done = Done::default();
         for element in &elements {
-            // One that fails comes again after its lease.
+            // A message that failed is handled again after its lease.
             let routed = self.route_one(context, outbox, element).await;
             done.note(context.id(), element, routed.map(|()| 1))?;
         }
@@ -57,7 +57,7 @@ impl Coordinator {
                 after: &why,
             };
             let now = self.node.now().await?;
-            // Also an unreadable message has an end.
+            // An unreadable message ends too.
             let commit = match context.keys().parse_message(element) {
                 Ok(key) => context.kept(settled.clone(), &context.keys().message(key), now),
                 Err(_) => settled.clone(),
@@ -82,12 +82,12 @@ impl Coordinator {
             return drop(why).await;
         }
         let Some((message, nonce)) = self.prepared(context, &view).await? else {
-            // Another coordinator prepares it: it comes again.
+            // Another coordinator prepares it now: it is handled again later.
             return Ok(());
         };
         let delivered = self.delivered(context, &message, view.answered(), nonce);
         let delivery = match delivered.await {
-            // Its target cannot store this message, whose sender's other messages must not wait.
+            // The target cannot store this message. The sender's other messages must not wait for it.
             Err(error) if error.is_permanent() => Delivery::Refused {
                 reason: error.to_string(),
             },
@@ -96,8 +96,8 @@ impl Coordinator {
         self.settle_one(context, &settled, key, &delivery).await
     }
 
-    /// A message as it is sent, and its nonce. A plain client may leave both the nonce and the time out: they are noted
-    /// before it is sent for the first time.
+    /// Returns a message in the form in which it is sent, and its nonce. A plain client may leave out nonce and time,
+    /// which are then stored before the first delivery.
     async fn prepared(
         &self,
         context: &ContextHandle,
@@ -156,7 +156,7 @@ impl Coordinator {
         self.transport.deliver(&parcel).await
     }
 
-    /// Takes a message off what is to be sent, and notes in its record what became of it.
+    /// Removes a message from the outbox, and records the outcome.
     async fn settle_one(
         &self,
         context: &ContextHandle,
@@ -165,7 +165,7 @@ impl Coordinator {
         delivery: &Delivery,
     ) -> Result<(), ContextError> {
         for _ in 0..TRIES {
-            // An acknowledgement may have come meanwhile.
+            // The message may have been acknowledged meanwhile.
             let commit = match context.message_of(key).await? {
                 Some(view) => {
                     self.outcome(context, settled.clone(), &view, delivery)
@@ -180,7 +180,7 @@ impl Coordinator {
         Err(ContextError::Busy(key.to_string()))
     }
 
-    /// Adds to a commit what became of a delivery.
+    /// Adds the outcome of a delivery to a commit.
     async fn outcome(
         &self,
         context: &ContextHandle,
@@ -237,13 +237,13 @@ impl Coordinator {
     }
 }
 
-/// Why a message on `msg_out` is not sent, if so.
+/// Returns the reason why a message in `msg_out` is not sent, if there is one.
 fn not_sent(view: &MessageView) -> Option<String> {
     let message = &view.message;
     if view.stored_at.is_some() {
         return Some("it was sent before".to_owned());
     }
-    // A message with a final status is the result of another one, or has ended itself.
+    // A message with a final status is the result of another one, or has ended.
     let is_result = match message.message_type {
         MessageType::Result => true,
         MessageType::Job => view.re.is_some(),

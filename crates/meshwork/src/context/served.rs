@@ -11,7 +11,7 @@ use super::{ContextError, ContextHandle};
 
 /// First pause of a part that failed.
 const FIRST: Duration = Duration::from_millis(100);
-/// Longest pause of a part that fails, and so the longest time until a mended key is noticed.
+/// Longest pause of a part that fails. A repaired key is noticed after this time at the latest.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Interval of log lines about a part that still fails.
 const REMIND: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// All parts in their order. A message whose time is over is not sent any more.
+    /// All parts in their order: messages expire before they are sent.
     pub(super) const ALL: [Self; 7] = [
         Self::Expire,
         Self::Route,
@@ -72,7 +72,7 @@ impl Served {
         trouble.is_none_or(|trouble| Instant::now() >= trouble.next)
     }
 
-    /// Notes that a part failed: the next try is after a pause, which doubles.
+    /// Records that a part failed: it pauses, each time twice as long.
     pub(super) fn failed(&mut self, part: Part, error: &ContextError) {
         let (context, now) = (self.context.id(), Instant::now());
         let Some(trouble) = self.troubles.get_mut(&part) else {
@@ -94,7 +94,7 @@ impl Served {
         }
     }
 
-    /// Notes that a part succeeded.
+    /// Records that a part succeeded.
     pub(super) fn succeeded(&mut self, part: Part) {
         if self.troubles.remove(&part).is_some() {
             let context = self.context.id();
@@ -107,12 +107,12 @@ impl Served {
 #[derive(Debug, Default)]
 pub(super) struct Roll {
     pub(super) list: Vec<Served>,
-    /// The reasons why contexts were not found at the last look.
+    /// The reasons why the last search did not find some contexts.
     faults: Vec<String>,
 }
 
 impl Roll {
-    /// Takes over what a look found. A context that is known is served further while it cannot be found.
+    /// Updates the served contexts after a search. A known context stays while it cannot be found.
     pub(super) fn update(&mut self, (found, failed): (Vec<ContextHandle>, Vec<ContextError>)) {
         if failed.is_empty() {
             let is_there = |one: &Served| found.iter().any(|it| it.keys() == one.context.keys());

@@ -1,4 +1,4 @@
-//! Job messages that have come become jobs.
+//! Takes up received job messages: stores and enqueues their jobs.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ const FIRST_LOOK_MS: u64 = 200;
 const RETRY_MS: u64 = 10_000;
 
 impl ContextHandle {
-    /// Takes up the job messages that have come.
+    /// Takes up the received job messages.
     pub(super) async fn take_up(
         &self,
         node: NodeId,
@@ -48,8 +48,8 @@ impl ContextHandle {
         Ok(done)
     }
 
-    /// Moves an element that failed from the list to the open messages, so that it delays no other. It returns to the
-    /// list after a pause ([`Self::answer`]).
+    /// Moves an element that failed from the list to the open messages, so that it does not delay others.
+    /// [`Self::answer`] returns it to the list after a pause.
     async fn put_off(&self, list: &str, element: &[u8]) -> Result<(), ContextError> {
         let next = self.store().now().await? + RETRY_MS;
         let commit = Commit::default().listed(list, element).drop(list, element);
@@ -117,15 +117,15 @@ impl ContextHandle {
         Ok(())
     }
 
-    /// Returns the reason why a message is not taken up: its signature, its time, or its jobs.
+    /// Returns the reason to refuse a message: its signature, its timeout, or its jobs.
     async fn refused(
         &self,
         node: NodeId,
         view: &MessageView,
     ) -> Result<Option<String>, ContextError> {
         let message = &view.message;
-        // One that came over a transport was checked when it was stored.
-        // Any other counts as said by whoever may write in this database, who could have stored its jobs himself.
+        // A message from a transport was checked when it was stored. Any other comes from a client with write access to
+        // this database, which could have stored the jobs itself.
         let unsealed = match view.origin {
             Some(_) => None,
             None => {
@@ -136,13 +136,13 @@ impl ContextHandle {
                 }
             }
         };
-        // The message may have waited here for long.
+        // The message may have waited for a long time.
         let late = overdue(message, self.node().now().await?, true);
         let late = late.map(|late| overdue_text(message, late));
         Ok(unsealed.or(late).or_else(|| self.unfit(message)))
     }
 
-    /// Why the jobs of a message cannot be run, if so.
+    /// Returns the reason why the jobs of a message cannot run, if there is one.
     fn unfit(&self, message: &Message) -> Option<String> {
         if message.job.is_empty() {
             return Some("it asks for no job".to_owned());
@@ -167,7 +167,7 @@ impl ContextHandle {
         ))
     }
 
-    /// Takes an element off a list that nothing can be done with, and says why in the trail.
+    /// Removes an unusable element from a list, and records the reason in the audit trail.
     pub(super) async fn drop_from(
         &self,
         list: &str,
@@ -189,7 +189,7 @@ impl ContextHandle {
         Ok(())
     }
 
-    /// Ends a message that is not taken up, and tells its sender.
+    /// Ends a refused message, and notifies its sender.
     async fn refuse(
         &self,
         view: &MessageView,
@@ -198,7 +198,7 @@ impl ContextHandle {
         (list, element): (&str, &[u8]),
         why: &str,
     ) -> Result<(), ContextError> {
-        // First: one who is killed here leaves a message that is refused again.
+        // Before the message ends: after a crash in between, it is refused again.
         if let Some(origin) = &view.origin {
             let from = self.site(node);
             transport
@@ -224,7 +224,8 @@ impl ContextHandle {
         Ok(())
     }
 
-    /// Stores the jobs of a message and queues them, in one step with its status. Each keeps its key if that is free.
+    /// Stores and enqueues the jobs of a message and changes its status, in one step. Each job keeps its key if that is
+    /// free.
     async fn materialise(
         &self,
         view: &MessageView,
@@ -285,14 +286,15 @@ impl ContextHandle {
             after: &names,
             ..Change::default()
         };
-        // Another coordinator was first, or somebody took a number: what is still listed is looked at again.
+        // Another coordinator was first, or another client took a number: the element is handled again if it is still
+        // listed.
         let _ = self
             .commit(&change.noted(commit, &self.keys().audit()))
             .await?;
         Ok(())
     }
 
-    /// Adds to a commit that a job is stored under `name` with these fields, and queued.
+    /// Adds a job to a commit: its record under `name` with these fields, and its entry in the queue.
     fn with_job(
         &self,
         commit: Commit,
@@ -313,14 +315,14 @@ impl ContextHandle {
         let more = more.map(|(field, value)| ((*field).to_owned(), (*value).to_owned()));
         let fields = job.to_fields().into_iter().chain(more);
         let queue = self.keys().queue(&Route::to(script_type));
-        // One step for all fields: a message with the most jobs must fit into one commit.
+        // One command for all fields: a message with the greatest number of jobs must fit into one commit.
         commit
             .absent(name)
             .set(name, fields)
             .push(&queue, name.as_bytes())
     }
 
-    /// The keys of a message's jobs here: their own where those are free, else the next numbers.
+    /// Returns the keys for a message's jobs: their own where these are free, else the next numbers.
     async fn numbered(&self, message: &Message) -> Result<Vec<JobKey>, ContextError> {
         let own: Vec<_> = message.job.iter().map(ContextJob::key).collect();
         let names: Vec<_> = own.iter().map(|key| self.keys().job(*key)).collect();
@@ -368,7 +370,7 @@ impl ContextHandle {
     }
 }
 
-/// Returns the field of a job that has to begin within `timeout` seconds from `created_at`, as the scripts read it.
+/// Returns the field for a job that has to start within `timeout` seconds from `created_at`.
 fn start_by(created_at: u32, timeout: u32) -> String {
     let (created_at, timeout) = (u64::from(created_at), u64::from(timeout));
     format!("{} {}", (created_at + timeout) * 1000, timeout * 1000)

@@ -1,6 +1,6 @@
 --- @include flow/flow_renew, flow/flow_join
 --- @flags allow-oom
--- Writes the decisions of a step, if its token is the one in force, and renews the lease. At most 1,000 moves in a call.
+-- Writes the decisions of a step, if its token is valid, and renews the lease. At most 1,000 moves in a call.
 -- KEYS[1]    the flow's record
 -- KEYS[2]    the names of its jobs
 -- KEYS[3]    the states of its jobs
@@ -23,7 +23,7 @@ if is.mw_lease ~= ARGV[3] then return respond('stale') end
 local of = {flow = ARGV[2], record = record_of, names = KEYS[2], nodes = KEYS[3], plan = KEYS[4], now = now, at = stamp(now), added = {}}
 redis.call('ZADD', FLOWS_DUE, int(now + tonumber(ARGV[4])), of.flow)
 
--- The numbers of new jobs behind those that the record names.
+-- The numbers of new jobs, beyond those in the record.
 local function append()
   if #of.added == 0 then return end
   local known = redis.call('HGET', record_of, 'jobs') or '[]'
@@ -31,7 +31,7 @@ local function append()
   redis.call('HSET', record_of, 'jobs', string.sub(known, 1, -2) .. comma .. table.concat(of.added, ',') .. ']')
 end
 
--- The keys of a flow that has ended expire when retention drops its jobs.
+-- The keys of an ended flow expire when retention deletes its jobs.
 local function forget_later()
   redis.call('ZREM', FLOWS_DUE, of.flow)
   local listed = try('ZCARD', FLOWS_LIST)

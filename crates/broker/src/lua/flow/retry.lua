@@ -1,6 +1,6 @@
 --- @include audit, flow_end
 --- @flags allow-oom
--- Starts a flow that has ended anew. The next step gives its jobs the new generation, see lib/flow/flow_renew.lua.
+-- Runs jobs of an ended flow again. The next step gives them the new generation (lib/flow/flow_renew.lua).
 -- KEYS[1]  the flow's record
 -- KEYS[2]  the names of its jobs
 -- KEYS[3]  the states of its jobs

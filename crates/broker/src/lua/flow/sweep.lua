@@ -1,10 +1,10 @@
 --- @include flow_end
 --- @flags allow-oom
--- Has a worker look at flows that plain clients have written, until a step has taken them up.
+-- Wakes a worker for each flow of a plain client that no step has taken up.
 -- KEYS[1..]  records of flows
 -- ARGV[1]    the time in ms, '0' for the server's clock
 -- ARGV[2..]  the numbers of these flows
--- Returns the numbers of those that nobody has taken up
+-- Returns the numbers of flows that no step has taken up
 local now, found = clock(ARGV[1]), {}
 for i = 1, #KEYS do
   local flow, has = ARGV[i + 1], read(KEYS[i], 'status', 'caller_id', 'mw_mark', 'mw_plain')

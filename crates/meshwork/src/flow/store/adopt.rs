@@ -1,5 +1,6 @@
-//! Flows of plain clients (`HSET flow:…`, `HSET job:…`, `LPUSH`). A step takes such a flow up: its jobs join it, get its
-//! environment, and are its plan. From then on it is a flow like others, whose jobs have all been released.
+//! Flows of plain clients (`HSET flow:…`, `HSET job:…`, `LPUSH`). A step takes such a flow up: it links the jobs to the
+//! flow, gives them the flow's environment, and stores them as the plan. After that, the flow is like any other whose
+//! jobs have all been released.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,13 +19,13 @@ use super::FlowError;
 use super::node::place;
 use crate::flow::run::Decider;
 
-/// The longest time in which a client writes the jobs of a flow that it has written.
+/// Longest time between a client's writes of a flow and of its last job.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Pause between two looks for jobs that are missing.
+/// Pause between two checks for missing jobs.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The most bytes of one commit, more or less.
+/// Approximate limit of the bytes in one commit.
 const MOST_BYTES: usize = 1024 * 1024;
-/// The fields of a job that are read.
+/// Fields that a step reads of each job.
 const FIELDS: [&str; 6] = [
     field::STATUS,
     field::SCRIPT_TYPE,
@@ -33,40 +34,40 @@ const FIELDS: [&str; 6] = [
     field::PREREQUISITES,
     field::DEPENDENDS,
 ];
-/// The field of a flow that was taken up.
+/// Field that marks the record of a flow that was taken up.
 pub(super) const PLAIN: &str = "mw_plain";
-/// The time at which a step has seen the flow first.
+/// Field with the time at which a step first found the flow.
 const SEEN: &str = "mw_seen";
 
-/// The outcome of a step.
+/// Outcome of an attempt to take a flow up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TakenUp {
     /// The flow has a plan.
     Yes,
-    /// Something has happened meanwhile: look again.
+    /// The flow changed during the attempt: read it again.
     Again,
-    /// A later step continues, or the flow is refused.
+    /// The flow was refused, or a later step continues.
     Rests,
     /// Another worker has the flow.
     Lost,
 }
 
-/// A job of the flow.
+/// A job of a flow that is being taken up.
 struct Joining {
     key: JobKey,
     /// Environment as it was read.
     env: Vec<u8>,
-    /// The record; none if it is missing or cannot be read.
+    /// The record; `None` if the record is missing or damaged.
     job: Option<ContextJob>,
     is_missing: bool,
 }
 
-/// True for a record of a plain client that no step has taken up.
+/// Returns true for a record of a plain client that no step has taken up.
 pub(super) fn is_plain(record: &FlowFields) -> bool {
     record.contains_key(field::CALLER_ID) && !record.contains_key("mw_mark")
 }
 
-/// Takes a flow up, as far as its jobs are there.
+/// Takes a flow up once all its jobs are stored.
 pub(super) async fn take_up(flows: &Flows, lease: &FlowLease) -> Result<TakenUp, FlowError> {
     let record = flows.record(lease.id).await?;
     if !is_plain(&record) {
@@ -187,7 +188,8 @@ fn join(flows: &Flows, flow: &Flow, (node, job): (&str, &Joining), moves: &mut M
     );
 }
 
-/// The environment of a job: that of the flow, overridden by its own, and by the number of the flow.
+/// Merges the environments of a job: a later one overrides an earlier one. First that of the flow, then the job's own,
+/// then the number of the flow.
 pub(super) fn merged(flow: &Flow, own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut env: BTreeMap<String, String> = (*flow.env_vars).clone();
     env.extend(own.clone());
@@ -201,15 +203,15 @@ fn size_of(env: &BTreeMap<String, String>) -> usize {
         .sum()
 }
 
-/// The name of a job in the plan. In the result of the flow it is the number alone.
+/// Returns the name of a job in the plan. The result of the flow has only the number.
 fn name(id: u32) -> String {
     format!("{NAMED}{id}")
 }
 
-/// Begins the names of jobs.
+/// Prefix of the names of jobs.
 const NAMED: &str = "job_";
 
-/// The name of a result of a plain flow: the number of its job.
+/// Returns the name of a result of a plain flow: the number of its job.
 pub(super) fn number(name: &str) -> &str {
     name.strip_prefix(NAMED).unwrap_or(name)
 }
@@ -244,7 +246,7 @@ fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> Plan {
         env: BTreeMap::new(),
         inputs: BTreeMap::new(),
         timeout_ms: None,
-        // No client has requested a stop of the others.
+        // A plain client cannot request that the other jobs stop.
         fail_fast: false,
         tags: BTreeSet::new(),
         jobs: jobs.iter().filter_map(node).collect(),
@@ -252,7 +254,7 @@ fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> Plan {
         scripts: BTreeMap::new(),
         flows: BTreeMap::new(),
     };
-    // Jobs that need each other wait for ever in any case; here they would make the plan unusable.
+    // Jobs that depend on each other wait forever. Here their dependencies would make the plan invalid.
     if Decider::new(&plan).is_err() {
         for node in &mut plan.jobs {
             node.needs.clear();
@@ -261,7 +263,7 @@ fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> Plan {
     plan
 }
 
-/// Returns the jobs that a job waits for.
+/// Returns the prerequisites of a job.
 fn needs(flows: &Flows, job: &ContextJob) -> Vec<JobKey> {
     let prefix = flows.keys().prefix();
     let texts = job.prerequisites.iter();
@@ -292,7 +294,7 @@ async fn rest(
     }
 }
 
-/// Ends a flow whose record cannot be read, with the reason.
+/// Ends a flow whose record is damaged, with the reason as its error.
 async fn refuse(
     flows: &Flows,
     lease: &FlowLease,

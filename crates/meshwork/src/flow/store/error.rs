@@ -10,23 +10,23 @@ use crate::flow::run::RetryError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlowError {
-    /// Flows are kept in contexts.
+    /// The session is not that of a context. Only contexts have flows.
     #[error("flows run in a context: this session is of none")]
     NoContext,
     /// The plan has faults.
     #[error(transparent)]
     Faults(#[from] FlowFaults),
-    /// The plan uses what cannot be run yet.
+    /// The plan uses a feature that no step can run yet.
     #[error("{}the job `{job}` uses {what}, which cannot be run yet", place(.at))]
     NotYet {
         /// The job.
         job: String,
         /// The feature.
         what: &'static str,
-        /// Its place in the file.
+        /// Position in the file.
         at: Option<Position>,
     },
-    /// A job that the store does not take.
+    /// The store refuses a job.
     #[error("the job `{job}`: {why}")]
     Job {
         /// The job.
@@ -43,38 +43,38 @@ pub enum FlowError {
     /// There is no such flow.
     #[error("there is no flow {0}: `meshwork flow list` names those that are there")]
     NoFlow(FlowId),
-    /// A plain client has written it, and no step has taken it up.
+    /// A plain client wrote the flow, and no step has taken it up.
     #[error(
         "the flow {0} was written by another client, and no worker of its context has taken it up yet: start one with \
          `meshwork worker --context`, or wait a second"
     )]
     NotTakenUp(FlowId),
-    /// A plain client has written it, and its record cannot be used.
+    /// A plain client wrote the flow, and its record is damaged.
     #[error("the flow {0} was written by another client, and cannot be used: {1}")]
     Refused(FlowId, String),
-    /// A plain client has written it.
+    /// A plain client wrote the flow, whose jobs are in queues already.
     #[error(
         "the flow {0} was written by another client, which has queued its jobs: run them again with `meshwork job retry`"
     )]
     Plain(FlowId),
-    /// It has not ended.
+    /// The flow has not ended.
     #[error("the flow {0} has not ended: cancel it first")]
     NotEnded(FlowId),
-    /// No approval of that name.
+    /// The flow has no approval of that name.
     #[error("the flow {0} has no approval `{1}`")]
     NoApproval(FlowId, String),
-    /// The question is not open yet.
+    /// The approval is not open yet.
     #[error("the approval `{0}` is not open yet: jobs before it have not ended")]
     NotAsked(String),
     /// The answer came after the timeout.
     #[error("the time for the approval `{0}` is over: retry the flow from it to ask again")]
     Late(String),
-    /// Somebody was first.
+    /// The approval was answered before.
     #[error("the approval `{job}` has ended already{}", first(.answer))]
     Answered {
         /// The approval.
         job: String,
-        /// The answer that counted and the actor who gave it, as `yes 12`; empty if none did.
+        /// The answer that counted and its actor, as `yes 12`; empty if nobody answered.
         answer: String,
     },
     /// The actor may not answer.
@@ -101,10 +101,10 @@ pub enum FlowError {
         /// The job.
         job: String,
     },
-    /// The actor may not do it, or a call about the context failed.
+    /// The actor lacks the permission, or a call about the context failed.
     #[error(transparent)]
     Context(#[from] crate::context::ContextError),
-    /// The store.
+    /// A call to the store failed.
     #[error(transparent)]
     Broker(#[from] meshwork_broker::Error),
 }

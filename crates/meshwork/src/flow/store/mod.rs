@@ -1,8 +1,8 @@
-//! Flows in the store of a context: they are submitted, and go on by steps that any worker takes.
+//! Flows in the store of a context. Any worker runs their steps.
 //!
-//! A [`Stepper`] takes flows that something has happened to, each under a lease, reads their state, asks the
-//! [`Decider`](super::run::Decider) and commits what it decides. Killed at any point, it leaves a flow that another one
-//! goes on with: all that counts is in the store, and each commit holds as a whole or not at all.
+//! A [`Stepper`] claims flows that changed, each under a lease. It reads their state, asks the
+//! [`Decider`](super::run::Decider), and commits the decisions. All state is in the store and each commit is atomic, so
+//! after a crash another stepper continues.
 
 mod adopt;
 mod calm;
@@ -37,11 +37,11 @@ pub use status::{FlowView, ItemView, JobView};
 pub use stepper::{Stepper, StepperHandle};
 pub use submit::not_runnable;
 
-/// Between two looks of who waits for the end of a flow.
+/// Polling interval of callers that wait for the end of a flow.
 const LOOK: Duration = Duration::from_millis(100);
-/// The same where only a job has started, which changes nothing for the flow.
+/// Polling interval for started jobs, which do not change the state of the flow.
 const LOOK_AT_JOBS: Duration = Duration::from_secs(1);
-/// The most flows that a list has.
+/// Greatest number of flows in a list.
 const MAX_LISTED: usize = 1_000;
 
 /// The flows of a context, without checks of permissions ([`FlowSession`] has them); cheap to clone.
@@ -51,22 +51,22 @@ pub struct FlowClient {
 }
 
 impl FlowClient {
-    /// The flows of the context whose session this is.
+    /// Creates a client for the flows of the broker's context.
     ///
     /// # Errors
-    /// [`FlowError::NoContext`] if it is none of a context.
+    /// [`FlowError::NoContext`] if the broker's session is not that of a context.
     pub fn new(broker: &Broker) -> Result<Self, FlowError> {
         let flows = Flows::of(broker).ok_or(FlowError::NoContext)?;
         Ok(Self { flows })
     }
 
-    /// The context.
+    /// Returns the number of the context.
     #[must_use]
     pub fn context(&self) -> meshwork_model::keys::context::ContextId {
         self.flows.keys().context()
     }
 
-    /// The id of a job by what a view says of it; none if that is no job.
+    /// Returns the id of a job from the text in a view; `None` if the text is not the key of a job.
     #[must_use]
     pub fn job_id(&self, job: &str) -> Option<meshwork_model::name::JobId> {
         Some(self.flows.job_id(job.parse().ok()?))
@@ -80,7 +80,7 @@ impl FlowClient {
         status::read(&self.flows, id).await
     }
 
-    /// Waits for the end of a flow, and tells each state that differs from the one before.
+    /// Waits for the end of a flow, and passes each changed state to `each`.
     ///
     /// # Errors
     /// The flow does not exist, or a call to the server fails.
@@ -105,7 +105,7 @@ impl FlowClient {
         }
     }
 
-    /// The plan of a flow.
+    /// Returns the plan of a flow.
     ///
     /// # Errors
     /// The flow does not exist, or the call to the server fails.
@@ -113,7 +113,8 @@ impl FlowClient {
         view::plan(&self.flows, id).await
     }
 
-    /// Asks a flow to stop; without `compensate` nothing is undone. True if it stops, false if it had ended.
+    /// Requests the cancellation of a flow. Without `compensate`, no compensation runs. Returns false if the flow had
+    /// ended before.
     ///
     /// # Errors
     /// The flow does not exist, or the call to the server fails.
@@ -125,7 +126,7 @@ impl FlowClient {
         }
     }
 
-    /// Flows from the one that was submitted last on, each with its record's fields.
+    /// Returns flows with the fields of their records, the latest submission first.
     ///
     /// # Errors
     /// A call to the server fails.
@@ -140,16 +141,16 @@ impl FlowClient {
         Ok(found)
     }
 
-    /// Forgets a flow that has ended, with its jobs.
+    /// Deletes a flow that has ended, with its jobs.
     ///
     /// # Errors
-    /// If there is no such flow, or it has not ended; or a call to the server fails.
+    /// The flow does not exist or has not ended, or a call to the server fails.
     pub async fn delete(&self, id: FlowId) -> Result<(), FlowError> {
         let record = self.ended(id).await?;
         self.delete_ended(id, &record).await
     }
 
-    /// The record of a flow that has ended.
+    /// Returns the record of a flow that has ended.
     async fn ended(&self, id: FlowId) -> Result<FlowFields, FlowError> {
         let record = self.flows.record(id).await?;
         let status = record.get("status").ok_or(FlowError::NoFlow(id))?;
@@ -170,7 +171,7 @@ fn is_final(status: &str) -> bool {
         .is_ok_and(|status| matches!(status, FlowStatus::Finished | FlowStatus::Error))
 }
 
-/// The output of a job, as expressions see it.
+/// Returns the output of a job in the form that expressions use.
 fn output(result: Option<Vec<u8>>) -> serde_json::Value {
     let plain = result.and_then(stored::plain_output);
     let text = plain.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());

@@ -1,4 +1,4 @@
-//! Places in the plan: how far each is, as the store has it, and the records of jobs.
+//! Places of the plan (a job, or an item of one): the stored form of their states, and the records of their jobs.
 
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ use serde_json::{Value, json};
 use super::FlowError;
 use crate::flow::run::Prepared;
 
-/// The state of a place as the store writes it.
+/// State of a place, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// It waits.
+    /// The job waits for its prerequisites.
     Waiting,
-    /// It has so many items.
+    /// The `foreach` has this number of items.
     Group(usize),
-    /// It may run, is an open question, or waits for a time.
+    /// The job may run, or is an open approval or a delay.
     Released,
-    /// It has ended: `f`, `e`, `c` or `s`, and as which of all ends.
+    /// The job has ended: `f`, `e`, `c` or `s`, and its position among all ends.
     Ended(char, u64),
 }
 
-/// Reads `w 0`, `g 0 3`, `r 0` or `f 0 12`; the generation comes second.
+/// Parses `w 0`, `g 0 3`, `r 0` or `f 0 12`; the second part is the generation.
 pub(super) fn parse(text: &str) -> Option<(Seen, u32)> {
     let mut parts = text.split(' ');
     let (word, generation) = (parts.next()?, parts.next()?.parse().ok()?);
@@ -44,7 +44,7 @@ pub(super) fn parse(text: &str) -> Option<(Seen, u32)> {
     Some((seen, generation))
 }
 
-/// The place of a job, or of an item of it.
+/// Returns the key of the place of a job or an item, as `4` or `4.2`.
 pub(super) fn place(job: usize, item: Option<usize>) -> String {
     match item {
         Some(item) => format!("{job}.{item}"),
@@ -52,7 +52,7 @@ pub(super) fn place(job: usize, item: Option<usize>) -> String {
     }
 }
 
-/// The name of a job, or of an item of it: `parse[3]`.
+/// Returns the name of a job or an item, as `parse[3]`.
 pub(super) fn name(node: &Node, item: Option<usize>) -> String {
     match item {
         Some(item) => format!("{}[{item}]", node.name),
@@ -60,7 +60,8 @@ pub(super) fn name(node: &Node, item: Option<usize>) -> String {
     }
 }
 
-/// The longest time that a job that no worker runs may wait, in milliseconds. None: until it is answered.
+/// Returns the deadline of an approval or a delay, in milliseconds since 1970; `None` for an approval without a
+/// timeout.
 pub(super) fn waits_for(node: &Node, now: u64) -> Option<u64> {
     match &node.work {
         Work::Approve(_) => Some(now + node.timeout_ms.unwrap_or(DEFAULT_APPROVAL_MS)),
@@ -70,7 +71,7 @@ pub(super) fn waits_for(node: &Node, now: u64) -> Option<u64> {
     }
 }
 
-/// The job of a place, without environment and input: those are known when it may run.
+/// Returns the job of a place, without environment and input, which are unknown until the job may run.
 pub(super) fn stored(
     flows: &Flows,
     plan: &Plan,
@@ -121,7 +122,7 @@ pub(super) fn stored(
     })
 }
 
-/// The status of a job that waits for its turn.
+/// Returns the status of a stored job that may not run yet.
 pub(super) fn waiting(node: &Node) -> &'static str {
     match node.needs.is_empty() && node.compensates.is_none() {
         true => "dispatched",
@@ -129,7 +130,7 @@ pub(super) fn waiting(node: &Node) -> &'static str {
     }
 }
 
-/// The type of the job that a node is, whether or not it has items.
+/// Returns the type of a node's job, or of its items.
 fn kind(node: &Node) -> &str {
     match &node.work {
         Work::Run(run) => &run.script_type,
@@ -139,7 +140,7 @@ fn kind(node: &Node) -> &str {
     }
 }
 
-/// The script in the record: of a program as `exec` jobs have it, of a question its template.
+/// Returns the script for the record: of a program in the form of `exec` jobs, of an approval its template.
 fn text(plan: &Plan, node: &Node) -> String {
     match &node.work {
         Work::Run(run) => {
@@ -159,7 +160,7 @@ fn text(plan: &Plan, node: &Node) -> String {
     }
 }
 
-/// The fields of a record that are known when its job may run: environment and input.
+/// Returns the fields that are known when the job may run: environment and input.
 pub(super) fn released(
     node: &Node,
     work: &Prepared,

@@ -1,4 +1,4 @@
-//! The environment of a flow for jobs of plain clients that a worker begins before a step has taken their flow up.
+//! Environment of plain clients' jobs that a worker starts before a step has taken their flow up.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use tokio::time::Instant;
 
 use super::adopt::{merged, read};
 
-/// Pages of one look, of 1,000 keys each: a worker does not delay its jobs for longer. In a larger context, only jobs that
-/// begin after a step has taken the flow up get its environment.
+/// Greatest number of pages of one scan, of 1,000 keys each, so that a scan delays jobs little. In a larger context,
+/// only jobs that start after a step has taken the flow up get its environment.
 const PAGES: usize = 2;
-/// The most flows that are read in one look.
+/// Greatest number of flows that one scan reads.
 const MOST: usize = 100;
 
-/// Looks for flows of plain clients, once for all jobs that begin meanwhile.
+/// Finds the flows of plain clients. Jobs that start during a scan share its result.
 #[derive(Debug)]
 pub(crate) struct PlainEnv {
     flows: Flows,
@@ -26,7 +26,7 @@ pub(crate) struct PlainEnv {
 }
 
 impl PlainEnv {
-    /// Returns none outside of contexts.
+    /// Returns `None` outside of contexts.
     pub(crate) fn of(broker: &Broker) -> Option<Self> {
         let flows = Flows::of(broker)?;
         let last = Mutex::default();
@@ -58,7 +58,7 @@ impl PlainEnv {
         if found.is_some() {
             return Ok(found);
         }
-        // A step has taken the flow up since the claim.
+        // A step may have taken the flow up since the claim.
         let mut fields = self.flows.job_fields(&[key], &["mw_flow"]).await?;
         let number = fields.pop().and_then(|mut fields| fields.pop().flatten());
         let number = number.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
@@ -73,7 +73,7 @@ impl PlainEnv {
         Ok(read(&self.flows, id, &record).ok().map(Arc::new))
     }
 
-    /// Returns the flows that nobody has taken up, as they are after this call.
+    /// Returns the flows that no step has taken up, from a scan that began after this call.
     async fn look(&self) -> Result<Vec<Arc<Flow>>, Error> {
         let since = Instant::now();
         let mut last = self.last.lock().await;

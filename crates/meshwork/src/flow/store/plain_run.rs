@@ -1,4 +1,4 @@
-//! Changes of plain clients, which write only the record of a job. A failed run is repeated as `retries` allows.
+//! Runs of plain runners, which write only the record of a job. A failed run is retried as `retries` allows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use super::step::Step;
 use super::view::View;
 use crate::flow::run::End;
 
-/// Pause before the first retry without `backoff`, as of other jobs; it doubles each time.
+/// Pause before the first retry without `backoff`, as for other jobs. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Longest pause, as of other jobs.
+/// Longest pause, as for other jobs.
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
-/// Longest error that is taken from a result, in bytes.
+/// Greatest length of an error from a result, in bytes.
 const LONGEST_ERROR: usize = 10_000;
 
 impl Step<'_> {
-    /// A plain runner that starts the first job tells nobody.
+    /// Marks the flow as started, since a plain runner that starts its first job does not.
     pub(super) fn note_start(&mut self, view: &mut View) {
         let status = view.record.get_mut("status");
         if let Some(status) = status.filter(|status| *status == "dispatched") {
@@ -31,7 +31,7 @@ impl Step<'_> {
         }
     }
 
-    /// Opens an approval again whose record has ended without an answer: whoever may write jobs has no vote by that.
+    /// Opens an approval again whose record ended without an answer: the right to write jobs is no right to approve.
     pub(super) fn reopen(&mut self, view: &View, at: ResultSlot, key: JobKey) {
         let (node, key) = (place(at.0, at.1), self.flows.keys().job(key));
         tracing::warn!(flow = %view.id, job = key, "approval finished without an answer: opened again");
@@ -39,7 +39,7 @@ impl Step<'_> {
         self.moves.reopen(&node, seen, &key);
     }
 
-    /// A run that no worker of Meshwork has reported ended with `error`: it is repeated, or has failed for good.
+    /// Handles a failed run that no worker of Meshwork reported: it is retried, or the job fails for good.
     pub(super) async fn failed_plainly(
         &mut self,
         view: &mut View,
@@ -52,7 +52,7 @@ impl Step<'_> {
         let mut next = || found.next().flatten();
         let error = error(next(), next());
         let mut text = || Some(String::from_utf8_lossy(&next()?).into_owned());
-        // A run without a lease was not counted when it began.
+        // The start of a run without a lease counted no attempt.
         let runs = text().and_then(|text| text.parse().ok()).unwrap_or(0) + 1;
         let script_type = text().and_then(|text| text.parse().ok());
         let of_type = script_type.map(|name| Route::to(name).queue(self.flows.broker().keys()));
@@ -71,7 +71,7 @@ impl Step<'_> {
         } else {
             let end = End::Failed(error);
             self.settle(view, at, &end, Some(key));
-            // It was released, so the report fits.
+            // The place was released, so it can end.
             let _ = view.state.ended(at.0, at.1, generation, end);
         }
         let _ = self.flush_if_full().await?;
@@ -79,15 +79,15 @@ impl Step<'_> {
     }
 }
 
-/// The pause after so many failed runs, in milliseconds.
+/// Returns the pause after this number of failed runs, in milliseconds.
 fn pause(first: Option<u64>, runs: u32) -> u64 {
     let first = first.unwrap_or(FIRST_PAUSE.as_millis() as u64);
     let doubled = first.saturating_mul(1 << (runs - 1).min(u64::BITS / 2));
     doubled.min(LONGEST_PAUSE.as_millis() as u64)
 }
 
-/// The error of a plain runner: that of the result, else the field `error`, which an earlier run may have written, else the
-/// result.
+/// Returns the error of a plain runner: that of the result, else the field `error`, else the result itself. An earlier
+/// run may have written the field.
 fn error(error: Option<Vec<u8>>, result: Option<Vec<u8>>) -> String {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let result = result.unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Results and errors of jobs that have ended, read when a decision needs them: those that a text may name, those of a group
-//! whose items have all ended, and those that make the result of the flow.
+//! Results and errors of ended jobs. A step reads only those that its decisions need: for expressions, for a `foreach`
+//! whose items have all ended, and for the result of the flow.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use super::view::View;
 use super::{FlowError, output};
 use crate::flow::run::{Decider, End, FlowState, Phase};
 
-/// A job or an item of it.
+/// Place of a result: a job, or one of its items.
 pub(super) type ResultSlot = (usize, Option<usize>);
 
 /// The error of a job without a record.
 pub(super) const GONE: &str = "its record is gone";
 
-/// The results that were read.
+/// Results that were read so far in this step.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     known: BTreeSet<ResultSlot>,
@@ -25,7 +25,7 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Puts what the next decisions need into the state.
+    /// Reads the results that the next decisions need into the state.
     pub(super) async fn load(
         &mut self,
         flows: &Flows,
@@ -61,7 +61,7 @@ impl Results {
     }
 }
 
-/// Puts a result or an error into the end of a place.
+/// Stores a result or an error in an ended place.
 fn put(
     state: &mut FlowState,
     (job, item): ResultSlot,
@@ -78,7 +78,7 @@ fn put(
             .map(|it| &mut it.phase),
     };
     match phase {
-        // What this step has settled itself is not in the store yet.
+        // A result of this step is not in the store yet, so the state's own value stays.
         Some(Phase::Ended(End::Finished(value))) if value.is_null() => *value = output(result),
         Some(Phase::Ended(End::Failed(text))) if text.is_empty() => {
             *text = match (error, result) {
@@ -90,7 +90,7 @@ fn put(
     }
 }
 
-/// The places whose results the next decisions need.
+/// Returns the places whose results the next decisions need.
 fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<ResultSlot> {
     let graph = decider.graph();
     let mut wanted = BTreeSet::new();
@@ -109,7 +109,7 @@ fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<Res
                 wanted.extend((0..items.count()).map(|item| (job, Some(item))));
             }
         }
-        // The first failure is what the flow says.
+        // The error of the flow names its first failure.
         if matches!(run.phase, Phase::Ended(End::Failed(_))) {
             wanted.insert((job, None));
         }
@@ -131,7 +131,7 @@ fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<Res
     wanted
 }
 
-/// The jobs that texts name, with their items.
+/// Adds the jobs that these expressions name, with their items.
 fn name_all(texts: &[&str], plan: &Plan, state: &FlowState, wanted: &mut BTreeSet<ResultSlot>) {
     if texts.is_empty() {
         return;
@@ -145,7 +145,7 @@ fn name_all(texts: &[&str], plan: &Plan, state: &FlowState, wanted: &mut BTreeSe
     }
 }
 
-/// The texts of a job that may name others.
+/// Returns the expressions of a job, which may name others.
 fn texts(node: &Node) -> Vec<&str> {
     let mut texts: Vec<&str> = Vec::new();
     let expressions = node
@@ -163,7 +163,7 @@ fn texts(node: &Node) -> Vec<&str> {
     texts
 }
 
-/// The texts within a JSON value.
+/// Collects the strings of a JSON value.
 fn strings<'v>(value: &'v serde_json::Value, out: &mut Vec<&'v str>) {
     match value {
         serde_json::Value::String(text) => out.push(text),

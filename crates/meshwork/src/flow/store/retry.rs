@@ -1,7 +1,7 @@
-//! `retry`: a flow that has ended starts anew at some of its jobs.
+//! `retry`: runs some jobs of an ended flow again.
 //!
-//! The request is a note in the flow's record. A step carries it out in commits that may be repeated: places that have the
-//! new generation already stay as they are, so a step that was killed is gone on with.
+//! The request is stored in the flow's record. A step executes it in commits that can be repeated: places that already
+//! have the new generation do not change. So another step continues after a crash.
 
 use meshwork_broker::flow::{MAX_MOVES, Retried, StepDone};
 use meshwork_model::keys::context::{ActorId, FlowId};
@@ -15,13 +15,13 @@ use super::{FlowClient, FlowError};
 use crate::flow::run::{Decider, FlowEnd, ItemRun, JobRun, RetryError, RetryFrom, renew, retry};
 
 impl FlowClient {
-    /// Starts a flow that has ended anew: these jobs, those that the end of the flow cancelled or skipped, and all that depend
-    /// on these run again, with all their attempts; all others keep their results. The flow's timeout begins anew. From now on, `actor`
-    /// counts as a submitter for `four_eyes`.
+    /// Runs these jobs of an ended flow again, with all jobs that depend on them or that the end of the flow cancelled
+    /// or skipped. They have all their attempts. All other jobs keep their results. The flow's timeout begins again.
+    /// From now on, `actor` counts as a submitter for `four_eyes`.
     ///
     /// # Errors
-    /// If there is no such flow or job, the flow has not ended, a job was undone by its compensation and would not run
-    /// again, or retention has dropped one; or a call to the server fails. Nothing has changed then.
+    /// The flow or a job does not exist; the flow has not ended; a job was undone by its compensation and would not run
+    /// again; retention has deleted a job; or a call to the server fails. Nothing has changed then.
     pub async fn retry(
         &self,
         id: FlowId,
@@ -49,7 +49,7 @@ impl FlowClient {
         }
     }
 
-    /// Refuses a flow of which retention has dropped a job.
+    /// Refuses a flow of which retention has deleted a job.
     async fn all_there(&self, view: &View) -> Result<(), FlowError> {
         let jobs: Vec<(&String, u32)> = view.names.iter().map(|(name, id)| (name, *id)).collect();
         for jobs in jobs.chunks(MAX_MOVES) {
@@ -71,14 +71,14 @@ impl FlowClient {
 }
 
 impl Step<'_> {
-    /// Carries out a retry: gives the new generation to all places that it includes.
+    /// Executes a retry: gives the new generation to all places that it includes.
     pub(super) async fn renew(
         &mut self,
         decider: &Decider<'_>,
         view: &View,
         from: &[RetryFrom],
     ) -> Result<StepDone, FlowError> {
-        // While the flow runs, all its jobs are kept.
+        // Retention may not delete the jobs of a running flow.
         for keys in view.keys(self.flows).chunks(MAX_MOVES - 1) {
             self.moves.hold(keys);
             let done = self.flush().await?;
@@ -111,7 +111,8 @@ impl Step<'_> {
         }
     }
 
-    /// The items first: while the job has its old generation, the rest of it is still to be done.
+    /// Gives the new generation to a job and its items. The job comes last: a repeated step skips a job that has the
+    /// new generation.
     async fn renew_job(
         &mut self,
         view: &View,
@@ -146,7 +147,7 @@ impl Step<'_> {
         let key = key.map(|key| self.flows.keys().job(key));
         let (then, status) = match (&run.items, at.1) {
             (Some(items), None) => (format!("g {generation} {}", items.len()), "started"),
-            // It is stored when it may run.
+            // An item without a record is stored when it may run.
             (_, Some(_)) if key.is_none() => (String::new(), ""),
             _ => (
                 format!("w {generation}"),
@@ -167,7 +168,7 @@ impl Step<'_> {
         self.flush_if_full().await
     }
 
-    /// Deletes an item of a `foreach` that is expanded anew.
+    /// Deletes an item of a `foreach`, which is expanded again.
     async fn forget(
         &mut self,
         view: &View,

@@ -1,4 +1,4 @@
-//! Flows of a context for one actor. Each call checks a permission, and each change is in the audit trail.
+//! Flows of a context, as one actor. Each call checks a permission, and each change is in the audit trail.
 
 use meshwork_broker::flow::{Answered, Approval, FlowFields};
 use meshwork_model::access::{Object, Operation};
@@ -9,7 +9,7 @@ use super::{FlowClient, FlowError, node, view};
 use crate::context::{ContextHandle, Identity};
 use crate::flow::run::RetryFrom;
 
-/// The flows of a context for the holder of a key, who answers approvals in no other name.
+/// Flows of a context for the holder of a key, who can answer approvals only in their own name.
 #[derive(Debug, Clone)]
 pub struct FlowSession {
     client: FlowClient,
@@ -62,7 +62,7 @@ impl FlowSession {
         self.client.cancel(id, compensate).await
     }
 
-    /// Starts a flow that has ended anew, as [`FlowClient::retry`] does. The actor counts as a submitter from then on.
+    /// Runs jobs of an ended flow again, as [`FlowClient::retry`] does. The actor counts as a submitter from then on.
     ///
     /// # Errors
     /// As for [`FlowClient::retry`], or the actor is no admin.
@@ -79,18 +79,18 @@ impl FlowSession {
         self.allow(Object::Flow, Operation::Delete).await?;
         let record = self.client.ended(id).await?;
         let key = self.context.keys().flow(id);
-        // Noted first: a call that is cut off leaves no deletion without an entry.
+        // The entry comes first, so that an interrupted call cannot delete without an entry.
         self.context.noted(&self.me, "delete", &key).await?;
         self.client.delete_ended(id, &record).await
     }
 
-    /// Answers an approval. The first answer counts. An approval that names approvers takes answers of these actors, if they
-    /// have a role in the context; others take those of admins. With `four_eyes`, nobody answers who has submitted or
-    /// retried the flow.
+    /// Answers an approval. The first answer counts. If the approval names approvers, only these actors may answer,
+    /// with a role in the context; otherwise only admins may. With `four_eyes`, no submitter of the flow may answer,
+    /// nor an actor who retried it.
     ///
     /// # Errors
-    /// If the flow has no such approval, it is not open yet, it has ended, or the actor may not answer; or a call to the
-    /// server fails.
+    /// The flow has no such approval; the approval is not open yet; the flow has ended; the actor may not answer; or a
+    /// call to the server fails.
     pub async fn answer(&self, id: FlowId, job: &str, yes: bool) -> Result<(), FlowError> {
         let flows = &self.client.flows;
         let plan = view::plan(flows, id).await?;

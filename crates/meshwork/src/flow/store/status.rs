@@ -12,7 +12,7 @@ use super::view::{self, View};
 use super::{FlowError, is_final, output};
 use crate::flow::run::{End, Phase};
 
-/// A flow as it stands.
+/// Status of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FlowView {
     /// Its number.
@@ -24,13 +24,13 @@ pub struct FlowView {
     /// The reason why it did not finish.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Its result: of a flow that finished its outputs.
+    /// Outputs of the flow, if it finished.
     pub outputs: BTreeMap<String, Value>,
     /// Its jobs in the order of the plan.
     pub jobs: Vec<JobView>,
 }
 
-/// A job of a flow.
+/// Status of a job of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JobView {
     /// Its name.
@@ -55,12 +55,12 @@ pub struct JobView {
     pub items: Vec<ItemView>,
 }
 
-/// An item of a `foreach`.
+/// Status of an item of a `foreach`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ItemView {
-    /// As of a job.
+    /// Same words as for a job.
     pub status: &'static str,
-    /// The number of its job; none if it never started.
+    /// The key of its job; `None` if it was never stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The reason why it failed.
@@ -69,26 +69,26 @@ pub struct ItemView {
 }
 
 impl FlowView {
-    /// True if it has ended.
+    /// Returns true if the flow has ended.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         is_final(&self.status)
     }
 
-    /// True if all went well.
+    /// Returns true if the flow finished without an error.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.status == "finished"
     }
 
-    /// The job of this name.
+    /// Returns the job of this name.
     #[must_use]
     pub fn job(&self, name: &str) -> Option<&JobView> {
         self.jobs.iter().find(|job| job.name == name)
     }
 }
 
-/// A phase as a word.
+/// Returns the status word of a phase.
 fn word(phase: &Phase, started: bool) -> &'static str {
     match phase {
         Phase::Waiting => "waiting",
@@ -104,7 +104,7 @@ fn word(phase: &Phase, started: bool) -> &'static str {
 type Fields = Vec<Option<Vec<u8>>>;
 const FIELDS: [&str; 5] = ["status", "result", "error", "mw_question", "updated_at"];
 
-/// Some fields of all jobs that are stored.
+/// Reads some fields of all stored jobs.
 async fn fields(
     flows: &Flows,
     view: &View,

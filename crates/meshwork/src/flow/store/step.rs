@@ -1,4 +1,4 @@
-//! A step: what a flow that somebody has to look at does next, decided and committed.
+//! A step: decides what a changed flow does next, and commits the decisions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,15 +19,15 @@ use super::results::{GONE, ResultSlot, Results};
 use super::view::{self, View};
 use crate::flow::run::{Decider, Decision, End, FlowEnd, Phase, Prepared, Stop};
 
-/// The most bytes of one commit, more or less: it holds up everybody else meanwhile.
+/// Approximate limit of the bytes in one commit, which blocks all other calls of the server.
 const MOST_BYTES: usize = 1024 * 1024;
 /// Pause between two polls of running jobs: foreign workers publish no ends.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The way a step ended.
+/// Outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepEnd {
-    /// Nothing more is to be decided now.
+    /// The flow waits for its jobs, or has ended.
     Rests,
     /// Another worker has the flow.
     Lost,
@@ -39,17 +39,17 @@ pub(super) struct Step<'s> {
     lease: &'s FlowLease,
     pub(super) plan: &'s Plan,
     pub(super) moves: Moves,
-    /// The time of the last look, in milliseconds since 1970.
+    /// Time of the last poll, in milliseconds since 1970.
     pub(super) now: u64,
-    /// The first of the times at which a wait or an approval is over.
+    /// Earliest deadline of an open approval or a delay.
     next: Option<u64>,
 }
 
-/// Takes a flow on until it waits for its jobs, or has ended.
+/// Decides and commits until the flow waits for its jobs or has ended.
 pub(super) async fn run(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, FlowError> {
     let record = flows.record(lease.id).await?;
     if !record.contains_key("status") {
-        // It was never sealed: whoever submitted it is gone.
+        // The submission was never completed: its client is gone.
         delete(flows, lease.id, &record).await?;
         return Ok(StepEnd::Rests);
     }
@@ -96,7 +96,7 @@ pub(super) async fn run(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, Flo
 }
 
 impl Step<'_> {
-    /// Commits what was decided so far. Said twice, it changes nothing.
+    /// Commits the decisions so far. A repeated commit changes nothing.
     pub(super) async fn flush(&mut self) -> Result<StepDone, FlowError> {
         if self.moves.is_empty() {
             return Ok(StepDone::Done);
@@ -111,14 +111,14 @@ impl Step<'_> {
     }
 
     pub(super) async fn flush_if_full(&mut self) -> Result<StepDone, FlowError> {
-        // One more move has to fit: that which rests.
+        // The last move of a step, `rest`, has to fit too.
         if self.moves.len() + 1 < MAX_MOVES && self.moves.bytes() < MOST_BYTES {
             return Ok(StepDone::Done);
         }
         self.flush().await
     }
 
-    /// Sees what no script tells: that time is over, and how jobs stand that others run.
+    /// Polls the changes that no script reports: timeouts, and the states of jobs of foreign workers.
     async fn look(&mut self, view: &mut View) -> Result<(), FlowError> {
         let now = self.flows.broker().now().await?;
         self.now = now;
@@ -175,9 +175,9 @@ impl Step<'_> {
                 };
                 self.settle(view, at, &end, Some(key));
                 let generation = self.generation(view, at);
-                // It was released, so the report fits.
+                // The place was released, so it can end.
                 let _ = view.state.ended(at.0, at.1, generation, end);
-                // The commit that follows may be repeated.
+                // A full commit is written now; it can be repeated.
                 if self.flush_if_full().await? != StepDone::Done {
                     return Ok(());
                 }
@@ -186,13 +186,13 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Sees to it that somebody looks at this time.
+    /// Schedules the next poll for `until`, if that is earlier.
     pub(super) fn look_at(&mut self, until: Option<u64>) {
         let first = self.next.into_iter().chain(until).min();
         self.next = first;
     }
 
-    /// The end of a wait whose time has come: of an approval without an answer a failure.
+    /// Returns the end of a place after its deadline: failure for an approval, success for a delay.
     fn over(&self, (job, _): ResultSlot) -> End {
         match self.plan.jobs[job].work {
             Work::Approve(_) => End::Failed("timeout".to_owned()),
@@ -206,7 +206,7 @@ impl Step<'_> {
         of_item.map_or(run.generation, |item| item.generation)
     }
 
-    /// Decides until there is nothing left to decide, and commits it.
+    /// Decides until no decision is left, and commits the decisions.
     async fn decide(
         &mut self,
         decider: &Decider<'_>,
@@ -243,7 +243,7 @@ impl Step<'_> {
             }
             if view.state.outcome.is_some() {
                 let done = self.flush().await?;
-                // The jobs go to retention next.
+                // The next round hands the jobs to retention.
                 return Ok(if done == StepDone::Done {
                     StepDone::Again
                 } else {
@@ -256,7 +256,7 @@ impl Step<'_> {
         }
     }
 
-    /// Adds a decision to what is committed next.
+    /// Adds a decision to the next commit.
     async fn act(&mut self, view: &mut View, decision: &Decision) -> Result<StepDone, FlowError> {
         match decision {
             Decision::Release {
@@ -319,7 +319,8 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// The fields that name the jobs whose results a job gets: those that it needs, of a compensation the one it undoes.
+    /// Returns the fields that name the jobs whose results a job reads: its prerequisites, and the job that it
+    /// compensates.
     fn inputs(&self, view: &View, job: usize) -> [(&'static str, Vec<u8>); 2] {
         let node = &self.plan.jobs[job];
         let (mut numbers, mut names) = (Vec::new(), BTreeMap::new());
@@ -418,7 +419,7 @@ impl Step<'_> {
         self.moves.note(&fields);
     }
 
-    /// Rests until something happens, or it is time to look.
+    /// Ends the step: the flow waits for a change, or for the next poll.
     async fn rest(&mut self, view: &View) -> Result<StepDone, FlowError> {
         let now = self.flows.broker().now().await?;
         let expires = view
@@ -448,7 +449,7 @@ impl Step<'_> {
     }
 }
 
-/// Places that were released and have not ended, as far as is known.
+/// Returns the places that may still run.
 fn active(view: &View) -> impl Iterator<Item = ResultSlot> + '_ {
     let jobs = view.state.jobs.iter().enumerate();
     jobs.flat_map(|(job, run)| {
@@ -460,7 +461,7 @@ fn active(view: &View) -> impl Iterator<Item = ResultSlot> + '_ {
     })
 }
 
-/// Forgets a flow with its jobs.
+/// Deletes a flow with its jobs.
 pub(super) async fn delete(
     flows: &Flows,
     id: FlowId,

@@ -1,4 +1,4 @@
-//! Looks after the flows of a context: waits until one is to be looked at, takes it under a lease, and takes it on.
+//! Runs the steps of a context's flows: waits for a changed flow, claims it under a lease, and runs a step.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,25 +12,25 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::FlowError;
 use super::step::{self, StepEnd};
 
-/// The time that a flow is a stepper's own from each commit on: when its process dies, another goes on after it.
+/// Lease duration of a flow; each commit renews it. After a crash, another stepper continues when it has expired.
 const LEASE: Duration = Duration::from_secs(10);
-/// The longest wait for the next flow. A wakeup may be lost with who took it.
+/// Longest wait for the next flow: a wakeup is lost if its receiver dies.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// The same where somebody looks for flows that are due.
+/// Longest wait if a lookout watches for due flows.
 const LONGEST_WATCHED: Duration = Duration::from_secs(300);
-/// The pause after a failed call.
+/// Pause after a failed call.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Takes the flows of a context on.
+/// Runs the steps of the flows of a context.
 #[derive(Debug, Clone)]
 pub struct Stepper {
     flows: Flows,
     lease: Duration,
-    /// Notified when a flow is due; without this, a connection waits.
+    /// Notified when a flow is due. Without it, the stepper blocks on a connection.
     wakeups: Option<Arc<Notify>>,
 }
 
-/// A stepper that runs. Dropped, it stops; what it was about is gone on with by another.
+/// A running stepper. It stops when dropped; another stepper continues its flow.
 #[derive(Debug)]
 pub struct StepperHandle {
     stop: DropGuard,
@@ -38,10 +38,10 @@ pub struct StepperHandle {
 }
 
 impl Stepper {
-    /// One for the context whose session this is.
+    /// Creates a stepper for the context of the broker's session.
     ///
     /// # Errors
-    /// [`FlowError::NoContext`] if it is none of a context.
+    /// [`FlowError::NoContext`] if the session is not that of a context.
     pub fn new(broker: &Broker) -> Result<Self, FlowError> {
         let flows = Flows::of(broker).ok_or(FlowError::NoContext)?;
         let (lease, wakeups) = (LEASE, None);
@@ -52,7 +52,7 @@ impl Stepper {
         })
     }
 
-    /// With somebody who looks for flows that are due, and tells.
+    /// Waits for these notifications, not on a connection.
     pub(crate) fn woken_by(mut self, wakeups: &Arc<Notify>) -> Self {
         self.wakeups = Some(Arc::clone(wakeups));
         self
@@ -65,17 +65,17 @@ impl Stepper {
         }
     }
 
-    /// With another lease.
+    /// Sets the lease duration.
     #[must_use]
     pub const fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self
     }
 
-    /// Takes on one flow that is due, if there is one. Otherwise in how long the next one is.
+    /// Runs a step of one due flow. If none is due, returns the time until the next one.
     ///
     /// # Errors
-    /// If the server does not take a call, or a plan cannot be read.
+    /// A call to the server fails, or a plan is damaged.
     pub async fn step(&self) -> Result<Option<Duration>, FlowError> {
         let token = uuid::Uuid::new_v4().to_string();
         match self.flows.claim(&token, self.lease).await? {
@@ -96,7 +96,7 @@ impl Stepper {
         }
     }
 
-    /// Begins to look after flows, until the handle is dropped or stopped.
+    /// Starts to run steps, until the handle is dropped or stopped.
     #[must_use]
     pub fn start(self) -> StepperHandle {
         let stop = CancellationToken::new();
@@ -127,9 +127,9 @@ impl Stepper {
         }
     }
 
-    /// Waits for a wakeup, on a connection of its own.
+    /// Waits for a wakeup, on a separate connection.
     async fn wait(&self, blocking: &mut Option<BlockingConn>, wait: Duration) {
-        // The server counts in milliseconds, and takes 0 for no end.
+        // The server counts in milliseconds, and 0 would mean no timeout.
         let wait = wait.max(Duration::from_millis(1));
         if let Some(wakeups) = &self.wakeups {
             let _ = tokio::time::timeout(wait, wakeups.notified()).await;
@@ -149,14 +149,14 @@ impl Stepper {
 }
 
 impl StepperHandle {
-    /// Stops. A flow that it has is gone on with by another when its lease is over.
+    /// Stops. Another stepper continues its flow when the lease has expired.
     pub async fn stop(self) {
         drop(self.stop);
-        // It has no result; one that panicked has stopped too.
+        // The task has no result, and a panic has stopped it too.
         let _ = self.task.await;
     }
 
-    /// The stepper as a guard: it stops when that is dropped.
+    /// Returns a guard that stops the stepper when dropped.
     pub(crate) fn into_guard(self) -> DropGuard {
         self.stop
     }

@@ -1,4 +1,4 @@
-//! Stops of jobs that may run: after a failure, a cancellation, or the flow's timeout.
+//! Cancels jobs that may run: after a failure, a cancellation, or the flow's timeout.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::step::Step;
 use super::view::View;
 use crate::flow::run::{Decision, End};
 
-/// Time that a runner without a lease has to end a job after a request to stop: as long as Meshwork's scripts have after
-/// SIGTERM. It may not read the request, and the flow does not wait for it.
+/// Time that a runner without a lease has to end a job after a cancel request, as for Meshwork's scripts after SIGTERM.
+/// The runner may ignore the request, and the flow does not wait longer.
 const PLAIN_GRACE: Duration = Duration::from_secs(5);
 
 impl Step<'_> {
-    /// A job that no worker runs ends with its stop, so that the flow goes on in this step.
+    /// Ends a job that no worker runs together with its cancellation, in the same step.
     pub(super) fn at_once(&self, decision: &Decision) -> Decision {
         match decision {
             Decision::Stop { job, item } if !matches!(self.plan.jobs[*job].work, Work::Run(_)) => {
@@ -28,7 +28,7 @@ impl Step<'_> {
         }
     }
 
-    /// Stops a job that may run.
+    /// Cancels a job that may run.
     pub(super) async fn stop(
         &mut self,
         view: &View,
@@ -37,7 +37,7 @@ impl Step<'_> {
         let Some(key) = view.job(self.plan, at) else {
             return Ok(StepDone::Done);
         };
-        // What was released in this step has to be there before it can be stopped.
+        // A job that this step released has to be stored before it can be cancelled.
         let done = self.flush().await?;
         let id = self.flows.job_id(key);
         if done == StepDone::Done
@@ -50,7 +50,7 @@ impl Step<'_> {
         Ok(done)
     }
 
-    /// True if plain runners have had their time to stop.
+    /// Returns true if the time of plain runners to stop is over.
     fn is_grace_over(&mut self, view: &View) -> bool {
         let halted = view.number("mw_halted");
         if halted.is_none() {

@@ -1,4 +1,4 @@
-//! Submits a flow: its plan is checked, then stored with a job for each node.
+//! Submits a flow: checks the plan, and stores it with a job for each node.
 
 use meshwork_broker::flow::{MAX_MOVES, NewFlow, Stored};
 use meshwork_model::flow::{Node, Plan, Wait, Work};
@@ -8,15 +8,15 @@ use serde_json::json;
 use super::{FlowClient, FlowError, node};
 use crate::flow::run::Decider;
 
-/// The most bytes of jobs in one call, more or less.
+/// Approximate limit of the bytes of jobs in one call.
 const MOST_BYTES: usize = 1024 * 1024;
 
 impl FlowClient {
-    /// Submits a flow as `caller`, whose jobs they are. Inputs are in the plan ([`set_inputs`](crate::flow::set_inputs)).
+    /// Submits a flow with jobs of `caller`. The plan has the inputs ([`set_inputs`](crate::flow::set_inputs)).
     ///
     /// # Errors
-    /// If the plan uses what cannot be run yet, a job cannot be stored, or the environment of the flow cannot be evaluated:
-    /// nothing is stored then. If the server does not take a call; what is stored by then never runs.
+    /// The plan uses a feature that cannot run yet, a job cannot be stored, or the environment of the flow cannot be
+    /// evaluated: nothing is stored then. Or a call to the server fails: jobs stored by then never run.
     pub async fn submit(&self, plan: &Plan, caller: ActorId) -> Result<FlowId, FlowError> {
         runnable(plan)?;
         Decider::new(plan).map_err(|error| FlowError::Plan(error.to_string()))?;
@@ -78,7 +78,7 @@ impl FlowClient {
     }
 }
 
-/// Refuses what no step takes on yet, by name.
+/// Refuses a plan with a feature that no step can run yet.
 pub(super) fn runnable(plan: &Plan) -> Result<(), FlowError> {
     for job in &plan.jobs {
         if let Some(what) = not_yet(job) {
@@ -89,7 +89,7 @@ pub(super) fn runnable(plan: &Plan) -> Result<(), FlowError> {
     Ok(())
 }
 
-/// The jobs that a submission refuses, since no step takes them on yet: each in a sentence.
+/// Returns a sentence for each job that a submission refuses, since no step can run it yet.
 #[must_use]
 pub fn not_runnable(plan: &Plan) -> Vec<String> {
     let refused = plan.jobs.iter().filter_map(|job| {

@@ -1,4 +1,4 @@
-//! The state of a flow, as it is read from the store.
+//! State of a flow, read from the store.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::flow::run::{End, FlowState, ItemRun, Phase, RetryFrom, Stop};
 /// An item of a `foreach`: its place, phase and generation, and the number of its end.
 type Item = (usize, Phase, u32, Option<u64>);
 
-/// All that a step sees of a flow. Results and errors are read when they are needed.
+/// State of a flow in a step. Results and errors are read only when needed.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) id: FlowId,
@@ -26,7 +26,7 @@ pub(super) struct View {
     pub(super) state: FlowState,
 }
 
-/// The plan of a flow.
+/// Reads the plan of a flow.
 pub(super) async fn plan(flows: &Flows, id: FlowId) -> Result<Plan, FlowError> {
     if let Some(text) = flows.plan(id).await? {
         return read_plan(&text);
@@ -45,7 +45,7 @@ pub(super) fn read_plan(text: &str) -> Result<Plan, FlowError> {
 }
 
 impl View {
-    /// Reads a flow that was submitted. The record comes first: what happens later is seen by `mw_dirty`.
+    /// Reads a submitted flow. The record is read first, so that `mw_dirty` reveals later changes.
     pub(super) async fn read(flows: &Flows, id: FlowId, plan: &Plan) -> Result<Self, FlowError> {
         let record = flows.record(id).await?;
         let nodes = flows.nodes(id).await?;
@@ -64,7 +64,7 @@ impl View {
         })
     }
 
-    /// The value of `mw_dirty` that was read.
+    /// Returns the value of `mw_dirty` at the time of the read.
     pub(super) fn dirty(&self) -> &str {
         self.record.get("mw_dirty").map_or("", String::as_str)
     }
@@ -73,19 +73,19 @@ impl View {
         self.record.get("status").is_some_and(|it| is_final(it))
     }
 
-    /// A number in the record.
+    /// Returns a number of the record.
     pub(super) fn number(&self, field: &str) -> Option<u64> {
         self.record.get(field)?.parse().ok()
     }
 
-    /// The jobs at which the flow is to start anew, if it is.
+    /// Returns the jobs of a requested retry; `None` without a request.
     pub(super) fn retry(&self) -> Option<Vec<RetryFrom>> {
         let text = self.record.get("mw_retry")?;
-        // One that another version wrote in its own way repeats nothing.
+        // A request in an unknown format repeats no job.
         Some(serde_json::from_str(text).unwrap_or_default())
     }
 
-    /// The keys of all jobs.
+    /// Returns the keys of all jobs.
     pub(super) fn keys(&self, flows: &Flows) -> Vec<String> {
         let key = |id: &u32| {
             let (caller, id) = (self.caller, *id);
@@ -94,7 +94,7 @@ impl View {
         self.names.values().map(key).collect()
     }
 
-    /// The job of a place, if it is stored.
+    /// Returns the job of a place; `None` if it is not stored.
     pub(super) fn job(&self, plan: &Plan, (job, item): (usize, Option<usize>)) -> Option<JobKey> {
         let id = *self.names.get(&node::name(&plan.jobs[job], item))?;
         Some(JobKey {
@@ -104,7 +104,7 @@ impl View {
     }
 }
 
-/// The state that the places of a flow tell. Results are empty.
+/// Returns the state of the places, without results.
 fn state(plan: &Plan, record: &FlowFields, nodes: &Nodes) -> FlowState {
     let mut state = FlowState::new(plan);
     let number = |name: &str| record.get(name).and_then(|text| text.parse::<u64>().ok());

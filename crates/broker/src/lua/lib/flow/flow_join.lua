@@ -1,5 +1,5 @@
 --- @include flow/flow_moves
--- Moves of a step that takes up a flow of a plain client. Its jobs are in their queues, or wait for others.
+-- Moves of a step that takes up a flow of a plain client, whose jobs are in queues already, or wait for others.
 
 -- A job joins its flow: place, name, number, key, queue, the environment as it was read, that from now on ('' to leave it),
 -- 1 for a job that counts although it is missing. One whose environment has changed meanwhile joins with a later step.

@@ -1,15 +1,15 @@
 --- @include complete/ending, flow/flow_store, audit
--- Changes that a step makes to the jobs of its flow. Each move checks the state first, and does nothing in another one, since
--- a step may be said again. `of` is what all moves of a call share.
+-- Changes that a step makes to the jobs of its flow. A move changes nothing if the state is not the one that the step
+-- has read, so a step can be repeated. `of` is shared by all moves of a call.
 
--- Moves a place of the plan on, if it is still as the step has seen it.
+-- Changes the state of a place, if it is still the one that the step has read.
 local function moves(of, node, from, to)
   if (redis.call('HGET', of.nodes, node) or '') ~= from then return false end
   redis.call('HSET', of.nodes, node, to)
   return true
 end
 
--- Lets a stored job run: into its queue, or, if it has none, it has begun.
+-- Starts a stored job: adds it to its queue, or marks it as started if it has none.
 local function start(of, key, queue)
   local has = record(key)
   redis.call('HDEL', key, 'mw_waiting')
@@ -26,7 +26,7 @@ local flow_moves = {
   -- a job of the plan may run: place, generation, key, queue, field, value, …
   release = function(of, a, n)
     local node, generation, key, queue = unpack(ARGV, a, a + 3)
-    -- q: a question or a wait, whose end no worker reports.
+    -- q: an open approval or a delay, whose end no worker reports.
     local state = queue == '' and 'q ' or 'r '
     if not moves(of, node, 'w ' .. generation, state .. generation) then return end
     if n > 4 then redis.call('HSET', key, unpack(ARGV, a + 4, a + n - 1)) end
@@ -52,7 +52,7 @@ local flow_moves = {
     redis.call('HSET', key, 'status', 'started', 'updated_at', of.at)
   end,
 
-  -- all items of a foreach have been released: nothing follows from such ends but the last: place, as it was seen, ends
+  -- all items of a foreach are released, and only the last end has an effect: place, state that was read, ends
   calm = function(of, a)
     local node, seen, ends = unpack(ARGV, a, a + 2)
     moves(of, node, seen, seen .. ' ' .. ends)
@@ -67,7 +67,7 @@ local flow_moves = {
     if key == '' or not exists(key) then return end
     local has = record(key)
     if final(has.status) then
-      -- A plain runner has ended it, and its error may be in the result only.
+      -- A plain runner may have written its error into the result only.
       if status == 'error' and text ~= '' then redis.call('HSET', key, 'error', text) end
       return
     end
@@ -78,7 +78,7 @@ local flow_moves = {
     finalize(key, key, has, status, text, of.now, nil, 'flow ' .. of.flow)
   end,
 
-  -- an approval stays open although its record has ended without an answer: place, as it was seen, key
+  -- an approval stays open although its record has ended without an answer: place, state that was read, key
   reopen = function(of, a)
     local node, seen, key = unpack(ARGV, a, a + 2)
     if redis.call('HGET', of.nodes, node) ~= seen or not final(redis.call('HGET', key, 'status')) then return end
@@ -93,7 +93,7 @@ local flow_moves = {
     end
   end,
 
-  -- jobs that retention may drop, since the flow has ended: keys
+  -- jobs that retention may delete, since the flow has ended: keys
   keep = function(of, a, n)
     for i = a, a + n - 1 do note_end(ARGV[i], of.now) end
   end,

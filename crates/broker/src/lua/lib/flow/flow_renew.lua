@@ -1,7 +1,7 @@
 --- @include flow/flow_moves
--- Moves of a step that carries out a retry: see flow_moves.lua.
+-- Moves of a step that executes a retry: see flow_moves.lua.
 
--- Makes a record that of a job that has never run, in another generation.
+-- Resets a record to that of a job that never ran, with a new generation.
 local function as_new(of, key, generation, status)
   for _, set in ipairs({ENDED, DEAD, STOPS}) do try('ZREM', set, key) end
   unwatch(key)
@@ -14,7 +14,7 @@ local function as_new(of, key, generation, status)
   event(key, 'requeue', 'flow ' .. of.flow)
 end
 
--- A place runs again: place, as it was seen, its state from now on ('' for none), generation, key ('' if none is stored),
+-- A place runs again: place, state that was read, new state ('' for none), generation, key ('' if none is stored),
 -- status, the number of items that have not ended ('' if none is expanded)
 function flow_moves.renew(of, a)
   local node, seen, to, generation, key, status, open = unpack(ARGV, a, a + 6)
@@ -24,12 +24,12 @@ function flow_moves.renew(of, a)
   if key ~= '' and exists(key) then as_new(of, key, generation, status) end
 end
 
--- A job runs again that a plain runner has failed: place, generation, key, queue, pause in ms, error
+-- A job that a plain runner failed runs again: place, generation, key, queue, pause in ms, error
 function flow_moves.rerun(of, a)
   local node, generation, key, queue, pause, text = unpack(ARGV, a, a + 5)
   local has = record(key, 'mw_attempt')
   if redis.call('HGET', of.nodes, node) ~= 'r ' .. generation or has.status ~= 'error' then return end
-  -- The next run may write its error in the result only.
+  -- The next run may write its error into the result only.
   redis.call('HDEL', key, 'error')
   redis.call('HSET', key, 'status', 'dispatched', 'updated_at', of.at, OUTPUT, '{}', 'mw_attempt', int((tonumber(has.mw_attempt or '') or 0) + 1))
   event(key, 'retry', 'flow ' .. of.flow, text)
@@ -39,18 +39,18 @@ function flow_moves.rerun(of, a)
   end
 end
 
--- An item of a foreach that is expanded anew is gone: place, name
+-- Deletes an item of a foreach that is expanded again: place, name
 function flow_moves.forget(of, a)
   redis.call('HDEL', of.nodes, ARGV[a])
   redis.call('HDEL', of.names, ARGV[a + 1])
 end
 
--- All that a retry names waits to run: the numbers of the flow's jobs, and the ms until its timeout ('' for none)
+-- All places of a retry wait to run: the numbers of the flow's jobs, and the ms until its timeout ('' for none)
 function flow_moves.renewed(of, a)
   redis.call('HSET', of.record, 'jobs', ARGV[a], 'updated_at', of.at)
   if ARGV[a + 1] ~= '' then redis.call('HSET', of.record, 'mw_expires', int(of.now + tonumber(ARGV[a + 1]))) end
   redis.call('HDEL', of.record, 'mw_retry')
 end
 
--- Jobs that retention may not drop, since the flow runs again: keys
+-- Jobs that retention may not delete, since the flow runs again: keys
 function flow_moves.hold(of, a, n) redis.call('ZREM', ENDED, unpack(ARGV, a, a + n - 1)) end

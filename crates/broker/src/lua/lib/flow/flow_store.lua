@@ -1,10 +1,10 @@
 --- @include write_record
--- Storing the jobs of a flow under numbers that nobody has chosen yet.
+-- Stores the jobs of a flow under free numbers.
 local HIGHEST_ID = 4294967295
 local MOST_TRIES = 1000 -- numbers in a row that others have: the call ends then, and is said again
 local tries = 0
 
--- The key and the number of a new job; nothing, and why, if there is none.
+-- Returns the key and the number of a new job; or nil and the reason why there is none.
 local function new_job(prefix)
   while tries < MOST_TRIES do
     if tonumber(redis.call('GET', JOB_ID) or 0) >= HIGHEST_ID then return nil, 'none' end

@@ -1,7 +1,7 @@
 --- @include telemetry
--- Flows: what the end of a job means for its flow. What follows from it is decided by a step, see flow/commit.lua.
+-- Flows: effects of the start and the end of a job on its flow. A step decides what happens next (flow/commit.lua).
 
--- Has a worker look at a flow now. One that looks at it already sees by `mw_dirty` that there is more.
+-- Wakes a worker for a flow. A step that runs already notices the change by `mw_dirty`.
 local function wake_flow(flow, now)
   local record = FLOW .. flow
   redis.call('HINCRBY', record, 'mw_dirty', 1)
@@ -10,10 +10,11 @@ local function wake_flow(flow, now)
   if try('LLEN', FLOW_QUEUE) == 0 then try('LPUSH', FLOW_QUEUE, record) end
 end
 
--- Counts the ends of a flow's jobs: a job that finished later has the higher number.
+-- Counts the ends of a flow's jobs: a job that ended later has the greater number.
 local function next_end(record) return int(redis.call('HINCRBY', record, 'mw_ends', 1)) end
 
--- Counts the end of an item of a foreach. True if others run, and nothing follows from such an end (`calm`, flow_moves.lua).
+-- Counts the end of an item of a `foreach`. Returns true if no step has to run: other items still run, and this kind of
+-- end was marked as without effect (`calm` in flow_moves.lua).
 local function is_calm(record, nodes, node, how)
   local job, open = string.match(node, '^(%d+)%.'), 'mw_open:' .. (string.match(node, '^%d+') or '')
   if not job or redis.call('HEXISTS', record, open) == 0 then return false end
@@ -23,7 +24,8 @@ local function is_calm(record, nodes, node, how)
   return string.find(calm, how, 1, true) ~= nil
 end
 
--- Notes the end of a job, if it is of the generation that runs. Whether the flow keeps the job: until it has ended itself.
+-- Records the end of a job in its flow, if the job has the current generation. Returns true while the flow runs: its
+-- jobs are exempt from retention.
 local function end_in_flow(has, status, now)
   local flow, record = has.mw_flow, FLOW .. has.mw_flow
   local state = try('HGET', record, 'status')
@@ -39,7 +41,7 @@ local function end_in_flow(has, status, now)
   return true
 end
 
--- A job of a flow starts: so has the flow.
+-- Marks a flow as started when its first job starts.
 local function start_in_flow(flow, at)
   local record = FLOW .. flow
   if try('HGET', record, 'status') == 'dispatched' then

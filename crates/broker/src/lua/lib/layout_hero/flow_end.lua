@@ -1,2 +1,2 @@
--- No job of Hero is part of a flow.
+-- Hero has no flows.
 local function end_in_flow() return false end local function start_in_flow() end
