@@ -39,7 +39,7 @@ pub enum Error {
     },
     /// Other clients change the schedule all the time, or one of its slots cannot be decided.
     #[error(
-        "schedule {name} is not changed: {why}; say it again later, or remove the schedule first"
+        "schedule {name} is not changed: {why}; repeat the command later, or remove the schedule first"
     )]
     ScheduleBusy {
         /// The schedule.
@@ -97,8 +97,8 @@ pub enum Error {
     },
     /// The server's ACL does not permit the call. Changes that a script made before remain.
     #[error(
-        "{verb} failed: the server's ACL does not let this user do it: {}; it works on {keys}. The rights that \
-         are needed stand in docs/operations.md, \"An ACL user\" ({source})",
+        "{verb} failed: the server's ACL does not let this user do it: {}; it works on {keys}. The needed rights \
+         are in docs/operations.md, \"An ACL user\" ({source})",
         may_not(lacks)
     )]
     Denied {
@@ -142,7 +142,7 @@ pub enum Error {
     /// call, which changes nothing in the stored jobs.
     #[error(
         "{what} stored, but only {confirmed} of {wanted} replicas have confirmed it within {timeout:?}: \
-         say it again, it is not stored twice"
+         repeat the call, nothing is stored twice"
     )]
     NotReplicated {
         /// Description of the jobs.
@@ -274,7 +274,7 @@ fn hint(source: &redis::RedisError) -> &'static str {
     match source.code() {
         Some("OOM") => " (its memory is full: raise maxmemory, or delete what is not needed)",
         Some("NOPERM") => {
-            " (its ACL does not let this user: the rights that are needed stand in docs/operations.md, \"An ACL user\")"
+            " (its ACL does not let this user: the needed rights are in docs/operations.md, \"An ACL user\")"
         }
         Some("READONLY") => {
             " (it is a replica: give the address of the primary, or redis+sentinel:// to find it)"
@@ -314,8 +314,8 @@ pub(crate) fn keys_of(cmd: &redis::Cmd) -> Vec<String> {
 /// Describes missing rights.
 fn may_not(lacks: &[&str]) -> String {
     match lacks {
-        [] => "it may not say that, or not of these keys".to_owned(),
-        _ => format!("it may not say {}", lacks.join(", ")),
+        [] => "it may not send this command, or not for these keys".to_owned(),
+        _ => format!("it may not send {}", lacks.join(", ")),
     }
 }
 

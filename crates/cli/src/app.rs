@@ -16,8 +16,8 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, note};
 
-/// Longest object of an audit entry, in bytes; longer ones are cut.
-const MAX_NOTED: usize = 200;
+/// Greatest length of an object in an audit entry, in bytes. A longer one is cut.
+const MAX_AUDIT_OBJECT: usize = 200;
 
 /// Settings shared by all commands.
 pub(crate) struct App {
@@ -26,8 +26,8 @@ pub(crate) struct App {
     pub(crate) out: Out,
     /// Context of the node that the command uses, if any.
     pub(crate) entered: Option<Entered>,
-    /// Ends the command with an error.
-    pub(crate) ends: UnboundedSender<CommandError>,
+    /// Ends the command with an error from any task, such as the loss of the store.
+    pub(crate) fatal: UnboundedSender<CommandError>,
     /// Builder of the whole command line, for completions.
     pub(crate) command_line: fn() -> clap::Command,
 }
@@ -53,17 +53,17 @@ impl App {
         }
         let connect = async |target: &Target| Broker::connect(target, self.keys()).await;
         let broker = self.connected(connect).await?;
-        self.ends_with(broker.conn().lost());
+        self.end_when_lost(broker.conn().lost());
         Ok(Client::new(broker.acting_as(&local_name("cli"))))
     }
 
-    /// Ends the command when the store is lost.
-    fn ends_with(&self, lost: impl Future<Output = String> + Send + 'static) {
-        let ends = self.ends.clone();
+    /// Ends the command with an error when `lost` returns, which is the reason for the loss of the store.
+    fn end_when_lost(&self, lost: impl Future<Output = String> + Send + 'static) {
+        let fatal = self.fatal.clone();
         tokio::spawn(async move {
             let reason = lost.await;
             // Without a receiver the command has ended already.
-            let _ = ends.send(CommandError::new(Exit::SERVER, io::Error::other(reason)));
+            let _ = fatal.send(CommandError::new(Exit::SERVER, io::Error::other(reason)));
         });
     }
 
@@ -74,7 +74,7 @@ impl App {
         connect: impl AsyncFn(&Target) -> Result<T, ConnectError>,
     ) -> Result<T, CommandError> {
         let target = self.place.target()?;
-        self.repeated(async || {
+        self.retried(async || {
             connect(&target).await.map_err(|error| {
                 let temporary = error.is_temporary();
                 CommandError::from(MeshworkError::from(error)).temporary(temporary)
@@ -83,13 +83,13 @@ impl App {
         .await
     }
 
-    /// Same as [`Self::connected`], for an idempotent call over a connection.
-    pub(crate) async fn repeated<T>(
+    /// Repeats an idempotent call in the same way as [`Self::connected`].
+    pub(crate) async fn retried<T>(
         &self,
         call: impl AsyncFn() -> Result<T, CommandError>,
     ) -> Result<T, CommandError> {
-        let patience = self.place.connect_timeout;
-        let (until, mut backoff, mut said) = (Instant::now() + patience, Backoff::new(), false);
+        let limit = self.place.connect_timeout;
+        let (until, mut backoff, mut is_noted) = (Instant::now() + limit, Backoff::new(), false);
         loop {
             let error = match call().await {
                 Ok(connected) => return Ok(connected),
@@ -99,11 +99,11 @@ impl App {
             if !error.is_temporary() || left.is_zero() {
                 return Err(error);
             }
-            if !std::mem::replace(&mut said, true) {
-                let seconds = patience.as_secs_f64();
+            if !std::mem::replace(&mut is_noted, true) {
+                let seconds = limit.as_secs_f64();
                 note(format_args!("retrying for up to {seconds} s: {error}"));
             }
-            // The last try starts at the end of the time.
+            // The last attempt starts when the time is over.
             let _ = tokio::time::timeout(left, backoff.wait()).await;
         }
     }
@@ -119,8 +119,11 @@ impl App {
         entered.map(|entered| JobKeys::of_context(entered.handle.keys().clone()))
     }
 
-    /// Gives a new job the next number, if the command has a context.
-    pub(crate) async fn numbered(&self, request: JobRequest) -> Result<JobRequest, CommandError> {
+    /// Sets the id of a new job to the next number of the command's context, if there is one.
+    pub(crate) async fn with_next_id(
+        &self,
+        request: JobRequest,
+    ) -> Result<JobRequest, CommandError> {
         match self.entered_client() {
             Some(client) => Ok(request.id(client.next_job_id().await?)),
             None => Ok(request),
@@ -128,11 +131,15 @@ impl App {
     }
 
     /// Writes an entry into the audit trail of the command's context.
-    pub(crate) async fn noted(&self, what: &str, object: &str) -> Result<(), CommandError> {
+    pub(crate) async fn record_in_audit(
+        &self,
+        what: &str,
+        object: &str,
+    ) -> Result<(), CommandError> {
         let Some(Entered { me, handle, .. }) = &self.entered else {
             return Ok(());
         };
-        let object = &object[..object.floor_char_boundary(MAX_NOTED)];
+        let object = &object[..object.floor_char_boundary(MAX_AUDIT_OBJECT)];
         Ok(handle.noted(me, what, object).await?)
     }
 }

@@ -100,13 +100,13 @@ impl Cli {
         }
         let mut out = Out::new(self.json);
         out.list = self.list.unwrap_or(ListFormat::Table);
-        let (ends, mut ended) = mpsc::unbounded_channel();
+        let (fatal, mut ended) = mpsc::unbounded_channel();
         let mut context = App {
             place: self.place,
             namespace: self.namespace,
             out,
             entered: None,
-            ends,
+            fatal,
             command_line: || {
                 protocol::with_option(words::with_short_forms(with_format(Self::command())))
             },

@@ -60,17 +60,17 @@ impl Interrupt {
         Self::start(|| {})
     }
 
-    fn start(say: fn()) -> Result<Self, CommandError> {
+    fn start(announce: fn()) -> Result<Self, CommandError> {
         let interrupt = Self {
             token: CancellationToken::new(),
             number: Arc::default(),
         };
         let (ready, is_ready) = mpsc::sync_channel(1);
-        let heeding = interrupt.clone();
+        let handler = interrupt.clone();
         let listening = move || match Signals::listen() {
             Ok(signals) => {
                 ready.send(Ok(())).ok();
-                heeding.heed(signals, say);
+                handler.handle(signals, announce);
             }
             Err(error) => {
                 ready.send(Err(error)).ok();
@@ -80,20 +80,21 @@ impl Interrupt {
             .name("signals".to_owned())
             .spawn(listening);
         let gone = |_| Err(io::Error::other("its thread is gone"));
-        let heard = started.and_then(|_| is_ready.recv().unwrap_or_else(gone));
-        heard.map_err(|source| CommandError::system("signal handler", &source))?;
+        let listens = started.and_then(|_| is_ready.recv().unwrap_or_else(gone));
+        listens.map_err(|source| CommandError::system("signal handler", &source))?;
         Ok(interrupt)
     }
 
-    fn heed(self, mut signals: Signals, say: fn()) {
+    /// Handles the two signals, on its own thread; the second one ends the process.
+    fn handle(self, mut signals: Signals, announce: fn()) {
         self.number.store(signals.next(), Ordering::SeqCst);
         let token = self.token.clone();
-        // A blocked stderr blocks the thread that writes to it.
-        let saying = thread::Builder::new().spawn(move || {
-            say();
+        // On its own thread, since a full stderr would block this one.
+        let announcing = thread::Builder::new().spawn(move || {
+            announce();
             token.cancel();
         });
-        if saying.is_err() {
+        if announcing.is_err() {
             self.token.cancel();
         }
         std::process::exit(Exit::signal(signals.next()).code().into());

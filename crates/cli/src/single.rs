@@ -1,4 +1,4 @@
-//! One job from its submission to its printed result.
+//! One job from the enqueue to its printed result.
 
 use std::io::IsTerminal;
 use std::pin::pin;
@@ -33,7 +33,7 @@ pub(crate) async fn run(
     let request = request.reply(true);
     request.clone().build().map_err(meshwork::Error::from)?;
     let client = interrupt.or(context.client()).await?;
-    let request = context.numbered(request).await?;
+    let request = context.with_next_id(request).await?;
     let job = request.clone().build().map_err(meshwork::Error::from)?;
     let mut ephemeral = EphemeralWorker::ensure(&client, &job.route, tuning).await?;
     let work = Box::pin(work(&client, &mut ephemeral, request, &job));

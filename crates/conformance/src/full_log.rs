@@ -1,6 +1,6 @@
-//! A connection to the embedded engine that first tries each command on a copy with a full disk. A refused command
-//! must be refused again when repeated, and the effect of an answered one must survive a crash. The command itself
-//! then runs normally.
+//! A connection to the embedded engine that checks each command on a full disk. Before a command runs, it runs on a
+//! copy of the engine whose log cannot be written. If that copy refuses it, it must refuse the repeated command too.
+//! After the disk has space again, the effect of an answered command must be in the log.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Debug};
@@ -22,14 +22,14 @@ pub fn refused_scripts() -> usize {
     refused.len()
 }
 
-/// Greatest number of commands that create the copied data. The property does not depend on the amount, and a case
-/// may have thousands of jobs.
-const COPIED: usize = 400;
+/// Greatest number of commands that create the data of the copy. A case may have thousands of jobs, and more data
+/// checks nothing more.
+const MAX_COPIED_COMMANDS: usize = 400;
 
-/// Returns a connection to `engine`. Panics if a command breaks the promise.
+/// Returns a connection to `engine` that checks each command on a full disk. It panics if a check fails.
 #[must_use]
-pub fn probed(engine: &Handle) -> Conn {
-    let probing = Probing {
+pub fn with_full_disk_probe(engine: &Handle) -> Conn {
+    let probing = FullDiskProbe {
         engine: engine.clone(),
         probe: Arc::default(),
     };
@@ -37,18 +37,18 @@ pub fn probed(engine: &Handle) -> Conn {
 }
 
 #[derive(Clone)]
-struct Probing {
+struct FullDiskProbe {
     engine: Handle,
     probe: Arc<Mutex<Probe>>,
 }
 
-impl Debug for Probing {
+impl Debug for FullDiskProbe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Probing").finish_non_exhaustive()
+        f.debug_struct("FullDiskProbe").finish_non_exhaustive()
     }
 }
 
-impl Fates for Probing {
+impl Fates for FullDiskProbe {
     fn dedicated(&self) -> Self {
         self.clone()
     }
@@ -61,17 +61,18 @@ impl Fates for Probing {
                 Reply::Bulk(bytes) => bytes,
                 other => panic!("no argument: {other:?}"),
             };
-            self.try_out(&words.into_iter().map(word).collect::<Vec<_>>());
+            self.probe_command(&words.into_iter().map(word).collect::<Vec<_>>());
             rest = &rest[len..];
         }
         None
     }
 }
 
-impl Probing {
-    fn try_out(&self, args: &[Bytes]) {
+impl FullDiskProbe {
+    /// Runs a command on the copy: with a full disk, repeated, and with a free disk.
+    fn probe_command(&self, args: &[Bytes]) {
         let probe = self.probe.lock().unwrap_or_else(PoisonError::into_inner);
-        if !probe.begin(&self.engine, COPIED) {
+        if !probe.begin(&self.engine, MAX_COPIED_COMMANDS) {
             return;
         }
         let mut session = probe.session();
@@ -96,6 +97,7 @@ impl Probing {
     }
 }
 
+/// Returns true for the error that the engine returns while its log cannot be written.
 fn is_refused(reply: Option<&Reply>) -> bool {
     matches!(reply, Some(Reply::Error(text)) if text.contains("MISCONF"))
 }

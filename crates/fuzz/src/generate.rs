@@ -252,7 +252,7 @@ impl Generator {
 
     /// Returns a call of a command: by its form, or by its entry in the table.
     fn call_of(&mut self, command: CommandInfo) -> Vec<Vec<u8>> {
-        let mut args = self.name_of(command.name);
+        let mut args = self.command_name(command.name);
         if command.name == "command|getkeys" {
             // Any word may be a command that only the server has.
             args.extend(grammar::arguments(command.name, &mut self.random).unwrap_or_default());
@@ -277,7 +277,7 @@ impl Generator {
     }
 
     /// Returns the name, in lower, upper or mixed case.
-    fn name_of(&mut self, name: &str) -> Vec<Vec<u8>> {
+    fn command_name(&mut self, name: &str) -> Vec<Vec<u8>> {
         let case = self.random.random_range(0..10);
         let spelled = |word: &str| match case {
             0 => word.to_uppercase(),
@@ -333,7 +333,7 @@ impl Generator {
             let command = self.pick();
             let refused = command.noscript && !once_in(&mut self.random, 10);
             let whole = !command.name.contains('|') || command.name.starts_with("xgroup|");
-            if !refused && !same::is_loose(command.name) && whole {
+            if !refused && !same::is_inexact(command.name) && whole {
                 let mut call = self.call_of(command);
                 if command.name == "xadd" {
                     settle_ids(&mut call);
@@ -409,7 +409,7 @@ fn never_soon(name: &str, args: &mut [Vec<u8>]) {
 
 /// Returns whether a blocked call ends soon by itself.
 pub(super) fn ends_soon(args: &[Vec<u8>]) -> bool {
-    let name = same::name_of(args);
+    let name = same::command_name(args);
     if name.starts_with("xread") {
         let is_block = |arg: &Vec<u8>| arg.eq_ignore_ascii_case(b"block");
         let timeout = args

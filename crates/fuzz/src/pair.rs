@@ -9,7 +9,7 @@ use meshwork_embedded::{Handle, Protocol, Reply, Session, decode_reply, encode_r
 use super::{
     data,
     generate::{SESSIONS, ends_soon, settle_ids},
-    same::{Different, name_of, same, sorted},
+    same::{Different, command_name, same, sorted},
     step::{Arg, Step, quoted},
     wire::Wire,
     words::LATE_MS,
@@ -86,7 +86,7 @@ impl Pair {
     /// Lets XADD use the clock's id only where it continues from the last one.
     fn settle_ids(&mut self, session: usize, args: &mut [Arg]) {
         let plain = self.resolved(args, 0);
-        if name_of(&plain) != "xadd" || plain.len() < 2 {
+        if command_name(&plain) != "xadd" || plain.len() < 2 {
             return;
         }
         let slot = &mut self.slots[session];
@@ -112,7 +112,7 @@ impl Pair {
     /// Returns whether a call can be compared in the session's state.
     fn makes_sense(&self, session: usize, args: &Args) -> bool {
         let slot = &self.slots[session];
-        let name = name_of(args);
+        let name = command_name(args);
         let is_on = |how: &Vec<u8>| how.eq_ignore_ascii_case(b"on");
         let waits = |arg: &Vec<u8>| arg.eq_ignore_ascii_case(b"block");
         let blocks = name.starts_with('b') || (name.starts_with("xread") && args.iter().any(waits));
@@ -136,7 +136,7 @@ impl Pair {
     }
 
     fn call(&mut self, session: usize, ours: &Args, theirs: &Args) -> Result<(), Different> {
-        let name = name_of(ours);
+        let name = command_name(ours);
         let slot = &mut self.slots[session];
         slot.wire
             .send(theirs)
@@ -344,7 +344,7 @@ impl Slot {
             }
             theirs.push(frame);
         }
-        self.listening = name_of(args) != "reset" || args.len() > 1;
+        self.listening = command_name(args) != "reset" || args.len() > 1;
         let exact = ours.len() == theirs.len()
             && ours
                 .iter()
@@ -400,8 +400,8 @@ impl Slot {
 
     /// Returns all items of a scan on each side, from its start to its end.
     fn scan_whole(&mut self, args: &Args) -> io::Result<[Vec<String>; 2]> {
-        let cursor_at = if name_of(args) == "scan" { 1 } else { 2 };
-        let width = if matches!(name_of(args).as_str(), "hscan" | "zscan") {
+        let cursor_at = if command_name(args) == "scan" { 1 } else { 2 };
+        let width = if matches!(command_name(args).as_str(), "hscan" | "zscan") {
             2
         } else {
             1
@@ -469,7 +469,7 @@ fn describe(args: &Args, error: &io::Error) -> Different {
 /// Returns frames in a fixed order. Messages for several patterns come in the order of a hash table, and so do the
 /// confirmations of unsubscribing from everything, which also count down.
 fn in_any_order(args: &Args, frames: &[Vec<u8>]) -> Vec<String> {
-    let leaves_all = args.len() == 1 && name_of(args).ends_with("unsubscribe");
+    let leaves_all = args.len() == 1 && command_name(args).ends_with("unsubscribe");
     let frame = |bytes: &Vec<u8>| match decode_reply(bytes) {
         Ok(Some((Reply::Array(mut items) | Reply::Push(mut items), _))) if leaves_all => {
             items.truncate(2);

@@ -2,12 +2,12 @@
 
 use meshwork_embedded::{Reply, decode_reply};
 
-/// Description of a difference.
+/// Text that describes a difference between the two sides.
 pub(super) type Different = String;
 
 /// The way in which the replies of a command are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Likeness {
+pub(super) enum Comparison {
     /// To the last byte.
     Exact,
     /// The items in any order, which is that of a randomly seeded hash table.
@@ -18,79 +18,79 @@ pub(super) enum Likeness {
     Count,
     /// The type of the reply: it describes the server, its clock or its clients.
     Kind,
-    /// Times that differ slightly are equal: each side counts relative times from its own present.
+    /// Times that differ by at most [`TIME_TOLERANCE`] are equal: each side adds relative times to its own clock.
     Times,
-    /// The same for times anywhere in a report on a stream.
+    /// The same as `Times`, for times anywhere in a report on a stream.
     TimesWithin,
-    /// Each reply by its own command in the transaction.
+    /// The reply of EXEC: each part by the comparison of its queued command.
     Queued,
 }
 
 /// Commands that are not compared to the last byte.
-const LOOSE: [(&str, Likeness); 42] = [
-    ("client|id", Likeness::Kind),
-    ("client|info", Likeness::Kind),
-    ("client|list", Likeness::Kind),
-    ("command", Likeness::Kind),
-    ("command|count", Likeness::Kind),
-    ("command|docs", Likeness::Kind),
-    ("command|info", Likeness::Kind),
-    ("command|list", Likeness::Kind),
-    ("config|get", Likeness::Kind),
-    ("exec", Likeness::Queued),
-    ("expiretime", Likeness::Times),
-    ("hello", Likeness::Count),
-    ("hgetall", Likeness::UnorderedPairs),
-    ("hkeys", Likeness::Unordered),
-    ("hscan", Likeness::Kind),
-    ("hvals", Likeness::Unordered),
-    ("info", Likeness::Kind),
-    ("keys", Likeness::Unordered),
-    ("lastsave", Likeness::Kind),
-    ("pexpiretime", Likeness::Times),
-    ("psubscribe", Likeness::Unordered),
-    ("pttl", Likeness::Times),
-    ("pubsub|channels", Likeness::Unordered),
-    ("pubsub|shardchannels", Likeness::Unordered),
-    ("punsubscribe", Likeness::Unordered),
-    ("randomkey", Likeness::Kind),
-    ("scan", Likeness::Kind),
-    ("sdiff", Likeness::Unordered),
-    ("sinter", Likeness::Unordered),
-    ("smembers", Likeness::Unordered),
-    ("spop", Likeness::Count),
-    ("srandmember", Likeness::Count),
-    ("sscan", Likeness::Kind),
-    ("sunion", Likeness::Unordered),
-    ("sunsubscribe", Likeness::Unordered),
-    ("time", Likeness::Kind),
-    ("ttl", Likeness::Times),
-    ("unsubscribe", Likeness::Unordered),
-    ("xinfo|consumers", Likeness::TimesWithin),
-    ("xinfo|stream", Likeness::TimesWithin),
-    ("xpending", Likeness::TimesWithin),
-    ("zscan", Likeness::Kind),
+const INEXACT: [(&str, Comparison); 42] = [
+    ("client|id", Comparison::Kind),
+    ("client|info", Comparison::Kind),
+    ("client|list", Comparison::Kind),
+    ("command", Comparison::Kind),
+    ("command|count", Comparison::Kind),
+    ("command|docs", Comparison::Kind),
+    ("command|info", Comparison::Kind),
+    ("command|list", Comparison::Kind),
+    ("config|get", Comparison::Kind),
+    ("exec", Comparison::Queued),
+    ("expiretime", Comparison::Times),
+    ("hello", Comparison::Count),
+    ("hgetall", Comparison::UnorderedPairs),
+    ("hkeys", Comparison::Unordered),
+    ("hscan", Comparison::Kind),
+    ("hvals", Comparison::Unordered),
+    ("info", Comparison::Kind),
+    ("keys", Comparison::Unordered),
+    ("lastsave", Comparison::Kind),
+    ("pexpiretime", Comparison::Times),
+    ("psubscribe", Comparison::Unordered),
+    ("pttl", Comparison::Times),
+    ("pubsub|channels", Comparison::Unordered),
+    ("pubsub|shardchannels", Comparison::Unordered),
+    ("punsubscribe", Comparison::Unordered),
+    ("randomkey", Comparison::Kind),
+    ("scan", Comparison::Kind),
+    ("sdiff", Comparison::Unordered),
+    ("sinter", Comparison::Unordered),
+    ("smembers", Comparison::Unordered),
+    ("spop", Comparison::Count),
+    ("srandmember", Comparison::Count),
+    ("sscan", Comparison::Kind),
+    ("sunion", Comparison::Unordered),
+    ("sunsubscribe", Comparison::Unordered),
+    ("time", Comparison::Kind),
+    ("ttl", Comparison::Times),
+    ("unsubscribe", Comparison::Unordered),
+    ("xinfo|consumers", Comparison::TimesWithin),
+    ("xinfo|stream", Comparison::TimesWithin),
+    ("xpending", Comparison::TimesWithin),
+    ("zscan", Comparison::Kind),
 ];
 
 /// Greatest difference of two times that were set by two clocks, in seconds and milliseconds.
 const TIME_TOLERANCE: i64 = 2_000;
 
 /// Least number that the generator uses as a time.
-const TIME_MIN: i64 = 50_000;
+const MIN_TIME: i64 = 50_000;
 
 /// Returns the comparison for a command. A subcommand has both words, as in `client|id`.
-pub(super) fn likeness(name: &str) -> Likeness {
-    let loose = LOOSE.iter().find(|(loose, _)| *loose == name);
-    loose.map_or(Likeness::Exact, |(_, likeness)| *likeness)
+pub(super) fn comparison(name: &str) -> Comparison {
+    let entry = INEXACT.iter().find(|(entry, _)| *entry == name);
+    entry.map_or(Comparison::Exact, |(_, likeness)| *likeness)
 }
 
-/// Returns whether replies of a command are not compared to the last byte.
-pub(super) fn is_loose(name: &str) -> bool {
-    likeness(name) != Likeness::Exact
+/// Returns true if replies of a command are not compared to the last byte.
+pub(super) fn is_inexact(name: &str) -> bool {
+    comparison(name) != Comparison::Exact
 }
 
-/// Returns the name of a request's command, as in the table.
-pub(super) fn name_of(args: &[Vec<u8>]) -> String {
+/// Returns the name of a request's command in the form of [`INEXACT`], as in `client|id`.
+pub(super) fn command_name(args: &[Vec<u8>]) -> String {
     let lower = |arg: &Vec<u8>| String::from_utf8_lossy(arg).to_lowercase();
     let name = args.first().map(lower).unwrap_or_default();
     let containers = [
@@ -102,8 +102,8 @@ pub(super) fn name_of(args: &[Vec<u8>]) -> String {
     }
 }
 
-/// Returns whether two encoded replies are the same for a request. `queued` are the requests of the transaction that
-/// it ends.
+/// Returns true if two encoded replies to a request count as equal. `queued` has the requests of the transaction that
+/// the request executes.
 pub(super) fn same(args: &[Vec<u8>], queued: &[Vec<Vec<u8>>], one: &[u8], other: &[u8]) -> bool {
     if one == other {
         return true;
@@ -112,42 +112,45 @@ pub(super) fn same(args: &[Vec<u8>], queued: &[Vec<Vec<u8>>], one: &[u8], other:
         // Errors are text here, and bytes in Redis, which quotes invalid text unchanged.
         return String::from_utf8_lossy(one) == String::from_utf8_lossy(other);
     }
-    let name = name_of(args);
-    if !is_loose(&name) {
+    let name = command_name(args);
+    if !is_inexact(&name) {
         return false;
     }
     match (decode_reply(one), decode_reply(other)) {
-        (Ok(Some((one, _))), Ok(Some((other, _)))) => alike(&name, queued, &one, &other),
+        (Ok(Some((one, _))), Ok(Some((other, _)))) => same_reply(&name, queued, &one, &other),
         _ => false,
     }
 }
 
-fn alike(name: &str, queued: &[Vec<Vec<u8>>], one: &Reply, other: &Reply) -> bool {
+/// Same as [`same`], for decoded replies.
+fn same_reply(name: &str, queued: &[Vec<Vec<u8>>], one: &Reply, other: &Reply) -> bool {
     use Reply::{Array, Error, Int};
     if matches!(one, Error(_)) || matches!(other, Error(_)) {
         return one == other;
     }
     let same_kind = std::mem::discriminant(one) == std::mem::discriminant(other);
-    match (likeness(name), one, other) {
-        (Likeness::Exact, ..) => one == other,
-        (Likeness::Queued, Array(one), Array(other)) => {
+    match (comparison(name), one, other) {
+        (Comparison::Exact, ..) => one == other,
+        (Comparison::Queued, Array(one), Array(other)) => {
             one.len() == other.len()
                 && one
                     .iter()
                     .zip(other)
                     .zip(queued)
-                    .all(|((one, other), args)| alike(&name_of(args), &[], one, other))
+                    .all(|((one, other), args)| same_reply(&command_name(args), &[], one, other))
         }
-        (Likeness::Times, Int(one), Int(other)) => {
+        (Comparison::Times, Int(one), Int(other)) => {
             one == other
-                || one.min(other) > &TIME_MIN
+                || one.min(other) > &MIN_TIME
                     && one.abs_diff(*other) <= TIME_TOLERANCE.unsigned_abs()
         }
-        (Likeness::TimesWithin, ..) => same_but_times(one, other),
-        (Likeness::Kind, ..) => same_kind,
-        (Likeness::Count, ..) => same_kind && items(one).len() == items(other).len(),
-        (Likeness::Unordered, ..) => same_kind && sorted(items(one), 1) == sorted(items(other), 1),
-        (Likeness::UnorderedPairs, ..) => {
+        (Comparison::TimesWithin, ..) => same_but_times(one, other),
+        (Comparison::Kind, ..) => same_kind,
+        (Comparison::Count, ..) => same_kind && items(one).len() == items(other).len(),
+        (Comparison::Unordered, ..) => {
+            same_kind && sorted(items(one), 1) == sorted(items(other), 1)
+        }
+        (Comparison::UnorderedPairs, ..) => {
             let width = if matches!(one, Reply::Map(_)) { 1 } else { 2 };
             same_kind && sorted(items(one), width) == sorted(items(other), width)
         }
@@ -185,7 +188,7 @@ pub(super) fn same_but_times(one: &Reply, other: &Reply) -> bool {
             })
 }
 
-/// Returns the parts of a reply, if it has any.
+/// Returns the items of an array, or the names and values of a map in their order; `None` for other replies.
 fn flat(reply: &Reply) -> Option<Vec<Reply>> {
     match reply {
         Reply::Array(items) => Some(items.clone()),

@@ -165,9 +165,7 @@ pub enum Error {
         why: &'static str,
     },
     /// The batch has not ended within the caller's wait.
-    #[error(
-        "batch {id} has not ended after {waited:?}; it goes on, wait for it again or cancel it"
-    )]
+    #[error("batch {id} has not ended after {waited:?}: wait for it again, or cancel it")]
     BatchWaitTimeout {
         /// Id of the batch.
         id: BatchId,
@@ -227,7 +225,7 @@ pub enum Error {
         traceback: Option<String>,
     },
     /// The job has not ended within the caller's wait.
-    #[error("job {id} has not ended{}; it goes on, wait for it again", after(*waited))]
+    #[error("job {id} has not ended{}: wait for it again", after(*waited))]
     JobWaitTimeout {
         /// Id of the job.
         id: JobId,
@@ -274,7 +272,7 @@ pub enum Error {
         why: String,
     },
     /// The worker has no handler.
-    #[error("the worker has no runner: name a script type or add a handler")]
+    #[error("the worker has no runtime: name a script type or add a handler")]
     NoHandlers,
     /// A setting of a worker is outside of its limits; nothing was started.
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Meshwork for programs: enqueue jobs ([`Client`]), run them ([`Worker`]), add runtimes ([`runner`]).
+//! Meshwork for programs: enqueue jobs ([`Client`]), run them ([`Worker`]), add runtimes ([`runtime`]).
 
 mod client;
 mod clock;

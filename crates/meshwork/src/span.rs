@@ -11,7 +11,7 @@ use tracing::Span;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Subject<'a> {
     pub(crate) job: &'a str,
-    /// Script type, job name or action type, by which a worker finds the runner.
+    /// Script type, job name or action type, by which a worker finds the runtime.
     pub(crate) kind: &'a str,
     /// List or stream.
     pub(crate) queue: &'a str,

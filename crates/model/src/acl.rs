@@ -86,7 +86,7 @@ impl AclServer {
 pub enum AclRefusal {
     /// The embedded engine has no users.
     #[error(
-        "the embedded engine has no ACL: whoever may open its data directory may do everything. Move the context to a \
+        "the embedded engine has no ACL: users who may open its data directory may do everything. Move the context to a \
          Redis or Valkey server"
     )]
     Embedded,
@@ -295,9 +295,9 @@ impl Writer<'_> {
         part
     }
 
-    /// Returns the part for the public keys of actors, in database 0. Users of our programs also read the index of keys and
-    /// the node's name, and call scripts there, which then select the context's database. The registry of contexts stays
-    /// unread: it names all of them.
+    /// Returns the part for the public keys of actors, in database 0. Users of our programs also read the index of keys
+    /// and the node's name, and call scripts there, which then select the context's database. The registry of contexts
+    /// stays unread: it names all of them.
     fn actors(&self, user: AclUser) -> Part {
         let mut keys = vec![format!("%R~{}*", NodeKeys.actor_prefix())];
         let mut commands = OF_RECORDS.to_vec();

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::dial::introduce;
 use super::socket::{Dedicate, Wire};
-use super::{CALL_TIMEOUT, Conn, ConnectError, Subscriber, Transport, in_time, only_looks};
+use super::{CALL_TIMEOUT, Conn, ConnectError, Subscriber, Transport, in_time, is_read_only};
 use session::Sessions;
 
 /// The shared connection of one process to one data directory.
@@ -33,28 +33,29 @@ struct Directory {
     /// Runtime that serves the socket if this process is the owner. A caller that notices the takeover may run on
     /// another runtime with a shorter life.
     runtime: tokio::runtime::Handle,
-    way: watch::Sender<Way>,
-    /// Lock of the only task that searches for the owner.
-    finding: tokio::sync::Mutex<()>,
+    access: watch::Sender<Access>,
+    /// Held by the one task that searches for the next owner.
+    search_lock: tokio::sync::Mutex<()>,
 }
 
 /// The current connection to the data.
 #[derive(Clone)]
-enum Way {
+enum Access {
     /// The engine runs in this process.
-    Here(Arc<Here>),
+    Owned(Arc<OwnedEngine>),
     /// The engine runs in another process.
-    There(Arc<There>),
+    Attached(Arc<AttachedEngine>),
 }
 
-struct Here {
+/// The engine of a directory that this process owns.
+struct OwnedEngine {
     sessions: Sessions,
-    /// Released after the last call in this way has ended, whatever its database.
+    /// Ownership of the directory. It is released when the last call has ended, whatever its database.
     owner: Arc<Owner>,
 }
 
-impl Here {
-    /// Returns the engine, unless the directory is no longer this process'.
+impl OwnedEngine {
+    /// Returns the engine's sessions, unless this process has lost the directory.
     fn sessions(&self) -> RedisResult<&Sessions> {
         match self.owner.is_lost() {
             None => Ok(&self.sessions),
@@ -63,27 +64,29 @@ impl Here {
     }
 }
 
-struct There {
+/// A connection to the process that owns the directory.
+struct AttachedEngine {
     socket: Socket,
     connection: MultiplexedConnection,
 }
 
 /// Opens the directory, or attaches to its owner.
 pub(super) async fn open(path: &Path, options: Options) -> Result<Conn, ConnectError> {
-    let way = Way::find(path, &options, 0)
-        .await
-        .map_err(|source| ConnectError::Directory {
-            path: path.to_owned(),
-            source,
-        })?;
+    let access =
+        Access::find(path, &options, 0)
+            .await
+            .map_err(|source| ConnectError::Directory {
+                path: path.to_owned(),
+                source,
+            })?;
     let runtime = tokio::runtime::Handle::current();
     let directory = Directory {
         path: path.to_owned(),
         options,
         database: 0,
         runtime,
-        way: watch::Sender::new(way),
-        finding: tokio::sync::Mutex::new(()),
+        access: watch::Sender::new(access),
+        search_lock: tokio::sync::Mutex::new(()),
     };
     Ok(Conn::new(Shared(Arc::new(directory))))
 }
@@ -93,33 +96,37 @@ pub(super) fn in_memory(handle: &Handle) -> Conn {
     Conn::new(Sessions::new(handle, 0))
 }
 
-/// Number of owners in a row that may exit while this process attaches. Many commands that start and exit together
-/// stay below it.
-const FIND_TRIES: usize = 20;
+/// Greatest number of attempts to attach, each of which fails if the owner exits meanwhile. Many commands that start
+/// and exit together need fewer.
+const FIND_ATTEMPTS: usize = 20;
 
-/// Number of owners in a row that may exit during one read.
-const LOOK_AGAIN: usize = 5;
+/// Greatest number of repetitions of a read, one for each owner that exits meanwhile.
+const READ_ATTEMPTS: usize = 5;
 
 type FindError = Box<dyn std::error::Error + Send + Sync>;
 
-impl Way {
+impl Access {
+    /// Opens the directory, or attaches to its owner.
     async fn find(path: &Path, options: &Options, database: u32) -> Result<Self, FindError> {
-        let mut tries = FIND_TRIES;
+        let mut tries = FIND_ATTEMPTS;
         loop {
             tries -= 1;
             let socket = match meshwork_embedded::open(path, options.clone()).await? {
                 Opened::Owner(owner) => {
                     let sessions = Sessions::new(owner.handle(), database);
                     let owner = Arc::new(owner);
-                    return Ok(Self::Here(Arc::new(Here { sessions, owner })));
+                    return Ok(Self::Owned(Arc::new(OwnedEngine { sessions, owner })));
                 }
                 Opened::Attach(socket) => socket,
             };
             match connect(&socket, database).await {
                 Ok(connection) => {
-                    return Ok(Self::There(Arc::new(There { socket, connection })));
+                    return Ok(Self::Attached(Arc::new(AttachedEngine {
+                        socket,
+                        connection,
+                    })));
                 }
-                // The owner answered, and has exited since.
+                // The owner exited after it had answered.
                 Err(error) if tries > 0 => {
                     tracing::debug!(%error, "connection to the owner of the data directory lost");
                 }
@@ -142,7 +149,7 @@ async fn connect(socket: &Socket, database: u32) -> RedisResult<MultiplexedConne
 }
 
 /// Opens a connection to the owner that receives published messages.
-async fn hear(socket: &Socket) -> RedisResult<Subscriber> {
+async fn connect_subscriber(socket: &Socket) -> RedisResult<Subscriber> {
     let stream = socket.connect().await?;
     let info = RedisConnectionInfo::default();
     let made = PubSub::new(&info, stream);
@@ -152,18 +159,18 @@ async fn hear(socket: &Socket) -> RedisResult<Subscriber> {
 impl Directory {
     /// Returns a connection to another database of the same engine.
     async fn in_database(&self, database: u32) -> RedisResult<Self> {
-        let way = match self.way() {
-            Way::Here(here) => {
-                let sessions = here.sessions()?.in_database(database);
+        let access = match self.access() {
+            Access::Owned(owned) => {
+                let sessions = owned.sessions()?.in_database(database);
                 // A database that does not exist is reported here.
                 sessions.call(&redis::cmd("PING")).await?;
-                let owner = Arc::clone(&here.owner);
-                Way::Here(Arc::new(Here { sessions, owner }))
+                let owner = Arc::clone(&owned.owner);
+                Access::Owned(Arc::new(OwnedEngine { sessions, owner }))
             }
-            Way::There(there) => {
-                let connection = connect(&there.socket, database).await?;
-                let socket = there.socket.clone();
-                Way::There(Arc::new(There { socket, connection }))
+            Access::Attached(attached) => {
+                let connection = connect(&attached.socket, database).await?;
+                let socket = attached.socket.clone();
+                Access::Attached(Arc::new(AttachedEngine { socket, connection }))
             }
         };
         Ok(Self {
@@ -171,20 +178,20 @@ impl Directory {
             options: self.options.clone(),
             database,
             runtime: self.runtime.clone(),
-            way: watch::Sender::new(way),
-            finding: tokio::sync::Mutex::new(()),
+            access: watch::Sender::new(access),
+            search_lock: tokio::sync::Mutex::new(()),
         })
     }
 
-    fn way(&self) -> Way {
-        self.way.borrow().clone()
+    fn access(&self) -> Access {
+        self.access.borrow().clone()
     }
 
     async fn send(&self, cmd: &Cmd) -> RedisResult<Value> {
-        match self.way() {
-            Way::Here(here) => here.sessions()?.call(cmd).await,
-            Way::There(there) => {
-                let mut connection = there.connection.clone();
+        match self.access() {
+            Access::Owned(owned) => owned.sessions()?.call(cmd).await,
+            Access::Attached(attached) => {
+                let mut connection = attached.connection.clone();
                 in_time(Some(CALL_TIMEOUT), connection.req_packed_command(cmd)).await
             }
         }
@@ -196,42 +203,42 @@ impl Directory {
         offset: usize,
         count: usize,
     ) -> RedisResult<Vec<Value>> {
-        match self.way() {
-            Way::Here(here) => here.sessions()?.call_many(pipeline, offset, count).await,
-            Way::There(there) => {
-                let mut connection = there.connection.clone();
+        match self.access() {
+            Access::Owned(owned) => owned.sessions()?.call_many(pipeline, offset, count).await,
+            Access::Attached(attached) => {
+                let mut connection = attached.connection.clone();
                 let sent = connection.req_packed_commands(pipeline, offset, count);
                 in_time(Some(CALL_TIMEOUT), sent).await
             }
         }
     }
 
-    /// Returns whether `answer` is the error of an owner that exited. If so, the next owner has been found, or is
-    /// this process.
+    /// Returns true if `answer` is the error of an owner that exited. Before that, waits until the next owner is found
+    /// or this process has become it.
     async fn recovered<T>(self: &Arc<Self>, answer: &RedisResult<T>) -> bool {
         let gone = matches!(answer, Err(e) if e.is_io_error() || e.is_unrecoverable_error());
         if gone {
             let directory = Arc::clone(self);
-            // A separate task continues whether or not the caller is polled.
+            // A separate task continues even if the caller is not polled.
             let found = self
                 .runtime
-                .spawn(async move { directory.find_again().await });
+                .spawn(async move { directory.find_next_owner().await });
             if let Err(error) = found.await {
-                tracing::error!(%error, "takeover of the data directory timed out");
+                tracing::error!(%error, "search for the next owner of the data directory failed");
             }
         }
         gone
     }
 
-    /// Returns the answer to `send`; reads are repeated over the new connection when the owner exits.
+    /// Returns the answer to `send`. Only reads are repeated when the owner exits, since a write may have taken effect.
     async fn answered<T, F: Future<Output = RedisResult<T>>>(
         self: &Arc<Self>,
-        looks: bool,
+        is_read: bool,
         send: impl Fn() -> F,
     ) -> RedisResult<T> {
         let mut answer = send().await;
-        for _ in 0..LOOK_AGAIN {
-            if !self.recovered(&answer).await || !looks {
+        for _ in 0..READ_ATTEMPTS {
+            if !self.recovered(&answer).await || !is_read {
                 break;
             }
             answer = send().await;
@@ -239,32 +246,33 @@ impl Directory {
         answer
     }
 
-    /// Waits until this process owns the directory and loses it, and returns the reason.
+    /// Waits until this process, as the owner, loses the directory. Returns the reason.
     async fn lost(&self) -> String {
-        let mut way = self.way.subscribe();
+        let mut access = self.access.subscribe();
         loop {
-            let present = way.borrow_and_update().clone();
+            let current = access.borrow_and_update().clone();
             let lost = async {
-                match present {
-                    Way::Here(here) => here.owner.lost().await,
-                    Way::There(_) => std::future::pending().await,
+                match current {
+                    Access::Owned(owned) => owned.owner.lost().await,
+                    Access::Attached(_) => std::future::pending().await,
                 }
             };
             tokio::select! {
                 reason = lost => return reason.to_string(),
-                Ok(()) = way.changed() => {}
+                Ok(()) = access.changed() => {}
             }
         }
     }
 
-    async fn find_again(&self) {
-        let _one_at_a_time = self.finding.lock().await;
-        let Way::There(there) = self.way() else {
+    /// Attaches to the next owner, or becomes it, if the current one is gone.
+    async fn find_next_owner(&self) {
+        let _one_at_a_time = self.search_lock.lock().await;
+        let Access::Attached(attached) = self.access() else {
             return;
         };
         // Another caller may have found the new owner already.
         let ping = redis::cmd("PING");
-        let mut connection = there.connection.clone();
+        let mut connection = attached.connection.clone();
         let ping = ping.query_async::<Value>(&mut connection);
         if in_time(Some(CALL_TIMEOUT), ping).await.is_ok() {
             return;
@@ -274,11 +282,11 @@ impl Directory {
             create: false,
             ..self.options.clone()
         };
-        match Way::find(&self.path, &options, self.database).await {
+        match Access::find(&self.path, &options, self.database).await {
             Ok(found) => {
-                let owner = matches!(found, Way::Here(_));
-                tracing::info!(path = %self.path.display(), owner, "the owner went away");
-                self.way.send_replace(found);
+                let owner = matches!(found, Access::Owned(_));
+                tracing::info!(path = %self.path.display(), owner, "owner of the data directory replaced");
+                self.access.send_replace(found);
             }
             Err(error) => {
                 tracing::debug!(path = %self.path.display(), %error, "data directory not reachable");
@@ -287,13 +295,14 @@ impl Directory {
     }
 }
 
+/// The transport of all calls without a dedicated connection.
 struct Shared(Arc<Directory>);
 
 impl Transport for Shared {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
-            let looks = only_looks(cmd);
-            self.0.answered(looks, || self.0.send(cmd)).await
+            let is_read = is_read_only(cmd);
+            self.0.answered(is_read, || self.0.send(cmd)).await
         })
     }
 
@@ -304,9 +313,9 @@ impl Transport for Shared {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            let looks = pipeline.cmd_iter().all(only_looks);
+            let is_read = pipeline.cmd_iter().all(is_read_only);
             let send = || self.0.send_many(pipeline, offset, count);
-            self.0.answered(looks, send).await
+            self.0.answered(is_read, send).await
         })
     }
 
@@ -339,9 +348,9 @@ impl Transport for Shared {
 impl Dedicate for Directory {
     fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>> {
         Box::pin(async move {
-            let made = match self.way() {
-                Way::Here(here) => return here.sessions()?.dedicated().await,
-                Way::There(there) => connect(&there.socket, self.database).await,
+            let made = match self.access() {
+                Access::Owned(owned) => return owned.sessions()?.dedicated().await,
+                Access::Attached(attached) => connect(&attached.socket, self.database).await,
             };
             self.recovered(&made).await;
             Ok(Wire::conn(made?, self))
@@ -350,9 +359,9 @@ impl Dedicate for Directory {
 
     fn subscriber(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Subscriber>> {
         Box::pin(async move {
-            let made = match self.way() {
-                Way::Here(here) => return here.sessions()?.subscriber().await,
-                Way::There(there) => hear(&there.socket).await,
+            let made = match self.access() {
+                Access::Owned(owned) => return owned.sessions()?.subscriber().await,
+                Access::Attached(attached) => connect_subscriber(&attached.socket).await,
             };
             self.recovered(&made).await;
             made

@@ -69,7 +69,8 @@ const READS: [&[u8]; 11] = [
     b"ZRANGEBYSCORE",
 ];
 
-fn only_looks(cmd: &Cmd) -> bool {
+/// Returns true for a command that changes nothing, so that it can be repeated after a lost connection.
+fn is_read_only(cmd: &Cmd) -> bool {
     matches!(cmd.args_iter().next(), Some(Arg::Simple(name)) if READS.contains(&name))
 }
 
@@ -142,9 +143,9 @@ impl Conn {
             Target::Directory(path) => {
                 let conn = directory::open(path, Options::default()).await?;
                 let place = target.place();
-                requirements::ask(&mut conn.clone(), &place)
+                requirements::read_info(&mut conn.clone(), &place)
                     .await?
-                    .fit(&place)?;
+                    .check(&place)?;
                 Ok(conn)
             }
         }

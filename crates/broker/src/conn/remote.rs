@@ -18,7 +18,7 @@ use super::locate::{Found, Locator, REFUSED};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
 use super::{
-    CALL_TIMEOUT, Conn, ConnectError, Subscriber, Transport, gone, only_looks, requirements, tls,
+    CALL_TIMEOUT, Conn, ConnectError, Subscriber, Transport, gone, is_read_only, requirements, tls,
 };
 use crate::backoff::Backoff;
 use crate::error::{is_elsewhere, passes, timed_out};
@@ -38,15 +38,15 @@ pub(super) async fn connect(server: &Server, namespace: &Namespace) -> Result<Co
     let refused = |e| refused(server, e);
     let mut locator = Locator::new(server, namespace)?;
     let mut found = locator.connect().await.map_err(refused)?;
-    let mut about = requirements::ask(&mut found.connection, &place).await?;
+    let mut about = requirements::read_info(&mut found.connection, &place).await?;
     if about.is_cluster()
         && let Some(in_cluster) = locator.in_cluster(namespace)?
     {
         locator = in_cluster;
         found = locator.connect().await.map_err(refused)?;
-        about = requirements::ask(&mut found.connection, &place).await?;
+        about = requirements::read_info(&mut found.connection, &place).await?;
     }
-    about.fit(&place)?;
+    about.check(&place)?;
     Ok(Shared::conn(locator, found))
 }
 
@@ -59,7 +59,7 @@ pub(super) async fn reach(server: &Server, namespace: &Namespace) -> Result<Conn
         made => made?,
     };
     let mut found = locator.connect().await.map_err(refused)?;
-    let about = requirements::ask(&mut found.connection, &place).await;
+    let about = requirements::read_info(&mut found.connection, &place).await;
     if about.is_ok_and(|about| about.is_cluster())
         && let Ok(Some(in_cluster)) = locator.in_cluster(namespace)
     {
@@ -427,7 +427,7 @@ impl Transport for Shared {
         offset: usize,
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        let repeatable = pipeline.cmd_iter().all(only_looks);
+        let repeatable = pipeline.cmd_iter().all(is_read_only);
         let send = move |connection| all_or_none(connection, pipeline, offset, count);
         Box::pin(self.0.answered(repeatable, send))
     }

@@ -41,17 +41,17 @@ impl Unsuitable {
 }
 
 /// The server's answer to `INFO`.
-pub(super) struct About(String);
+pub(super) struct ServerInfo(String);
 
-/// Queries a server's version and settings.
-pub(super) async fn ask(
+/// Reads a server's version and settings.
+pub(super) async fn read_info(
     connection: &mut (impl ConnectionLike + Send),
     place: &str,
-) -> Result<About, ConnectError> {
+) -> Result<ServerInfo, ConnectError> {
     let place = place.to_owned();
     let info = redis::cmd("INFO");
     let info = in_time(Some(CALL_TIMEOUT), info.query_async(connection)).await;
-    info.map(About).map_err(|error| {
+    info.map(ServerInfo).map_err(|error| {
         if let Some(reason) = tls::reason(&error) {
             return ConnectError::Tls { place, reason };
         }
@@ -70,32 +70,33 @@ pub(super) async fn ask(
     })
 }
 
-/// Returns the fault of a server that evicts keys by now.
+/// Returns [`Unsuitable::Evicts`] if the server's current settings let it evict keys.
 ///
 /// # Errors
 /// The call to the server fails.
 pub(crate) async fn evicts(connection: &mut Conn) -> RedisResult<Option<Unsuitable>> {
     let mut info = redis::cmd("INFO");
-    let about = About(info.arg("memory").query_async(connection).await?);
-    Ok(about.evicts())
+    let info = ServerInfo(info.arg("memory").query_async(connection).await?);
+    Ok(info.evicts())
 }
 
-impl About {
-    /// Returns whether the server is a node of a cluster.
+impl ServerInfo {
+    /// Returns true if the server is a node of a cluster.
     pub(super) fn is_cluster(&self) -> bool {
         self.field("cluster_enabled") == Some("1")
     }
 
-    /// Returns an error for a server that would lose jobs, and for one that is still loading its data.
-    pub(super) fn fit(&self, place: &str) -> Result<(), ConnectError> {
+    /// Returns an error for a server that does not meet the requirements, or that is still loading its data.
+    pub(super) fn check(&self, place: &str) -> Result<(), ConnectError> {
         let place = place.to_owned();
         if self.field("loading") == Some("1") {
             return Err(ConnectError::Loading { place });
         }
-        self.judge()
+        self.check_version_and_policy()
             .map_err(|reason| ConnectError::Unfit { place, reason })
     }
 
+    /// Returns the value of a line of `INFO`.
     fn field(&self, name: &str) -> Option<&str> {
         self.0
             .lines()
@@ -103,7 +104,7 @@ impl About {
             .map(str::trim)
     }
 
-    fn judge(&self) -> Result<(), Unsuitable> {
+    fn check_version_and_policy(&self) -> Result<(), Unsuitable> {
         let unknown = || Unsuitable::NoInfo("no redis_version".to_owned());
         let version = self.field("redis_version").ok_or_else(unknown)?;
         if Unsuitable::is_too_old(version) {
@@ -123,12 +124,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_info_says_decides() {
+    fn version_and_eviction_policy_decide() {
         let info = |version: &str, policy: &str| {
-            About(format!(
+            ServerInfo(format!(
                 "# Server\r\nredis_version:{version}\r\nmaxmemory_policy:{policy}\r\n"
             ))
-            .judge()
+            .check_version_and_policy()
         };
         assert_eq!(info("7.0.15", "noeviction"), Ok(()));
         assert_eq!(info("10.1.0", "noeviction"), Ok(()));
@@ -141,7 +142,7 @@ mod tests {
             Err(Unsuitable::Evicts("allkeys-lru".into()))
         );
         assert!(matches!(
-            About("hello".to_owned()).judge(),
+            ServerInfo("hello".to_owned()).check_version_and_policy(),
             Err(Unsuitable::NoInfo(_))
         ));
     }

@@ -12,7 +12,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     if !facts.knows_settings() {
         let what = "this user may not read the settings";
         let why = "some checks are left out; workers and clients do not need that right";
-        let remedy = "for a complete look, run doctor as a user who may say CONFIG GET";
+        let remedy = "for a complete check, run doctor as a user with the right to CONFIG GET";
         findings.push(Finding::bad(Level::Hint, "settings", what, why, remedy));
     }
     findings
@@ -27,7 +27,7 @@ fn user(facts: &Facts) -> Option<Finding> {
         return Some(Finding::ok(CHECK, what));
     }
     let what = format!(
-        "{user} may not say {} of {}:*",
+        "{user} may not send {} for {}:*",
         denied.join(" "),
         facts.namespace
     );
@@ -47,8 +47,7 @@ fn way(facts: &Facts) -> Option<Finding> {
     }
     if !security.password {
         let what = "no password, and the server is on another host";
-        let why =
-            "whoever reaches it can read and change every job, and workers run what is in them";
+        let why = "everybody who reaches it can read and change all jobs, which workers run";
         let remedy = format!(
             "ACL SETUSER meshwork on >PASSWORD {}; ACL SETUSER default off; then user and password in the URL",
             rights(&facts.namespace)

@@ -128,7 +128,7 @@ async fn look(
 fn damaged(faults: Vec<String>) -> Option<Finding> {
     const CHECK: &str = "contexts";
     const WHY: &str =
-        "messages and jobs that need them are refused, or wait until they are mended; others go on";
+        "messages and jobs that need them are refused, or wait until they are repaired";
     let what = such_as(faults.len(), &faults);
     let remedy = "restore what is damaged, or delete it: `meshwork context list` shows the contexts, and keys of another type \
                   are moved away with RENAME";

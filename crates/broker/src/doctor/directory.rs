@@ -36,7 +36,7 @@ fn parents(path: &Path) -> Finding {
     };
     let parent = parent.display();
     let what = format!("everybody may write to {parent}, above the data directory {shown}");
-    let why = "whoever may write there can put another directory in its place";
+    let why = "users with write access there can replace the directory";
     let remedy = format!("chmod +t {parent}, or chmod o-w {parent}");
     Finding::bad(Level::Warning, CHECK, what, why, remedy)
 }

@@ -65,6 +65,6 @@ fn latency(facts: &Facts) -> Option<Finding> {
         return Some(Finding::ok(CHECK, what));
     }
     let why = "each job costs several round trips, one after another";
-    let remedy = "put workers near the server; `redis-cli --latency` and SLOWLOG GET tell the way from the load";
+    let remedy = "put workers near the server; `redis-cli --latency` and SLOWLOG GET distinguish latency from load";
     Some(Finding::bad(Level::Warning, CHECK, what, why, remedy))
 }

@@ -52,7 +52,8 @@ fn master(facts: &Facts) -> Vec<Finding> {
     }
     let what = format!("{replicas} replicas");
     if needed == Some(0) {
-        let why = "a master that is cut off from its replicas goes on to accept jobs, which a failover loses";
+        let why =
+            "a master that is cut off from its replicas still accepts jobs, which a failover loses";
         let remedy = "CONFIG SET min-replicas-to-write 1, or ask for confirmation of each submission: \
                       ?wait_replicas=1 in the URL";
         return vec![Finding::bad(Level::Hint, CHECK, what, why, remedy)];

@@ -37,7 +37,7 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     let why = "the set of all schedules lacks them, so they do not fire";
     let remedy = "any worker restores them within about a minute; `meshwork schedule resume NAME` restores one at once";
     let unreadable = "their records cannot be read, so they do not fire";
-    let again = "see the reason with `meshwork schedule show NAME`; `meshwork schedule add --replace` writes one anew";
+    let again = "see the reason with `meshwork schedule show NAME`; `meshwork schedule add --replace` replaces one";
     [
         warning(&lost, why, remedy),
         warning(&odd, unreadable, again),

@@ -7,9 +7,9 @@ use super::{Finding, Level, NAMED, such_as};
 use crate::conn::Conn;
 use crate::verb::count_stale;
 
-/// Finds the jobs that count as stale. Finds none for a user that may not read them.
+/// Reports the stale jobs. Reports nothing to a user without the right to read them.
 pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
-    const WHY: &str = "they stand on no list, or were started without a lease longer ago than their timeout: a foreign \
+    const WHY: &str = "they are in no queue, or were started without a lease longer ago than their timeout: a foreign \
                        worker or client is gone";
     let key = keys.stale();
     let Ok((seconds, _)) = ask::<(u64, u64)>(conn, &redis::cmd("TIME")).await else {
@@ -29,8 +29,8 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
         .map(|(_, id)| id)
         .collect();
     let what = such_as(many, &ids);
-    let remedy = "see them with `meshwork job list --status stale`; repeat one with `meshwork job retry ID`, or all of \
-                  them with `meshwork worker --rescue-orphans-after AGE`";
+    let remedy = "list them with `meshwork job list --status stale`; run one again with `meshwork job retry ID`, or all \
+                  of them with `meshwork worker --rescue-orphans-after AGE`";
     vec![Finding::bad(
         Level::Warning,
         "stale jobs",

@@ -183,7 +183,7 @@ impl Listen {
         (client, interrupt, mut quiet): (&Client, Interrupt, Quiet),
         serves: Serves,
     ) -> Result<Exit, CommandError> {
-        let open = context.repeated(async || self.contexts.open(&serves, client).await);
+        let open = context.retried(async || self.contexts.open(&serves, client).await);
         let members = interrupt.or(open).await?;
         if self.hero.types().is_empty() {
             self.hero.types = interrupt.or(members.types()).await?;

@@ -1,4 +1,5 @@
-//! One job per input file: checks the files, submits them as a resumable series, collects and prints the results.
+//! One job per input file: checks the files, enqueues their jobs as a resumable series, collects and prints the
+//! results.
 //!
 //! Files are read twice: first all of them before anything is written to the server, and again when their jobs are
 //! submitted.
@@ -113,7 +114,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Submits the missing jobs, and collects all results.
+    /// Enqueues the missing jobs, and collects all results.
     async fn run(
         self,
         context: &mut App,
@@ -123,7 +124,7 @@ impl Work<'_> {
         if self.series.resumed {
             let (finished, all) = (before.finished, self.inputs.len());
             note(format_args!(
-                "resuming: {finished} of {all} already finished (--fresh starts anew)"
+                "resuming: {finished} of {all} already finished (--fresh starts again)"
             ));
         }
         submit::submit(&self, before).await?;

@@ -1,6 +1,6 @@
 //! Identity of a series: its name from a digest of the options and inputs, and the ids of its jobs from its seed.
 //!
-//! The same command gets the same ids until its series has ended, so no job is submitted twice. A changed input gets a
+//! The same command gets the same ids until its series has ended, so no job is enqueued twice. A changed input gets a
 //! new id.
 
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! Submission of a series: finds the jobs that exist already, and submits the rest.
+//! Enqueues a series: finds the jobs that exist already, and stores the rest.
 
 use meshwork::Client;
 use meshwork::model::job::{Job, NewJob, field};
@@ -17,7 +17,7 @@ const MAX_PIECE: usize = 16 * 1024 * 1024;
 /// Greatest number of jobs in a batch.
 const MAX_JOBS: usize = 1000;
 
-/// State of a series before its jobs are submitted.
+/// State of a series before its jobs are enqueued.
 pub(super) struct Before {
     statuses: Vec<Option<Status>>,
     pub(super) finished: usize,
@@ -32,7 +32,7 @@ pub(super) async fn look_back(client: &Client, series: &Series) -> Result<Before
     })
 }
 
-/// Submits the missing jobs, and retries the failed ones.
+/// Enqueues the missing jobs, and retries the failed ones.
 pub(super) async fn submit(work: &Work<'_>, before: Before) -> Result<(), CommandError> {
     let (mut piece, mut size) = (Vec::new(), 0);
     for ((id, input), status) in work.series.ids.iter().zip(work.inputs).zip(before.statuses) {

@@ -115,6 +115,7 @@ impl From<ContextError> for CommandError {
     }
 }
 
+/// Returns the exit code of an error.
 fn exit_of(error: &meshwork::Error) -> Exit {
     use meshwork::Error as E;
     match error {
@@ -161,25 +162,23 @@ fn exit_of(error: &meshwork::Error) -> Exit {
     }
 }
 
-/// Returns a hint for an error whose message has none.
+/// Returns the remedy for an error whose message has none.
 fn hint_of(error: &meshwork::Error) -> Option<&'static str> {
     use meshwork::Error as E;
     Some(match error {
-        E::JobNotFound { .. } => "`meshwork job list` shows the jobs that there are",
-        E::NoSchedule { .. } => "`meshwork schedule list` shows the schedules that there are",
-        E::ScheduleExists { .. } => {
-            "`--replace` makes another one of it, `meshwork schedule show` shows it"
-        }
+        E::JobNotFound { .. } => "`meshwork job list` lists the jobs",
+        E::NoSchedule { .. } => "`meshwork schedule list` lists the schedules",
+        E::ScheduleExists { .. } => "`--replace` replaces it, `meshwork schedule show` shows it",
         E::QueueFull { .. } => {
             "`meshwork queue list` shows the limits, `meshwork queue limit set` changes one"
         }
-        E::BatchNotFound { .. } => "`meshwork batch list` shows the batches that there are",
-        E::QueueDraining { .. } => "`meshwork queue resume` lets it take jobs again",
-        E::PayloadTooLarge { .. } => "`meshwork queue limit show` says how much it takes",
+        E::BatchNotFound { .. } => "`meshwork batch list` lists the batches",
+        E::QueueDraining { .. } => "`meshwork queue resume` ends the drain",
+        E::PayloadTooLarge { .. } => "`meshwork queue limit show` shows the greatest size",
         E::NotDeadLettered { .. } => "`meshwork dead list` shows the dead letters",
         // A reachable server that refuses has its own hint.
         E::Broker(error) if error.is_temporary() && !error.says_what_to_do() => {
-            "look whether the server is up, and say the same command again"
+            "check that the server is up, and repeat the command"
         }
         _ => return None,
     })

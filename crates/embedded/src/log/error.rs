@@ -37,7 +37,7 @@ pub enum LogError {
     /// The commands are readable, but this engine cannot run one of them.
     #[error(
         "log {path}: the command at byte {offset} cannot be replayed: {reply}. Nothing was changed. \
-         If a Redis server wrote it, go on with that server"
+         If a Redis server wrote it, use that server"
     )]
     Replay {
         /// The log.

@@ -1,4 +1,4 @@
-//! Transactions: queued commands of EXEC, and the end of a transaction.
+//! Transactions: runs the queued commands of EXEC, and ends a transaction.
 
 use bytes::Bytes;
 
@@ -9,13 +9,14 @@ use crate::{
 };
 
 impl Call<'_> {
-    /// Ends MULTI and all watches.
+    /// Ends the client's MULTI, and its watches of keys.
     pub(crate) fn end_transaction(&mut self) {
         self.me().multi = None;
         self.world.unwatch(self.client);
     }
 
-    /// Runs one command of a transaction, for its position in the reply of EXEC.
+    /// Runs one queued command and returns its part of EXEC's reply. A command that would block answers as after its
+    /// timeout.
     pub(crate) fn run_queued(&mut self, spec: &'static Spec, args: &[Bytes]) -> Reply {
         let origin = std::mem::replace(&mut self.origin, Origin::Transaction);
         let reply = match self.run(spec, args) {

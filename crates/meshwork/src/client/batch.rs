@@ -78,7 +78,7 @@ impl BatchRequest {
     /// Creates the batch. While the server is unreachable, the call is repeated for 15 s.
     ///
     /// # Errors
-    /// The request is invalid, or a callback is refused as by [`Client::submit`]; nothing is written then. Or the call
+    /// The request is invalid, or a callback is refused as by [`Client::enqueue`]; nothing is written then. Or the call
     /// to the server fails.
     pub async fn open(self) -> Result<Batch, Error> {
         let Self {
@@ -141,7 +141,7 @@ impl Batch {
     ///
     /// # Errors
     /// A job is invalid; nothing is written then. The batch does not exist, has ended, has a million jobs, or is sealed
-    /// (running jobs of the batch may still add jobs). A job is refused as by [`Client::submit`], or a call to the
+    /// (running jobs of the batch may still add jobs). A job is refused as by [`Client::enqueue`], or a call to the
     /// server fails; other jobs may have been added then.
     pub async fn add(
         &self,

@@ -46,7 +46,7 @@ impl Client {
     /// Cancels a job and waits until it has ended. Returns [`Cancelled::Ended`] if the job ended by itself.
     ///
     /// # Errors
-    /// As [`Client::cancel`]; and [`Error::NotStopped`] if the job has not ended after `patience`.
+    /// As [`Client::cancel`]; and [`Error::CancelTimeout`] if the job has not ended after `patience`.
     pub async fn cancel_and_wait(
         &self,
         id: &JobId,
@@ -61,8 +61,8 @@ impl Client {
     /// Waits until a job with a cancel request has ended. Returns [`Cancelled::Ended`] if the job ended by itself.
     ///
     /// # Errors
-    /// [`Error::NotStopped`] if the job has not ended after `patience`; the job does not exist; or a call to the server
-    /// fails.
+    /// [`Error::CancelTimeout`] if the job has not ended after `patience`; the job does not exist; or a call to the
+    /// server fails.
     pub async fn wait_cancelled(&self, id: &JobId, patience: Duration) -> Result<Cancelled, Error> {
         match self.wait(id, patience).await {
             Ok(job) if job.status() == Some(Status::Finished) => Ok(Cancelled::Ended),

@@ -26,8 +26,8 @@ struct Level {
 }
 
 impl Client {
-    /// Submits a child of a running job. While the server is unreachable, the call is repeated as by
-    /// [`Client::submit`].
+    /// Adds a child of a running job. While the server is unreachable, the call is repeated as by
+    /// [`Client::enqueue`].
     pub(crate) async fn submit_child(
         &self,
         claimed: &Claimed,
@@ -40,7 +40,7 @@ impl Client {
             match self.broker.add_child(claimed, number, job, digest).await {
                 Ok(submitted) => return Ok(submitted),
                 Err(error) if worth_repeating(&error) && Instant::now() < until => {
-                    tracing::warn!(%error, "submit again");
+                    tracing::warn!(%error, "child not added: repeating the call");
                     backoff.wait().await;
                 }
                 Err(error) => return Err(error.into()),
@@ -63,9 +63,9 @@ impl Client {
     }
 
     /// Cancels all descendants of a job: its children, their children, and so on. Reports the outcome for each that had
-    /// not ended, and returns their number. The job itself stays as it is; cancel it first ([`Client::cancel`]), so that
-    /// it submits no more. Each child is cancelled before its own children are read. Running jobs end later, as with
-    /// [`Client::cancel`]; with `force` at once, as with [`Client::force_cancel`].
+    /// not ended, and returns their number. The job itself stays as it is; cancel it first ([`Client::cancel`]), so
+    /// that it adds no more children. Each child is cancelled before its own children are read. Running jobs end later,
+    /// as with [`Client::cancel`]; with `force` at once, as with [`Client::force_cancel`].
     ///
     /// An interrupted call can be repeated. Descendants of a deleted job are not found.
     ///
@@ -91,7 +91,7 @@ impl Client {
                 report(job, cancelled?);
                 stopped += 1;
             }
-            // Only a cancelled job submits no more, so its number of children is final now.
+            // Only a cancelled job adds no more children, so its number of children is final now.
             let ids: Vec<_> = page.iter().map(Job::job_id).collect();
             let again = self.broker.summaries(&ids).await?.into_iter().flatten();
             levels.extend(

@@ -74,7 +74,7 @@ impl Client {
         Ok(self.broker.open_gate(name).await?)
     }
 
-    /// Submits a job under the next free number.
+    /// Enqueues a job under the next free number.
     pub(super) async fn enqueue_numbered(
         &self,
         numbers: &Numbers,

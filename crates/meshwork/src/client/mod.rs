@@ -97,7 +97,7 @@ impl Client {
         &self.broker
     }
 
-    /// Submits a job for a handler and waits for its result. Payload and result are JSON.
+    /// Enqueues a job for a handler and waits for its result. Payload and result are JSON.
     ///
     /// # Errors
     /// The payload cannot be encoded, the result cannot be decoded, or the job fails or does not end in time.
@@ -119,10 +119,10 @@ impl Client {
         })
     }
 
-    /// Submits a job and waits until it has finished, at most for [`JobRequest::patience`].
+    /// Enqueues a job and waits until it has finished, at most for [`JobRequest::patience`].
     ///
     /// # Errors
-    /// As [`Client::submit`] and [`Client::result`].
+    /// As [`Client::enqueue`] and [`Client::result`].
     pub async fn run(&self, request: JobRequest) -> Result<Job, Error> {
         let request = request.reply(true);
         let patience = request.wait_budget();

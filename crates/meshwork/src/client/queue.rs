@@ -41,7 +41,7 @@ impl Client {
     }
 
     /// Sets the maximum length of a queue, or removes it; without a queue, of all queues without a limit of their own.
-    /// [`Client::submit`] is refused beyond that length. It applies to each priority's list separately; 0 refuses all
+    /// [`Client::enqueue`] is refused beyond that length. It applies to each priority's list separately; 0 refuses all
     /// jobs. Retried and reclaimed jobs are never refused.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Client {
     /// [`Client::resume`] ends the drain.
     ///
     /// # Errors
-    /// [`Error::NotDrained`] if the queue is not empty after `patience`; it still refuses new jobs then. Or a call to
+    /// [`Error::DrainTimeout`] if the queue is not empty after `patience`; it still refuses new jobs then. Or a call to
     /// the server fails.
     pub async fn drain(
         &self,

@@ -19,7 +19,7 @@ use crate::{Error, runtime, span};
 /// Allowance for the time in the queue in [`JobRequest::patience`].
 const QUEUEING: Duration = Duration::from_secs(3600);
 
-/// A job to submit, as a builder.
+/// A job to enqueue, as a builder.
 #[derive(Debug, Clone)]
 pub struct JobRequest {
     job: NewJob,
@@ -89,7 +89,8 @@ impl JobRequest {
     }
 
     /// Sets the destination of a job for one worker while that worker is not registered, claims no jobs, or has no free
-    /// slot by its last report, at submission or later. Default: the job waits. Refused for a job without an instance.
+    /// slot by its last report, when the job is enqueued or later. Default: the job waits. Refused for a job without an
+    /// instance.
     #[must_use]
     pub fn fallback(mut self, fallback: Fallback) -> Self {
         self.job.fallback = Some(fallback);
@@ -104,8 +105,8 @@ impl JobRequest {
         self
     }
 
-    /// Adds a prerequisite, at most 1,000. The job runs after it has ended. The prerequisite must exist at submission.
-    /// Hero's protocol has the field `prerequisites`.
+    /// Adds a prerequisite, at most 1,000. The job runs after it has ended. The prerequisite must exist when the job is
+    /// enqueued. Hero's protocol has the field `prerequisites`.
     #[must_use]
     pub fn depends_on(mut self, id: JobId) -> Self {
         self.job.depends_on.push(id);
@@ -113,8 +114,8 @@ impl JobRequest {
     }
 
     /// Adds a prerequisite whose result a run finds under `name`: `inputs["name"]` in Python, `INPUTS.name` in Rhai,
-    /// [`Context::inputs`](crate::runner::Context::inputs) in Rust. All results can also be found by job id. A name has
-    /// 1 to 64 letters, digits, `_`, `-` or `.`. At most 16 MiB of results are passed in total.
+    /// [`JobContext::inputs`](crate::runtime::JobContext::inputs) in Rust. All results can also be found by job id. A
+    /// name has 1 to 64 letters, digits, `_`, `-` or `.`. At most 16 MiB of results are passed in total.
     #[must_use]
     pub fn depends_on_as(mut self, name: impl Into<String>, id: JobId) -> Self {
         self.job.input_names.insert(name.into(), id.clone());
@@ -151,7 +152,7 @@ impl JobRequest {
         self
     }
 
-    /// Delays the job by this time from its submission, by the server's clock. Maximum: ten years.
+    /// Delays the job by this time after it was enqueued, by the server's clock. Maximum: ten years.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.job.when = Some(When::In(millis(delay)));
@@ -199,7 +200,7 @@ impl JobRequest {
         self
     }
 
-    /// Debounces the job: it runs when no other job of this name was submitted for `pause`. Each such job replaces the
+    /// Debounces the job: it runs when no other job of this name was enqueued for `pause`. Each such job replaces the
     /// earlier one, which ends in error `replaced by ID`.
     #[must_use]
     pub fn debounce(mut self, name: impl Into<String>, pause: Duration) -> Self {
@@ -207,7 +208,7 @@ impl JobRequest {
         self.delay(pause)
     }
 
-    /// Throttles the job: of all jobs of this name that are submitted within `window`, only the first is stored.
+    /// Throttles the job: of all jobs of this name that are enqueued within `window`, only the first is stored.
     #[must_use]
     pub fn throttle(mut self, name: impl Into<String>, window: Duration) -> Self {
         self.job.unique = Some(Unique::throttle(name, millis(window)));

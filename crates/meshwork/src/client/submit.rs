@@ -39,11 +39,11 @@ impl Client {
         Ok(job.id)
     }
 
-    /// Submits several jobs, up to 1,000 in one call. Existing ids are left alone, so the call may be repeated. A job
+    /// Enqueues several jobs, up to 1,000 in one call. Existing ids are left alone, so the call may be repeated. A job
     /// may depend on an earlier one of the call.
     ///
     /// # Errors
-    /// A job is invalid; nothing is written then. A job is refused as by [`Client::submit`], or a call to the server
+    /// A job is invalid; nothing is written then. A job is refused as by [`Client::enqueue`], or a call to the server
     /// fails; other jobs may be stored then.
     pub async fn enqueue_all(&self, jobs: &[NewJob]) -> Result<(), Error> {
         for (job, answer) in jobs.iter().zip(self.try_enqueue_all(jobs).await?) {
@@ -54,7 +54,7 @@ impl Client {
         Ok(())
     }
 
-    /// Submits any number of jobs, up to 1,000 in one call, and returns the outcome of each, in order. A refused job
+    /// Enqueues any number of jobs, up to 1,000 in one call, and returns the outcome of each, in order. A refused job
     /// does not affect others. The outcome of a job that an earlier, broken call has stored is `Exists`.
     ///
     /// # Errors

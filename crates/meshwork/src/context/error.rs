@@ -80,11 +80,11 @@ pub enum ContextError {
     },
     /// The database contains other keys.
     #[error(
-        "database {0} holds keys that are no context's: take another number, say --layout prefix, or empty the database"
+        "database {0} has keys of no context: choose another number, give --layout prefix, or empty the database"
     )]
     DatabaseInUse(u32),
     /// The server has no such database.
-    #[error("the server has no database {0}: raise its `databases`, or say --layout prefix")]
+    #[error("the server has no database {0}: raise its `databases`, or give --layout prefix")]
     NoDatabase(u32),
     /// The registry names a context whose record is missing.
     #[error(
@@ -130,7 +130,7 @@ pub enum ContextError {
         context: ContextId,
     },
     /// The record changed during each attempt.
-    #[error("others change {0} at the moment: say it again")]
+    #[error("others change {0} at the moment: repeat the command")]
     Busy(String),
     /// All numbers are used.
     #[error("no number is left for another {0}")]
@@ -154,7 +154,7 @@ pub enum ContextError {
         context: ContextId,
     },
     /// The message has not ended within the caller's wait.
-    #[error("{key} in context {context} has not ended; it goes on, wait for it again")]
+    #[error("{key} in context {context} has not ended: wait for it again")]
     NotEnded {
         /// Key of the message.
         key: MessageKey,

@@ -24,8 +24,8 @@ pub(super) struct Sorted {
 }
 
 impl ContextHandle {
-    /// Moves job messages from `msg_in` to `msg_in:{context}`, where a plain client may have put them wrongly. Each call
-    /// sorts the newest elements. Calls in a row sort all others, page by page from the tail.
+    /// Moves job messages from `msg_in` to `msg_in:{context}`, where a plain client may have put them wrongly. Each
+    /// call sorts the newest elements. Calls in a row sort all others, page by page from the tail.
     pub(super) async fn sort_inbox(&self, sorted: &mut Sorted) -> Result<Done, ContextError> {
         let inbox = self.keys().msg_in();
         let reads = [Read::Head(MOST), Read::Page(sorted.tail, MOST)];

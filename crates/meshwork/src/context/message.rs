@@ -297,8 +297,8 @@ impl ContextHandle {
 
 impl super::Node {
     /// Changes the sender's copy of a message after an event. An ended or replaced message stays as it is, and one that
-    /// went to another context than `from`: whoever writes a message may claim any origin. A job message is processed by
-    /// its result alone.
+    /// went to another context than `from`: whoever writes a message may claim any origin. A job message is processed
+    /// by its result alone.
     pub(super) async fn notified(
         &self,
         here: NodeId,

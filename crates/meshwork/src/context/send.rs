@@ -203,7 +203,7 @@ impl ContextHandle {
                 let before = jobs.get(*at).map(|job| job.id);
                 before.ok_or_else(|| {
                     ContextError::InvalidMessage(
-                        "a job waits for one that does not stand before it".to_owned(),
+                        "a job depends on one that does not precede it".to_owned(),
                     )
                 })
             });

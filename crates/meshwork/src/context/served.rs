@@ -1,5 +1,5 @@
-//! A served context: the parts of a step, each with its own failures. Neither a damaged key nor a damaged message delays
-//! another part, another message or another context.
+//! A served context: the parts of a step, each with its own failures. Neither a damaged key nor a damaged message
+//! delays another part, another message or another context.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -9,5 +9,5 @@ use std::sync::Arc;
 
 use crate::runtime::Runtime;
 
-/// A runner of any kind.
+/// A runtime of any kind.
 type AnyRunner = Arc<dyn Runtime>;

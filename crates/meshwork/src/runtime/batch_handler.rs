@@ -92,7 +92,7 @@ where
     }
 }
 
-/// Makes a runner of a function that takes several jobs.
+/// Creates a runtime from a function that takes several jobs.
 ///
 /// Each job has its own result, and its own failure and retries. A panic of the function, or a wrong number of results,
 /// fails all jobs of the call. A job whose payload does not fit fails alone, permanently. A job that is cancelled while

@@ -152,8 +152,8 @@ pub(super) fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
     Failure::new(FailureKind::Script, message)
 }
 
-/// Makes a runner of a function. The payload is the job's script as JSON. The result is stored as JSON, so a string has
-/// its quotes.
+/// Creates a runtime from a function. The payload is the job's script as JSON. The result is stored as JSON, so a
+/// string has its quotes.
 ///
 /// A payload that does not fit fails permanently, without a retry. An error of the function, with its causes, or its
 /// panic is the job's error.

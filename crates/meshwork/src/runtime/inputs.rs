@@ -59,7 +59,7 @@ pub enum InputError {
     },
     /// The result does not fit into the limit.
     #[error(
-        "the result of job {id} takes {bytes} bytes, and a run is handed {MAX_INPUTS} bytes of results in all: read it \
+        "the result of job {id} takes {bytes} bytes, and a run gets at most {MAX_INPUTS} bytes of results: read it \
          with `meshwork job result {id}`"
     )]
     TooLarge {

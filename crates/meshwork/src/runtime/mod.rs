@@ -46,17 +46,17 @@ pub use verdict::JobError;
 const RUNTIMES: &[BuiltIn] = &[
     BuiltIn {
         name: ScriptType::OSIS,
-        runner: rhai::runner,
+        runner: rhai::runtime,
         check: rhai::check,
     },
     BuiltIn {
         name: ScriptType::PYTHON,
-        runner: python::runner,
+        runner: python::runtime,
         check: python::check,
     },
     BuiltIn {
         name: ScriptType::EXEC,
-        runner: program::runner,
+        runner: program::runtime,
         check: program::check,
     },
 ];
@@ -100,7 +100,7 @@ pub const STOP_GRACE: Duration = Duration::from_secs(5);
 pub struct Run {
     /// The claimed job.
     pub job: Arc<Job>,
-    /// End of the job's timeout: the runner signals the script, as for a cancel, and reports
+    /// End of the job's timeout: the runtime signals the script, as for a cancel, and reports
     /// [`Failure::timeout`](meshwork_model::outcome::Failure::timeout).
     pub deadline: Instant,
     /// Cancel signal of the run. Its reason decides whether the script has a grace period and the report is used.
@@ -111,7 +111,7 @@ pub struct Run {
     pub log: LogSink,
     /// Trace of the run, and the parent span of its calls.
     pub trace: Option<TraceContext>,
-    /// Result of [`Runner::announce`] for this job.
+    /// Result of [`Runtime::announce`] for this job.
     pub(crate) announced: Option<Announced>,
     /// Results of the job's prerequisites.
     pub inputs: Inputs,
@@ -160,7 +160,7 @@ pub trait Runtime: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Called for each job of a claim before the first of them runs. It tells a runner that groups jobs how many to
+    /// Called for each job of a claim before the first of them runs. It tells a runtime that groups jobs how many to
     /// expect. Does not block.
     fn announce(&self) -> Option<Announced> {
         None

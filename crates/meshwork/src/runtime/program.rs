@@ -29,7 +29,7 @@ pub enum InterpreterError {
     Unreadable(String),
     /// The command line does not contain `{script}`.
     #[error(
-        "the command `{0}` does not say where the script's file stands: write {SCRIPT} there, as in `ruby {SCRIPT}`"
+        "the command `{0}` has no place for the script's file: write {SCRIPT} there, as in `ruby {SCRIPT}`"
     )]
     NoScript(String),
     /// The program does not exist.
@@ -52,15 +52,15 @@ struct Job {
     script: Option<Vec<u8>>,
 }
 
-/// Returns the runner of the type `exec`.
-pub(super) fn runner() -> Arc<dyn Runtime> {
+/// Returns the runtime of the type `exec`.
+pub(super) fn runtime() -> Arc<dyn Runtime> {
     Arc::new(Programs {
         interpreter: None,
         file: "script".to_owned(),
     })
 }
 
-/// Makes a runner for scripts of `script_type`. It runs `command`, in which `{script}` stands for the script's file
+/// Creates a runtime for scripts of `script_type`. It runs `command`, in which `{script}` stands for the script's file
 /// (`script.TYPE`, in a folder of its own). Quotes are read as in a shell, but no shell runs it.
 ///
 /// Input and environment are those of Python scripts, and the result is the stdout.

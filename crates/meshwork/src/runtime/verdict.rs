@@ -10,9 +10,9 @@ use meshwork_model::outcome::{Failure, FailureKind};
 ///
 /// ```
 /// use std::time::Duration;
-/// use meshwork::runner::{Context, JobError};
+/// use meshwork::runtime::{JobContext, JobError};
 ///
-/// async fn pay(order: u64, _: Context) -> Result<u64, JobError> {
+/// async fn pay(order: u64, _: JobContext) -> Result<u64, JobError> {
 ///     match order {
 ///         0 => Err(JobError::permanent("there is no order 0")),
 ///         1 => Err(JobError::retry_after(Duration::from_secs(30), "the bank is busy")),

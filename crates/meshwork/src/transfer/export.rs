@@ -190,7 +190,7 @@ fn may_leave(job: &StoredJob) -> Result<(), TransferError> {
         ),
         (
             field::BANANAS,
-            "it was taken over from Bananas: give it back, or let it run (`meshwork migrate bananas`)",
+            "it was imported from Bananas: export it, or let it run (`meshwork migrate bananas`)",
         ),
         (
             field::IMPORT,

@@ -1,5 +1,5 @@
 //! Completer: reports single runs until the server has answered: failed runs, and all runs of protocols that store
-//! results one by one. Other results go with the next exchange, see [`super::fetcher`].
+//! results one by one. Other results go with the next claim, see [`super::fetcher`].
 
 use std::time::Duration;
 
@@ -61,8 +61,8 @@ pub(super) async fn fail<P: Protocol>(
     }
 }
 
-/// Releases a job whose run could not start. Retries until the server has answered, the job is lost, or [`REPEAT_FOR`] is
-/// over.
+/// Releases a job whose run could not start. Retries until the server has answered, the job is lost, or [`REPEAT_FOR`]
+/// is over.
 pub(super) async fn not_started<P: Protocol>(engine: &Engine<P>, task: &LeasedJob<P::Job>) {
     let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
     // A renewal may find that the job is released already.

@@ -53,7 +53,7 @@ pub(crate) struct Engine<P: Protocol> {
     pub(super) meter: Meter,
     /// Runtimes that cannot start runs.
     pub(super) readiness: Readiness,
-    /// Slots of running jobs, for protocols whose jobs come without a claim ([`Protocol::TAKES`]).
+    /// Slots of running jobs, for protocols whose jobs come without a claim ([`Protocol::PUSH_DELIVERY`]).
     pub(super) slots: Semaphore,
     pub(super) registered: watch::Sender<Option<Registered<P::Queues>>>,
     /// True if the worker is registered for its queues, or will be. Locked during a renewal: a renewal after the
@@ -142,7 +142,8 @@ impl<P: Protocol> Engine<P> {
         paused.cloned().collect()
     }
 
-    /// Returns true if rights are to be checked now: at the start, after a call that was denied, and while some are missing.
+    /// Returns true if rights are to be checked now: at the start, after a call that was denied, and while some are
+    /// missing.
     pub(super) fn take_rights_due(&self) -> bool {
         self.rights_due.swap(false, Ordering::Relaxed) || !self.lacks.borrow().is_empty()
     }

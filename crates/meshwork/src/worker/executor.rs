@@ -177,7 +177,7 @@ async fn bounded(runner: &dyn Runtime, run: Run) -> Report {
 fn panicked() -> Report {
     Report::failed(Failure::new(
         FailureKind::Script,
-        "the runner panicked; see the worker's log",
+        "the runtime panicked; see the worker's log",
     ))
 }
 

@@ -52,7 +52,7 @@ pub enum Unhealthy {
     #[error("the worker is not registered as a listener: it has just begun, or the server is away")]
     Unregistered,
     /// Its user lacks rights on the server.
-    #[error("its user may not say {} to the server: see docs/operations.md, \"An ACL user\"", .0.join(", "))]
+    #[error("its user may not send {} to the server: see docs/operations.md, \"An ACL user\"", .0.join(", "))]
     Rights(Vec<&'static str>),
     /// A runtime cannot start runs here; its jobs wait for another worker.
     #[error("the runtime {runtime} cannot start runs: {reason}")]

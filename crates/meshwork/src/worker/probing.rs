@@ -54,7 +54,7 @@ pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>) {
     }
 }
 
-/// Checks a runtime. One without a known runner is tried by its next claim.
+/// Checks a runtime. One without a known runtime is tried by its next claim.
 async fn probe(runner: Option<&Arc<dyn Runtime>>) -> Result<(), Failure> {
     let Some(runner) = runner else { return Ok(()) };
     let found = tokio::time::timeout(PROBE, runner.probe()).await;

@@ -47,7 +47,7 @@ impl Queues for Vec<String> {
 /// A job that is ready to run.
 pub struct Prepared {
     pub(crate) runner: Arc<dyn Runtime>,
-    /// The job in the form that runners take.
+    /// The job in the form that runtimes take.
     pub(crate) job: Arc<Job>,
     /// Longest time of the run.
     pub(crate) timeout: Duration,
@@ -62,7 +62,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Creates a run of `job` by `runner`. After `timeout` the runner has [`Config::cancel_grace`] to end it, and five
+    /// Creates a run of `job` by `runner`. After `timeout` the runtime has [`Config::cancel_grace`] to end it, and five
     /// seconds later the run is aborted.
     #[must_use]
     pub fn new(runner: Arc<dyn Runtime>, job: Arc<Job>, timeout: Duration) -> Self {
@@ -107,7 +107,7 @@ pub enum Waited<J> {
     Nothing,
     /// An id is in the prefetch list of this worker. The next claim takes it.
     Hint,
-    /// A job arrived and belongs to this worker. Only with [`Protocol::TAKES`].
+    /// A job arrived and belongs to this worker. Only with [`Protocol::PUSH_DELIVERY`].
     Job(J),
 }
 
@@ -258,7 +258,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     fn runtime(&self, queue: &str) -> String {
         self.place(queue).script_type
     }
-    /// Returns the runners to check at the start, and after runs that could not start, by the names of their runtimes.
+    /// Returns the runtimes to check at the start, and after runs that could not start, by the names of their runtimes.
     fn runtimes(&self) -> Vec<(String, Arc<dyn Runtime>)> {
         Vec::new()
     }
@@ -277,7 +277,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         };
         subject.run(self.worker(), None)
     }
-    /// Returns the runner of a job if it is known without a call, to reserve its place in a batch.
+    /// Returns the runtime of a job if it is known without a call, to reserve its place in a batch.
     fn runner(&self, _job: &Self::Job) -> Option<&Arc<dyn Runtime>> {
         None
     }

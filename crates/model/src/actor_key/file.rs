@@ -37,7 +37,7 @@ pub enum InvalidKeyFile {
     Header,
     /// A line is neither `public` nor `secret`, or occurs twice.
     #[error(
-        "line {line} is neither `public` nor `secret` with 64 hexadecimal digits, or stands twice"
+        "line {line} is neither `public` nor `secret` with 64 hexadecimal digits, or occurs twice"
     )]
     Line {
         /// Number of the line, from 1.

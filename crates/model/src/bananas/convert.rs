@@ -139,7 +139,7 @@ impl fmt::Display for Origin {
 
 /// A field that is not an origin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` does not say which job of Bananas it was")]
+#[error("`{0}` does not have the id of a job of Bananas")]
 pub struct UnknownOrigin(String);
 
 impl FromStr for Origin {
@@ -304,7 +304,7 @@ pub struct Return {
 impl Record {
     /// Returns the job as it is exported to the key that `origin` names. A job that was not on a list goes to `list`.
     #[must_use]
-    pub fn given_back(
+    pub fn exported_record(
         &self,
         keys: &BananasKeys,
         stands: &Stands,

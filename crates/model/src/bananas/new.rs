@@ -18,7 +18,7 @@ pub const MAX_PAYLOAD: usize = 64 * 1024 * 1024;
 #[non_exhaustive]
 pub enum InvalidJob {
     /// The job has no handler name.
-    #[error("job {id} has no name: say which handler it is for")]
+    #[error("job {id} has no name: name its handler")]
     NoName {
         /// The job.
         id: JobId,

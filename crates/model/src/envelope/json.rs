@@ -62,7 +62,7 @@ impl<'de> Visitor<'de> for Reader {
         let mut map = Map::new();
         while let Some((key, Strict(value))) = items.next_entry::<String, _>()? {
             if map.insert(key, value).is_some() {
-                return Err(A::Error::custom("a key stands twice in one object"));
+                return Err(A::Error::custom("a key occurs twice in one object"));
             }
         }
         Ok(Value::Object(map))

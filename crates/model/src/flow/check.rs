@@ -110,7 +110,7 @@ pub enum Problem {
     },
     /// A variable of the environment that no program could have.
     #[error(
-        "{0:?} is no name of an environment variable: begin with a letter or _, go on with letters, digits or _"
+        "{0:?} is no name of an environment variable: use letters, digits and _, no digit first"
     )]
     EnvName(String),
     /// A variable that Meshwork sets.
@@ -124,7 +124,7 @@ pub enum Problem {
     ExpressionTooLarge(usize),
     /// A name of an output or input.
     #[error(
-        "{0:?} is no name of an input or output: begin with a letter, go on with letters, digits or _, at most 64"
+        "{0:?} is no name of an input or output: use letters, digits and _, a letter first, at most 64"
     )]
     InputName(String),
     /// A script that the plan does not have, or that is too large.

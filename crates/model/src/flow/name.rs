@@ -21,7 +21,7 @@ pub struct NodeName(String);
 pub enum NodeNameError {
     /// It has a form that expressions could not use.
     #[error(
-        "{0:?} is no name of a job: begin with a-z, go on with a-z, 0-9 or _, at most {MAX_NAME} bytes \
+        "{0:?} is no name of a job: use a-z, 0-9 and _, a letter first, at most {MAX_NAME} bytes \
          (a hyphen is a minus in expressions)"
     )]
     Form(String),

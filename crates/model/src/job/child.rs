@@ -47,7 +47,7 @@ pub enum InvalidChild {
     TooMany,
     /// The parent is at the greatest depth.
     #[error(
-        "job {parent} stands {max} levels below the first job, and children go no deeper than {max} levels",
+        "job {parent} is {max} levels below the first job: children go no deeper than {max} levels",
         max = limits::MAX_DEPTH
     )]
     TooDeep {

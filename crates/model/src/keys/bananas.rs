@@ -187,20 +187,20 @@ impl BananasKeys {
 
     /// Registered prefetch lists, by the time at which their worker counts as dead (a sorted set, milliseconds).
     #[must_use]
-    pub fn feeds(&self) -> String {
+    pub fn prefetch_registry(&self) -> String {
         self.own("feeds")
     }
 
-    /// Returns the member of a worker in [`Self::feeds`]: the worker's incarnation, a blank, the list.
+    /// Returns the member of a worker in [`Self::prefetch_registry`]: the worker's incarnation, a blank, the list.
     #[must_use]
-    pub fn feed_member(incarnation: &str, list: &str) -> String {
+    pub fn prefetch_member(incarnation: &str, list: &str) -> String {
         format!("{incarnation} {list}")
     }
 
     /// Prefetch list of one worker for another list.
     #[must_use]
     pub fn feed(&self, incarnation: &str, list: &str) -> String {
-        let member = Self::feed_member(incarnation, list);
+        let member = Self::prefetch_member(incarnation, list);
         format!("{}{member}", self.own("feed:"))
     }
 
@@ -258,7 +258,7 @@ impl BananasKeys {
             ("LIST", self.plain(Priority::Normal)),
             ("LEASES", self.lease()),
             ("CLAIMS", self.held()),
-            ("PREFETCH_LISTS", self.feeds()),
+            ("PREFETCH_LISTS", self.prefetch_registry()),
             ("PREFETCH", self.own("feed:")),
             ("ROUTES", self.routes()),
             ("SEEN", self.seen()),

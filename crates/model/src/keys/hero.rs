@@ -312,7 +312,7 @@ mod tests {
         let keys = JobKeys::default();
         for key in [
             keys.lease(),
-            keys.feeds(),
+            keys.prefetch_registry(),
             keys.feed("w", "q"),
             keys.each("d"),
         ] {

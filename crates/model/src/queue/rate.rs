@@ -151,7 +151,7 @@ fn quotient(text: &str) -> Result<(u64, u64), &'static str> {
         "" => 1,
         number => number.parse().map_err(|_| "its time is too long")?,
     };
-    let count = count.map_err(|_| "what stands before the slash is no whole number")?;
+    let count = count.map_err(|_| "the part before the slash is no whole number")?;
     Ok((
         count,
         number.checked_mul(*ms).ok_or("its time is too long")?,

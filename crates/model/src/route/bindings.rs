@@ -78,7 +78,7 @@ pub enum InvalidBindings {
     Name(usize),
     /// A JSON pointer in a binding is not valid.
     #[error(
-        "`{pointer}` in binding {at} is no JSON pointer: it begins with `/`, as `/customer/region`, and `~` stands there \
+        "`{pointer}` in binding {at} is no JSON pointer: it begins with `/`, as `/customer/region`, and has `~` \
          only in `~0` and `~1`"
     )]
     Pointer {

@@ -30,7 +30,7 @@ pub enum InvalidRoutes {
     #[error("{0} routes are too many for one worker: at most {MAX_ROUTES} are allowed")]
     TooMany(usize),
     /// A route is given twice.
-    #[error("the route `{0}` stands there twice: name it once")]
+    #[error("the route `{0}` is listed twice: name it once")]
     Twice(RoutingKey),
     /// A weight is not valid.
     #[error("`{text}` is no weight for the route `{route}`: give a number from 1 to {MAX_WEIGHT}")]
@@ -242,7 +242,7 @@ mod tests {
             ("", "empty"),
             ("gpu,", "empty"),
             ("a:b", "routing key"),
-            ("gpu,gpu", "`gpu` stands there twice"),
+            ("gpu,gpu", "`gpu` is listed twice"),
             ("gpu=0", "`0` is no weight"),
             ("gpu=101", "1 to 100"),
             ("gpu=-1", "`-1`"),

@@ -26,7 +26,7 @@ pub enum InvalidTopic {
     },
     /// `*` or `#` is in a topic, or is a part of a word.
     #[error(
-        "`{0}` has a `*` or `#` where none may be: they stand as words of their own, in a binding's pattern"
+        "`{0}` has a `*` or `#` in a wrong place: each must be a separate word of a binding's pattern"
     )]
     Wild(String),
 }

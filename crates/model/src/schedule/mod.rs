@@ -1,5 +1,6 @@
 //! Schedules: the slots of repeated jobs, and rules for missed and overlapping slots. Pure: the caller passes in the
-//! time and the last decided slot. The broker's verb `tick` stores schedules and ensures that each slot runs once.
+//! time and the last decided slot. The broker's verb `fire_schedules` stores the jobs of due slots and ensures that
+//! each slot runs once.
 
 pub mod cron;
 pub mod every;

@@ -37,7 +37,7 @@ impl<'a> Cast<'a> {
         for number in 0..workers {
             let name = format!("worker-{batch}-{number}");
             let mut worker = Program::start(ground, name, worker_arguments())?;
-            worker.says("listening", START).await?;
+            worker.wait_for_output("listening", START).await?;
             started.push(worker);
         }
         let run = Program::start(ground, format!("run-{batch}"), run_arguments(ground, batch))?;

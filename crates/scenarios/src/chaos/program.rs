@@ -1,4 +1,4 @@
-//! One process of the command.
+//! A process of the command `meshwork`, whose output goes to files.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,11 +12,11 @@ use tokio::time::timeout;
 use super::ChaosError;
 use super::ground::Ground;
 
-/// Greatest part of a program's output in an error, in bytes.
-const SAID: usize = 4096;
+/// Length of a program's stderr in an error, in bytes: its end.
+const MAX_ERROR_OUTPUT: usize = 4096;
 
 /// Polling interval for a program's output.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A running process of the command, killed when dropped.
 pub(super) struct Program {
@@ -55,14 +55,14 @@ impl Program {
     }
 
     /// Waits until the program has printed `word`.
-    pub(super) async fn says(
+    pub(super) async fn wait_for_output(
         &mut self,
         word: &'static str,
         wait: Duration,
     ) -> Result<(), ChaosError> {
         let deadline = Instant::now() + wait;
-        while !fs::read_to_string(&self.stdout).is_ok_and(|said| said.contains(word)) {
-            if let Some(status) = self.ended_within(LOOK).await? {
+        while !fs::read_to_string(&self.stdout).is_ok_and(|output| output.contains(word)) {
+            if let Some(status) = self.ended_within(POLL_INTERVAL).await? {
                 return Err(self.ended(status));
             }
             if Instant::now() > deadline {
@@ -96,8 +96,9 @@ impl Program {
         }
     }
 
+    /// Returns the error for a program that ended unexpectedly.
     pub(super) fn ended(&self, status: ExitStatus) -> ChaosError {
-        let (program, said) = (self.in_words(), self.said());
+        let (program, said) = (self.command_line(), self.stderr_tail());
         ChaosError::Ended {
             program,
             status: status.to_string(),
@@ -105,8 +106,9 @@ impl Program {
         }
     }
 
+    /// Returns the error for a program that has not done `what` in time.
     pub(super) fn stuck(&self, what: &'static str, waited: Duration) -> ChaosError {
-        let (program, said) = (self.in_words(), self.said());
+        let (program, said) = (self.command_line(), self.stderr_tail());
         ChaosError::Stuck {
             program,
             what,
@@ -116,13 +118,13 @@ impl Program {
     }
 
     /// Returns the end of its stderr.
-    fn said(&self) -> String {
+    fn stderr_tail(&self) -> String {
         let said = fs::read(&self.stderr).unwrap_or_default();
-        String::from_utf8_lossy(&said[said.len().saturating_sub(SAID)..]).into_owned()
+        String::from_utf8_lossy(&said[said.len().saturating_sub(MAX_ERROR_OUTPUT)..]).into_owned()
     }
 
-    /// Returns the command without its many files.
-    fn in_words(&self) -> String {
+    /// Returns the arguments up to `--each`, which has many files.
+    fn command_line(&self) -> String {
         let words = self.arguments.iter().take_while(|word| *word != "--each");
         words.map(String::as_str).collect::<Vec<_>>().join(" ")
     }

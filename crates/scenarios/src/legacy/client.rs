@@ -1,4 +1,5 @@
-//! An old client with exactly the commands of Hero: it stores a job, pushes its id, and may wait for the reply.
+//! A client of an earlier version of Hero, with exactly its commands: it stores a job, pushes its id, and may wait for
+//! the reply. It can kill itself between two commands.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -7,7 +8,7 @@ use redis::Commands;
 use super::LegacyError;
 use super::orders::{Account, Orders, Point};
 
-/// Jobs that a client submits.
+/// Jobs that one run of a client enqueues.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Batch {
     /// Number of the client.
@@ -43,7 +44,7 @@ impl Batch {
     }
 }
 
-/// Submits the batch.
+/// Enqueues the jobs of the batch, each recorded in a file before its push, so that the scenario can count lost ones.
 ///
 /// # Errors
 /// The server or the files fail.
@@ -72,7 +73,7 @@ pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), LegacyError> {
     Ok(())
 }
 
-/// Returns all fields of Hero that a client writes.
+/// Returns the fields that a client of Hero writes into the record of a job.
 pub(super) fn fields(id: &str, worker_id: &str, batch: &Batch) -> Vec<(&'static str, String)> {
     let mut fields: Vec<(&str, String)> = [
         ("id", id),

@@ -10,8 +10,8 @@ use crate::eventually;
 
 /// Number of sentinels: two of them agree on a failover.
 const SENTINELS: usize = 3;
-/// Time for the parts to find each other.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait until the servers know each other.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Name of the master and its replica at the sentinels.
 const SERVICE: &str = "main";
 
@@ -23,8 +23,8 @@ pub struct RealSentinels {
 }
 
 impl RealSentinels {
-    /// Starts all of them; the sentinels with their own password, if one is given. `None`: this machine lacks the
-    /// server, and the calling test has been reported as skipped.
+    /// Starts the servers. `password` is that of the sentinels. Returns `None` if this machine lacks the server; the
+    /// calling test has then been reported as skipped.
     ///
     /// # Panics
     /// They do not find each other; in CI, there is no server.
@@ -38,7 +38,7 @@ impl RealSentinels {
         let port = master.port().to_string();
         let replica = options.clone().args(&["--replicaof", "127.0.0.1", &port]);
         let replica = RealServer::start(&program, replica);
-        eventually("the replica follows", PATIENCE, async || {
+        eventually("the replica follows", START_TIMEOUT, async || {
             (replica.info("master_link_status")? == "up").then_some(())
         })
         .await;
@@ -54,14 +54,14 @@ impl RealSentinels {
             sentinels: (0..SENTINELS).map(sentinel).collect(),
             servers: vec![master, replica],
         };
-        sentinels.acquainted().await;
+        sentinels.wait_until_acquainted().await;
         Some(sentinels)
     }
 
     /// Waits until each sentinel knows the replica and the other sentinels: a failover is possible.
-    async fn acquainted(&self) {
+    async fn wait_until_acquainted(&self) {
         for sentinel in &self.sentinels {
-            eventually("the sentinels know each other", PATIENCE, async || {
+            eventually("the sentinels know each other", START_TIMEOUT, async || {
                 let master: HashMap<String, String> =
                     sentinel.say(&["SENTINEL", "MASTER", SERVICE]).ok()?;
                 let is = |name: &str, number: &str| master.get(name).is_some_and(|n| n == number);

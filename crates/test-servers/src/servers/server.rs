@@ -25,7 +25,7 @@ pub struct RealServer {
     port: u16,
     tls: Option<TlsFiles>,
     guard: Option<Guard>,
-    /// The guard removes it too, which also works if the test is killed.
+    /// Directory of the server. The guard removes it as well, even if the test is killed.
     dir: TempDir,
 }
 
@@ -237,8 +237,8 @@ impl RealServer {
 }
 
 impl ServerOptions {
-    /// Starts the server and returns when it accepts connections. `None`: this machine lacks it, and the calling
-    /// `#[test]` has been reported as skipped.
+    /// Starts the server and returns when it accepts connections. Returns `None` if this machine lacks the server; the
+    /// calling `#[test]` has then been reported as skipped.
     ///
     /// # Panics
     /// The server does not start, with its output; in CI, there is none.

@@ -11,7 +11,7 @@
 local now, a, answers, ended_of, ms_of = clock(ARGV[1]), 3, {}, {}, {}
 
 local function finish(hold, token, seen, took, result, ended)
-  local mark, list, id = holder(hold)
+  local mark, list, id = lease_of(hold)
   if mark ~= token then return 'stale' end
   if digest(look(id)) ~= seen then
     if id ~= '' then return 'changed' end
@@ -19,7 +19,7 @@ local function finish(hold, token, seen, took, result, ended)
   end
   may_tell(id)
   if result == '' then tell(id, now, took) else tell(id, now, took, 'result', result) end
-  let_go(hold, list, id)
+  end_lease(hold, list, id)
   redis.call('DEL', LOST .. id)
   if ended then redis.call('SET', JOB .. id, ended, 'PX', COMPLETED_FOR) end
   ended_of[list] = (ended_of[list] or 0) + 1

@@ -16,7 +16,7 @@
 --         [2]  state of the record if it was changed, else ''
 --         [3]  the record if it was changed, else ''
 local now, hold = clock(ARGV[1]), ARGV[2]
-local token, list, id = holder(hold)
+local token, list, id = lease_of(hold)
 if token ~= ARGV[3] then return {'stale', '', ''} end
 local state, record = look(id)
 local pause, failed, outcome = tonumber(ARGV[7]), (drafted(8, now)), 'failed'
@@ -35,6 +35,6 @@ else
   count(list, 'failed')
 end
 tell(id, now, ARGV[5], 'error', ARGV[6])
-let_go(hold, list, id)
+end_lease(hold, list, id)
 count(list, 'run_ms', ARGV[5])
 return {outcome, '', ''}

@@ -12,11 +12,11 @@
 --         [2]  the number of ids returned from prefetch lists
 local now, requeued = clock(ARGV[1]), {}
 for _, hold in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT', 0, ARGV[2])) do
-  local _, list, id = holder(hold)
+  local _, list, id = lease_of(hold)
   -- A key that is no list does not block other jobs; its job is tried again.
   local back = list and try('RPUSH', list, id)
   if type(back) == 'number' or not list then
-    let_go(hold, list, id)
+    end_lease(hold, list, id)
     if list then
       count(list, 'lost')
       redis.call('INCR', LOST .. id)

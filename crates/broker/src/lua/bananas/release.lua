@@ -10,11 +10,11 @@
 -- ARGV[6..]  the completed record as a template (`drafted`), none if the record is complete
 -- Returns 1, or 0 if the token is not the current one
 local hold = ARGV[2]
-local token, list, id = holder(hold)
+local token, list, id = lease_of(hold)
 if token ~= ARGV[3] then return 0 end
 if ARGV[4] ~= 'nowhere' then redis.call(ARGV[4] == 'next' and 'RPUSH' or 'LPUSH', list, id) end
 local done = drafted(6, clock(ARGV[1]))
 if done and digest(look(id)) == ARGV[5] then redis.call('SET', JOB .. id, done, 'PX', COMPLETED_FOR) end
-let_go(hold, list, id)
+end_lease(hold, list, id)
 count(list, 'released')
 return 1

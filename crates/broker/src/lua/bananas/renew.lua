@@ -17,7 +17,7 @@ for _, key in ipairs({PREFETCH_LISTS, ROUTES}) do
   a = a + n + 1
 end
 for i = a - 1, #ARGV, 2 do
-  if holder(ARGV[i]) == ARGV[i + 1] then redis.call('ZADD', LEASES, deadline, ARGV[i])
+  if lease_of(ARGV[i]) == ARGV[i + 1] then redis.call('ZADD', LEASES, deadline, ARGV[i])
   else gone[#gone + 1] = ARGV[i] end
 end
 return gone

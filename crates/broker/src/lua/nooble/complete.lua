@@ -12,7 +12,7 @@
 -- Returns 'finished'    the action is completed
 --         'unanswered'  it is completed, but the key of the reply is no list
 --         'stale'       the message has ended before, or is in no processing list of this worker
-if not let_go(KEYS[1], ARGV[1], ARGV[2]) then return 'stale' end
+if not end_lease(KEYS[1], ARGV[1], ARGV[2]) then return 'stale' end
 local replied = answer(KEYS[2], ARGV[3], ARGV[4])
 if KEYS[3] then redis.call('DEL', KEYS[3]) end
 return replied and 'finished' or 'unanswered'

@@ -32,7 +32,7 @@ redis.call('PEXPIRE', KEYS[4], TRIES_FOR)
 if runs < tonumber(ARGV[9]) then
   local pause = math.min(tonumber(ARGV[10]) * 2 ^ (runs - 1), tonumber(ARGV[11]))
   redis.call('ZADD', KEYS[5], int(now + pause), ARGV[13] .. ' ' .. ARGV[6])
-  let_go(KEYS[2], ARGV[2], known_by())
+  end_lease(KEYS[2], ARGV[2], known_by())
   return {'again', runs}
 end
 if ARGV[12] ~= '' then
@@ -42,5 +42,5 @@ end
 local replied = answer(KEYS[3], ARGV[7], ARGV[8])
 redis.call('DEL', KEYS[4])
 if KEYS[7] then redis.call('DEL', KEYS[7]) end
-let_go(KEYS[2], ARGV[2], known_by())
+end_lease(KEYS[2], ARGV[2], known_by())
 return {replied and 'failed' or 'unanswered', runs}

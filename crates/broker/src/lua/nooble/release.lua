@@ -12,5 +12,5 @@
 -- Returns 1, or 0 if the message is not this worker's
 if not holds() then return 0 end
 put(KEYS[1], ARGV[6])
-let_go(KEYS[2], ARGV[2], known_by())
+end_lease(KEYS[2], ARGV[2], known_by())
 return 1

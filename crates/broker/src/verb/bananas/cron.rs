@@ -129,7 +129,7 @@ impl Bananas {
         Ok(Crons { now, all })
     }
 
-    /// Enqueues the job of a schedule's slot that is due at `now`, with the id `id`, to the list to which `peer`
+    /// Enqueues the job of a schedule's slot that is due at `now`, with the id `id`, to the list to which `variant`
     /// pushes. Returns false if another scheduler has fired the slot or has locked it, or if the schedule cannot be
     /// read.
     ///
@@ -140,7 +140,7 @@ impl Bananas {
         kept: &StoredCron,
         now: u64,
         id: JobId,
-        peer: ClientVariant,
+        variant: ClientVariant,
     ) -> Result<bool, Error> {
         let Ok(cron) = &kept.cron else {
             return Ok(false);
@@ -150,7 +150,7 @@ impl Bananas {
         let job = cron.job_as(id);
         let mut call = self
             .call(Verb::BananasFireSchedule)
-            .key(job.list(peer, &self.keys))
+            .key(job.list(variant, &self.keys))
             .arg(cron.name.as_str())
             .arg(&kept.stored)
             .arg(&kept.next_text)
@@ -158,7 +158,7 @@ impl Bananas {
             .arg(token)
             .arg(LOCKED_FOR.as_millis() as u64)
             .arg(job.id.as_str());
-        push_draft(&mut call, Some(&job.record(peer)?));
+        push_draft(&mut call, Some(&job.record(variant)?));
         let answer: String = call.run(&self.conn).await?;
         let known = [("fired", true), ("changed", false), ("locked", false)];
         word("fire", answer, &known)

@@ -21,7 +21,7 @@ pub enum RetriedDead {
 }
 
 impl Bananas {
-    /// Retries a dead letter: moves it to the list to which `peer` pushes jobs of its route, with no failures. Its
+    /// Retries a dead letter: moves it to the list to which `variant` pushes jobs of its route, with no failures. Its
     /// result, which has the failure, is deleted. `found` is the inspected record; a changed one is read again.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Bananas {
         &self,
         id: &str,
         found: &Found,
-        peer: ClientVariant,
+        variant: ClientVariant,
     ) -> Result<RetriedDead, Error> {
         let mut found = found.clone();
         for _ in 0..MOST_TRIES {
@@ -48,7 +48,7 @@ impl Bananas {
             }
             let route = record.route().unwrap_or_default();
             let mut call = self.call(Verb::BananasRetryDead);
-            call.push_key(peer.list(&self.keys, &route, record.priority()));
+            call.push_key(variant.list(&self.keys, &route, record.priority()));
             call.push_arg(id);
             call.push_arg(found.digest());
             push_draft(&mut call, Some(&record.replayed()));

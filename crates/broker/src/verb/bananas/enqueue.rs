@@ -19,8 +19,8 @@ pub enum Enqueued {
 }
 
 impl Bananas {
-    /// Stores jobs in the format of `peer`. Each is pushed to the list of this client implementation, or added to the
-    /// delayed jobs. An existing id is not changed, so that the call can be repeated.
+    /// Stores jobs in the format of `variant`. Each is pushed to the list of this client implementation, or added to
+    /// the delayed jobs. An existing id is not changed, so that the call can be repeated.
     ///
     /// # Errors
     /// A job is refused, there are more than [`MAX_ITEMS`], or the server refuses the call. If required replicas do
@@ -28,18 +28,18 @@ impl Bananas {
     pub async fn enqueue(
         &self,
         jobs: &[NewJob],
-        peer: ClientVariant,
+        variant: ClientVariant,
     ) -> Result<Vec<Enqueued>, Error> {
         at_most("enqueue", MAX_ITEMS, jobs.len())?;
         let mut call = self.call(Verb::BananasEnqueue);
         for job in jobs {
-            let record = job.record(peer)?;
-            let due = job.at_ms.map(|ms| match peer {
+            let record = job.record(variant)?;
+            let due = job.at_ms.map(|ms| match variant {
                 // Bananas' scheduler in Go compares whole seconds; rounding up keeps jobs from starting early.
                 ClientVariant::Go | ClientVariant::GoRouted => ms.div_ceil(1000).to_string(),
                 ClientVariant::TypeScript | ClientVariant::Python => score(ms),
             });
-            call.push_key(job.list(peer, &self.keys));
+            call.push_key(job.list(variant, &self.keys));
             call.push_arg(job.id.as_str());
             call.push_arg(due.unwrap_or_default());
             push_draft(&mut call, Some(&record));

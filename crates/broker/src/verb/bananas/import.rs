@@ -90,11 +90,11 @@ impl Broker {
             self.push_job_with(&mut call, &passage.job, more);
         }
         let answers: Vec<String> = call.run(&self.conn).await?;
-        answers.into_iter().map(taken_over).collect()
+        answers.into_iter().map(imported).collect()
     }
 }
 
-fn taken_over(answer: String) -> Result<Imported, Error> {
+fn imported(answer: String) -> Result<Imported, Error> {
     if let Some(why) = answer.strip_prefix("odd ") {
         return Ok(Imported::Odd(why.to_owned()));
     }

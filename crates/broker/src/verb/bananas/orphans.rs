@@ -1,4 +1,4 @@
-//! strays: finds jobs that dead workers of Bananas left in the list of running jobs.
+//! orphans: finds jobs that dead workers of Bananas left in the list of running jobs.
 
 use std::time::Duration;
 
@@ -31,36 +31,36 @@ impl Bananas {
             .arg(age.as_millis() as u64)
             .run(&self.conn)
             .await?;
-        let stray = |(id, state, text): (_, String, _)| Orphan {
+        let orphan = |(id, state, text): (_, String, _)| Orphan {
             id,
             found: Found::read(&state, text),
             age,
         };
-        let is_dead = |stray: &Orphan| match &stray.found {
+        let is_dead = |orphan: &Orphan| match &orphan.found {
             Found::Job(record) => record.status() == Some(Status::Failed),
             _ => false,
         };
-        let strays = rows.into_iter().map(stray);
-        Ok(strays.filter(|stray| !is_dead(stray)).collect())
+        let orphans = rows.into_iter().map(orphan);
+        Ok(orphans.filter(|orphan| !is_dead(orphan)).collect())
     }
 
-    /// Requeues such a job as the next one in the list to which `peer` pushes jobs of its route. Bananas' workers
+    /// Requeues such a job as the next one in the list to which `variant` pushes jobs of its route. Bananas' workers
     /// take no lease: one that still runs the job is not notified, and the job runs twice. Returns false if the job
     /// is gone, or a Meshwork worker runs it.
     ///
     /// # Errors
     /// The server refuses the call.
-    pub async fn rescue(&self, stray: &Orphan, peer: ClientVariant) -> Result<bool, Error> {
-        let (route, priority) = match &stray.found {
+    pub async fn rescue(&self, orphan: &Orphan, variant: ClientVariant) -> Result<bool, Error> {
+        let (route, priority) = match &orphan.found {
             Found::Job(record) => (record.route().unwrap_or_default(), record.priority()),
             // The worker that claims the id finds that it is not a job.
             _ => (RoutingKey::default(), Priority::default()),
         };
         let done: u8 = self
             .call(Verb::BananasRescue)
-            .key(peer.list(&self.keys, &route, priority))
-            .arg(stray.id.as_slice())
-            .arg(stray.age.as_millis() as u64)
+            .key(variant.list(&self.keys, &route, priority))
+            .arg(orphan.id.as_slice())
+            .arg(orphan.age.as_millis() as u64)
             .run(&self.conn)
             .await?;
         Ok(done == 1)

@@ -57,24 +57,24 @@ impl Bananas {
         })
     }
 
-    /// Moves jobs that are due to the lists to which `peer` pushes jobs of these routes. Each moves once, even if
+    /// Moves jobs that are due to the lists to which `variant` pushes jobs of these routes. Each moves once, even if
     /// other schedulers do the same. An entry without a record becomes a dead letter with the reason. Changed entries
     /// are left for the next call.
     ///
     /// # Errors
     /// The server refuses the call.
-    pub async fn promote(&self, due: &Due, peer: ClientVariant) -> Result<Promoted, Error> {
+    pub async fn promote(&self, due: &Due, variant: ClientVariant) -> Result<Promoted, Error> {
         let mut call = self.call(Verb::BananasPromote);
         for (id, time, found) in &due.jobs {
             let (list, record) = match found {
                 Found::Job(record) => {
                     let route = record.route().unwrap_or_default();
-                    let list = peer.list(&self.keys, &route, record.priority());
+                    let list = variant.list(&self.keys, &route, record.priority());
                     (list, Some(record.promoted()))
                 }
                 // A job without a readable record gets the defaults.
                 found => {
-                    let list = peer.list(&self.keys, &RoutingKey::default(), Priority::Normal);
+                    let list = variant.list(&self.keys, &RoutingKey::default(), Priority::Normal);
                     (list, found.epitaph(id))
                 }
             };

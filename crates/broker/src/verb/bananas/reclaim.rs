@@ -57,7 +57,7 @@ impl Bananas {
             for list in lists {
                 call.push_key(list);
                 call.push_key(self.keys.feed(worker, list));
-                call.push_arg(Keys::feed_member(worker, list));
+                call.push_arg(Keys::prefetch_member(worker, list));
             }
             let mut answer = call.answer(&self.conn).await?;
             handed += answer.next::<usize>("moved")?;

@@ -41,7 +41,7 @@ impl Bananas {
             .arg(renewal.alive.as_millis() as u64)
             .arg(renewal.lists.len());
         for list in renewal.lists {
-            call.push_arg(Keys::feed_member(renewal.worker, list));
+            call.push_arg(Keys::prefetch_member(renewal.worker, list));
         }
         call.push_arg(renewal.routes.len());
         for route in renewal.routes {

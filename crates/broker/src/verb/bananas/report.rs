@@ -1,4 +1,4 @@
-//! finish and fail: report the outcome of a run.
+//! complete and fail: report the outcome of a run.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl Bananas {
             if left.is_empty() {
                 break;
             }
-            let words = self.finish_once(ended, &found, &left).await?;
+            let words = self.complete_once(ended, &found, &left).await?;
             let mut changed = Vec::new();
             for (at, word) in left.into_iter().zip(words) {
                 match word.as_str() {
@@ -81,7 +81,7 @@ impl Bananas {
     }
 
     /// Makes one call for the remaining jobs.
-    async fn finish_once(
+    async fn complete_once(
         &self,
         ended: &[Completion<'_>],
         found: &[Found],

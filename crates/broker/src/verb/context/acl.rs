@@ -1,4 +1,4 @@
-//! The users of a server: which rules it knows, and setting them.
+//! Users of a server: reads which rules the server knows, and sets rules.
 
 use meshwork_model::acl::AclServer;
 
@@ -6,7 +6,7 @@ use super::ContextStore;
 use crate::Error;
 
 impl ContextStore {
-    /// The server and its version, as far as rules for its users depend on them.
+    /// Returns the server and its version, which decide about the rules for users.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -20,10 +20,10 @@ impl ContextStore {
         Ok(server_of(&info))
     }
 
-    /// Says `ACL` and these words to the server.
+    /// Sends `ACL` with these arguments.
     ///
     /// # Errors
-    /// If the server does not take the call: this user may not change users, or a rule is unknown there.
+    /// The server refuses the call: this user may not change users, or the server does not know a rule.
     pub async fn acl(&self, words: &[String]) -> Result<(), Error> {
         let acl = redis::cmd("ACL")
             .arg(words)
@@ -36,7 +36,7 @@ impl ContextStore {
     }
 }
 
-/// Reads the answer to `INFO server`.
+/// Parses the answer to `INFO server`.
 fn server_of(info: &str) -> AclServer {
     let field = |name: &str| {
         let mut lines = info.lines();

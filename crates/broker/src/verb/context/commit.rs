@@ -1,4 +1,4 @@
-//! commit: several changes in one step, if all that the caller relies on holds.
+//! commit: several changes in one step, if all conditions hold.
 
 use std::collections::HashMap;
 
@@ -7,29 +7,29 @@ use crate::Error;
 use crate::script::Verb;
 use crate::verb::at_most;
 
-/// Conditions and changes, over the keys of one context or of the node. Changes are made in the order in which they
-/// are said, after all conditions.
+/// Conditions and changes, over the keys of one context or of the node. All conditions are checked first. The changes
+/// are then made in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 pub struct Commit {
     keys: Vec<String>,
-    /// Positions of the keys.
+    /// Positions of the keys in the call.
     places: HashMap<String, usize>,
-    /// The word, the place of the key from 1, and the rest.
+    /// Per step: its word, the position of its key from 1, and the rest.
     steps: Vec<(&'static str, usize, Vec<Vec<u8>>)>,
 }
 
-/// The outcome of a commit.
+/// Outcome of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Committed {
-    /// All of it was done.
+    /// All changes were made.
     Done,
-    /// Nothing was changed: this condition, by its number from 1, does not hold.
+    /// No change was made: the condition with this number, from 1, does not hold.
     Unmet(usize),
 }
 
 impl Committed {
-    /// True if the commit was applied.
+    /// Returns true if the changes were made.
     #[must_use]
     pub fn is_done(self) -> bool {
         self == Self::Done
@@ -53,25 +53,25 @@ impl Commit {
         self
     }
 
-    /// If a field of a hash has this value; an empty one stands for none.
+    /// Requires that a field of a hash has this value; an empty value requires that the field is missing.
     #[must_use]
     pub fn is(self, key: &str, field: &str, value: &[u8]) -> Self {
         self.step("is", key, vec![field.into(), value.to_vec()])
     }
 
-    /// If the key holds nothing.
+    /// Requires that the key does not exist.
     #[must_use]
     pub fn absent(self, key: &str) -> Self {
         self.step("absent", key, Vec::new())
     }
 
-    /// If the whole database of `key` is empty.
+    /// Requires that the whole database of `key` is empty.
     #[must_use]
     pub fn empty(self, key: &str) -> Self {
         self.step("empty", key, Vec::new())
     }
 
-    /// If an element stands on a list.
+    /// Requires that a list has this element.
     #[must_use]
     pub fn listed(self, key: &str, element: &[u8]) -> Self {
         self.step("listed", key, bytes([element]))
@@ -88,44 +88,44 @@ impl Commit {
         }
     }
 
-    /// Puts an element at the head of a list.
+    /// Adds an element at the head of a list.
     #[must_use]
     pub fn push(self, key: &str, element: &[u8]) -> Self {
         self.step("push", key, bytes([element]))
     }
 
-    /// Takes an element off a list, as often as it stands there. Skipped if the key holds another kind of value.
+    /// Removes all occurrences of an element from a list. Skipped if the key has another type.
     #[must_use]
     pub fn drop(self, key: &str, element: &[u8]) -> Self {
         self.step("drop", key, bytes([element]))
     }
 
-    /// Puts a member into a sorted set, by a time in milliseconds.
+    /// Adds a member to a sorted set, with a time in milliseconds as its score.
     #[must_use]
     pub fn mark(self, key: &str, at_ms: u64, member: &[u8]) -> Self {
         self.step("mark", key, vec![at_ms.to_string().into(), member.to_vec()])
     }
 
-    /// Takes a member out of a sorted set. Skipped if the key holds another kind of value.
+    /// Removes a member from a sorted set. Skipped if the key has another type.
     #[must_use]
     pub fn unmark(self, key: &str, member: &[u8]) -> Self {
         self.step("unmark", key, bytes([member]))
     }
 
-    /// Keeps a string for so many milliseconds.
+    /// Sets a string that expires after a time in milliseconds.
     #[must_use]
     pub fn keep(self, key: &str, value: &str, for_ms: u64) -> Self {
         self.step("keep", key, bytes([value, &for_ms.to_string()]))
     }
 
-    /// Deletes a key of any kind.
+    /// Deletes a key of any type.
     #[must_use]
     pub fn delete(self, key: &str) -> Self {
         self.step("delete", key, Vec::new())
     }
 
-    /// Appends an entry to a stream that keeps about `most`; `at` (seconds since 1970) is added to its fields.
-    /// Skipped if the key holds another kind of value.
+    /// Appends an entry to a stream that keeps about `most` entries. `at` (seconds since 1970) is added to its fields.
+    /// Skipped if the key has another type.
     #[must_use]
     pub fn note(self, key: &str, most: u32, fields: &[(&str, &str)]) -> Self {
         let most = most.to_string();
@@ -139,11 +139,11 @@ impl Commit {
 }
 
 impl ContextStore {
-    /// Does all of it in one step, or nothing.
+    /// Executes the commit in one step.
     ///
     /// # Errors
-    /// [`Error::TooMany`] beyond [`MAX_STEPS`]; [`Error::WrongKind`] if a key holds another kind of value than a step
-    /// needs, and nothing is changed then; or the call to the server fails.
+    /// [`Error::TooMany`] beyond [`MAX_STEPS`]; [`Error::WrongKind`] if a key has another type than a step needs, and
+    /// nothing is changed then; or the call to the server fails.
     pub async fn commit(&self, database: Database, commit: &Commit) -> Result<Committed, Error> {
         at_most("commit", MAX_STEPS, commit.steps.len())?;
         let mut call = self.scripts.call(Verb::ContextCommit);

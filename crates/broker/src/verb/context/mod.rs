@@ -17,20 +17,21 @@ use crate::script::{Call, Scripts, Verb};
 use crate::session::Session;
 use crate::{Broker, Error};
 
-/// The most steps of one [`Commit`]: a message with the most jobs has a record and an element for each.
+/// Greatest number of steps in one [`Commit`]: a message with the greatest number of jobs has a record and an element
+/// for each.
 pub const MAX_STEPS: usize = 4_000;
-/// Most draws of a number while others are taken.
+/// Greatest number of attempts to draw a free number.
 const DRAWS: usize = 16;
 
-/// The fields of a record, as records of the model are read from.
+/// Fields of a record, in the form from which the model parses records.
 pub type RecordFields = Vec<(String, Vec<u8>)>;
 
-/// Which database keys stand in.
+/// Database of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Database {
-    /// That of the connection: the node's, and that of contexts in the layout `prefix`.
+    /// The connection's database: the node's, and that of contexts in the layout `prefix`.
     Node,
-    /// A context's own.
+    /// A context's own database.
     Own(u32),
 }
 
@@ -52,7 +53,7 @@ impl Database {
     }
 }
 
-/// The verbs over one [`Session`]; cheap to clone. Keys are given to each.
+/// Verbs over one [`Session`]; cheap to clone. Each takes the keys as arguments.
 #[derive(Debug, Clone)]
 pub struct ContextStore {
     session: Session<()>,
@@ -67,7 +68,7 @@ impl Deref for ContextStore {
 }
 
 impl ContextStore {
-    /// The verbs over the connection of `broker`, by its clock.
+    /// Creates the verbs over the connection of `broker`, with its clock.
     #[must_use]
     pub fn of(broker: &Broker) -> Self {
         let scripts = Scripts::default().named_context();
@@ -76,14 +77,14 @@ impl ContextStore {
         Self { session }
     }
 
-    /// With scripts that were altered.
+    /// Replaces the scripts, for tests.
     #[must_use]
     pub fn with_scripts(mut self, scripts: &Scripts) -> Self {
         self.session.scripts = scripts.named_context();
         self
     }
 
-    /// Draws the next number of a kind of objects, whose keys begin with `prefix`; nothing when all are taken.
+    /// Draws the next number of a kind of objects, whose keys begin with `prefix`; `None` if no number is left.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -105,8 +106,8 @@ impl ContextStore {
         Ok(None)
     }
 
-    /// A page of the keys that begin with `prefix`, about `many` of those that are looked at, and the cursor of the
-    /// next page; the first is at 0, and 0 comes after the last. A key may come twice.
+    /// Scans a page of about `many` keys. Returns those that begin with `prefix`, and the cursor of the next page; the
+    /// first is at 0, and 0 comes after the last. A key may come twice.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -124,7 +125,7 @@ impl ContextStore {
     }
 }
 
-/// A text that a pattern matches as it is.
+/// Escapes a text for a glob pattern.
 fn glob(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
@@ -136,7 +137,7 @@ fn glob(text: &str) -> String {
     pattern
 }
 
-/// True if the server lacks the database: the number is too high, or it is a Cluster.
+/// Returns true if the server lacks the database: the number is too high, or the server is a cluster.
 #[must_use]
 pub fn has_no_database(error: &Error) -> bool {
     let Error::Call { source, .. } = error else {

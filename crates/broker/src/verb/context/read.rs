@@ -1,4 +1,4 @@
-//! read: several keys at one time.
+//! read: reads several keys at one moment.
 
 use redis::{FromRedisValue, Value};
 
@@ -12,23 +12,23 @@ use crate::verb::{MAX_ITEMS, at_most};
 pub enum Read<'a> {
     /// All fields of a hash.
     Hash,
-    /// Two fields of a hash; an empty text for one that is not there.
+    /// Two fields of a hash; an empty text for a missing one.
     Pair(&'a str, &'a str),
     /// The total length of two fields of a hash, in bytes.
     Size(&'a str, &'a str),
-    /// The first elements of a list, at most so many: the newest ones.
+    /// Up to this number of elements at the head of a list: the newest ones.
     Head(usize),
-    /// The last elements of a list, at most so many: those that are popped first.
+    /// Up to this number of elements at the tail of a list: those that are popped first.
     Tail(usize),
-    /// The elements before so many last ones of a list, at most so many.
+    /// Up to this number of elements before this number of elements at the tail of a list.
     Page(usize, usize),
-    /// Members of a sorted set whose time has come, at most so many.
+    /// Up to this number of members of a sorted set whose time has come.
     Due(usize),
-    /// Members of a sorted set, at most so many, behind so many.
+    /// Up to this number of members of a sorted set, after this number of members.
     Members(usize, usize),
-    /// The latest entries of a stream, at most so many, the latest first.
+    /// Up to this number of the latest entries of a stream, the latest first.
     Last(usize),
-    /// At most so many entries of a stream behind the one of this id.
+    /// Up to this number of entries of a stream after the entry with this id.
     After(usize, &'a str),
 }
 
@@ -54,9 +54,9 @@ impl Read<'_> {
 /// An entry of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its id.
+    /// Id of the entry.
     pub id: String,
-    /// Its fields.
+    /// Fields of the entry.
     pub fields: Vec<(String, String)>,
 }
 
@@ -83,10 +83,11 @@ impl ContextStore {
         call.run(&self.conn).await
     }
 
-    /// The fields of hashes; none of one that is not there.
+    /// Returns the fields of hashes; none for a missing one.
     ///
     /// # Errors
-    /// [`Error::TooMany`] beyond 1,000, [`Error::WrongKind`] if one is no hash, or the call to the server fails.
+    /// [`Error::TooMany`] beyond 1,000, [`Error::WrongKind`] for a key of another type, or the call to the server
+    /// fails.
     pub async fn hashes<K: AsRef<str>>(
         &self,
         database: Database,
@@ -102,7 +103,7 @@ impl ContextStore {
         Ok(found.into_iter().map(fields).collect())
     }
 
-    /// The fields of one hash.
+    /// Returns the fields of one hash.
     ///
     /// # Errors
     /// As for [`Self::hashes`].
@@ -111,7 +112,7 @@ impl ContextStore {
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
-    /// Two fields of each of several hashes; an empty text for one that is not there. A key of another type has none.
+    /// Returns two fields of each hash; an empty text for a missing one. A key of another type has no fields.
     ///
     /// # Errors
     /// [`Error::TooMany`] beyond 1,000, or the call to the server fails.
@@ -126,7 +127,7 @@ impl ContextStore {
         self.read(database, &keys).await
     }
 
-    /// The total length of two fields of each of several hashes, in bytes; 0 for a key of another type.
+    /// Returns the total length of two fields of each hash, in bytes; 0 for a key of another type.
     ///
     /// # Errors
     /// As for [`Self::pairs`].
@@ -141,7 +142,7 @@ impl ContextStore {
         self.read(database, &keys).await
     }
 
-    /// Several parts of one list.
+    /// Returns several parts of one list.
     ///
     /// # Errors
     /// As for [`Self::elements`].
@@ -155,10 +156,10 @@ impl ContextStore {
         self.read(database, &keys).await
     }
 
-    /// Elements of a list, or members of a sorted set.
+    /// Returns elements of a list, or members of a sorted set.
     ///
     /// # Errors
-    /// [`Error::WrongKind`] if it is another kind of value, or the call to the server fails.
+    /// [`Error::WrongKind`] for a key of another type, or the call to the server fails.
     pub async fn elements(
         &self,
         database: Database,
@@ -169,7 +170,7 @@ impl ContextStore {
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
-    /// True if there is an element or a member at one of these keys.
+    /// Returns true if one of these keys has an element or a member.
     ///
     /// # Errors
     /// As for [`Self::elements`].
@@ -178,10 +179,10 @@ impl ContextStore {
         Ok(found.iter().any(|found| !found.is_empty()))
     }
 
-    /// Entries of a stream.
+    /// Returns entries of a stream.
     ///
     /// # Errors
-    /// [`Error::WrongKind`] if it is no stream, or the call to the server fails.
+    /// [`Error::WrongKind`] for a key of another type, or the call to the server fails.
     pub async fn entries(
         &self,
         database: Database,

@@ -1,4 +1,4 @@
-//! take: messages that are to be sent, each under a lease.
+//! take: claims messages to send, each under a lease.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use crate::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// The keys of a context's outgoing messages.
+/// Keys of a context's outgoing messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Outbox<'a> {
-    /// Those that nobody has taken.
+    /// List of the messages that no coordinator has claimed.
     pub waiting: &'a str,
-    /// Those that a coordinator has.
+    /// List of the messages that a coordinator has claimed.
     pub taken: &'a str,
-    /// Until when, each.
+    /// Sorted set with the end of each lease.
     pub leases: &'a str,
 }
 
 impl ContextStore {
-    /// Takes at most `most` messages off an outbox: those whose lease is over, then those that wait. Nobody else is given
-    /// them for `lease`; each is to be settled by a [`Commit`](super::Commit) that drops it.
+    /// Claims at most `most` messages of an outbox: first those whose lease has expired, then waiting ones. No other
+    /// coordinator gets them for `lease`. A [`Commit`](super::Commit) that drops the message ends its lease.
     ///
     /// # Errors
-    /// [`Error::TooMany`] beyond 1,000, [`Error::WrongKind`] if a key holds another kind of value, and if the server does
-    /// not take the call.
+    /// [`Error::TooMany`] beyond 1,000, [`Error::WrongKind`] if a key has another type, or the call to the server
+    /// fails.
     pub async fn take(
         &self,
         database: Database,

@@ -1,5 +1,5 @@
-//! Flows of a context: their records, and the steps by which they go on. Which steps those are is decided by the caller; a
-//! flow that a step looks at is under a lease, and each commit shows its token.
+//! Flows of a context: their records, and the verbs of their steps. The caller decides what happens. A step claims its
+//! flow under a lease, and each commit proves the claim by its token.
 
 mod read;
 mod step;
@@ -16,10 +16,10 @@ pub use sweep::PlainFlows;
 use crate::context::{ContextStore, Database};
 use crate::{Broker, Error};
 
-/// The most jobs or moves in one call.
+/// Greatest number of jobs or moves in one call.
 pub const MAX_MOVES: usize = super::MAX_ITEMS;
 
-/// The verbs of flows over a session of a context; cheap to clone.
+/// Verbs of flows over a session of a context; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Flows {
     broker: Broker,
@@ -27,7 +27,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// The verbs over the session of a context; none if it is one of Hero.
+    /// Creates the verbs over the session of a context; `None` for a session of Hero.
     #[must_use]
     pub fn of(broker: &Broker) -> Option<Self> {
         let keys = broker.keys().context()?.clone();
@@ -35,13 +35,13 @@ impl Flows {
         Some(Self { broker, keys })
     }
 
-    /// The session.
+    /// Returns the session.
     #[must_use]
     pub const fn broker(&self) -> &Broker {
         &self.broker
     }
 
-    /// The names of the context.
+    /// Returns the keys of the context.
     #[must_use]
     pub const fn keys(&self) -> &ContextKeys {
         &self.keys
@@ -51,7 +51,7 @@ impl Flows {
         self.keys.flow_part(id, part)
     }
 
-    /// Draws the number of a new flow; nothing when all are taken.
+    /// Draws the number of a new flow; `None` if no number is left.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -59,7 +59,7 @@ impl Flows {
         use meshwork_model::keys::context::Counter;
         let counter = self.keys.next_id(Counter::Flow);
         let prefix = format!("{}flow:", self.keys.prefix());
-        // The connection is in the context's database.
+        // The connection uses the context's database.
         let store = ContextStore::of(&self.broker);
         let drawn = store.draw(Database::Node, &counter, &prefix).await?;
         Ok(drawn.map(FlowId))

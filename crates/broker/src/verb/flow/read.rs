@@ -1,4 +1,4 @@
-//! Reading flows. Nothing is changed, and large hashes come in pages.
+//! Reads flows, large hashes page by page, and deletes what ended flows leave.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use super::{Flows, MAX_MOVES};
 use crate::verb::at_most;
 use crate::{Deleted, Error};
 
-/// The fields of a flow's record.
+/// Fields of a flow's record.
 pub type FlowFields = HashMap<String, String>;
-/// States of a flow's jobs by their places in the plan, or their numbers by name.
+/// States of a flow's jobs by place in the plan, or their numbers by name.
 pub type Nodes = HashMap<String, String>;
 
 impl Flows {
@@ -26,7 +26,7 @@ impl Flows {
             .collect())
     }
 
-    /// The record of a flow; empty if there is none.
+    /// Returns the record of a flow; empty if there is none.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -34,7 +34,7 @@ impl Flows {
         self.hash(&self.keys.flow(id)).await
     }
 
-    /// The plan of a flow as JSON.
+    /// Returns the plan of a flow as JSON.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -44,7 +44,7 @@ impl Flows {
         self.broker.ask("flow_read", &cmd).await
     }
 
-    /// States of the jobs, by their places.
+    /// Returns the states of the jobs, by place.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -52,7 +52,7 @@ impl Flows {
         self.hash(&self.part(id, "nodes")).await
     }
 
-    /// The numbers of the jobs, by name.
+    /// Returns the numbers of the jobs, by name.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -60,7 +60,7 @@ impl Flows {
         self.hash(&self.part(id, "names")).await
     }
 
-    /// Some fields of each job, [`MAX_MOVES`] jobs at most.
+    /// Returns some fields of each job, for at most [`MAX_MOVES`] jobs.
     ///
     /// # Errors
     /// There are more, or the call to the server fails.
@@ -84,7 +84,7 @@ impl Flows {
         })
     }
 
-    /// Flows from the one that was submitted last on, `most` at most.
+    /// Returns at most `most` flows, the latest submission first.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -96,7 +96,7 @@ impl Flows {
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
-    /// Forgets a flow whose jobs are gone.
+    /// Deletes a flow whose jobs are deleted.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -114,7 +114,7 @@ impl Flows {
         })
     }
 
-    /// Deletes a job of a flow that has ended, or that expands a `foreach` anew.
+    /// Deletes a job of a flow that has ended, or that expands a `foreach` again.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -122,7 +122,7 @@ impl Flows {
         self.broker.delete_any(job).await
     }
 
-    /// The key of a job of a flow as an id.
+    /// Returns the id of a flow's job from its key.
     #[must_use]
     pub fn job_id(&self, job: JobKey) -> JobId {
         JobId::foreign(self.keys.job(job))

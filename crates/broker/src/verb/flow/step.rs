@@ -1,4 +1,4 @@
-//! claim, commit, stop, answer: how a flow goes on.
+//! claim, commit, stop, retry, answer: the verbs of a flow's steps.
 
 use std::time::Duration;
 
@@ -14,56 +14,56 @@ use crate::{BlockingConn, Error};
 /// A flow under a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowLease {
-    /// Its number.
+    /// Number of the flow.
     pub id: FlowId,
-    /// The proof.
+    /// Token that proves the claim.
     pub token: String,
-    /// The time that it holds for from each commit on.
+    /// Duration of the lease, from each commit on.
     pub lease: Duration,
 }
 
-/// The outcome of a claim.
+/// Outcome of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlowClaim {
-    /// A flow that is to be looked at.
+    /// A flow is due.
     Claimed(FlowLease),
-    /// None is due; the next one is after this time, if there is any.
+    /// No flow is due; the next one is after this time, if there is one.
     Idle(Option<Duration>),
 }
 
-/// The outcome of a commit.
+/// Outcome of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum StepDone {
-    /// All of it holds.
+    /// All moves were made.
     Done,
-    /// Another has the flow by now: nothing has changed.
+    /// Another worker has the flow: nothing has changed.
     Stale,
-    /// Something has happened that the step has not seen, or a part is still to be said: look again.
+    /// The flow has changed since the step read it, or moves are left: read it again.
     Again,
-    /// All numbers of jobs are used up.
+    /// No number is left for a new job.
     NoNumbers,
 }
 
-/// The outcome of a request to stop.
+/// Outcome of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// It stops.
+    /// The flow stops.
     Stopping,
-    /// It has ended.
+    /// The flow had ended before.
     Ended,
-    /// There is no such flow.
+    /// The flow does not exist.
     Missing,
 }
 
-/// The outcome of a retry.
+/// Outcome of a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retried {
-    /// The next step starts it anew.
+    /// The next step runs the jobs again.
     Retrying,
-    /// It has not ended.
+    /// The flow has not ended.
     Unfinished,
-    /// There is no such flow.
+    /// The flow does not exist.
     Missing,
 }
 
@@ -76,47 +76,47 @@ pub struct Approval<'a> {
     pub job: &'a JobId,
     /// Place in the plan.
     pub node: &'a str,
-    /// Generation of the question.
+    /// Generation of the approval.
     pub generation: u32,
     /// Name in the plan.
     pub name: &'a str,
 }
 
-/// The outcome of an answer to an approval.
+/// Outcome of an answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
-    /// It counts.
+    /// The answer counts.
     Answered,
-    /// The job has ended; the answer that counted, as `yes 12`, if there was one.
+    /// The approval has ended; its answer, as `yes 12`, if there was one.
     Ended(String),
-    /// The time for an answer is over.
+    /// The timeout of the approval is over.
     Late,
-    /// The question is not open yet.
+    /// The approval is not open yet.
     Waiting,
     /// The flow has no such approval.
     Missing,
 }
 
-/// Changes that a step makes, in order; [`MAX_MOVES`] at most.
+/// Changes of a step, in order; at most [`MAX_MOVES`].
 #[derive(Debug, Default)]
 pub struct Moves {
     moves: Vec<(&'static str, Vec<Vec<u8>>)>,
 }
 
 impl Moves {
-    /// The number of moves.
+    /// Returns the number of moves.
     #[must_use]
     pub fn len(&self) -> usize {
         self.moves.len()
     }
 
-    /// True if there is none.
+    /// Returns true if there are no moves.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.moves.is_empty()
     }
 
-    /// The bytes of all moves.
+    /// Returns the bytes of all moves.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let parts = self.moves.iter().flat_map(|(_, parts)| parts);
@@ -127,7 +127,8 @@ impl Moves {
         self.moves.push((word, parts));
     }
 
-    /// A stored job may run, with these fields in its record. An empty queue: it has begun, and no worker takes it.
+    /// Releases a stored job, with these fields in its record. With an empty queue it is started, and no worker claims
+    /// it.
     pub fn release(
         &mut self,
         node: &str,
@@ -147,7 +148,7 @@ impl Moves {
         self.push("release", parts);
     }
 
-    /// An item of a `foreach` is stored and may run.
+    /// Stores and releases an item of a `foreach`.
     pub fn add(&mut self, flows: &Flows, caller: ActorId, job: &FlowJob) {
         let queue = job.job.route.queue(flows.broker.keys());
         let mut all = vec![flows.job_prefix(caller).into_bytes(), queue.into_bytes()];
@@ -155,21 +156,21 @@ impl Moves {
         self.push("add", all);
     }
 
-    /// A `foreach` has so many items.
+    /// Expands a `foreach` to this number of items.
     pub fn expand(&mut self, node: &str, generation: u32, items: usize, key: &str) {
         let (generation, items) = (generation.to_string(), items.to_string());
         let parts = [node, &generation, &items, key];
         self.push("expand", parts.map(|text| text.as_bytes().to_vec()).into());
     }
 
-    /// All items of a `foreach` have been released: nothing follows from these ends but the last. `seen` is its state as the
-    /// step has seen it, `ends` the letters of the ends.
+    /// Marks a `foreach` whose items are all released: only their last end has an effect. `seen` is the state that the
+    /// step has read, `ends` has the letters of the ends without an effect.
     pub fn calm(&mut self, node: &str, seen: &str, ends: &str) {
         self.push("calm", vec![node.into(), seen.into(), ends.into()]);
     }
 
-    /// A place of the plan ends without a run. `seen` is its state as the step has seen it, `how` a letter: `f`, `e`, `c` or
-    /// `s`; `text` the result or the error.
+    /// Ends a place without a run. `seen` is the state that the step has read, `how` a letter: `f`, `e`, `c` or `s`;
+    /// `text` is the result or the error.
     pub fn settle(
         &mut self,
         node: &str,
@@ -184,9 +185,9 @@ impl Moves {
         self.push("settle", parts);
     }
 
-    /// A place of the plan runs again. `seen` is its state as the step has seen it, `then` its state from now on (empty:
-    /// none); `key` and `status` those of its job, if one is stored; `open` the items that have not ended, of a `foreach` that
-    /// is expanded.
+    /// Resets a place for a retry. `seen` is the state that the step has read, `then` its new state (empty: none).
+    /// `key` and `status` are those of its job, if one is stored. `open` is the number of items that have not ended,
+    /// for an expanded `foreach`.
     pub fn renew(
         &mut self,
         node: &str,
@@ -201,7 +202,7 @@ impl Moves {
         self.push("renew", parts.map(|text| text.as_bytes().to_vec()).into());
     }
 
-    /// A job runs again after a pause in milliseconds: a plain runner has failed it with this error.
+    /// Runs a job again after a pause in milliseconds: a plain runner failed it with this error.
     pub fn rerun(
         &mut self,
         (node, generation): (&str, u32),
@@ -214,24 +215,24 @@ impl Moves {
         self.push("rerun", parts.map(|text| text.as_bytes().to_vec()).into());
     }
 
-    /// An item whose job was deleted is gone.
+    /// Removes an item whose job was deleted.
     pub fn forget(&mut self, node: &str, name: &str) {
         self.push("forget", vec![node.into(), name.into()]);
     }
 
-    /// All places that a retry names run again: the numbers of the flow's jobs as JSON, and its timeout in milliseconds.
+    /// Completes a retry: the numbers of the flow's jobs as JSON, and its timeout in milliseconds.
     pub fn renewed(&mut self, jobs: &str, timeout_ms: Option<u64>) {
         let timeout = timeout_ms.map(|ms| ms.to_string()).unwrap_or_default();
         self.push("renewed", vec![jobs.into(), timeout.into()]);
     }
 
-    /// An approval stays open although its record has ended without an answer.
+    /// Keeps an approval open although its record has ended without an answer.
     pub fn reopen(&mut self, node: &str, seen: &str, key: &str) {
         self.push("reopen", vec![node.into(), seen.into(), key.into()]);
     }
 
-    /// A job of a plain client joins its flow: its place, name and number; its key and queue (empty: unknown); its
-    /// environment as it was read, and that from now on (empty: unchanged). A missing job counts if `is_missing`.
+    /// Links a job of a plain client to its flow: its place, name and number; its key and queue (empty: unknown); its
+    /// environment as it was read, and the new one (empty: unchanged). A missing job counts if `is_missing`.
     pub fn join(
         &mut self,
         (node, name, id): (&str, &str, u32),
@@ -249,29 +250,30 @@ impl Moves {
         self.push("join", parts);
     }
 
-    /// All jobs of a plain client's flow have joined it: its plan.
+    /// Stores the plan of a plain client's flow, after all its jobs have been linked.
     pub fn plan(&mut self, plan: &str) {
         self.push("plan", vec![plan.into()]);
     }
 
-    /// Retention may not drop these jobs, [`MAX_MOVES`] at most.
+    /// Exempts these jobs from retention, at most [`MAX_MOVES`].
     pub fn hold(&mut self, keys: &[String]) {
         self.push("hold", keys.iter().map(|key| key.clone().into()).collect());
     }
 
-    /// Fields of the flow's record.
+    /// Sets fields of the flow's record.
     pub fn note(&mut self, fields: &[(&str, String)]) {
         let fields = fields.iter();
         let parts = fields.flat_map(|(name, value)| [name.as_bytes().into(), value.clone().into()]);
         self.push("note", parts.collect());
     }
 
-    /// Retention may drop these jobs, [`MAX_MOVES`] at most.
+    /// Hands these jobs to retention, at most [`MAX_MOVES`].
     pub fn keep(&mut self, keys: &[String]) {
         self.push("keep", keys.iter().map(|key| key.clone().into()).collect());
     }
 
-    /// The step is over, if nothing has happened since `mw_dirty` had this value. Without a time nobody looks again.
+    /// Ends the step, if the flow has not changed since `mw_dirty` had this value. Without a time, only a change wakes
+    /// the next step.
     pub fn rest(&mut self, dirty: &str, look_in: Option<Duration>) {
         let look_in = look_in.map(|after| after.as_millis().to_string());
         let parts = vec![dirty.into(), look_in.unwrap_or_default().into()];
@@ -280,7 +282,7 @@ impl Moves {
 }
 
 impl Flows {
-    /// Takes the flow that has waited longest for a look.
+    /// Claims the flow that has been due for the longest time.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -301,7 +303,7 @@ impl Flows {
         })
     }
 
-    /// Does what a step has decided, all of it in one call.
+    /// Commits the moves of a step in one call.
     ///
     /// # Errors
     /// There are more than [`MAX_MOVES`], or the call to the server fails.
@@ -332,7 +334,7 @@ impl Flows {
         word("flow_commit", call.run(&self.broker.conn).await?, &known)
     }
 
-    /// Asks a flow to stop; `keep`: nothing is compensated.
+    /// Requests that a flow stops. With `keep`, no compensation runs.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -350,7 +352,7 @@ impl Flows {
         word("flow_stop", call.run(&self.broker.conn).await?, &known)
     }
 
-    /// Starts a flow that has ended anew for `actor`; `from` says at which jobs, as the next step reads it.
+    /// Requests a retry of an ended flow for `actor`. `from` has the jobs, in the form that the next step reads.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -371,7 +373,7 @@ impl Flows {
         word("flow_retry", call.run(&self.broker.conn).await?, &known)
     }
 
-    /// Answers the question of an approval.
+    /// Answers an approval.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -401,10 +403,10 @@ impl Flows {
         })
     }
 
-    /// Waits until a flow is to be looked at. False if none was in time.
+    /// Waits until a flow is due. Returns false if none was in time.
     ///
     /// # Errors
-    /// If the connection breaks.
+    /// The connection breaks.
     pub async fn wait_for_step(
         &self,
         blocking: &BlockingConn,

@@ -1,4 +1,4 @@
-//! add_child: stores a flow in calls of a bounded size, each of which may be repeated.
+//! submit: stores a flow in calls of a bounded size, each of which may be repeated.
 
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
@@ -9,44 +9,44 @@ use crate::script::{Call, Verb};
 use crate::verb::{at_most, word};
 use crate::{Broker, Error};
 
-/// A flow that is to be stored.
+/// A flow to store.
 #[derive(Debug, Clone, Copy)]
 pub struct NewFlow<'a> {
-    /// Its number.
+    /// Number of the flow.
     pub id: FlowId,
-    /// A text that no other submission has: a repeated call is known by it.
+    /// Unique text of the submission, by which a repeated call is recognised.
     pub mark: &'a str,
-    /// The actor who submits it; its jobs are his.
+    /// Actor who submits the flow, and the caller of its jobs.
     pub caller: ActorId,
 }
 
-/// A job of a flow, as it is stored.
+/// A job of a flow, in the form in which it is stored.
 #[derive(Debug, Clone)]
 pub struct FlowJob {
-    /// Its place: the number of the job in the plan; for an item a dot and the index follow.
+    /// Place: the number of the job in the plan, and for an item a dot and its index.
     pub node: String,
-    /// Its name: `parse`, `parse[3]`.
+    /// Name: `parse`, `parse[3]`.
     pub name: String,
-    /// The generation.
+    /// Generation.
     pub generation: u32,
-    /// It waits for others.
+    /// True if the job has prerequisites that have not ended.
     pub waits: bool,
-    /// Its script and route. Its id is given by the store.
+    /// Script and route. The store assigns the id.
     pub job: NewJob,
     /// Fields that only jobs of flows have.
     pub more: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// The outcome of a call that stores.
+/// Outcome of a call that stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
-    /// It is stored.
+    /// The flow or its jobs are stored.
     Stored,
     /// Another flow has the number.
     Taken,
-    /// Many numbers in a row had been chosen by others: repeat the call.
+    /// Others had taken many numbers in a row: repeat the call.
     Again,
-    /// All numbers of jobs are used up.
+    /// No number is left for a new job.
     None,
 }
 
@@ -68,7 +68,7 @@ impl Flows {
         call.arg(new.mark)
     }
 
-    /// Stores the record and the plan of a flow without jobs.
+    /// Stores the record and the plan of a flow, without jobs.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -91,10 +91,10 @@ impl Flows {
         self.stored(call).await
     }
 
-    /// Stores jobs of a flow, [`MAX_MOVES`] at most; those that are there stay as they are.
+    /// Stores jobs of a flow, at most [`MAX_MOVES`]. Existing ones do not change.
     ///
     /// # Errors
-    /// If a job cannot be stored: nothing was written then. If the server does not take the call.
+    /// A job cannot be stored, and nothing was written then; or the call to the server fails.
     pub async fn add(&self, new: NewFlow<'_>, jobs: &[FlowJob]) -> Result<Stored, Error> {
         at_most("flow_submit", MAX_MOVES, jobs.len())?;
         let mut call = self.submitting(new, "add").arg(self.job_prefix(new.caller));
@@ -108,7 +108,7 @@ impl Flows {
         self.stored(call).await
     }
 
-    /// Begins a flow whose jobs are stored.
+    /// Starts a flow whose jobs are stored.
     ///
     /// # Errors
     /// The call to the server fails.
@@ -132,19 +132,19 @@ impl Flows {
         word("flow_submit", answer, &WORDS)
     }
 
-    /// The beginning of the keys of an actor's jobs.
+    /// Returns the prefix of the keys of an actor's jobs.
     pub(super) fn job_prefix(&self, caller: ActorId) -> String {
         format!("{}job:{caller}:", self.keys.prefix())
     }
 
-    /// The id that a job of a flow is given before its number is known.
+    /// Returns the provisional id of a flow's job, before its number is known.
     #[must_use]
     pub fn unnumbered(&self, caller: ActorId) -> meshwork_model::name::JobId {
         meshwork_model::name::JobId::foreign(self.keys.job(JobKey { caller, id: 0 }))
     }
 }
 
-/// A job as `flow_store.lua` takes it.
+/// Adds a job to a call, in the form of `flow_store.lua`.
 pub(super) fn parts(broker: &Broker, job: &FlowJob) -> Vec<Vec<u8>> {
     let keys = broker.keys();
     let status = match job.waits {

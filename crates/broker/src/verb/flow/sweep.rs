@@ -1,4 +1,5 @@
-//! scan: a scan, page by page, for flows that plain clients have written (`HSET flow:…`).
+//! flow_sweep: finds flows that plain clients have written (`HSET flow:…`) by a scan of the keys, page by page. Plain
+//! clients wake no worker.
 
 use meshwork_model::keys::context::FlowId;
 
@@ -7,7 +8,7 @@ use crate::Error;
 use crate::script::Verb;
 use crate::verb::inspect::jobs::{glob_literal, texts};
 
-/// Keys in one page: about 0.3 ms of the server's time.
+/// Number of keys in a page, whose scan takes about 0.3 ms of the server's time.
 const PAGE: usize = 1_000;
 
 /// A page of the scan.
@@ -15,13 +16,13 @@ const PAGE: usize = 1_000;
 pub struct PlainFlows {
     /// Cursor of the next page; 0 after the last one.
     pub next: u64,
-    /// Flows that no step has taken up; workers were notified.
+    /// Flows that no step has taken up, and for which workers were woken.
     pub found: Vec<FlowId>,
 }
 
 impl Flows {
-    /// Looks through a page of keys, and has workers look at the flows that nobody has taken up. A user who may not scan
-    /// finds none.
+    /// Scans a page of keys, and wakes workers for the flows that no step has taken up. Finds none for a user without
+    /// the right to scan.
     ///
     /// # Errors
     /// A call to the server fails.

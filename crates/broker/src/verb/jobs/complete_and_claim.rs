@@ -7,7 +7,7 @@ use crate::verb::jobs::complete::Completed;
 use crate::verb::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
-/// The result of an exchange.
+/// The result of a call of `complete_and_claim`.
 #[derive(Debug)]
 pub struct CompletedAndClaimed {
     /// The result of each report.
@@ -17,7 +17,7 @@ pub struct CompletedAndClaimed {
 }
 
 impl Broker {
-    /// Reports results like [`Broker::finish`] and then claims jobs like [`Broker::claim`], in one call of one
+    /// Reports results like [`Broker::complete`] and then claims jobs like [`Broker::claim`], in one call of one
     /// script. A busy worker needs no other.
     ///
     /// # Errors

@@ -55,7 +55,7 @@ impl Broker {
             .arg(renewal.alive.as_millis() as u64)
             .arg(queues.len());
         for queue in queues {
-            call.push_arg(JobKeys::feed_member(worker, queue));
+            call.push_arg(JobKeys::prefetch_member(worker, queue));
         }
         for held in renewal.held {
             call.push_key(held.key(&self.keys));

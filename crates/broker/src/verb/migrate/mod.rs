@@ -35,7 +35,7 @@ pub enum MigrateError {
     /// The migration has begun already, with another list or age.
     #[error(
         "the migration of `{script_type}` is in phase {phase} already, with {list} and an age of {age:?}: \
-         go on with `canonical-first` or `finish`, or give it up with `abort` and start again"
+         continue with `canonical-first` or `finish`, or end it with `abort` and start again"
     )]
     Begun {
         /// The type.
@@ -55,7 +55,7 @@ pub enum MigrateError {
     },
     /// A phase was skipped.
     #[error(
-        "the migration of `{script_type}` is in phase dual: say `canonical-first` first, so that our \
+        "the migration of `{script_type}` is in phase dual: run `canonical-first` first, so that our \
          workers take from the old lists too"
     )]
     TooEarly {
@@ -298,7 +298,7 @@ fn left(survey: &Survey, of: &TypeSurvey, whoever_waits: bool) -> Left {
     };
     count(
         &of.marked,
-        "open jobs that stand or stood on an old list too",
+        "open jobs that are or were on an old list too",
         &mut copies,
     );
     count(

@@ -278,23 +278,26 @@ impl Broker {
     ) -> Result<(), Error> {
         let set = migrations.values().map(|m| &m.list);
         let set = set.filter(|list| !list.is_per_worker());
-        let feeds = self.old_feeds().await?;
+        let prefetch_lists = self.old_prefetch_lists().await?;
         let mut lists: BTreeSet<String> = lists.into_iter().collect();
         lists.extend(set.map(|list| list.as_str().to_owned()));
-        lists.extend(feeds.iter().map(|(list, _)| list.clone()));
+        lists.extend(prefetch_lists.iter().map(|(list, _)| list.clone()));
         let lists: Vec<_> = lists.into_iter().collect();
-        let feed_lists = feeds.iter().map(|(_, feed)| feed);
+        let prefetch_names = prefetch_lists.iter().map(|(_, feed)| feed);
         let lengths = self
-            .lengths(&lists.iter().chain(feed_lists).collect::<Vec<_>>())
+            .lengths(&lists.iter().chain(prefetch_names).collect::<Vec<_>>())
             .await?;
-        let (lengths, of_feeds) = lengths.split_at(lists.len());
+        let (lengths, prefetch_lengths) = lengths.split_at(lists.len());
         for (list, &length) in lists.iter().zip(lengths) {
             if let Some(behind) = list.strip_prefix(&self.keys.work_prefix()) {
                 let script_type = behind.split(':').next().unwrap_or_default();
                 gathered.of(script_type).canonical += length;
                 continue;
             }
-            let here = feeds.iter().zip(of_feeds).filter(|((of, _), _)| of == list);
+            let here = prefetch_lists
+                .iter()
+                .zip(prefetch_lengths)
+                .filter(|((of, _), _)| of == list);
             let old = LegacyQueue {
                 list: list.clone(),
                 waiting: length + here.map(|(_, length)| length).sum::<usize>(),
@@ -333,9 +336,9 @@ impl Broker {
     }
 
     /// Returns the prefetch lists for legacy lists, each after its legacy list.
-    async fn old_feeds(&self) -> Result<Vec<(String, String)>, Error> {
+    async fn old_prefetch_lists(&self) -> Result<Vec<(String, String)>, Error> {
         let range = redis::cmd("ZRANGE")
-            .arg(self.keys.feeds())
+            .arg(self.keys.prefetch_registry())
             .arg(0)
             .arg(-1)
             .to_owned();

@@ -1,4 +1,4 @@
-//! finish, fail and release: report the outcome of a run.
+//! complete, fail and release: report the outcome of a run.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -28,7 +28,7 @@ impl Broker {
                 .split_once(' ')
                 .is_some_and(|(worker, _)| workers.contains(worker))
         };
-        let entries = self.members(&self.keys.feeds()).await?;
+        let entries = self.members(&self.keys.prefetch_registry()).await?;
         let entries: Vec<_> = entries.into_iter().filter(of_dead).collect();
         for entries in entries.chunks(MAX_ITEMS) {
             self.end(workers, entries, &[]).await?;

@@ -23,7 +23,7 @@ impl Broker {
     /// # Errors
     /// The server refuses a call.
     pub async fn scan_prefetch(&self, from: u64) -> Result<UnregisteredPrefetch, Error> {
-        let prefix = self.keys.feed_prefix();
+        let prefix = self.keys.prefetch_prefix();
         let mut scan = redis::cmd("SCAN");
         scan.arg(from)
             .arg("MATCH")
@@ -46,7 +46,7 @@ impl Broker {
         }
         let mut add = redis::cmd("ZADD");
         // An existing or concurrent registration is not changed.
-        add.arg(self.keys.feeds()).arg("NX");
+        add.arg(self.keys.prefetch_registry()).arg("NX");
         for member in members {
             add.arg(LONG_AGO).arg(member);
         }

@@ -157,7 +157,7 @@ impl Broker {
         loop {
             let mut range = redis::cmd("ZRANGEBYSCORE");
             range
-                .arg(self.keys.feeds())
+                .arg(self.keys.prefetch_registry())
                 .arg(format!("({now}"))
                 .arg("+inf");
             range.arg("LIMIT").arg(queues.len()).arg(LISTENERS);

@@ -1,5 +1,5 @@
-//! fire_schedules: decides the slots of schedules that are due. This module computes the slots from the definition; the script
-//! accepts them only if the schedule is unchanged.
+//! fire_schedules: decides the slots of schedules that are due. This module computes the slots from the definition; the
+//! script accepts them only if the schedule is unchanged.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const MOST_SCHEDULES: usize = 250;
 /// Greatest total length of records that one call reads, in bytes, unless a single one is longer.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// The result of a tick.
+/// The result of a call of `fire_schedules`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FiredSlots {
     /// Number of due schedules.
@@ -97,12 +97,12 @@ impl Broker {
             }
             items.push(item);
         }
-        let mut ticked = self.decide(items).await?;
+        let mut fired = self.decide(items).await?;
         let unread = due.unread.into_iter();
         let named = unread.filter_map(|(name, why)| Some((name.parse().ok()?, why)));
-        ticked.troubles.extend(named);
-        (ticked.due, ticked.next) = (count, next);
-        Ok(ticked)
+        fired.troubles.extend(named);
+        (fired.due, fired.next) = (count, next);
+        Ok(fired)
     }
 
     /// Runs the job of a schedule now, beside its slots, as job `NAME.suffix`. Its overlap rule applies. Returns the
@@ -139,7 +139,7 @@ impl Broker {
     }
 
     /// Decides slots of one schedule.
-    pub(crate) async fn tick_one(&self, there: &Scheduled, now: u64) -> Result<(), Error> {
+    pub(crate) async fn fire_one(&self, there: &Scheduled, now: u64) -> Result<(), Error> {
         if let Ok(schedule) = &there.schedule {
             let item = self.planned(schedule, &there.version, there.position_text(), now);
             self.decide(vec![item]).await?;
@@ -233,7 +233,7 @@ impl Broker {
 
     /// Decides in calls of a bounded size.
     async fn decide(&self, items: Vec<Item>) -> Result<FiredSlots, Error> {
-        let mut ticked = FiredSlots::default();
+        let mut fired = FiredSlots::default();
         let mut rest = items.as_slice();
         while !rest.is_empty() {
             let (mut count, mut jobs, mut bytes) = (0, 0, 0);
@@ -248,11 +248,11 @@ impl Broker {
             let (now, later) = rest.split_at(count);
             let answer = self.call(now).await?;
             for (item, answer) in now.iter().zip(answer) {
-                ticked.add(item, answer);
+                fired.add(item, answer);
             }
             rest = later;
         }
-        Ok(ticked)
+        Ok(fired)
     }
 
     async fn call(&self, items: &[Item]) -> Result<Vec<Vec<String>>, Error> {

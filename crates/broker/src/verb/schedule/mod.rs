@@ -1,4 +1,4 @@
-//! schedule: stores, changes and reads schedules. `tick` runs their slots.
+//! schedule: stores, changes and reads schedules. `fire_schedules` runs their slots.
 //!
 //! A schedule is a hash: `record` and `input` are the definition, `version` identifies it, and `position` is the last
 //! decided slot. Every change names the version and position that it is based on, so that changes and decided slots
@@ -155,7 +155,7 @@ impl Broker {
     /// Decides due slots of a schedule before it changes.
     async fn decide_first(&self, old: &Scheduled, now: u64) -> Result<(), Error> {
         let before = old.position;
-        self.tick_one(old, now).await?;
+        self.fire_one(old, now).await?;
         let after = self.read_schedule(&old.name).await?;
         match after.filter(|after| after.position == before) {
             Some(Scheduled {

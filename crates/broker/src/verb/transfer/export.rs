@@ -150,9 +150,9 @@ impl Broker {
     pub async fn export_lists(&self) -> Result<(Vec<IdList>, Vec<String>), Error> {
         let mut lists = Vec::new();
         let list = |queue: String, key, sorted| IdList { queue, key, sorted };
-        for member in self.whole_set(&self.keys.feeds()).await? {
+        for member in self.whole_set(&self.keys.prefetch_registry()).await? {
             if let Some((_, queue)) = member.split_once(' ') {
-                let key = format!("{}{member}", self.keys.feed_prefix());
+                let key = format!("{}{member}", self.keys.prefetch_prefix());
                 lists.push(list(queue.to_owned(), key, false));
             }
         }

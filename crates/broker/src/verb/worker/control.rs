@@ -29,7 +29,8 @@ pub struct Controlled<'a> {
 pub struct Control {
     /// Jobs to cancel; the requests were removed.
     pub stop: Vec<String>,
-    /// True if the worker is the leader, which does maintenance: promote, settle, watch, prune.
+    /// True if the worker is the leader, which does maintenance: promotes delayed jobs, resolves dependents, checks
+    /// orphans, prunes.
     pub turn: bool,
     /// For the leader, the names of the verbs of maintenance that have something to do. Others are due by time alone.
     pub tasks: Vec<String>,

@@ -23,7 +23,7 @@ impl Broker {
             for queue in listener.queues {
                 call.push_key(queue);
                 call.push_key(self.keys.feed(listener.worker, queue));
-                call.push_arg(JobKeys::feed_member(listener.worker, queue));
+                call.push_arg(JobKeys::prefetch_member(listener.worker, queue));
             }
             let mut answer = call.answer(&self.conn).await?;
             handed_back += answer.next::<usize>("moved")?;

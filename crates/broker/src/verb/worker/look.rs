@@ -127,7 +127,7 @@ impl Broker {
         let flows = keys.context().map(|context| context.flows_due());
         let sets = [
             (keys.lease(), now),
-            (keys.feeds(), now),
+            (keys.prefetch_registry(), now),
             (keys.delayed(), now + SOON_MS),
             (keys.backlog_index(), now + SOON_MS),
             (keys.schedules(), now + SOON_MS),

@@ -33,7 +33,7 @@ impl Broker {
     }
 
     /// Keeps registrations of a worker for the next 15 seconds, as they are, without a script. Returns false if the
-    /// values are not all this worker's; [`Broker::present`] then tells which.
+    /// values are not all this worker's; [`Broker::register`] then returns which.
     ///
     /// # Errors
     /// The server refuses a call.

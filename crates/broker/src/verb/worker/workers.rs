@@ -34,7 +34,7 @@ impl Broker {
             .arg("MATCH")
             .arg(format!("{}*", glob_literal(&self.keys.presence_prefix())));
         scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("string");
-        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask("actors", &scan).await?;
+        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask("workers", &scan).await?;
         let workers = self.values(texts(keys).collect()).await?;
         Ok(WorkerPage { workers, next })
     }
@@ -60,8 +60,8 @@ impl Broker {
     /// The server refuses a call.
     pub async fn has_worker(&self, script_type: &ScriptType) -> Result<bool, Error> {
         let now = self.now().await?;
-        let actors = self.live_workers(now, &format!("{script_type}:")).await?;
-        Ok(!actors.is_empty())
+        let workers = self.live_workers(now, &format!("{script_type}:")).await?;
+        Ok(!workers.is_empty())
     }
 
     /// Returns up to `most` of Meshwork's registered workers, those first whose registration expires first. Dead
@@ -73,7 +73,7 @@ impl Broker {
         let mut range = redis::cmd("ZRANGEBYSCORE");
         range.arg(self.keys.registrations()).arg("-inf").arg("+inf");
         range.arg("LIMIT").arg(0).arg(most);
-        let keys: Vec<Vec<u8>> = self.ask("actors", &range).await?;
+        let keys: Vec<Vec<u8>> = self.ask("workers", &range).await?;
         let prefix = self.keys.presence_prefix();
         let keys = texts(keys).filter(|key| key.starts_with(&prefix));
         self.values(keys.collect()).await
@@ -92,14 +92,14 @@ impl Broker {
             .arg(format!("({now}"))
             .arg("+inf");
         range.arg("LIMIT").arg(0).arg(MOST);
-        let keys: Vec<Vec<u8>> = self.ask("actors", &range).await?;
+        let keys: Vec<Vec<u8>> = self.ask("workers", &range).await?;
         let keys = texts(keys).filter(|key| key.starts_with(&prefix));
         self.values(keys.collect()).await
     }
 
     async fn values(&self, keys: Vec<String>) -> Result<Vec<RegisteredWorker>, Error> {
         let prefix = self.keys.presence_prefix();
-        let mut actors = Vec::with_capacity(keys.len());
+        let mut workers = Vec::with_capacity(keys.len());
         for chunk in keys.chunks(MAX_ITEMS) {
             let mut pipe = redis::pipe();
             // A key of another type is not a registration.
@@ -114,8 +114,8 @@ impl Broker {
                 let name = key.strip_prefix(&prefix)?;
                 Some((name.to_owned(), text(value.ok()??)))
             });
-            actors.extend(there);
+            workers.extend(there);
         }
-        Ok(actors)
+        Ok(workers)
     }
 }

@@ -121,9 +121,8 @@ impl DeadCommand {
 }
 
 fn absent(id: &str) -> CommandError {
-    let message = format!(
-        "there is no dead letter {id}: `meshwork dead list --protocol nooble` shows those that there are"
-    );
+    let message =
+        format!("there is no dead letter {id}: `meshwork dead list --protocol nooble` lists them");
     CommandError::new(Exit::NO_JOB, message)
 }
 
@@ -173,7 +172,7 @@ impl One {
                 let dialect = broker.names().dialect().other().as_str();
                 let id = self.id;
                 return Err(CommandError::usage(format_args!(
-                    "the dead letter {id} came from the queue {queue}, of the other dialect, and stays where it is: say \
+                    "the dead letter {id} came from the queue {queue}, of the other dialect, and is not changed: give \
                      --dialect {dialect}"
                 )));
             }

@@ -254,8 +254,7 @@ fn tell(notice: &Notice<Data>, out: &mut Out) -> Result<bool, CommandError> {
             (Line::Dropped { many: *many }, words)
         }
         Notice::Gap => {
-            let words =
-                "the connection broke, and is there again: what was said meanwhile was not heard";
+            let words = "connection restored: notifications sent meanwhile were lost";
             (Line::Gap, words.to_owned())
         }
         Notice::Unreadable {
@@ -263,7 +262,7 @@ fn tell(notice: &Notice<Data>, out: &mut Out) -> Result<bool, CommandError> {
             why,
             message,
         } => {
-            let words = format!("what was said of {event} is no notification: {why}");
+            let words = format!("the message on {event} is no notification: {why}");
             let message = String::from_utf8_lossy(message);
             (
                 Line::Unreadable {

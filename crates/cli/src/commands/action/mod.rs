@@ -140,7 +140,7 @@ pub(crate) fn part(text: &str) -> Result<String, String> {
     let said = match text {
         "" => "it is empty: give a name",
         _ if text.contains(':') => {
-            "give a name without colons, which stand between the parts of a queue's name"
+            "give a name without colons, which separate the parts of a queue's name"
         }
         _ => return Ok(text.to_owned()),
     };
@@ -151,18 +151,14 @@ pub(crate) fn part(text: &str) -> Result<String, String> {
 pub(crate) fn odd_type(text: &str) -> Option<&'static str> {
     let empty = text.contains('.') && text.split('.').any(str::is_empty);
     if empty {
-        return Some(
-            "a part between its dots is empty: is that what you mean? It goes nowhere else",
-        );
+        return Some("a part between its dots is empty: is that intended?");
     }
-    (!text.contains('.'))
-        .then_some("nothing stands behind the service's name: is that what you mean?")
+    (!text.contains('.')).then_some("nothing follows the service's name: is that intended?")
 }
 
 /// Parses the name of a service.
 pub(crate) fn service(text: &str) -> Result<String, String> {
-    let said =
-        "give a name without dots: an action is for the service that stands before its first one";
+    let said = "give a name without dots: an action is for the service before its first dot";
     let name = part(text)?;
     (!name.contains('.'))
         .then_some(name)

@@ -158,7 +158,7 @@ async fn replay(client: &Client, id: &JobId) -> Result<Change, meshwork::Error> 
     Ok(match client.retry_dead_letter(id).await? {
         RetriedDead::NoRecord => Change::Refused(
             "no_record",
-            "has no record any more that says what to run: submit it anew, and delete this one",
+            "has no record any more: enqueue the job again, and delete this one",
         ),
         RetriedDead::Unfinished => Change::Refused(
             "unfinished",

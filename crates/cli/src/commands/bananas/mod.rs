@@ -92,11 +92,9 @@ fn of_bananas(error: meshwork::Error) -> CommandError {
             "`meshwork queue list --protocol bananas` tells what waits, `meshwork dead --protocol bananas` shows dead letters"
         }
         E::NotDeadLettered { .. } => "`meshwork dead --protocol bananas` shows the dead letters",
-        E::NoSchedule { .. } => {
-            "`meshwork schedule list --protocol bananas` shows the schedules that there are"
-        }
+        E::NoSchedule { .. } => "`meshwork schedule list --protocol bananas` lists the schedules",
         E::ScheduleExists { .. } => {
-            "`--replace` makes another one of it, `meshwork schedule list --protocol bananas` shows it"
+            "`--replace` replaces it, `meshwork schedule list --protocol bananas` shows it"
         }
         _ => return error.into(),
     };

@@ -1,4 +1,4 @@
-//! `meshwork bananas submit`.
+//! `meshwork bananas enqueue`.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ impl Retry {
                 ),
                 Retried::Missing => Change::Refused(
                     "missing",
-                    "has no record any more that says which queue it belongs to: submit it anew",
+                    "has no record any more, so its queue is unknown: enqueue the job again",
                 ),
             })
         });

@@ -27,7 +27,7 @@ impl Approve {
         }
         let opened = context.client().await?.open_gate(&self.gate).await;
         if opened.is_ok() {
-            context.noted("open gate", &self.gate).await?;
+            context.record_in_audit("open gate", &self.gate).await?;
         }
         let opened = opened.map(|opened| Change::Done(if opened { "opened" } else { "open" }));
         tell(&mut context.out, &self.gate, opened)

@@ -407,7 +407,7 @@ impl All {
             (None, None) => all.map(|script| script.text.clone()),
         };
         Ok(Script {
-            script_type: script_type.ok_or("it has no type: say it there, or with --type")?,
+            script_type: script_type.ok_or("it has no type: give it there, or with --type")?,
             text: text.ok_or("it has neither a script nor a payload")?,
         })
     }

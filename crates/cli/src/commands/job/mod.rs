@@ -52,7 +52,7 @@ impl Jobs {
         let ended = self.command.run(context).await;
         // Some jobs may have changed before an error.
         if let Some(what) = what {
-            context.noted(what, &ids.join(" ")).await?;
+            context.record_in_audit(what, &ids.join(" ")).await?;
         }
         ended
     }

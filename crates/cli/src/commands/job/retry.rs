@@ -44,10 +44,9 @@ impl Retry {
                     "of a flow",
                     "belongs to a flow: `meshwork flow retry FLOW --from JOB` runs it again",
                 ),
-                Retried::Missing => Change::Refused(
-                    "missing",
-                    "does not say which queue it belongs to: submit it anew",
-                ),
+                Retried::Missing => {
+                    Change::Refused("missing", "does not name its queue: enqueue the job again")
+                }
             })
         });
         Box::pin(retry).await

@@ -25,13 +25,13 @@ impl RunNow {
                 Became::Waiting => Change::Done("waiting"),
                 Became::Ready => Change::Refused(
                     "ready",
-                    "waits for no time: `job show` says what it waits for",
+                    "does not wait for a time: `job show` shows its prerequisites and its queue",
                 ),
                 Became::Running => Change::Refused("running", "runs already"),
                 Became::Ended => {
                     Change::Refused("ended", "has ended: `job retry` runs it once more")
                 }
-                Became::Missing => Change::Refused("missing", "is gone: submit it anew"),
+                Became::Missing => Change::Refused("missing", "is gone: enqueue it again"),
             })
         })
         .await

@@ -106,12 +106,12 @@ impl Submit {
         request.clone().build().map_err(meshwork::Error::from)?;
         let client = context.client().await?;
         if !has_id {
-            request = context.numbered(request).await?;
+            request = context.with_next_id(request).await?;
         }
         let job = request.clone().build().map_err(meshwork::Error::from)?;
         worker.check(&client, &job.route).await?;
         let id = client.enqueue(request).await?;
-        context.noted("enqueue job", id.as_str()).await?;
+        context.record_in_audit("enqueue job", id.as_str()).await?;
         let kept = id != job.id;
         if let Some(patience) = patience {
             let ended = client.wait(&id, patience).await?;

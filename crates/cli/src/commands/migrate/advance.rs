@@ -43,7 +43,7 @@ impl CanonicalFirst {
         let client = context.client().await?;
         let set = client.broker().canonical_first(&script_type).await?;
         let words = format!(
-            "our workers of `{script_type}` take canonical queues first, then old lists; when old workers \
+            "Meshwork's workers of `{script_type}` claim from canonical queues first, then old lists; when old workers \
              and clients are gone: `meshwork migrate finish --type {script_type}`"
         );
         tell(context, &script_type, Some(&set), &[], &words)?;
@@ -66,8 +66,8 @@ impl Finish {
             Ended::Closing(left) => {
                 let set = broker.migrations().await?.remove(script_type.as_str());
                 let words = format!(
-                    "the migration of `{script_type}` is not through yet, but nothing more is pushed to its \
-                     old lists; say it again when workers have come to what is left:"
+                    "the migration of `{script_type}` has not ended yet, but nothing more is pushed to its \
+                     old lists; repeat the command when workers have run the rest:"
                 );
                 tell(context, &script_type, set.as_ref(), &left, &words)?;
                 Ok(Exit::FAILED)
@@ -82,8 +82,8 @@ impl Abort {
         let client = context.client().await?;
         client.broker().abort_migration(&script_type).await?;
         let words = format!(
-            "`{script_type}` migrates no more; jobs that stand on its canonical queues alone still need \
-             our workers"
+            "`{script_type}` is no longer in a migration; jobs on its canonical queues alone still need \
+             Meshwork's workers"
         );
         tell(context, &script_type, None, &[], &words)?;
         Ok(Exit::DONE)

@@ -74,7 +74,7 @@ struct Section {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "`handlers` is a list of names, or says the file of each name"
+    expecting = "`handlers` is a list of names, or a map from names to files"
 )]
 enum Handlers {
     Names(Vec<String>),

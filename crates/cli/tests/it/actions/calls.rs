@@ -212,7 +212,7 @@ on_all_data! {
 
     /// The wire takes any type: services of others may have such ones.
     fn an_odd_type_is_sent_and_told(ground: &Ground) {
-        for (action_type, odd) in [("demo.", "empty"), ("demo..x", "empty"), ("demo", "nothing stands behind"), ("demo.x", "")] {
+        for (action_type, odd) in [("demo.", "empty"), ("demo..x", "empty"), ("demo", "nothing follows"), ("demo.x", "")] {
             let done = ground.run(&["action", "send", action_type]).ok();
             let warns = done.stderr.contains("warning") && done.stderr.contains(odd);
             assert_eq!(warns, !odd.is_empty(), "{action_type}: {}", done.stderr);

@@ -94,7 +94,7 @@ fn what_the_acl_forbids_is_named() {
         .exits(3)
         .stderr;
     assert!(
-        said.contains("it may not say xdel") && said.contains(DEAD),
+        said.contains("it may not send xdel") && said.contains(DEAD),
         "{said}"
     );
 }

@@ -120,7 +120,7 @@ on_all_data! {
             (&["job", "submit", "a.rhai", "--topic", "a..b"], "a word of the topic"),
             (&["job", "submit", "a.rhai", "--bindings", "bad.yaml"], "route of binding 1"),
             (&["job", "submit", "a.rhai", "--bindings", "none.yaml"], "No such file"),
-            (&["worker", "--type", "osis", "--routes", "a,a"], "stands there twice"),
+            (&["worker", "--type", "osis", "--routes", "a,a"], "is listed twice"),
             (&["worker", "--type", "osis", "--routes", "a=0"], "no weight"),
         ] {
             let done = ground.run(args).exits(2);

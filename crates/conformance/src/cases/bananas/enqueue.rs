@@ -10,7 +10,7 @@ cases![
     stands_where_the_make_pushes,
     waits_for_its_time,
     go_waits_for_whole_seconds,
-    said_twice_it_changes_nothing,
+    a_repeated_call_changes_nothing,
     several_keep_their_order,
     a_key_of_another_kind_changes_nothing,
 ];
@@ -77,7 +77,7 @@ async fn go_waits_for_whole_seconds(world: &World) -> Outcome {
 }
 
 /// A call whose answer was lost can be repeated.
-async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1"]).await?;
     let before = world.all().await?;

@@ -13,7 +13,7 @@ cases![
     changes_the_record_as_it_is_now,
     a_job_without_a_record_has_a_result,
     refuses_another_token,
-    said_twice_it_changes_nothing,
+    a_repeated_call_changes_nothing,
     a_result_of_another_kind_is_left_alone,
     ends_many_in_one_call,
     one_that_is_lost_spoils_no_other,
@@ -143,7 +143,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
 }
 
 /// A repeated report changes nothing, if its first answer was lost.
-async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
     side.finish(&claimed, None).await?;

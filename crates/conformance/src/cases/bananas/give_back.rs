@@ -1,4 +1,5 @@
-//! give_back: exports imported jobs to Bananas; and stores the end of an imported job in Bananas.
+//! export_bananas: exports imported jobs to Bananas. Also the end of an imported job, which its script writes to
+//! Bananas.
 
 use meshwork_broker::bananas::Exported;
 use meshwork_model::bananas::Bucket;
@@ -11,44 +12,44 @@ use super::over::{Both, RECORD, gpu};
 use super::{Outcome, World, cases, check, same};
 
 cases![
-    what_waits_comes_back_as_it_was,
-    what_waits_for_its_time_comes_back_as_it_was,
-    a_dead_letter_comes_back_as_it_was,
-    the_next_one_stays_the_next_one,
-    nothing_is_left_here,
-    what_has_failed_here_says_so_there,
-    what_a_worker_runs_stays,
-    what_has_changed_stays,
-    what_others_wait_for_stays,
-    a_key_of_another_kind_takes_none,
-    said_twice_it_changes_nothing,
-    an_end_is_told_there,
-    a_result_that_is_none_is_not_written,
-    a_failure_is_told_there_when_it_is_the_last,
-    a_job_that_never_ran_and_is_stopped_is_told_there,
-    a_deleted_job_is_told_there,
-    an_ended_job_that_is_deleted_is_told_once,
-    keys_of_another_kind_are_left_alone,
-    a_forgotten_job_is_known_no_more,
+    a_waiting_job_is_exported_unchanged,
+    a_delayed_job_is_exported_unchanged,
+    a_dead_letter_is_exported_unchanged,
+    export_keeps_the_order,
+    export_leaves_no_key,
+    a_failed_run_is_exported_with_its_error,
+    a_running_job_is_not_exported,
+    a_changed_job_is_not_exported,
+    a_prerequisite_is_not_exported,
+    a_target_of_the_wrong_type_prevents_the_export,
+    a_repeated_call_changes_nothing,
+    an_end_is_written_to_bananas,
+    an_empty_result_is_not_written,
+    only_the_last_failure_is_written_to_bananas,
+    a_cancellation_before_the_run_is_written_to_bananas,
+    a_deletion_is_written_to_bananas,
+    a_deletion_after_the_end_writes_nothing,
+    keys_of_the_wrong_type_stay_unchanged,
+    pruning_ends_the_record_of_an_import,
 ];
 
-async fn goes_and_comes_back(world: &World, both: &Both<'_>, place: &Bucket) -> Outcome {
-    let before = both.theirs().await?;
+async fn import_and_export(world: &World, both: &Both<'_>, place: &Bucket) -> Outcome {
+    let before = both.bananas_data().await?;
     both.take(place).await?;
-    check!(both.theirs().await? != before);
-    same!(both.give_back().await?, [Exported::Given]);
-    same!(both.theirs().await?, before);
-    same!(both.taken_over().await?, Vec::<String>::new());
+    check!(both.bananas_data().await? != before);
+    same!(both.export_all().await?, [Exported::Given]);
+    same!(both.bananas_data().await?, before);
+    same!(both.imported_ids().await?, Vec::<String>::new());
     let there: u8 = world.raw(&["EXISTS", &world.key("j1")]).await?;
     same!(there, 0);
     Ok(())
 }
 
 /// The list has the same bytes in the same place.
-async fn what_waits_comes_back_as_it_was(world: &World) -> Outcome {
+async fn a_waiting_job_is_exported_unchanged(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
-    goes_and_comes_back(world, &both, &list).await?;
+    import_and_export(world, &both, &list).await?;
     same!(world.list(&both.queue()).await?, Vec::<String>::new());
     let what: Vec<_> = world
         .events()
@@ -61,23 +62,23 @@ async fn what_waits_comes_back_as_it_was(world: &World) -> Outcome {
 }
 
 /// The time is the same to the last digit.
-async fn what_waits_for_its_time_comes_back_as_it_was(world: &World) -> Outcome {
+async fn a_delayed_job_is_exported_unchanged(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000020.123456").await?;
-    goes_and_comes_back(world, &both, &Bucket::Later).await?;
+    import_and_export(world, &both, &Bucket::Later).await?;
     let left: u8 = world.raw(&["EXISTS", &world.keys().delayed()]).await?;
     same!(left, 0);
     Ok(())
 }
 
 /// The record expires.
-async fn a_dead_letter_comes_back_as_it_was(world: &World) -> Outcome {
+async fn a_dead_letter_is_exported_unchanged(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.dead("j1", &RECORD.replace("pending", "failed"))
         .await?;
     let key = both.side.keys().job("j1");
     world.raw::<()>(&["PEXPIRE", &key, "604800000"]).await?;
-    goes_and_comes_back(world, &both, &Bucket::Dead).await?;
+    import_and_export(world, &both, &Bucket::Dead).await?;
     same!(both.side.ttl(&key).await?, 604_800);
     let left: u8 = world.raw(&["EXISTS", &world.keys().dead()]).await?;
     same!(left, 0);
@@ -85,22 +86,22 @@ async fn a_dead_letter_comes_back_as_it_was(world: &World) -> Outcome {
 }
 
 /// The order is that of the import.
-async fn the_next_one_stays_the_next_one(world: &World) -> Outcome {
+async fn export_keeps_the_order(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j2", "j1", "j3"]).await?;
     both.take_some(&list, 2).await?;
     both.take(&list).await?;
-    same!(both.give_back().await?, [Exported::Given; 3]);
-    same!(both.there(&list).await?, ["j2", "j1", "j3"]);
+    same!(both.export_all().await?, [Exported::Given; 3]);
+    same!(both.ids_in(&list).await?, ["j2", "j1", "j3"]);
     Ok(())
 }
 
 /// Only the counters of all jobs stay.
-async fn nothing_is_left_here(world: &World) -> Outcome {
+async fn export_leaves_no_key(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     both.take(&list).await?;
-    both.give_back().await?;
+    both.export_all().await?;
     let left = world.all().await?;
     let keys: Vec<_> = left.lines().filter(|line| !line.starts_with(' ')).collect();
     let counted = |key: &&str| key.contains(":q:events") || key.contains(":meta:queue:stats:");
@@ -109,13 +110,13 @@ async fn nothing_is_left_here(world: &World) -> Outcome {
 }
 
 /// The job waits for its next run, as after a failure in Bananas.
-async fn what_has_failed_here_says_so_there(world: &World) -> Outcome {
+async fn a_failed_run_is_exported_with_its_error(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
     world.fail(&claimed, FailureKind::Script).await?;
-    same!(both.give_back().await?, [Exported::Given]);
+    same!(both.export_all().await?, [Exported::Given]);
     let list = Bucket::List(gpu(both.side.keys()));
-    same!(both.there(&list).await?, ["j1"]);
+    same!(both.ids_in(&list).await?, ["j1"]);
     let expected = RECORD
         .replace(
             "22:13:00Z\",\"attempts\":0",
@@ -128,26 +129,26 @@ async fn what_has_failed_here_says_so_there(world: &World) -> Outcome {
 }
 
 /// The job is exported after a failure, if it fails.
-async fn what_a_worker_runs_stays(world: &World) -> Outcome {
+async fn a_running_job_is_not_exported(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     both.take(&list).await?;
-    let returns = both.returns().await?;
+    let returns = both.export_items().await?;
     both.claim(&both.queue()).await?;
     let before = both.all().await?;
-    same!(both.go_back(&returns).await?, [Exported::Runs]);
+    same!(both.export(&returns).await?, [Exported::Runs]);
     same!(both.all().await?, before);
-    same!(both.returns().await?.len(), 0);
+    same!(both.export_items().await?.len(), 0);
     check!(world.broker.imported(0).await?[0].runs);
     Ok(())
 }
 
 /// The runs, the time or the state of the job have changed.
-async fn what_has_changed_stays(world: &World) -> Outcome {
+async fn a_changed_job_is_not_exported(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     both.take(&list).await?;
-    let returns = both.returns().await?;
+    let returns = both.export_items().await?;
     let changes: [&[&str]; 3] = [
         &["HSET", &world.key("j1"), "mw_attempt", "1"],
         &[
@@ -163,7 +164,7 @@ async fn what_has_changed_stays(world: &World) -> Outcome {
     for change in changes {
         world.raw::<i64>(change).await?;
         let before = both.all().await?;
-        same!(both.go_back(&returns).await?, [Exported::Changed]);
+        same!(both.export(&returns).await?, [Exported::Changed]);
         same!(both.all().await?, before);
         world
             .raw::<()>(&["HSET", &world.key("j1"), "status", "dispatched"])
@@ -173,7 +174,7 @@ async fn what_has_changed_stays(world: &World) -> Outcome {
 }
 
 /// The dependent jobs would wait for ever.
-async fn what_others_wait_for_stays(world: &World) -> Outcome {
+async fn a_prerequisite_is_not_exported(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     both.take(&list).await?;
@@ -184,13 +185,13 @@ async fn what_others_wait_for_stays(world: &World) -> Outcome {
     };
     world.put_jobs(&[waits]).await?;
     let before = both.all().await?;
-    same!(both.give_back().await?, [Exported::Awaited]);
+    same!(both.export_all().await?, [Exported::Awaited]);
     same!(both.all().await?, before);
     Ok(())
 }
 
 /// The key is the target list or set, or the record.
-async fn a_key_of_another_kind_takes_none(world: &World) -> Outcome {
+async fn a_target_of_the_wrong_type_prevents_the_export(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     both.take(&list).await?;
@@ -199,33 +200,33 @@ async fn a_key_of_another_kind_takes_none(world: &World) -> Outcome {
         world.raw::<()>(&["DEL", &odd]).await?;
         world.raw::<()>(&["SADD", &odd, "x"]).await?;
         let before = both.all().await?;
-        same!(both.give_back().await?, [Exported::Odd]);
+        same!(both.export_all().await?, [Exported::Odd]);
         same!(both.all().await?, before);
         world.raw::<()>(&["DEL", &odd]).await?;
     }
-    same!(both.give_back().await?, [Exported::Given]);
+    same!(both.export_all().await?, [Exported::Given]);
     Ok(())
 }
 
 /// The call is repeated because its answer was lost.
-async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     both.take(&list).await?;
-    let returns = both.returns().await?;
-    both.go_back(&returns).await?;
+    let returns = both.export_items().await?;
+    both.export(&returns).await?;
     let before = both.all().await?;
-    same!(both.go_back(&returns).await?, [Exported::Gone]);
+    same!(both.export(&returns).await?, [Exported::Gone]);
     world.put(&["j1"]).await?;
-    same!(both.go_back(&returns).await?, [Exported::Gone]);
-    same!(both.theirs().await?, both.theirs().await?);
+    same!(both.export(&returns).await?, [Exported::Gone]);
+    same!(both.bananas_data().await?, both.bananas_data().await?);
     check!(before != both.all().await?);
     same!(world.status("j1").await?, "dispatched");
     Ok(())
 }
 
 /// The step that ends the job also writes the end as Bananas' own worker does.
-async fn an_end_is_told_there(world: &World) -> Outcome {
+async fn an_end_is_written_to_bananas(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
     world.pass(1_500);
@@ -244,12 +245,12 @@ async fn an_end_is_told_there(world: &World) -> Outcome {
         .replace("22:13:00Z\",\"attempts", "22:13:21.623000Z\",\"attempts");
     same!(both.side.record("j1").await?, Some(expected));
     same!(both.side.ttl(&both.side.keys().job("j1")).await?, 86_400);
-    same!(both.give_back().await?, []);
+    same!(both.export_all().await?, []);
     Ok(())
 }
 
 /// A worker of Bananas without a result writes none either.
-async fn a_result_that_is_none_is_not_written(world: &World) -> Outcome {
+async fn an_empty_result_is_not_written(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
     world.finish(&claimed, "").await?;
@@ -262,16 +263,16 @@ async fn a_result_that_is_none_is_not_written(world: &World) -> Outcome {
 }
 
 /// A waiting client goes on waiting while another run follows. The error may be any text.
-async fn a_failure_is_told_there_when_it_is_the_last(world: &World) -> Outcome {
+async fn only_the_last_failure_is_written_to_bananas(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let record = RECORD.replace("s\":3", "s\":2,\"scheduled_for\":\"x\"");
     let list = both.put_text("j1", &record).await?;
     both.take(&list).await?;
-    let before = both.theirs().await?;
+    let before = both.bananas_data().await?;
     world
         .fail(&both.claim(&both.queue()).await?, FailureKind::Script)
         .await?;
-    same!(both.theirs().await?, before);
+    same!(both.bananas_data().await?, before);
     let claimed = both.claim(&both.queue()).await?;
     let failure = meshwork_model::outcome::Failure::new(FailureKind::Script, "a \"b\"\\\n\u{1}ü");
     let none = std::time::Duration::ZERO;
@@ -298,15 +299,15 @@ async fn a_failure_is_told_there_when_it_is_the_last(world: &World) -> Outcome {
         );
     same!(both.side.record("j1").await?, Some(expected));
     same!(both.side.ttl(&both.side.keys().job("j1")).await?, 604_800);
-    same!(both.there(&Bucket::Dead).await?, Vec::<String>::new());
-    same!(both.give_back().await?, [Exported::Given]);
-    same!(both.there(&Bucket::Dead).await?, ["j1"]);
+    same!(both.ids_in(&Bucket::Dead).await?, Vec::<String>::new());
+    same!(both.export_all().await?, [Exported::Given]);
+    same!(both.ids_in(&Bucket::Dead).await?, ["j1"]);
     same!(both.side.ttl(&both.side.keys().job("j1")).await?, 604_800);
     Ok(())
 }
 
 /// The duration is zero.
-async fn a_job_that_never_ran_and_is_stopped_is_told_there(world: &World) -> Outcome {
+async fn a_cancellation_before_the_run_is_written_to_bananas(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     both.take(&list).await?;
@@ -321,12 +322,12 @@ async fn a_job_that_never_ran_and_is_stopped_is_told_there(world: &World) -> Out
         Some("0")
     );
     check!(both.side.says("j1", "\"attempts\":0").await?);
-    same!(both.give_back().await?, []);
+    same!(both.export_all().await?, []);
     Ok(())
 }
 
 /// A waiting client would otherwise receive no message.
-async fn a_deleted_job_is_told_there(world: &World) -> Outcome {
+async fn a_deletion_is_written_to_bananas(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     both.take(&list).await?;
@@ -336,33 +337,33 @@ async fn a_deleted_job_is_told_there(world: &World) -> Outcome {
         both.side.result("j1", "error").await?.as_deref(),
         Some("deleted")
     );
-    same!(both.taken_over().await?, Vec::<String>::new());
+    same!(both.imported_ids().await?, Vec::<String>::new());
     Ok(())
 }
 
 /// Its result stays unchanged.
-async fn an_ended_job_that_is_deleted_is_told_once(world: &World) -> Outcome {
+async fn a_deletion_after_the_end_writes_nothing(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
     world.finish(&claimed, "1").await?;
-    let before = both.theirs().await?;
+    let before = both.bananas_data().await?;
     let job = world.read("j1").await?;
     world.broker.delete(&job).await?;
-    same!(both.theirs().await?, before);
+    same!(both.bananas_data().await?, before);
     Ok(())
 }
 
 /// These keys do not block the end of a job.
-async fn keys_of_another_kind_are_left_alone(world: &World) -> Outcome {
+async fn keys_of_the_wrong_type_stay_unchanged(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
     let (record, result) = (both.side.keys().job("j1"), both.side.keys().result("j1"));
     world.raw::<()>(&["DEL", &record]).await?;
     world.raw::<()>(&["SADD", &record, "x"]).await?;
     both.side.set(&result, "x").await?;
-    let before = both.theirs().await?;
+    let before = both.bananas_data().await?;
     world.finish(&claimed, "1").await?;
-    same!(both.theirs().await?, before);
+    same!(both.bananas_data().await?, before);
     same!(world.status("j1").await?, "finished");
     // The end is written even if the record was removed.
     let claimed = both.started("j2").await?;
@@ -374,11 +375,11 @@ async fn keys_of_another_kind_are_left_alone(world: &World) -> Outcome {
 }
 
 /// No list of Meshwork keeps the job.
-async fn a_forgotten_job_is_known_no_more(world: &World) -> Outcome {
+async fn pruning_ends_the_record_of_an_import(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let claimed = both.started("j1").await?;
     world.finish(&claimed, "1").await?;
-    same!(both.taken_over().await?, ["j1"]);
+    same!(both.imported_ids().await?, ["j1"]);
     world.pass(1_000);
     let id: JobId = "j1".parse()?;
     let kept = meshwork_broker::Retention {
@@ -387,7 +388,7 @@ async fn a_forgotten_job_is_known_no_more(world: &World) -> Outcome {
     };
     world.broker.prune(kept).await?;
     check!(world.broker.inspect(&id).await?.is_none());
-    same!(both.taken_over().await?, Vec::<String>::new());
-    same!(both.there(&both.plain()).await?, Vec::<String>::new());
+    same!(both.imported_ids().await?, Vec::<String>::new());
+    same!(both.ids_in(&both.plain()).await?, Vec::<String>::new());
     Ok(())
 }

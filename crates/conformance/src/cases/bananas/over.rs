@@ -1,4 +1,4 @@
-//! Both systems on one server, for the cases of take_over and give_back.
+//! Both systems on one server, for the cases of import_bananas and export_bananas.
 
 use meshwork_broker::Claimed;
 use meshwork_broker::bananas::{Bananas, ExportItem, Exported, ImportFrom, Imported};
@@ -66,7 +66,7 @@ impl<'a> Both<'a> {
     }
 
     /// Returns the ids of a list in Bananas, the next one first.
-    pub(super) async fn there(&self, place: &Bucket) -> Got<Vec<String>> {
+    pub(super) async fn ids_in(&self, place: &Bucket) -> Got<Vec<String>> {
         self.side.list(&place.key(self.side.keys())).await
     }
 
@@ -146,7 +146,7 @@ impl<'a> Both<'a> {
     }
 
     /// Returns the imported jobs, in order.
-    pub(super) async fn taken_over(&self) -> Got<Vec<String>> {
+    pub(super) async fn imported_ids(&self) -> Got<Vec<String>> {
         let jobs = self.world.broker.imported(0).await?.into_iter();
         Ok(jobs.map(|job| job.id.to_string()).collect())
     }
@@ -173,38 +173,38 @@ impl<'a> Both<'a> {
     }
 
     /// Returns the imported jobs, and the way of each back to Bananas.
-    pub(super) async fn returns(&self) -> Got<Vec<(ExportItem, Return)>> {
+    pub(super) async fn export_items(&self) -> Got<Vec<(ExportItem, Return)>> {
         let keys = self.side.keys();
         let list = gpu(keys);
         let jobs = self.world.broker.imported(0).await?.into_iter();
         let back = |over: ExportItem| {
             let (stands, (origin, record)): (_, &(Origin, Record)) =
                 (over.stands.as_ref()?, over.was.as_ref()?);
-            let back = record.given_back(keys, stands, origin, &list);
+            let back = record.exported_record(keys, stands, origin, &list);
             Some((over, back))
         };
         Ok(jobs.filter_map(back).collect())
     }
 
-    pub(super) async fn go_back(&self, jobs: &[(ExportItem, Return)]) -> Got<Vec<Exported>> {
+    pub(super) async fn export(&self, jobs: &[(ExportItem, Return)]) -> Got<Vec<Exported>> {
         let jobs: Vec<_> = jobs.iter().map(|(over, to)| (over, to.clone())).collect();
         Ok(self.world.broker.export(self.side.keys(), &jobs).await?)
     }
 
     /// Exports all jobs that can be exported.
-    pub(super) async fn give_back(&self) -> Got<Vec<Exported>> {
-        self.go_back(&self.returns().await?).await
+    pub(super) async fn export_all(&self) -> Got<Vec<Exported>> {
+        self.export(&self.export_items().await?).await
     }
 
     /// Returns all keys and values of Bananas.
-    pub(super) async fn theirs(&self) -> Got<String> {
+    pub(super) async fn bananas_data(&self) -> Got<String> {
         let prefix = self.side.keys().prefix().to_string();
         Ok(snapshot(self.world.conn(), &prefix).await?)
     }
 
     /// Returns all keys and values of both systems.
     pub(super) async fn all(&self) -> Got<String> {
-        Ok(self.world.all().await? + self.theirs().await?.as_str())
+        Ok(self.world.all().await? + self.bananas_data().await?.as_str())
     }
 
     /// Returns the list of jobs without a route or priority.

@@ -18,7 +18,7 @@ cases![
     forgets_routes_that_nobody_takes,
     a_lease_of_nobody_ends,
     what_names_a_list_of_others_goes_to_the_plain_one,
-    a_worker_that_leaves_hands_back,
+    a_worker_that_deregisters_returns_its_prefetched_ids,
 ];
 
 /// A live worker keeps the jobs that it runs.
@@ -110,9 +110,9 @@ async fn hands_back_what_waited_for_a_listener(world: &World) -> Outcome {
     world.pass(ALIVE_MS);
     same!(side.verbs.reclaim().await?.moved, 2);
     same!(side.list(&side.plain()).await?, ["f1", "f2", "j1"]);
-    let member = Keys::feed_member(WORKER, &side.plain());
+    let member = Keys::prefetch_member(WORKER, &side.plain());
     let still: Option<String> = world
-        .raw(&["ZSCORE", &side.keys().feeds(), &member])
+        .raw(&["ZSCORE", &side.keys().prefetch_registry(), &member])
         .await?;
     check!(still.is_some());
     Ok(())
@@ -143,7 +143,7 @@ async fn a_lease_of_nobody_ends(world: &World) -> Outcome {
 }
 
 /// The jobs return at once, and the worker's registration ends.
-async fn a_worker_that_leaves_hands_back(world: &World) -> Outcome {
+async fn a_worker_that_deregisters_returns_its_prefetched_ids(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.renew(&[], &[]).await?;
     let feed = side.keys().feed(WORKER, &side.plain());
@@ -152,7 +152,12 @@ async fn a_worker_that_leaves_hands_back(world: &World) -> Outcome {
     let lists = [side.plain()];
     same!(side.verbs.deregister(WORKER, &lists).await?, 1);
     same!(side.list(&side.plain()).await?, ["f1", "j1"]);
-    same!(world.raw::<u8>(&["ZCARD", &side.keys().feeds()]).await?, 0);
+    same!(
+        world
+            .raw::<u8>(&["ZCARD", &side.keys().prefetch_registry()])
+            .await?,
+        0
+    );
     Ok(())
 }
 
@@ -169,8 +174,8 @@ async fn what_names_a_list_of_others_goes_to_the_plain_one(world: &World) -> Out
     }
     let feed = side.keys().feed("w", &lists[0]);
     side.push(&feed, "j4").await?;
-    let member = Keys::feed_member("w", &lists[0]);
-    let feeds = side.keys().feeds();
+    let member = Keys::prefetch_member("w", &lists[0]);
+    let feeds = side.keys().prefetch_registry();
     world.raw::<()>(&["ZADD", &feeds, "1", &member]).await?;
     world.pass(LEASE_MS);
     side.verbs.reclaim().await?;

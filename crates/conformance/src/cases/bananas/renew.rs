@@ -48,9 +48,9 @@ async fn says_where_it_listens_and_for_whom(world: &World) -> Outcome {
     let claimed = [side.started("j1").await?];
     let routes = ["gpu".parse()?, "default".parse()?];
     check!(side.renew(&claimed, &routes).await?.is_empty());
-    let member = Keys::feed_member(WORKER, &side.plain());
+    let member = Keys::prefetch_member(WORKER, &side.plain());
     for (key, members) in [
-        (side.keys().feeds(), vec![member.as_str()]),
+        (side.keys().prefetch_registry(), vec![member.as_str()]),
         (side.keys().routes(), vec!["default", "gpu"]),
     ] {
         let is: Vec<String> = world.raw(&["ZRANGE", &key, "0", "-1"]).await?;

@@ -1,4 +1,4 @@
-//! take_over: imports jobs of Bananas, each in one step; and peek, which finds these jobs.
+//! import_bananas: imports jobs of Bananas, each in one step; and peek, which finds these jobs.
 
 use meshwork_broker::bananas::Imported;
 use meshwork_broker::{Enqueued, Failed};
@@ -20,7 +20,7 @@ cases![
     what_a_worker_of_ours_has_stays,
     what_a_worker_of_theirs_has_stays,
     what_is_gone_is_left_alone,
-    said_twice_it_changes_nothing,
+    a_repeated_call_changes_nothing,
     what_has_changed_stays,
     what_comes_due_stays,
     what_its_scheduler_has_pushed_just_now_stays,
@@ -41,8 +41,8 @@ async fn a_job_that_waits_is_one_of_ours(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
     same!(both.take(&list).await?, [Imported::Taken]);
-    same!(both.there(&list).await?, Vec::<String>::new());
-    same!(both.taken_over().await?, ["j1"]);
+    same!(both.ids_in(&list).await?, Vec::<String>::new());
+    same!(both.imported_ids().await?, ["j1"]);
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
     same!(world.list(&queue).await?, ["j1"]);
     let claimed = both.claim(&queue).await?;
@@ -78,11 +78,11 @@ async fn the_next_one_stays_the_next_one(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j2", "j3", "j4"]).await?;
     both.take_some(&list, 2).await?;
-    same!(both.there(&list).await?, ["j3", "j4"]);
+    same!(both.ids_in(&list).await?, ["j3", "j4"]);
     both.take(&list).await?;
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
     same!(world.list(&queue).await?, ["j1", "j2", "j3", "j4"]);
-    same!(both.taken_over().await?, ["j1", "j2", "j3", "j4"]);
+    same!(both.imported_ids().await?, ["j1", "j2", "j3", "j4"]);
     Ok(())
 }
 
@@ -115,7 +115,7 @@ async fn a_dead_letter_stays_one(world: &World) -> Outcome {
         both.take(&Bucket::Dead).await?,
         [Imported::Taken, Imported::Taken]
     );
-    same!(both.there(&Bucket::Dead).await?, Vec::<String>::new());
+    same!(both.ids_in(&Bucket::Dead).await?, Vec::<String>::new());
     let dead = world.keys().dead();
     let died: Vec<(String, u64)> = world
         .raw(&["ZRANGE", &dead, "0", "-1", "WITHSCORES"])
@@ -204,7 +204,7 @@ async fn what_is_gone_is_left_alone(world: &World) -> Outcome {
 }
 
 /// The call is repeated because its answer was lost.
-async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j2"]).await?;
     let jobs = both.passages(&list).await?;
@@ -277,7 +277,7 @@ async fn a_second_entry_goes(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j1"]).await?;
     same!(both.take(&list).await?, [Imported::Taken, Imported::Twice]);
-    same!(both.there(&list).await?, Vec::<String>::new());
+    same!(both.ids_in(&list).await?, Vec::<String>::new());
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
     same!(world.list(&queue).await?, ["j1"]);
     Ok(())
@@ -304,7 +304,7 @@ async fn a_key_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
     both.side.set(&queue, "x").await?;
     let outcome = both.take(&list).await?;
     check!(matches!(&outcome[..], [Imported::Odd(_), Imported::Taken]));
-    same!(both.there(&list).await?, ["j1"]);
+    same!(both.ids_in(&list).await?, ["j1"]);
     let there: u8 = world.raw(&["EXISTS", &world.key("j1")]).await?;
     same!(there, 0);
     // If the import cannot be recorded, no job is imported.
@@ -328,7 +328,7 @@ async fn a_full_queue_takes_none(world: &World) -> Outcome {
         outcome,
         [Imported::Taken, Imported::Refused(Enqueued::Full)]
     );
-    same!(both.there(&list).await?, ["j2"]);
+    same!(both.ids_in(&list).await?, ["j2"]);
     Ok(())
 }
 
@@ -339,7 +339,7 @@ async fn one_looks_only_so_deep(world: &World) -> Outcome {
     let jobs = both.passages(&list).await?;
     same!(both.go_deep(&list, &jobs[2..], 2).await?, [Imported::Gone]);
     same!(both.go_deep(&list, &jobs[2..], 3).await?, [Imported::Taken]);
-    same!(both.there(&list).await?, ["j1", "j2"]);
+    same!(both.ids_in(&list).await?, ["j1", "j2"]);
     Ok(())
 }
 

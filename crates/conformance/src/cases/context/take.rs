@@ -9,7 +9,7 @@ use super::{Got, Outcome, World, cases, key, same};
 cases![
     the_first_goes_first,
     what_is_taken_is_left_to_whoever_has_it,
-    what_was_not_settled_is_taken_again,
+    an_uncommitted_message_is_claimed_again,
     no_more_are_taken_than_wanted,
 ];
 
@@ -67,7 +67,7 @@ async fn what_is_taken_is_left_to_whoever_has_it(world: &World) -> Outcome {
     Ok(())
 }
 
-async fn what_was_not_settled_is_taken_again(world: &World) -> Outcome {
+async fn an_uncommitted_message_is_claimed_again(world: &World) -> Outcome {
     put(world, &["a"]).await?;
     take(world, 5).await?;
     world.pass(10_000);

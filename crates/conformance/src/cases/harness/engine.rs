@@ -14,7 +14,7 @@ use meshwork_model::keys::hero::JobKeys;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::cases::Failure;
-use crate::full_log::probed;
+use crate::full_log::with_full_disk_probe;
 use meshwork_test_servers::servers::{RealCluster, RealServer, Tool, shared_for};
 
 /// An engine that must pass the suite.
@@ -203,7 +203,7 @@ impl Engine {
             Self::Rights => restricted(test).await,
             Self::FullLog => {
                 let engine = Handle::in_memory();
-                let ways = Ways::new(probed(&engine), Conn::embedded(&engine));
+                let ways = Ways::new(with_full_disk_probe(&engine), Conn::embedded(&engine));
                 Ok(Some(ways))
             }
         }

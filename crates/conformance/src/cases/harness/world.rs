@@ -397,8 +397,9 @@ impl World {
 
     /// Returns the expiry of a registration at the queue of [`Self::job`].
     pub(crate) async fn listener(&self, worker: &str) -> Got<Option<u64>> {
-        let member = JobKeys::feed_member(worker, &self.queue());
-        self.raw(&["ZSCORE", &self.keys().feeds(), &member]).await
+        let member = JobKeys::prefetch_member(worker, &self.queue());
+        self.raw(&["ZSCORE", &self.keys().prefetch_registry(), &member])
+            .await
     }
 
     /// Returns the prefetch list of a worker for the queue of [`Self::job`].

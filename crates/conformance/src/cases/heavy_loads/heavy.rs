@@ -13,9 +13,9 @@ use crate::cases::{Failure, Outcome, World, cases, check, same};
 cases![
     enqueue_claim_and_take_back_all,
     claim_passes_over_ids_without_jobs,
-    claim_empties_a_long_feed_list,
-    leave_empties_a_long_feed_list,
-    reclaim_empties_a_long_feed_list,
+    claim_empties_a_long_prefetch_list,
+    deregister_empties_a_long_prefetch_list,
+    reclaim_empties_a_long_prefetch_list,
     reclaim_forgets_leases_without_jobs,
     reclaim_takes_what_dead_listeners_left,
     one_among_many_leases,
@@ -140,7 +140,7 @@ async fn claim_passes_over_ids_without_jobs(world: &World) -> Outcome {
 }
 
 /// The surplus of a prefetch list returns in several calls, in order.
-async fn claim_empties_a_long_feed_list(world: &World) -> Outcome {
+async fn claim_empties_a_long_prefetch_list(world: &World) -> Outcome {
     world.put(&["j0", "j1"]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     let feed = world.feed(WORKER);
@@ -165,7 +165,7 @@ async fn claim_empties_a_long_feed_list(world: &World) -> Outcome {
 }
 
 /// A worker that leaves returns all prefetched ids.
-async fn leave_empties_a_long_feed_list(world: &World) -> Outcome {
+async fn deregister_empties_a_long_prefetch_list(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     let feed = world.feed(WORKER);
     seed(world, &["LPUSH", &feed], |n| vec![format!("j{n}")]).await?;
@@ -187,7 +187,7 @@ async fn leave_empties_a_long_feed_list(world: &World) -> Outcome {
 }
 
 /// Reclaiming from a dead worker has the same effect.
-async fn reclaim_empties_a_long_feed_list(world: &World) -> Outcome {
+async fn reclaim_empties_a_long_prefetch_list(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
     let feed = world.feed(WORKER);
     seed(world, &["LPUSH", &feed], |n| vec![format!("j{n}")]).await?;
@@ -229,7 +229,7 @@ async fn reclaim_forgets_leases_without_jobs(world: &World) -> Outcome {
 
 /// Many listeners died at once, each with a prefetched id.
 async fn reclaim_takes_what_dead_listeners_left(world: &World) -> Outcome {
-    let (feeds, queue) = (world.keys().feeds(), world.queue());
+    let (feeds, queue) = (world.keys().prefetch_registry(), world.queue());
     seed(world, &["ZADD", &feeds], |n| {
         vec!["1".to_owned(), format!("w{n}-x {queue}")]
     })
@@ -331,7 +331,11 @@ async fn stop_and_delete_in_a_long_queue(world: &World) -> Outcome {
 
 /// Reads return all listeners.
 async fn queues_with_many_listeners(world: &World) -> Outcome {
-    let (feeds, osis, sal) = (world.keys().feeds(), world.queue(), world.queue_of("sal"));
+    let (feeds, osis, sal) = (
+        world.keys().prefetch_registry(),
+        world.queue(),
+        world.queue_of("sal"),
+    );
     let alive = (START + LEASE_MS).to_string();
     seed(world, &["ZADD", &feeds], |n| {
         vec![alive.clone(), format!("w{n}-x {osis}")]

@@ -17,7 +17,7 @@ cases![
     control_empties_a_queue_of_ended_jobs,
     control_stops_many_waiting_jobs,
     prune_forgets_all,
-    present_clears_away_many,
+    register_deletes_many_entries,
     claims_beside_a_long_old_list,
 ];
 
@@ -183,7 +183,7 @@ async fn prune_forgets_all(world: &World) -> Outcome {
 }
 
 /// Each call removes a thousand entries.
-async fn present_clears_away_many(world: &World) -> Outcome {
+async fn register_deletes_many_entries(world: &World) -> Outcome {
     let actors = world.keys().registrations();
     seed(world, &["ZADD", &actors], |n| {
         vec!["1".to_owned(), format!("a{n}")]

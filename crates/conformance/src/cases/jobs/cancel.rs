@@ -13,7 +13,7 @@ cases![
     the_stopped_run_is_thrown_away,
     an_ended_job_stays_as_it_is,
     a_job_that_is_not_there_does_not_appear,
-    said_twice_it_changes_nothing,
+    a_repeated_call_changes_nothing,
     leaves_the_other_jobs,
     stops_a_job_that_came_to_a_worker,
     stops_a_job_that_waits_for_its_retry,
@@ -107,7 +107,7 @@ async fn a_job_that_is_not_there_does_not_appear(world: &World) -> Outcome {
 }
 
 /// The first reason stays.
-async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let job = world.read("j1").await?;
     world.broker.cancel(&job, "stopped", true).await?;

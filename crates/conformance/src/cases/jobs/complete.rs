@@ -17,7 +17,7 @@ cases![
     forgets_the_failure_before,
     takes_a_result_after_the_lease_ended_untaken,
     refuses_another_token,
-    said_twice_it_changes_nothing,
+    a_repeated_call_changes_nothing,
     a_failure_after_it_changes_nothing,
 ];
 
@@ -125,7 +125,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
 }
 
 /// A report that is repeated after a broken connection gets the same answer, and writes nothing.
-async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.reply = true;
     world.put_jobs(&[job]).await?;

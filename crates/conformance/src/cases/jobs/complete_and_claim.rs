@@ -9,18 +9,18 @@ use crate::cases::{Failure, Outcome, World, cases, check, same};
 use Completed::{Finished as Done, Stale};
 
 cases![
-    it_does_what_finish_and_claim_do,
+    it_does_the_same_as_complete_and_claim,
     many_results_and_many_jobs,
     only_results_or_only_jobs,
     a_stale_result_is_told_by_its_place,
     said_again_it_only_claims,
     no_result_is_kept_where_no_lease_can_be_given,
-    what_is_finished_twice_in_one_call_is_finished,
+    a_job_that_is_completed_twice_in_one_call_is_completed,
     a_failed_job_that_finishes_keeps_no_error,
 ];
 
 /// The results are identical.
-async fn it_does_what_finish_and_claim_do(world: &World) -> Outcome {
+async fn it_does_the_same_as_complete_and_claim(world: &World) -> Outcome {
     let other = world.neighbour()?;
     for world in [world, &other] {
         world.put(&["a", "b"]).await?;
@@ -106,7 +106,7 @@ async fn no_result_is_kept_where_no_lease_can_be_given(world: &World) -> Outcome
 }
 
 /// The job is finished once.
-async fn what_is_finished_twice_in_one_call_is_finished(world: &World) -> Outcome {
+async fn a_job_that_is_completed_twice_in_one_call_is_completed(world: &World) -> Outcome {
     let job = world.started("a").await?;
     let said = exchange(world, &[&job, &job], 0).await?;
     same!(said.finished, [Done, Done]);

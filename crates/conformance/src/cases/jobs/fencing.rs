@@ -38,7 +38,9 @@ async fn refused(world: &World, old: &Claimed) -> Outcome {
     same!(gone, [old.job.id.as_str()]);
     same!(world.lease(&old.job.id).await?, lease);
     // The renewal itself writes the registration, and nothing else.
-    world.raw::<()>(&["DEL", &world.keys().feeds()]).await?;
+    world
+        .raw::<()>(&["DEL", &world.keys().prefetch_registry()])
+        .await?;
     world.unchanged(&before).await
 }
 

@@ -19,7 +19,7 @@ cases![
     a_job_that_has_ended_is_left,
     what_is_no_job_is_passed_over,
     a_queue_that_is_no_list_ends_it,
-    said_twice_it_changes_nothing,
+    a_repeated_call_changes_nothing,
     far_away_times_are_whole_numbers,
 ];
 
@@ -183,7 +183,7 @@ async fn a_queue_that_is_no_list_ends_it(world: &World) -> Outcome {
 }
 
 /// A call that is repeated after a broken connection pushes no job twice.
-async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     put_off(world, "j1", 3).await?;
     world.pass(3);
     promote(world).await?;

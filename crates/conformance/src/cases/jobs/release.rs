@@ -14,7 +14,7 @@ cases![
     goes_back_to_the_queue_it_came_from,
     another_worker_takes_it,
     refuses_another_token,
-    said_twice_it_changes_nothing,
+    a_repeated_call_changes_nothing,
 ];
 
 /// The run that did not happen is not counted.
@@ -107,7 +107,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
 }
 
 /// A call that is repeated after a broken connection does not queue the job twice.
-async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.broker.release(&claimed).await?;
     let before = world.all().await?;

@@ -203,7 +203,12 @@ async fn an_id_on_its_way_to_one_of_ours_does_too(world: &World) -> Outcome {
     let list = old_list(world);
     let member = format!("w1 {list}");
     world
-        .raw::<()>(&["ZADD", &world.keys().feeds(), "9999999999999", &member])
+        .raw::<()>(&[
+            "ZADD",
+            &world.keys().prefetch_registry(),
+            "9999999999999",
+            &member,
+        ])
         .await?;
     world
         .raw::<()>(&["LPUSH", &world.keys().feed("w1", &list), "theirs"])

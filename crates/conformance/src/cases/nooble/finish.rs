@@ -14,7 +14,7 @@ cases![
     an_answer_that_no_list_takes_goes_nowhere,
     forgets_what_was_asked,
     refuses_another_worker,
-    what_was_taken_over_is_answered_once,
+    a_reclaimed_message_is_answered_once,
     the_first_run_that_ends_counts,
     said_twice_it_answers_once,
     of_two_that_are_alike_one_is_left,
@@ -130,7 +130,7 @@ async fn refuses_another_worker(world: &World) -> Outcome {
 }
 
 /// Both workers end their run, in either order.
-async fn what_was_taken_over_is_answered_once(world: &World) -> Outcome {
+async fn a_reclaimed_message_is_answered_once(world: &World) -> Outcome {
     for side in Side::both(world)? {
         for taker_first in [true, false] {
             let got = side.started("m1").await?;

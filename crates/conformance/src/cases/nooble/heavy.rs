@@ -9,7 +9,7 @@ use crate::cases::heavy_loads::heavy::{MANY, seed, short};
 cases![
     taken_a_thousand_at_a_time,
     what_is_due_at_one_moment_is_moved_bit_by_bit,
-    a_worker_that_had_all_is_taken_over_bit_by_bit,
+    a_worker_with_all_messages_is_reclaimed_in_parts,
     a_long_stream_is_trimmed_bit_by_bit,
 ];
 
@@ -85,7 +85,7 @@ async fn what_is_due_at_one_moment_is_moved_bit_by_bit(world: &World) -> Outcome
     Ok(())
 }
 
-async fn a_worker_that_had_all_is_taken_over_bit_by_bit(world: &World) -> Outcome {
+async fn a_worker_with_all_messages_is_reclaimed_in_parts(world: &World) -> Outcome {
     for side in Side::both(world)? {
         in_hand(&side).await?;
         side.lose(&[]).await?;

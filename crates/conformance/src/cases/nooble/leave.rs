@@ -5,7 +5,7 @@ use super::{GROUP, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same,
 cases![
     is_forgotten,
     what_it_has_in_hand_keeps_it,
-    what_it_has_in_hand_is_taken_over_at_once,
+    messages_in_flight_are_reclaimed_at_once,
     a_stream_that_is_gone_has_nobody
 ];
 
@@ -51,7 +51,7 @@ async fn what_it_has_in_hand_keeps_it(world: &World) -> Outcome {
 }
 
 /// The worker may have no registration.
-async fn what_it_has_in_hand_is_taken_over_at_once(world: &World) -> Outcome {
+async fn messages_in_flight_are_reclaimed_at_once(world: &World) -> Outcome {
     for side in Side::both(world)? {
         for message in ["m1", "m2"] {
             side.started(message).await?;

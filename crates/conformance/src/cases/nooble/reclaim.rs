@@ -16,7 +16,7 @@ cases![
     what_a_killed_worker_had_is_not_behind_what_others_have,
     who_renews_less_often_keeps_what_it_has,
     what_came_without_its_knowledge_is_its_own,
-    who_was_never_there_is_taken_over,
+    messages_of_an_unknown_worker_are_reclaimed,
     a_worker_whose_wait_may_go_on_is_looked_after,
     what_was_deleted_is_passed_over,
     an_entry_without_a_message_is_taken_too,
@@ -215,7 +215,7 @@ async fn what_came_without_its_knowledge_is_its_own(world: &World) -> Outcome {
 }
 
 /// The set of registrations was lost.
-async fn who_was_never_there_is_taken_over(world: &World) -> Outcome {
+async fn messages_of_an_unknown_worker_are_reclaimed(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     side.send(&["m1", "m2"]).await?;
     let got = side.receive_as(W1, 2).await?;

@@ -8,7 +8,7 @@ cases![
     what_the_last_one_leaves_ends,
     a_stream_gets_no_end,
     a_message_of_a_stream_was_given_just_now,
-    what_was_taken_over_is_told,
+    a_renewal_reports_reclaimed_messages,
     what_is_over_is_told,
 ];
 
@@ -64,7 +64,7 @@ async fn a_message_of_a_stream_was_given_just_now(world: &World) -> Outcome {
     Ok(())
 }
 
-async fn what_was_taken_over_is_told(world: &World) -> Outcome {
+async fn a_renewal_reports_reclaimed_messages(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     let got = [side.started("m1").await?, side.started("m2").await?];
     side.lose(&got[..1]).await?;

@@ -17,19 +17,19 @@ use crate::cases::{Failure, Outcome, World, cases, check, same};
 
 cases![
     a_job_of_a_plain_client_is_run,
-    a_job_of_ours_has_the_fields_of_the_catalogue,
-    a_claim_tells_the_same_of_both,
+    a_new_job_has_the_fields_of_the_specification,
+    both_paths_of_a_claim_read_the_same_record,
     an_error_is_in_the_result_too,
-    an_element_of_another_place_is_dropped_before_anything_is_written,
+    an_element_that_names_no_job_of_the_context_is_dropped_unwritten,
     a_request_that_names_no_job_changes_nothing,
-    waits_for_a_job_of_the_same_caller,
+    a_dependent_starts_after_its_prerequisite,
     a_waiting_job_of_a_plain_client_is_released_and_runs,
-    a_job_that_waited_may_still_wait_for_its_time,
-    a_gate_holds_until_it_is_open,
+    a_delayed_dependent_keeps_its_delay,
+    a_job_waits_until_its_gate_is_open,
     a_lost_job_runs_again,
     the_end_of_a_job_marks_its_message,
-    a_request_to_wait_for_what_is_none_is_refused,
-    settings_of_a_queue_hold,
+    an_unknown_prerequisite_is_refused,
+    settings_of_a_queue_apply,
     a_record_without_a_status_ends,
     keys_of_another_database_are_read_and_changed,
 ];
@@ -114,7 +114,7 @@ async fn a_job_of_a_plain_client_is_run(world: &World) -> Outcome {
     .await
 }
 
-async fn a_job_of_ours_has_the_fields_of_the_catalogue(world: &World) -> Outcome {
+async fn a_new_job_has_the_fields_of_the_specification(world: &World) -> Outcome {
     in_both(world, async |world| {
         let mut job = new(world, 1)?;
         job.env_vars = [("A".to_owned(), "1".to_owned())].into_iter().collect();
@@ -164,7 +164,7 @@ async fn a_job_of_ours_has_the_fields_of_the_catalogue(world: &World) -> Outcome
 }
 
 /// The short path of a claim and the long one read the same record.
-async fn a_claim_tells_the_same_of_both(world: &World) -> Outcome {
+async fn both_paths_of_a_claim_read_the_same_record(world: &World) -> Outcome {
     in_both(world, async |world| {
         world.put_jobs(&[new(world, 1)?]).await?;
         let short = world.take_one().await?.job;
@@ -209,7 +209,7 @@ async fn an_error_is_in_the_result_too(world: &World) -> Outcome {
     .await
 }
 
-async fn an_element_of_another_place_is_dropped_before_anything_is_written(
+async fn an_element_that_names_no_job_of_the_context_is_dropped_unwritten(
     world: &World,
 ) -> Outcome {
     in_both(world, async |world| {
@@ -313,7 +313,7 @@ async fn a_request_that_names_no_job_changes_nothing(world: &World) -> Outcome {
     .await
 }
 
-async fn waits_for_a_job_of_the_same_caller(world: &World) -> Outcome {
+async fn a_dependent_starts_after_its_prerequisite(world: &World) -> Outcome {
     in_both(world, async |world| {
         let mut second = new(world, 2)?;
         second.depends_on = vec![JobId::foreign(job_of(world, 1)?)];
@@ -356,7 +356,7 @@ async fn a_waiting_job_of_a_plain_client_is_released_and_runs(world: &World) -> 
     .await
 }
 
-async fn a_job_that_waited_may_still_wait_for_its_time(world: &World) -> Outcome {
+async fn a_delayed_dependent_keeps_its_delay(world: &World) -> Outcome {
     in_both(world, async |world| {
         let mut second = new(world, 2)?;
         second.depends_on = vec![JobId::foreign(job_of(world, 1)?)];
@@ -373,7 +373,7 @@ async fn a_job_that_waited_may_still_wait_for_its_time(world: &World) -> Outcome
     .await
 }
 
-async fn a_gate_holds_until_it_is_open(world: &World) -> Outcome {
+async fn a_job_waits_until_its_gate_is_open(world: &World) -> Outcome {
     in_both(world, async |world| {
         let gates = [
             ("status", "waiting_for_prerequisites"),
@@ -417,7 +417,7 @@ async fn a_lost_job_runs_again(world: &World) -> Outcome {
     .await
 }
 
-async fn a_request_to_wait_for_what_is_none_is_refused(world: &World) -> Outcome {
+async fn an_unknown_prerequisite_is_refused(world: &World) -> Outcome {
     in_both(world, async |world| {
         let mut job = new(world, 1)?;
         job.depends_on = vec![JobId::foreign("{ctx:99999}:job:12:1".to_owned())];
@@ -436,7 +436,7 @@ async fn a_request_to_wait_for_what_is_none_is_refused(world: &World) -> Outcome
 }
 
 /// A queue with settings takes the long path.
-async fn settings_of_a_queue_hold(world: &World) -> Outcome {
+async fn settings_of_a_queue_apply(world: &World) -> Outcome {
     in_both(world, async |world| {
         let (config, queue) = (world.keys().config(), format!("queue:{}", world.queue()));
         world

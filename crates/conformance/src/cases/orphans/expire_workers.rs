@@ -12,7 +12,7 @@ cases![
     a_job_that_another_worker_has_is_left,
     what_ended_before_stays_as_it_was,
     found_among_more_leases_than_one_call_handles,
-    said_twice_it_changes_nothing,
+    a_repeated_call_changes_nothing,
     nobody_changes_nothing,
 ];
 
@@ -112,7 +112,7 @@ async fn found_among_more_leases_than_one_call_handles(world: &World) -> Outcome
 }
 
 /// A call that is repeated after a broken connection changes nothing.
-async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     both(world).await?;
     orphan(world, &[WORKER]).await?;
     world.pass(1);

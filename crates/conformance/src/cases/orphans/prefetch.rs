@@ -24,8 +24,8 @@ cases![
     more_than_wanted_goes_back_in_order,
     without_a_slot_all_goes_back,
     ids_without_a_job_are_dropped,
-    another_workers_feed_is_not_ours,
-    no_other_feed_is_looked_into,
+    a_prefetch_list_of_another_worker_is_not_read,
+    only_own_prefetch_lists_are_read,
     a_reply_ends_the_wait_for_it,
     the_record_comes_with_the_reply,
     a_wait_for_a_reply_ends,
@@ -217,7 +217,7 @@ async fn ids_without_a_job_are_dropped(world: &World) -> Outcome {
 }
 
 /// A live worker's prefetched ids are not taken by another.
-async fn another_workers_feed_is_not_ours(world: &World) -> Outcome {
+async fn a_prefetch_list_of_another_worker_is_not_read(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     feed(world, "w2-b", &["j1"]).await?;
     check!(world.take(5).await?.is_empty());
@@ -226,7 +226,7 @@ async fn another_workers_feed_is_not_ours(world: &World) -> Outcome {
 }
 
 /// A claim reads only those prefetch lists that the worker names. Surplus ids return to their own queues.
-async fn no_other_feed_is_looked_into(world: &World) -> Outcome {
+async fn only_own_prefetch_lists_are_read(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     let queues = [world.queue(), world.queue_of("rhai")];
     let feeds = [world.feed(WORKER), world.keys().feed(WORKER, &queues[1])];

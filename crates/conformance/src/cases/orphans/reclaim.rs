@@ -21,7 +21,7 @@ cases![
     forgets_the_lease_of_a_job_that_is_gone,
     passes_over_what_is_no_job,
     leaves_a_job_that_does_not_run,
-    said_twice_it_changes_nothing,
+    a_repeated_call_changes_nothing,
 ];
 
 /// A job with a live worker stays.
@@ -222,7 +222,7 @@ async fn leaves_a_job_that_does_not_run(world: &World) -> Outcome {
 }
 
 /// A call that is repeated after a broken connection reclaims no job twice.
-async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     world.started("j1").await?;
     world.lose_all().await?;
     let before = world.all().await?;

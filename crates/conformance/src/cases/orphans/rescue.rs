@@ -197,7 +197,12 @@ async fn what_is_on_its_way_to_a_worker_is_left(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let member = format!("w1 {}", world.queue());
     world
-        .raw::<()>(&["ZADD", &world.keys().feeds(), "9999999999999", &member])
+        .raw::<()>(&[
+            "ZADD",
+            &world.keys().prefetch_registry(),
+            "9999999999999",
+            &member,
+        ])
         .await?;
     let (queue, feed) = (world.queue(), world.feed("w1"));
     world

@@ -77,7 +77,11 @@ async fn a_stopping_workers_jobs_end_elsewhere(world: &World) -> Outcome {
     }
     same!(world.list(&world.queue()).await?.len(), 0);
     let own: i64 = world
-        .raw(&["EXISTS", &world.keys().lease(), &world.keys().feeds()])
+        .raw(&[
+            "EXISTS",
+            &world.keys().lease(),
+            &world.keys().prefetch_registry(),
+        ])
         .await?;
     same!(own, 0);
     Ok(())

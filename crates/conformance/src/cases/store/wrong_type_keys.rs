@@ -208,7 +208,7 @@ async fn one_job_does_not_keep_the_others_from_renewal(world: &World) -> Outcome
 async fn a_renewal_without_listeners_keeps_the_leases(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     let before = world.lease("j1").await?;
-    spoil(world, &world.keys().feeds()).await?;
+    spoil(world, &world.keys().prefetch_registry()).await?;
     world.pass(1_000);
     check!(world.try_renew(WORKER, &[claimed]).await.is_err());
     same!(world.lease("j1").await?, before.map(|at| at + 1_000));
@@ -260,7 +260,7 @@ async fn a_leaving_worker_hands_back_the_rest(world: &World) -> Outcome {
 /// The order of the queues does not matter.
 async fn a_dead_listeners_other_ids_go_back(world: &World) -> Outcome {
     let queues = fed(world).await?;
-    let feeds = world.keys().feeds();
+    let feeds = world.keys().prefetch_registry();
     for (queue, at) in queues.iter().zip(["1", "2"]) {
         let member = format!("{WORKER} {queue}");
         world.raw::<()>(&["ZADD", &feeds, at, &member]).await?;

@@ -271,8 +271,8 @@ fn a_file_has_a_mebibyte() {
         "f.yaml: larger than 1048576 bytes, which is the limit"
     );
     for (text, says) in [
-        ("", "the file says nothing"),
-        ("# later\n", "the file says nothing"),
+        ("", "the file is empty"),
+        ("# later\n", "the file is empty"),
         ("[1]", "has to be a map"),
     ] {
         let said = Folder::new().yaml(text).unwrap_err();

@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str) -> Result<Tree, SyntaxError> {
     }
     reader.root.ok_or_else(|| SyntaxError {
         at: None,
-        message: "the file says nothing: give `flow` and `jobs`".to_owned(),
+        message: "the file is empty: give `flow` and `jobs`".to_owned(),
     })
 }
 

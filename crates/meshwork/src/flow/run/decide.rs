@@ -18,11 +18,11 @@ pub struct Decider<'a> {
 }
 
 impl<'a> Decider<'a> {
-    /// The rules of a plan that was checked.
+    /// Creates the rules of a checked plan.
     ///
     /// # Errors
     ///
-    /// A cycle, or an environment of the flow that cannot be evaluated.
+    /// The plan has a cycle, or the environment of the flow cannot be evaluated.
     pub fn new(plan: &'a Plan) -> Result<Self, ExprError> {
         let graph = Graph::new(plan).map_err(|cycle| ExprError {
             at: None,
@@ -44,13 +44,13 @@ impl<'a> Decider<'a> {
         Ok(decider)
     }
 
-    /// The graph of the plan.
+    /// Returns the graph of the plan.
     #[must_use]
     pub const fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// All that can happen now. Empty: the flow waits for its jobs, or has ended.
+    /// Returns all decisions that are possible now. Empty: the flow waits for its jobs, or has ended.
     #[must_use]
     pub fn decide(&self, state: &FlowState) -> Vec<Decision> {
         if state.outcome.is_some() {
@@ -79,7 +79,7 @@ impl<'a> Decider<'a> {
         decisions
     }
 
-    /// Puts the values of items into the state that have not been released: what a `foreach` gave once, it gives again.
+    /// Evaluates a `foreach` again for items that are not released. The stored state has only their number.
     pub(in crate::flow) fn fill_items(&self, state: &mut FlowState) {
         for job in self.graph.order() {
             let waits =
@@ -107,12 +107,12 @@ impl<'a> Decider<'a> {
             .collect()
     }
 
-    /// True if a failure since the last retry stops all others.
+    /// Returns true if a failure since the last retry stops all other jobs.
     fn fails_fast(&self, state: &FlowState) -> bool {
         self.halted_at(state).is_some()
     }
 
-    /// The number of the first failure since the last retry that stops all others.
+    /// Returns the number of the first failure since the last retry that stops all other jobs.
     pub(super) fn halted_at(&self, state: &FlowState) -> Option<u64> {
         let failed = |phase: &Phase, number: Option<u64>| {
             let is_failure = phase.end().is_some_and(End::is_failure);
@@ -131,14 +131,14 @@ impl<'a> Decider<'a> {
         self.plan.fail_fast.then(first).flatten()
     }
 
-    /// True if a job has to stop, or does not start any more. After a failure those go on that ask for it.
+    /// Returns true if a job has to stop, or may not start. Some jobs continue after a failure, by their options.
     fn stops(&self, state: &FlowState, job: usize, halts: bool) -> bool {
         let condition = self.plan.jobs[job].condition.as_ref();
         state.stop.is_some() || (halts && !condition.is_some_and(expr::asks_for_failure))
     }
 
-    /// A job that has not been decided on. It waits for the ends of all its needs, also after a failure or a cancel: each need
-    /// did so too, so all its ancestors have ended, and an `if` sees their final ends.
+    /// Decides about a waiting job. It waits for the ends of all its prerequisites, also after a failure or a
+    /// cancellation. So all its ancestors have ended, and its `if` sees their final states.
     fn waiting(&self, state: &FlowState, job: usize, halts: bool) -> Option<Decision> {
         let settle = |end| {
             Some(Decision::Settle {
@@ -176,7 +176,7 @@ impl<'a> Decider<'a> {
         }
     }
 
-    /// The answer of the job's `if`, or of the default one.
+    /// Returns the value of the job's `if`, or of the default one.
     fn runs(&self, state: &FlowState, job: usize) -> Result<bool, ExprError> {
         let needs = self.graph.needs(job).iter();
         let ends: Vec<(&Node, &End)> = needs
@@ -191,7 +191,7 @@ impl<'a> Decider<'a> {
         }
     }
 
-    /// The items of a group: as many as may run at once are released; when all have ended, so has the group.
+    /// Decides about the items of a `foreach`: releases as many as may run at once, and ends the job after all items.
     fn group(&self, state: &FlowState, job: usize, halts: bool, decisions: &mut Vec<Decision>) {
         let node = &self.plan.jobs[job];
         let items = state.jobs[job].items.as_deref().unwrap_or_default();
@@ -233,7 +233,7 @@ impl<'a> Decider<'a> {
         }
     }
 
-    /// The start of a job or item; its failure where a template cannot be evaluated.
+    /// Returns the start of a job or item, or its failure if a template cannot be evaluated.
     pub(super) fn release(&self, state: &FlowState, job: usize, item: Option<usize>) -> Decision {
         let run = &state.jobs[job];
         let of_item = item.and_then(|item| run.items.as_ref()?.get(item));
@@ -287,7 +287,7 @@ impl<'a> Decider<'a> {
         Ok(work)
     }
 
-    /// The values that a text of a job may name: those of the ancestors that it mentions.
+    /// Returns the values of the ancestors that a text of a job mentions.
     fn facts(&self, state: &FlowState, job: usize, text: &str) -> Facts<'a> {
         let undone = self.plan.jobs[job].compensates.as_ref();
         let undone = undone.and_then(|name| self.graph.number(name.as_str()));
@@ -318,7 +318,7 @@ impl<'a> Decider<'a> {
     }
 }
 
-/// True if the end of a need stops what follows.
+/// Returns true if the end of a prerequisite prevents its dependents.
 pub(super) fn fails(node: &Node, end: &End) -> bool {
     match end {
         End::Failed(_) => !node.continue_on_failure,
@@ -327,12 +327,12 @@ pub(super) fn fails(node: &Node, end: &End) -> bool {
     }
 }
 
-/// A job or item that was released is stopped once.
+/// Returns the stop of a released job or item, once.
 fn halt(stops: bool, job: usize, item: Option<usize>, stopping: bool) -> Option<Decision> {
     (stops && !stopping).then_some(Decision::Stop { job, item })
 }
 
-/// The end of a group by the ends of its items.
+/// Returns the end of a `foreach` from the ends of its items.
 fn group_end<'e>(ends: impl Iterator<Item = &'e End>) -> End {
     let (mut results, mut failed, mut cancelled, mut skipped) = (Vec::new(), 0, 0, 0);
     for end in ends {
@@ -354,7 +354,7 @@ fn group_end<'e>(ends: impl Iterator<Item = &'e End>) -> End {
     }
 }
 
-/// A job as expressions see it.
+/// Returns a job in the form that expressions use.
 fn job_facts(run: &JobRun) -> JobFacts {
     let skipped = JobFacts {
         status: "skipped",

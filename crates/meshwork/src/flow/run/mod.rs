@@ -1,7 +1,7 @@
-//! The rules by which a flow runs, in one place: [`Decider::decide`] says what happens next in a [`FlowState`].
+//! The rules by which a flow runs, in one place: [`Decider::decide`] returns the next decisions for a [`FlowState`].
 //!
-//! Whoever drives a flow applies each [`Decision`] to the state ([`FlowState::apply`]), reports starts and ends, and asks
-//! again. [`interpret()`] does so in memory with a virtual clock; it is what tests compare with.
+//! The caller applies each [`Decision`] to the state ([`FlowState::apply`]), reports starts and ends, and calls again.
+//! [`interpret()`] does so in memory with a virtual clock; tests compare other runs with it.
 
 mod compensate;
 mod decide;

@@ -1,4 +1,4 @@
-//! `retry --from`: an ended flow starts anew at some of its jobs; all others keep their results.
+//! `retry --from`: runs some jobs of an ended flow again; all others keep their results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use crate::flow::expr;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryFrom {
-    /// The job; of a `foreach` the items that did not finish.
+    /// The job; of a `foreach` only the items that did not finish.
     Job(String),
     /// One item of a `foreach`.
     Item(String, usize),
-    /// The job; a `foreach` is expanded anew.
+    /// The job; a `foreach` is expanded again.
     All(String),
 }
 
@@ -27,23 +27,23 @@ pub enum RetryError {
     /// The flow still runs.
     #[error("the flow has not ended: cancel it first, or wait for its end")]
     NotEnded,
-    /// No such job.
+    /// The flow has no such job.
     #[error("the flow has no job `{0}` that could be retried")]
     Unknown(String),
-    /// No such item.
+    /// The job has no such item.
     #[error("the job `{0}` has no item {1}")]
     NoItem(String, usize),
-    /// A job that was undone would stay undone.
+    /// A job was undone by its compensation and would not run again.
     #[error("job `{0}` was undone by its compensation: retry from it, or from a job before it")]
     Undone(String),
 }
 
-/// Starts an ended flow anew: the jobs that are named, those that the end of the flow cancelled or skipped, and all that depend
-/// on these get a new generation. Returns all places at which it starts. On an error nothing has changed.
+/// Gives a new generation to jobs of an ended flow: the named ones, those that the end of the flow cancelled or
+/// skipped, and all that depend on them. Returns all places at which the retry starts. On an error nothing has changed.
 ///
 /// # Errors
 ///
-/// A flow that has not ended, a name that is not there, or a job that was undone and would not run again.
+/// The flow has not ended, a name is unknown, or a job was undone and would not run again.
 pub fn retry(
     decider: &Decider<'_>,
     state: &mut FlowState,
@@ -74,12 +74,12 @@ pub fn retry(
     Ok(from)
 }
 
-/// Gives the generation of the last retry to the jobs that it includes and that do not have it yet. `from` is what [`retry`]
-/// returned.
+/// Gives the generation of the last retry to the jobs that it includes and that do not have it yet. `from` is what
+/// [`retry`] returned.
 ///
 /// # Errors
 ///
-/// A name that is not there.
+/// A name is unknown.
 pub(in crate::flow) fn renew(
     decider: &Decider<'_>,
     state: &mut FlowState,
@@ -117,8 +117,8 @@ fn starts<'f>(
     Ok(starts)
 }
 
-/// The jobs that the end of the flow cancelled or skipped: it could not finish without them. One whose `if` was false is not
-/// among them, since its ancestors had ended, and the answer would be the same.
+/// Returns the jobs that the end of the flow cancelled or skipped, without which it could not finish. A job whose `if`
+/// was false is not among them: its ancestors had ended, so the answer would be the same.
 fn halted(decider: &Decider<'_>, state: &FlowState) -> Vec<usize> {
     let halted_at = decider.halted_at(state);
     let jobs = state.jobs.iter().enumerate().filter(|(job, run)| {
@@ -137,7 +137,8 @@ fn halted(decider: &Decider<'_>, state: &FlowState) -> Vec<usize> {
         .collect()
 }
 
-/// The jobs that a retry includes. Without places: all of the job, since it depends on another one of them.
+/// Returns the jobs that a retry includes. A job without places is included as a whole, since it depends on another
+/// one.
 fn again<'f>(decider: &Decider<'_>, starts: &Starts<'f>) -> Starts<'f> {
     let mut again = starts.clone();
     for start in starts.keys() {
@@ -147,7 +148,7 @@ fn again<'f>(decider: &Decider<'_>, starts: &Starts<'f>) -> Starts<'f> {
     again
 }
 
-/// Compensations, each with the job that it undoes.
+/// Returns the compensations, each with the job that it undoes.
 fn partners(decider: &Decider<'_>) -> Vec<(usize, usize)> {
     let jobs = decider.plan.jobs.iter().enumerate();
     jobs.filter_map(|(partner, node)| {
@@ -173,7 +174,7 @@ fn renew_all(decider: &Decider<'_>, state: &mut FlowState, again: &Starts<'_>) {
     }
 }
 
-/// A job in its new generation: as new, or with those items as new that one of the places names.
+/// Returns a job in its new generation: reset as a whole, or only the items that the places name.
 fn renewed(run: &JobRun, places: &[&RetryFrom], generation: u32) -> JobRun {
     let mut next = JobRun::new(generation);
     let all = places.is_empty()

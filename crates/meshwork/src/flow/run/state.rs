@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 pub struct FlowState {
     /// The jobs, in the order of the plan.
     pub jobs: Vec<JobRun>,
-    /// The reason why the flow is to stop. None: it goes on.
+    /// Reason to stop the flow; `None` while it runs normally.
     pub stop: Option<Stop>,
     /// Compensations run after a failure, a cancellation or a timeout. Default: true.
     pub compensate: bool,
@@ -19,13 +19,13 @@ pub struct FlowState {
     pub ends: u64,
     /// The number of retries so far.
     pub retries: u32,
-    /// The number of ends before the last retry: failures up to it do not stop the others again.
+    /// Number of ends before the last retry. Earlier failures do not stop the other jobs again.
     pub retried_at: u64,
     /// The end of the flow.
     pub outcome: Option<FlowEnd>,
 }
 
-/// The reason why a flow stops although no job has failed.
+/// Reason to stop a flow without a failed job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
@@ -38,7 +38,7 @@ pub enum Stop {
 /// The state of one job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRun {
-    /// The number of the flow's last retry that included this job. Reports of another generation are refused.
+    /// Number of the last retry that included this job. Reports of another generation are refused.
     pub generation: u32,
     /// The phase of the job; of a `foreach` that of the whole group.
     pub phase: Phase,
@@ -46,7 +46,7 @@ pub struct JobRun {
     pub items: Option<Vec<ItemRun>>,
     /// The number of the job's end among all ends, from 1.
     pub ended_as: Option<u64>,
-    /// A cancel of the job was requested.
+    /// True if a cancellation of the job was requested.
     pub stopping: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct ItemRun {
     pub phase: Phase,
     /// The number of the item's end among all ends, from 1.
     pub ended_as: Option<u64>,
-    /// A cancel of the item was requested.
+    /// True if a cancellation of the item was requested.
     pub stopping: bool,
 }
 
@@ -69,13 +69,13 @@ pub struct ItemRun {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It waits for its needs, for a decision, or for its turn.
+    /// Waits for its prerequisites, for a decision, or for a free place among the items.
     Waiting,
-    /// It may start: it stands in its queue, or its approval or wait has begun.
+    /// May start: its job is queued, or its approval or delay has begun.
     Released,
-    /// It runs.
+    /// Runs.
     Started,
-    /// It has ended.
+    /// Has ended.
     Ended(End),
 }
 
@@ -83,13 +83,13 @@ pub enum Phase {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// It finished with this result.
+    /// Finished with this result.
     Finished(Value),
-    /// It failed with this error.
+    /// Failed with this error.
     Failed(String),
-    /// It was stopped.
+    /// Cancelled.
     Cancelled,
-    /// It did not run.
+    /// Did not run.
     Skipped,
 }
 
@@ -100,9 +100,9 @@ pub struct FlowEnd {
     pub status: String,
     /// The outputs of a flow that finished.
     pub result: BTreeMap<String, Value>,
-    /// The reason why the flow did not finish.
+    /// Reason why the flow failed.
     pub error: Option<String>,
-    /// The jobs that were undone, in the order in which that was done.
+    /// Compensated jobs, in the order of their compensations.
     pub compensated: Vec<String>,
     /// The jobs whose compensation failed.
     pub not_compensated: Vec<String>,
@@ -138,7 +138,7 @@ pub enum Decision {
         /// Its end.
         end: End,
     },
-    /// The job or item runs and is to be stopped.
+    /// A job or item has to be cancelled.
     Stop {
         /// The job.
         job: usize,
@@ -167,7 +167,7 @@ pub enum Refused {
     /// There is no such job or item.
     #[error("the flow has no such job or item")]
     Unknown,
-    /// The report is of a run before the last retry.
+    /// The report is about a run before the last retry.
     #[error("the report is of generation {reported}, the job is in generation {current}")]
     Generation {
         /// The generation of the report.
@@ -190,7 +190,7 @@ impl Phase {
         }
     }
 
-    /// True from the release to the end.
+    /// Returns true between release and end.
     #[must_use]
     pub const fn is_active(&self) -> bool {
         matches!(self, Self::Released | Self::Started)
@@ -198,7 +198,7 @@ impl Phase {
 }
 
 impl End {
-    /// True for a failure and a cancellation.
+    /// Returns true for a failure and a cancellation.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::Cancelled)
@@ -233,7 +233,7 @@ impl ItemRun {
 type Target<'a> = (&'a mut Phase, u32, &'a mut Option<u64>);
 
 impl FlowState {
-    /// The state of a flow of which nothing has happened.
+    /// Creates the state of a flow that has just been submitted.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         Self {
@@ -247,18 +247,18 @@ impl FlowState {
         }
     }
 
-    /// Asks the flow to stop. Nothing changes if it has ended or stops already.
+    /// Requests that the flow stops. Changes nothing if it has ended or stops already.
     pub fn stop(&mut self, why: Stop) {
         if self.outcome.is_none() {
             self.stop.get_or_insert(why);
         }
     }
 
-    /// Notes that a job or an item has started. A repeated report changes nothing.
+    /// Records the start of a job or an item. A repeated report changes nothing.
     ///
     /// # Errors
     ///
-    /// A report that does not fit; nothing has changed then.
+    /// The report does not fit the state, and changes nothing.
     pub fn started(
         &mut self,
         job: usize,
@@ -270,11 +270,11 @@ impl FlowState {
         Ok(())
     }
 
-    /// Notes the end of a job or an item, after all its attempts.
+    /// Records the end of a job or an item, after all its attempts.
     ///
     /// # Errors
     ///
-    /// A report that does not fit; nothing has changed then.
+    /// The report does not fit the state, and changes nothing.
     pub fn ended(
         &mut self,
         job: usize,
@@ -323,7 +323,7 @@ impl FlowState {
         }
     }
 
-    /// Makes a decision true in the state.
+    /// Applies a decision to the state.
     pub fn apply(&mut self, decision: &Decision) {
         match decision {
             Decision::Release { job, item, .. } => {

@@ -94,7 +94,7 @@ pub enum FlowError {
         why: RetryError,
     },
     /// Retention has dropped a job whose result others need.
-    #[error("the record of job `{job}` of flow {flow} is gone: submit the flow anew")]
+    #[error("the record of job `{job}` of flow {flow} is gone: submit the flow again")]
     JobGone {
         /// The flow.
         flow: FlowId,

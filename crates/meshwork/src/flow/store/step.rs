@@ -243,7 +243,7 @@ impl Step<'_> {
             }
             if view.state.outcome.is_some() {
                 let done = self.flush().await?;
-                // The next round hands the jobs to retention.
+                // The next round gives the jobs to retention.
                 return Ok(if done == StepDone::Done {
                     StepDone::Again
                 } else {

@@ -34,7 +34,7 @@ const MAX_ERROR: usize = 64 * 1024;
 
 impl BananasProtocol {
     /// Stores results.
-    async fn finish(&self, results: &[Completion<Claimed>]) -> Result<Vec<Completed>, Error> {
+    async fn complete(&self, results: &[Completion<Claimed>]) -> Result<Vec<Completed>, Error> {
         if results.is_empty() {
             return Ok(Vec::new());
         }
@@ -115,11 +115,11 @@ impl BananasProtocol {
             return false;
         }
         self.let_plain_rest();
-        self.give_back(claimed, Requeue::Last).await;
+        self.release_to(claimed, Requeue::Last).await;
         true
     }
 
-    async fn give_back(&self, claimed: &Claimed, to: Requeue) {
+    async fn release_to(&self, claimed: &Claimed, to: Requeue) {
         if let Err(error) = self.broker.release(claimed, to).await {
             tracing::warn!(%error, "job not released: its lease will expire");
         }
@@ -220,7 +220,7 @@ impl Protocol for BananasProtocol {
         results: &[Completion<Claimed>],
         fetch: Option<&FetchRequest>,
     ) -> Exchanged<Claimed> {
-        let completed = self.finish(results).await;
+        let completed = self.complete(results).await;
         let fetched = match (&completed, fetch) {
             (Ok(_), Some(request)) => Some(self.claim(config.lease, request).await),
             _ => None,
@@ -246,7 +246,7 @@ impl Protocol for BananasProtocol {
         // A repeated push of a completed job; an id is removed from a list only once.
         if claimed.is_done() {
             tracing::debug!("job skipped: it has ended already");
-            self.give_back(claimed, Requeue::Nowhere).await;
+            self.release_to(claimed, Requeue::Nowhere).await;
             return Step::Settled;
         }
         if self.is_elsewhere(claimed, record).await {

@@ -24,7 +24,7 @@ pub(super) async fn run(
     tokio::select! {
         failed = look(broker, state, lease) => failed,
         failed = crons(broker, state, lease) => failed,
-        failed = strays(broker, state, lease) => failed,
+        failed = rescue_orphans(broker, state, lease) => failed,
     }
 }
 
@@ -78,7 +78,7 @@ async fn crons(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Re
 }
 
 /// Requeues orphans of workers of Bananas.
-async fn strays(
+async fn rescue_orphans(
     broker: &Bananas,
     state: &BananasProtocol,
     lease: Duration,
@@ -90,8 +90,8 @@ async fn strays(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let strays = best_effort(broker.outages(), "strays", lease, broker.orphans(age)).await?;
-        for stray in strays.unwrap_or_default() {
+        let orphans = best_effort(broker.outages(), "orphans", lease, broker.orphans(age)).await?;
+        for stray in orphans.unwrap_or_default() {
             let adopted = broker.rescue(&stray, state.peer);
             if best_effort(broker.outages(), "rescue", lease, adopted).await? == Some(true) {
                 let job = String::from_utf8_lossy(&stray.id).into_owned();

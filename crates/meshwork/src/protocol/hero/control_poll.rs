@@ -53,7 +53,7 @@ pub(super) async fn poll_control(
             if steps.is_some_and(|before| control.steps_back > before) {
                 tracing::warn!(
                     steps = control.steps_back,
-                    "the server's clock went back; jobs go on from the latest time"
+                    "the server's clock went back: job times continue from the latest time"
                 );
             }
             steps = Some(control.steps_back);

@@ -39,7 +39,7 @@ use crate::{Batch, span};
 const DEPART: Duration = Duration::from_millis(500);
 
 impl HeroProtocol {
-    /// Returns the runner of a queue's jobs. The queue names the type; a foreign record may not.
+    /// Returns the runtime of a queue's jobs. The queue names the type; a foreign record may not.
     fn runner_of(&self, queue: &str) -> Option<&Arc<dyn Runtime>> {
         let prefix = self.broker.keys().work_prefix();
         let script_type = queue.strip_prefix(&prefix)?.split(':').next()?;
@@ -86,8 +86,8 @@ impl HeroProtocol {
         if results.is_empty() {
             return Ok((Vec::new(), self.broker.claim(claim).await?));
         }
-        let exchanged = self.broker.complete_and_claim(results, claim).await?;
-        Ok((exchanged.finished, exchanged.taken))
+        let answer = self.broker.complete_and_claim(results, claim).await?;
+        Ok((answer.finished, answer.taken))
     }
 }
 
@@ -255,7 +255,7 @@ impl Protocol for HeroProtocol {
             return Step::End(Report::done(runtime::PONG));
         }
         let Some(runner) = self.runner_of(&claimed.queue) else {
-            let message = format!("no runner for the jobs of {}", claimed.queue);
+            let message = format!("no runtime for the jobs of {}", claimed.queue);
             let failure = Failure::new(FailureKind::Permanent, message);
             return Step::End(Report::failed(failure));
         };

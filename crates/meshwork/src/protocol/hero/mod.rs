@@ -1,6 +1,6 @@
 //! Worker for the jobs of Meshwork and Hero. [`jobs`] claims, runs and reports them over the engine, [`subscription`]
-//! has the queues, [`registry`] the live workers, [`pool`] shares parts between contexts, [`control_poll`] reads cancel requests, and [`maintenance`] is done
-//! by one worker at a time for all.
+//! has the queues, [`registry`] the live workers, [`pool`] shares parts between contexts, [`control_poll`] reads cancel
+//! requests, and [`maintenance`] is done by one worker at a time for all.
 
 mod control_poll;
 mod job_reads;
@@ -81,7 +81,7 @@ impl Worker {
         }
     }
 
-    /// Runs jobs of `script_type` with `runner`.
+    /// Runs jobs of `script_type` with `runner`, a runtime.
     #[must_use]
     pub fn runner(mut self, script_type: ScriptType, runner: Arc<dyn Runtime>) -> Self {
         self.runners.push((script_type, runner));
@@ -115,7 +115,7 @@ impl Worker {
     }
 
     /// Runs several jobs of the type `name` with one call of `handler`, up to the limit in `many`. Each job has its own
-    /// result. A group is never larger than [`Worker::concurrency`]. See [`runner::group_handler`].
+    /// result. A group is never larger than [`Worker::concurrency`]. See [`runtime::group_handler`].
     #[must_use]
     pub fn handle_batch<H: runtime::GroupHandler<M>, M: 'static>(
         mut self,
@@ -196,8 +196,8 @@ impl Worker {
         self
     }
 
-    /// Sets the backoff of failed jobs without their own. Default: 1 s, doubled with each attempt, up to 10 min, or up to
-    /// the job's own backoff if that is longer.
+    /// Sets the backoff of failed jobs without their own. Default: 1 s, doubled with each attempt, up to 10 min, or up
+    /// to the job's own backoff if that is longer.
     #[must_use]
     pub fn backoff(mut self, backoff: RetryBackoff) -> Self {
         self.backoff = backoff;
@@ -265,7 +265,7 @@ impl Worker {
     ///
     /// # Errors
     /// A setting is outside of its limits ([`Error::Setting`]), the worker has no handler, a live worker has its name
-    /// ([`Error::NameTaken`]), the server is unreachable, a folder for log files is refused, or the system has no
+    /// ([`Error::WorkerNameTaken`]), the server is unreachable, a folder for log files is refused, or the system has no
     /// thread left.
     pub async fn start(self) -> Result<WorkerHandle, Error> {
         if let Some(name) = &self.refused {

@@ -23,7 +23,7 @@ pub(super) struct HeroProtocol {
     pub(super) present: Present,
     /// Queues from which it claims now.
     pub(super) lists: watch::Sender<Arc<Lists>>,
-    /// Runners, by script type.
+    /// Runtimes, by script type.
     pub(super) runners: HashMap<String, Arc<dyn Runtime>>,
     /// Calls actions of services for all runs.
     pub(super) calls: Arc<dyn CallActions>,

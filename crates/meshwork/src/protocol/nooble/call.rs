@@ -13,14 +13,14 @@ use super::handler::Act;
 use super::message::Message;
 use crate::runtime::{LOST_GRACE, Run, Runtime, StopReason, panic_text};
 
-/// Call of a function, in the form of a runner.
+/// Call of a function, as a runtime.
 struct Call {
     act: Arc<dyn Act>,
     message: Arc<Message>,
     context: ActionContext,
 }
 
-/// Returns the runner for the call of a function.
+/// Returns the runtime for the call of a function.
 pub(super) fn call(
     act: &Arc<dyn Act>,
     message: &Arc<Message>,

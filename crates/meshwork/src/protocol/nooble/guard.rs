@@ -22,7 +22,7 @@ mod tests {
     fn a_panic_is_an_error_of_what_is_read() {
         assert_eq!(reading(|| Ok::<_, String>(1)), Ok(1));
         assert_eq!(reading(|| Err::<(), _>("why")), Err("why".to_owned()));
-        let panics = || -> Result<(), String> { panic!("a message that nobody thought of") };
+        let panics = || -> Result<(), String> { panic!("an unexpected message") };
         assert_eq!(reading(panics), Err(PANICKED.to_owned()));
     }
 }

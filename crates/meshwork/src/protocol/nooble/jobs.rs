@@ -328,7 +328,7 @@ impl Protocol for NoobleProtocol {
         lease: Duration,
         intake: &dyn Intake<Arc<Message>>,
     ) -> Result<(), Error> {
-        self.take_over(broker, lease, intake).await
+        self.reclaim(broker, lease, intake).await
     }
 
     async fn maintain(

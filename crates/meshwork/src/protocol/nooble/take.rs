@@ -108,7 +108,7 @@ impl NoobleProtocol {
     /// Takes messages of dead services, and messages that this service was given without knowing it. No other service
     /// takes the latter while this one is alive, so it searches for them even without a free slot. Messages without a
     /// slot are released.
-    pub(super) async fn take_over(
+    pub(super) async fn reclaim(
         &self,
         broker: &Nooble,
         lease: Duration,
@@ -117,7 +117,7 @@ impl NoobleProtocol {
         let each = self.queues.iter().map(|queue| async move {
             let is_in_doubt = queue.is_in_doubt();
             if is_in_doubt {
-                self.find_strays(broker, queue, intake).await?;
+                self.find_orphans(broker, queue, intake).await?;
             }
             let most = if is_in_doubt { MOST } else { intake.free() };
             self.reclaim_from(broker, queue, (most.clamp(1, MOST), lease), intake)
@@ -152,7 +152,7 @@ impl NoobleProtocol {
 
     /// Runs messages of a list that were delivered to this service when a connection broke: those that it does not
     /// know, and did not know one renewal ago (`suspects`).
-    async fn find_strays(
+    async fn find_orphans(
         &self,
         broker: &Nooble,
         queue: &Arc<Queue>,

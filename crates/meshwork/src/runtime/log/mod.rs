@@ -1,4 +1,4 @@
-//! Output of a run: its lines and progress. Runners write into a [`LogSink`]; a [`LogDrain`] reads from it. The worker
+//! Output of a run: its lines and progress. Runtimes write into a [`LogSink`]; a [`LogDrain`] reads from it. The worker
 //! stores the output in the store's stream or a file.
 //!
 //! A run never waits for its reader: a full buffer drops its oldest lines and counts them. Only the latest progress is

@@ -67,7 +67,7 @@ where
         let whole = async move { whole.await.unwrap_or_else(Report::failed) };
         let task = tokio::spawn(whole.in_current_span());
         task.await.unwrap_or_else(|error| {
-            let message = format!("the runner broke off: {error}");
+            let message = format!("the runtime failed: {error}");
             Report::failed(Failure::new(FailureKind::Script, message))
         })
     })

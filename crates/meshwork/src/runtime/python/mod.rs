@@ -5,8 +5,9 @@
 //! Its result is the variable `result`: text and bytes unchanged, any other value as JSON; or else its stdout, as in
 //! Hero. `progress(fraction, message=None)` reports progress, from 0 to 1. `submit(script, *, type=None, input=None,
 //! priority=None, delay=None, retries=None, timeout=None, key=None, group=None, env=None)` submits a child and returns
-//! its id, and `call_action(type, data, timeout=None)` returns the data of a service's reply ([`requests`]). The exceptions `Permanent`, `Retry`, `Snooze` and `Discard` are verdicts. `inputs[name]` is
-//! the result of a prerequisite.
+//! its id, and `call_action(type, data, timeout=None)` returns the data of a service's reply ([`requests`]). The
+//! exceptions `Permanent`, `Retry`, `Snooze` and `Discard` are verdicts. `inputs[name]` is the result of a
+//! prerequisite.
 
 mod check;
 mod interpreter;
@@ -35,8 +36,8 @@ const BOOTSTRAP: &str = include_str!("bootstrap.py");
 /// Name of the script's file, also used in `bootstrap.py`.
 const SCRIPT: &str = "script.py";
 
-/// Returns the runner for Python.
-pub(super) fn runner() -> Arc<dyn Runtime> {
+/// Returns the runtime for Python.
+pub(super) fn runtime() -> Arc<dyn Runtime> {
     Arc::new(Python)
 }
 

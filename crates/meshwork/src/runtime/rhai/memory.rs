@@ -236,7 +236,7 @@ mod tests {
             10,
             "another script caused half"
         );
-        assert_eq!(one.share(110, &[one]), 10, "it gave back what it took");
+        assert_eq!(one.share(110, &[one]), 10, "the memory was freed");
         assert_eq!(one.share(1000, &[one]), 20, "the worker caused the most");
         assert_eq!(one.share(0, &[one]), 0, "there is less than before");
     }

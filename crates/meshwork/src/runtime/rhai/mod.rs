@@ -5,8 +5,9 @@
 //! other bytes, `()` without input), `ENV` (a map of the job's `env_vars`), and `TRACEPARENT` and `TRACESTATE` (W3C;
 //! `()` without a trace). `print` writes to stdout, `debug` to stderr, and the last expression is the result.
 //! `progress(0.4)` and `progress(0.4, "text")` report progress. `submit(script)` and `submit(script, #{...})` submit a
-//! child and return its id. `call_action(type, #{...})` returns the data of a service's reply ([`requests`]). `INPUTS[name]` is the result of a prerequisite ([`mod@inputs`]). `Permanent`,
-//! `Retry`, `Snooze` and `Discard` are verdicts ([`verdict`]).
+//! child and return its id. `call_action(type, #{...})` returns the data of a service's reply ([`requests`]).
+//! `INPUTS[name]` is the result of a prerequisite ([`mod@inputs`]). `Permanent`, `Retry`, `Snooze` and `Discard` are
+//! verdicts ([`verdict`]).
 //!
 //! Missing on purpose: `sleep` (it would block the thread), `import` (reads files), `eval` and `curry` (both nest
 //! without a limit), and closures that capture variables (they can form chains and cycles without a limit; pass
@@ -52,8 +53,8 @@ pub(crate) const STACK: usize = if cfg!(debug_assertions) {
     512 << 20
 };
 
-/// Returns the runner for Rhai.
-pub(super) fn runner() -> Arc<dyn Runtime> {
+/// Returns the runtime for Rhai.
+pub(super) fn runtime() -> Arc<dyn Runtime> {
     Arc::new(Rhai {
         memory: memory::Limits::of_host(),
     })

@@ -16,14 +16,14 @@ const ENDING: Duration = Duration::from_secs(2);
 /// Pause before the next search.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// True if all children of this process that runners have not started are adopted ones.
+/// True if all children of this process that no runtime has started are adopted ones.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Children that runners have started. Locked while one is started, so that a search finds it in the set.
+/// Children that runtimes have started. Locked while one is started, so that a search finds it in the set.
 static OWN: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
 
 /// Lets this process adopt the processes of scripts that have killed their launcher, and ends them. For programs whose
-/// only child processes are those of runners: any other child would be ended, too. Call it after
+/// only child processes are those of runtimes: any other child would be ended, too. Call it after
 /// [`init`](super::init). Without it, such processes survive.
 ///
 /// # Errors
@@ -38,7 +38,7 @@ fn own() -> MutexGuard<'static, Option<HashSet<i32>>> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A child that a runner has started, as long as this exists.
+/// A child that a runtime has started, as long as this exists.
 #[derive(Debug)]
 pub(in super::super) struct Own(i32);
 

@@ -103,7 +103,7 @@ fn has_one_thread() -> io::Result<()> {
     match fs::read_dir("/proc/self/task")?.count() {
         1 => Ok(()),
         _ => Err(io::Error::other(
-            "there are threads before meshwork::runner::init(): call it first in `main`, not in an `async` one",
+            "there are threads before meshwork::runtime::init(): call it first in `main`, not in an `async` one",
         )),
     }
 }

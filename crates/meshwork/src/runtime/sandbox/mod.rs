@@ -49,12 +49,12 @@ pub(super) const CANNOT_LAUNCH: i32 = 125;
 /// True if this program can be started as the launcher.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Enables the launcher for scripts: runners start this program again as their launcher. Call it first in `main`,
+/// Enables the launcher for scripts: runtimes start this program again as their launcher. Call it first in `main`,
 /// before threads are started and arguments are read; `#[tokio::main]` starts threads:
 ///
 /// ```
 /// fn main() -> std::io::Result<()> {
-///     meshwork::runner::init();
+///     meshwork::runtime::init();
 ///     let runtime = tokio::runtime::Runtime::new()?;
 ///     runtime.block_on(async { /* the program itself */ });
 ///     Ok(())

@@ -248,7 +248,7 @@ async fn a_flow_of_which_a_job_is_gone_is_not_retried() {
     assert_eq!(run.broker.retry(&job).await.unwrap(), Retried::OfFlow);
     let flows = Flows::of(&run.broker).unwrap();
     assert_eq!(flows.delete_job(&job).await.unwrap(), Deleted::Deleted);
-    let why = "the record of job `a` of flow 1 is gone: submit the flow anew";
+    let why = "the record of job `a` of flow 1 is gone: submit the flow again";
     let refused = run.retry(RetryFrom::Job("a".to_owned())).await;
     assert_eq!(refused, Err(why.to_owned()));
 }

@@ -14,9 +14,9 @@ fn passage(text: &str, place: &Bucket, time: &str) -> Result<Conversion, NotConv
     record(text).passage(&keys, "j1", (place, time), &HandlerKind::Function, 300)
 }
 
-fn given_back(text: &str, origin: &Origin, stands: &Stands) -> (Bucket, String, String) {
+fn exported_record(text: &str, origin: &Origin, stands: &Stands) -> (Bucket, String, String) {
     let keys = BananasKeys::default();
-    let back = record(text).given_back(&keys, stands, origin, "bananas:queue:low");
+    let back = record(text).exported_record(&keys, stands, origin, "bananas:queue:low");
     (back.place, back.time, back.record.at(0))
 }
 
@@ -143,14 +143,14 @@ fn what_has_not_changed_comes_back_as_it_was() {
         ..Stands::default()
     };
     let expected = (list(), String::new(), GO.to_owned());
-    assert_eq!(given_back(GO, &from_list, &stands), expected);
+    assert_eq!(exported_record(GO, &from_list, &stands), expected);
     let later = passage(PYTHON, &Bucket::Later, "2.0005").unwrap().origin;
     let stands = Stands {
         due_ms: Some(2_001),
         ..Stands::default()
     };
     let expected = (Bucket::Later, "2.0005".to_owned(), PYTHON.to_owned());
-    assert_eq!(given_back(PYTHON, &later, &stands), expected);
+    assert_eq!(exported_record(PYTHON, &later, &stands), expected);
     let dead = GO.replace("pending", "failed");
     let origin = passage(&dead, &Bucket::Dead, "").unwrap().origin;
     let stands = Stands {
@@ -159,7 +159,7 @@ fn what_has_not_changed_comes_back_as_it_was() {
         ..Stands::default()
     };
     let expected = (Bucket::Dead, String::new(), dead.clone());
-    assert_eq!(given_back(&dead, &origin, &stands), expected);
+    assert_eq!(exported_record(&dead, &origin, &stands), expected);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn what_has_changed_is_all_that_does() {
         due_ms: Some(9_000),
         dead: false,
     };
-    let (place, time, text) = given_back(GO, &origin, &again);
+    let (place, time, text) = exported_record(GO, &origin, &again);
     assert_eq!((place, time.as_str()), (Bucket::Later, "9"));
     let expected = GO
         .replace("12:00:00.5Z", "00:00:00.000000Z")
@@ -187,19 +187,19 @@ fn what_has_changed_is_all_that_does() {
         dead: true,
         ..again
     };
-    let (place, _, text) = given_back(GO, &origin, &dead);
+    let (place, _, text) = exported_record(GO, &origin, &dead);
     assert!(place == Bucket::Dead && text.contains("\"failed\"") && text.contains("boom"));
 }
 
 #[test]
 fn what_came_due_or_is_to_run_again_waits_on_its_list() {
     let origin = passage(PYTHON, &Bucket::Later, "2").unwrap().origin;
-    let (place, _, text) = given_back(PYTHON, &origin, &Stands::default());
+    let (place, _, text) = exported_record(PYTHON, &origin, &Stands::default());
     assert_eq!(place, Bucket::List("bananas:queue:low".to_owned()));
     assert_eq!(text, PYTHON.replace(", \"scheduled_for\": \"s\"", ""));
     let dead = GO.replace("pending", "failed");
     let origin = passage(&dead, &Bucket::Dead, "").unwrap().origin;
-    let (place, _, text) = given_back(&dead, &origin, &Stands::default());
+    let (place, _, text) = exported_record(&dead, &origin, &Stands::default());
     assert_eq!(place, Bucket::List("bananas:queue:low".to_owned()));
     assert!(text.contains("\"pending\"") && text.contains("\"attempts\":0"));
 }

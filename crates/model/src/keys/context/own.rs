@@ -126,13 +126,13 @@ impl ContextKeys {
     /// Registered prefetch lists, by the time at which their worker counts as dead (a sorted set, milliseconds):
     /// `mw:feeds`.
     #[must_use]
-    pub fn feeds(&self) -> String {
+    pub fn prefetch_registry(&self) -> String {
         self.own("feeds")
     }
 
-    /// Returns the prefix of prefetch lists; a member of [`Self::feeds`] follows: `mw:feed:`.
+    /// Returns the prefix of prefetch lists; a member of [`Self::prefetch_registry`] follows: `mw:feed:`.
     #[must_use]
-    pub fn feed_prefix(&self) -> String {
+    pub fn prefetch_prefix(&self) -> String {
         self.own("feed:")
     }
 
@@ -223,8 +223,8 @@ mod tests {
         let db = keys(ContextLayout::Db);
         let names = [
             (db.lease(), "mw:lease"),
-            (db.feeds(), "mw:feeds"),
-            (db.feed_prefix(), "mw:feed:"),
+            (db.prefetch_registry(), "mw:feeds"),
+            (db.prefetch_prefix(), "mw:feed:"),
             (db.delayed(), "mw:delayed"),
             (db.dead(), "mw:dead"),
             (db.ended(), "mw:ended"),

@@ -23,21 +23,21 @@ impl JobKeys {
     }
 
     /// Registered prefetch lists, by the time at which their worker counts as dead (a sorted set, milliseconds).
-    /// [`Self::feed_member`] builds the members.
+    /// [`Self::prefetch_member`] builds the members.
     #[must_use]
-    pub fn feeds(&self) -> String {
+    pub fn prefetch_registry(&self) -> String {
         self.own("feeds")
     }
 
-    /// Returns the prefix of prefetch lists; a member of [`Self::feeds`] follows.
+    /// Returns the prefix of prefetch lists; a member of [`Self::prefetch_registry`] follows.
     #[must_use]
-    pub fn feed_prefix(&self) -> String {
+    pub fn prefetch_prefix(&self) -> String {
         self.own("feed:")
     }
 
-    /// Returns the member of a worker in [`Self::feeds`]: the worker's incarnation, a blank, the queue.
+    /// Returns the member of a worker in [`Self::prefetch_registry`]: the worker's incarnation, a blank, the queue.
     #[must_use]
-    pub fn feed_member(incarnation: &str, queue: &str) -> String {
+    pub fn prefetch_member(incarnation: &str, queue: &str) -> String {
         format!("{incarnation} {queue}")
     }
 
@@ -47,8 +47,8 @@ impl JobKeys {
     pub fn feed(&self, incarnation: &str, queue: &str) -> String {
         format!(
             "{}{}",
-            self.feed_prefix(),
-            Self::feed_member(incarnation, queue)
+            self.prefetch_prefix(),
+            Self::prefetch_member(incarnation, queue)
         )
     }
 
@@ -299,8 +299,8 @@ impl JobKeys {
             ("REPLY", self.reply_prefix()),
             ("CONTROL", self.control_prefix()),
             ("LEASES", self.lease()),
-            ("PREFETCH_LISTS", self.feeds()),
-            ("PREFETCH", self.feed_prefix()),
+            ("PREFETCH_LISTS", self.prefetch_registry()),
+            ("PREFETCH", self.prefetch_prefix()),
             ("DELAYED", self.delayed()),
             ("DEAD", self.dead()),
             ("ENDED", self.ended()),

@@ -1,8 +1,8 @@
 --- @include flow/flow_moves
 -- Moves of a step that takes up a flow of a plain client, whose jobs are in queues already, or wait for others.
 
--- A job joins its flow: place, name, number, key, queue, the environment as it was read, that from now on ('' to leave it),
--- 1 for a job that counts although it is missing. One whose environment has changed meanwhile joins with a later step.
+-- Links a job to its flow: place, name, number, key, queue, the environment that was read, the new one ('' for no change),
+-- 1 to count a missing job. A job whose environment has changed meanwhile is linked by a later step.
 function flow_moves.join(of, a)
   local node, name, id, key, queue, before, env, missing = unpack(ARGV, a, a + 7)
   if redis.call('HEXISTS', of.nodes, node) == 1 then return end

@@ -58,7 +58,7 @@ local flow_moves = {
     moves(of, node, seen, seen .. ' ' .. ends)
   end,
 
-  -- a place ends without a run: place, as it was seen, how, generation, key ('' if none is stored), status, result or error
+  -- a place ends without a run: place, state that was read, how, generation, key ('' if not stored), status, result
   settle = function(of, a)
     local node, seen, how, generation, key, status, text = unpack(ARGV, a, a + 6)
     if (redis.call('HGET', of.nodes, node) or '') ~= seen then return end

@@ -6,7 +6,7 @@ local function route_of(list)
   return string.sub(list, 1, #ROUTED) == ROUTED and string.match(list, '^[^:]+', #ROUTED + 1) or 'default'
 end
 
--- Counts a change of jobs of a list, for statistics.
+-- Adds to a counter of a list, for statistics.
 local function count(list, what, n) redis.pcall('HINCRBY', STATS, list .. ' ' .. what, n or 1) end
 
 -- Returns true for a list of jobs that wait: others write the hash of leases and the registry of prefetch lists too.
@@ -15,12 +15,12 @@ local function own_queue(list)
   return string.sub(list, 1, #ROUTED) == ROUTED or string.sub(list, 1, #LISTED) == LISTED
 end
 
--- Puts an id that a list under a wrong name held into the list of jobs without a route.
+-- Moves an id from a list with a wrong name to the list of jobs without a route.
 local function send_home(id) redis.call('RPUSH', LIST, id) end
 
 -- A lease id is the job's id; for a job of Bananas' cron, which has no id, a blank, the token and its position in the
 -- claim. Returns the token of the lease, the list of the job, and the job's id.
-local function holder(hold)
+local function lease_of(hold)
   local held = redis.call('HGET', CLAIMS, hold)
   if not held then return end
   local token, list = string.match(held, '^(%S+) (.*)$')
@@ -29,8 +29,8 @@ local function holder(hold)
   return token, list, nameless and '' or hold
 end
 
--- Ends a lease and frees its slot. PROCESSING lists the job for Bananas' own tools.
-local function let_go(hold, list, id)
+-- Ends a lease, frees its slot, and removes the job from PROCESSING, which Bananas' own tools read.
+local function end_lease(hold, list, id)
   redis.call('ZREM', LEASES, hold)
   redis.call('HDEL', CLAIMS, hold)
   if list then try('ZREM', SLOTS .. route_of(list), hold) end
@@ -39,8 +39,8 @@ end
 
 local function look(id) return look_at(JOB .. id) end
 
--- Returns when a job was completed, '' if its result does not say so. Bananas' scheduler may push a completed job
--- again with an older record.
+-- Returns the time at which a job was completed; '' if its result is not that of a completed job. Bananas' scheduler may
+-- push a completed job again with an older record.
 local function done_at(id)
   local result = try('HMGET', RESULT .. id, 'status', 'completed_at')
   return result[1] == 'completed' and result[2] or ''

@@ -2,7 +2,7 @@
 
 -- Removes a message: from its stream by id, or from the worker's processing list (group ''). Returns false if it was
 -- removed before.
-local function let_go(hand, group, which)
+local function end_lease(hand, group, which)
   if group == '' then return redis.call('LREM', hand, 1, which) == 1 end
   local was = redis.pcall('XACK', hand, group, which) == 1
   if was then redis.call('XDEL', hand, which) end

@@ -72,7 +72,7 @@ impl Migrator {
             return Decision::Done;
         };
         let list = self.peer.list(keys, &route, priority);
-        Decision::Goes(record.given_back(keys, stands, origin, &list))
+        Decision::Goes(record.exported_record(keys, stands, origin, &list))
     }
 
     async fn export_jobs(
@@ -96,7 +96,7 @@ impl Migrator {
                 }
                 Exported::Gone => continue,
                 Exported::Runs => "a worker runs it",
-                Exported::Changed => "it has changed meanwhile: say it again",
+                Exported::Changed => "it has changed meanwhile: repeat the command",
                 Exported::Awaited => "other jobs here wait for it",
                 Exported::Odd => "a key there is of another kind",
             };

@@ -21,13 +21,13 @@ impl Task for Cron {
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
-            let ticked = self.0.fire_schedules().await?;
-            for (schedule, why) in &ticked.troubles {
+            let fired = self.0.fire_schedules().await?;
+            for (schedule, why) in &fired.troubles {
                 tracing::warn!(%schedule, why, "schedule slot not fired: trying again");
             }
             Ok(Outcome {
-                worked: ticked.due > 0,
-                next: ticked.next.map(|next| next + TICK),
+                worked: fired.due > 0,
+                next: fired.next.map(|next| next + TICK),
             })
         })
     }

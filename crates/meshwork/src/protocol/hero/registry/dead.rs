@@ -32,8 +32,8 @@ pub(in crate::protocol::hero) async fn reclaim_dead(
     broker: &Broker,
 ) -> Result<usize, meshwork_broker::Error> {
     let own = Process::own();
-    let actors = broker.stalest_workers(MOST).await?;
-    let dead = actors.into_iter().filter_map(|(name, value)| {
+    let workers = broker.stalest_workers(MOST).await?;
+    let dead = workers.into_iter().filter_map(|(name, value)| {
         let info = WorkerInfo::read(&name, &value);
         let worker = info.dead(&own)?.to_owned();
         Some((name, worker))

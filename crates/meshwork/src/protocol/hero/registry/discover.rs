@@ -36,8 +36,8 @@ impl Client {
     /// worker may still wait for its jobs until its shutdown timeout.
     ///
     /// # Errors
-    /// [`Error::NotObeyed`] if it does not obey in time, for example because it has ended; the request is withdrawn
-    /// then. Or a call to the server fails.
+    /// [`Error::RequestTimeout`] if it does not comply in time, for example because it has ended; the request is
+    /// withdrawn then. Or a call to the server fails.
     pub async fn request_worker(
         &self,
         worker: &str,
@@ -65,8 +65,8 @@ impl Client {
         script_type: &ScriptType,
         group: &Group,
     ) -> Result<Option<WorkerInfo>, Error> {
-        let actors = self.broker().native_workers(script_type, group).await?;
-        let workers = actors
+        let workers = self.broker().native_workers(script_type, group).await?;
+        let workers = workers
             .iter()
             .map(|(key, value)| WorkerInfo::read(key, value));
         let free = workers
