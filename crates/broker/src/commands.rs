@@ -128,10 +128,16 @@ pub(crate) fn example(besides: &[&'static str], command: &str) -> Option<&'stati
         .copied()
 }
 
-/// Returns the names of commands that a script lacked, by its error.
+/// Returns the names of commands that a script or a call lacked, by the server's error. `None` if it names none.
 pub(crate) fn lacked(detail: &str) -> Option<Vec<&'static str>> {
-    let (_, names) = detail.split_once(LACKS)?;
-    let words = names.split_whitespace();
+    let names = match detail.split_once(LACKS) {
+        Some((_, names)) => names,
+        // The server's text for a command outside of scripts.
+        None => {
+            let (_, rest) = detail.split_once("permissions to run the '")?;
+            rest.split('\'').next()?
+        }
+    };
     let all = || {
         COMMANDS
             .iter()
@@ -139,7 +145,8 @@ pub(crate) fn lacked(detail: &str) -> Option<Vec<&'static str>> {
             .chain(&NOOBLE_COMMANDS)
     };
     let known = |word: &str| all().map(|it| name(it)).find(|it| *it == word);
-    Some(words.filter_map(known).collect())
+    let lacked: Vec<_> = names.split_whitespace().filter_map(known).collect();
+    (!lacked.is_empty()).then_some(lacked)
 }
 
 /// Returns the commands among these that this user may not send for a key.

@@ -109,6 +109,8 @@ impl Call<'_> {
             let first = keys.first().map_or("", String::as_str);
             let lacks = match source.detail().and_then(commands::lacked) {
                 Some(lacks) => lacks,
+                // Without a key, each command would seem to be missing.
+                None if first.is_empty() => Vec::new(),
                 None => {
                     let needed = Layout::ALL.map(|layout| rights::needed(self.verb, layout));
                     let needed = needed.into_iter().flatten().collect();

@@ -13,4 +13,5 @@ mod looks;
 mod memory;
 mod outage;
 mod replaced;
+mod rights;
 mod sentinel;
