@@ -4,49 +4,29 @@
 //! context. Each call checks the permissions of the actor, in one place ([`ContextHandle::allow`]).
 
 mod actors;
-mod answer;
 mod audit;
-mod coordinator;
-mod damage;
-mod deliver;
-mod done;
 mod error;
 mod handle;
-mod inbox;
 mod jobs;
-mod key_file;
-mod letters;
-mod message;
+mod messages;
 mod node;
-mod origin;
-mod outbox_watch;
-mod passphrase;
-#[cfg(test)]
-mod passphrase_tests;
-mod private_file;
 mod records;
-mod results;
-mod retention;
-mod route;
 mod runners;
-mod send;
-mod served;
-mod take_up;
-mod transport;
+mod secret;
 
 pub use actors::Identity;
 pub use audit::AuditEntry;
-pub use coordinator::{Coordinator, Serves};
 pub use error::{ContextError, KeyFileFault};
 pub use handle::ContextHandle;
-pub use key_file::{KeyFile, new_key, read_key, write_key};
-pub use message::MessageView;
+pub use messages::coordinator::{Coordinator, Serves};
+pub use messages::message::MessageView;
+pub use messages::origin::{InvalidOrigin, Origin, Site};
+pub use messages::send::{MessageJob, NewMessage};
+pub use messages::transport::{Delivery, LocalTransport, Parcel, Transport};
 pub use node::Node;
-pub use origin::{InvalidOrigin, Origin, Site};
-pub use passphrase::{MAX_PASSPHRASE, Passphrase};
 pub use runners::NewRunner;
-pub use send::{MessageJob, NewMessage};
-pub use transport::{Delivery, LocalTransport, Parcel, Transport};
+pub use secret::key_file::{KeyFile, new_key, read_key, write_key};
+pub use secret::passphrase::{MAX_PASSPHRASE, Passphrase};
 
 /// Greatest number of attempts of a change whose record changes meanwhile.
 const TRIES: usize = 16;

@@ -9,14 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::Config;
 use super::dedicated_thread::Host;
-use super::demand::Demand;
 use super::health::HealthSource;
 use super::in_flight::InFlight;
 use super::logfile::LogFolders;
 use super::meter::Meter;
 use super::protocol::{Protocol, Queues};
 use super::readiness::{Faults, Readiness};
-use super::slots::{Seat, Slots};
+use crate::worker::capacity::demand::Demand;
+use crate::worker::capacity::slots::{Seat, Slots};
 
 /// A registration that the server has confirmed.
 #[derive(Debug)]

@@ -16,13 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::batch::{batch, count};
 use super::completer::log;
-use super::demand::BlockedQueues;
 use super::engine::{Engine, Registered};
 use super::exchange::{Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest, Fetched};
 use super::protocol::Protocol;
 use super::release::release_all;
 use super::spawner::{Spawner, Starter};
 use super::task::{Completion, RunEvent};
+use crate::worker::capacity::demand::BlockedQueues;
 
 /// Interval of claims without arrivals, which find ids whose wakeup was lost and queues without a blocking read. Also
 /// the interval of reads of all prefetch lists: an id may be in a list whose blocking read broke.

@@ -7,13 +7,12 @@
 //! lets a job run alone. [`readiness`] pauses runtimes that cannot start runs, and [`probing`] checks them. [`handle`] starts and shuts down a worker; [`health`] and [`meter`] observe it.
 
 mod batch;
+pub(crate) mod capacity;
 mod completer;
 pub(crate) mod config;
 pub(crate) mod dedicated_thread;
-pub(crate) mod demand;
 pub(crate) mod engine;
 pub(crate) mod exchange;
-mod exclusive;
 pub(crate) mod executor;
 mod fetcher;
 mod handle;
@@ -30,7 +29,6 @@ mod probing;
 pub(crate) mod protocol;
 mod readiness;
 pub(crate) mod release;
-pub(crate) mod slots;
 mod spawner;
 pub(crate) mod task;
 

@@ -319,7 +319,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         std::future::ready(Ok(Logged::Stale))
     }
 
-    /// Returns true if the protocol looks for ids itself ([`Demand`](super::demand::Demand)), without blocking reads.
+    /// Returns true if the protocol looks for ids itself ([`Demand`](crate::worker::capacity::demand::Demand)), without blocking reads.
     fn polls(&self) -> bool {
         false
     }

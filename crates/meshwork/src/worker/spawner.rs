@@ -15,13 +15,13 @@ use tracing::{Instrument, Span};
 
 use super::completer;
 use super::engine::Engine;
-use super::exclusive::{ExclusiveGate, GateTicket};
 use super::executor::{self, RunContext};
 use super::protocol::{Intake, Protocol};
 use super::release::release_all;
 use super::task::{LeasedJob, RunEvent, SlotGuard};
 use crate::runtime::{Announced, StopReason};
 use crate::span;
+use crate::worker::capacity::exclusive::{ExclusiveGate, GateTicket};
 
 /// Starts the jobs of one claim after another.
 pub(super) struct Spawner<P: Protocol> {

@@ -10,7 +10,7 @@ use super::submit::Submit;
 use crate::args::script::Script;
 
 /// Options that say where the jobs and their script are.
-const SOURCES: [&str; 3] = ["script", "args", "jsonl"];
+const SOURCES: [&str; 4] = ["script", "args", "jsonl", "require_worker"];
 
 /// A value for each option with one, after the options that it requires.
 const VALUES: [(&str, &[&str]); 31] = [

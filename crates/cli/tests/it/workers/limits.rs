@@ -202,7 +202,7 @@ on_all_data! {
             let good = r#"{"script":"1","type":"osis","id":"good"}"#;
             let file = ground.file("bad.jsonl", format!("{good}\n{line}\n"));
             let words: &[&str] = if line.contains("nobodys") { &["nobodys"] } else { &["line 2 of", "nothing was submitted"] };
-            refused(ground, &["job", "submit", "--jsonl", file.to_str().unwrap()], 2, words);
+            refused(ground, &["job", "submit", "--require-worker", "--jsonl", file.to_str().unwrap()], 2, words);
         }
         refused(ground, &["job", "submit", "--jsonl", "none.jsonl"], 2, &["none.jsonl"]);
         refused(ground, &["job", "submit"], 2, &["<SCRIPT>"]);

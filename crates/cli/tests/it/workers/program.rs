@@ -154,7 +154,7 @@ on_all_data! {
         let submit = ["job", "submit", "a.x", "--type", "awk", "--input", "\"hi\"", "--id", "j"];
         // A worker of another type leaves it.
         let other = ground.worker(&["--type", "exec"]);
-        let done = ground.run(&submit).exits(USAGE);
+        let done = ground.run(&[&submit[..], &["--require-worker"]].concat()).exits(USAGE);
         assert!(done.stderr.contains("`awk`"), "{}", done.stderr);
         other.stop();
         let mut worker = ground.start(&["worker", "--json", "--runtime", "awk=awk -f {script}"]);

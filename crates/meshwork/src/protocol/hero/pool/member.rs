@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::super::registry::reclaim_dead;
 use super::super::subscription::Lists;
 use super::PoolState;
-use crate::worker::demand::Demand;
+use crate::worker::capacity::demand::Demand;
 use crate::worker::protocol::Queues;
 
 /// Longest time between two maintenance calls of an idle context. Tasks that the lookout does not check, such as

@@ -12,9 +12,9 @@ use tokio::sync::OnceCell;
 
 use crate::Error;
 use crate::context::{ContextHandle, Node};
+use crate::worker::capacity::slots::Slots;
 use crate::worker::dedicated_thread::{Host, Thread};
 use crate::worker::engine::SharedParts;
-use crate::worker::slots::Slots;
 pub(super) use member::Member;
 
 /// Greatest number of contexts of one pool.

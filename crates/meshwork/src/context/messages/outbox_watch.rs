@@ -10,7 +10,7 @@ use meshwork_model::keys::context::ContextId;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-use super::ContextHandle;
+use crate::context::ContextHandle;
 
 /// Greatest number of watched outboxes, since each takes a connection. With more contexts, none is watched.
 const MOST: usize = 16;
@@ -18,7 +18,7 @@ const MOST: usize = 16;
 const WAIT: Duration = Duration::from_secs(10);
 
 /// The watched outboxes.
-pub(super) struct OutboxWatch {
+pub(crate) struct OutboxWatch {
     tasks: HashMap<ContextId, Task>,
     complete: bool,
     woken: Arc<Notify>,
@@ -35,7 +35,7 @@ impl Drop for Task {
 }
 
 impl OutboxWatch {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             tasks: HashMap::new(),
             complete: false,
@@ -45,7 +45,7 @@ impl OutboxWatch {
     }
 
     /// Watches the outboxes of exactly these contexts.
-    pub(super) fn follow<'a>(&mut self, contexts: impl Iterator<Item = &'a ContextHandle> + Clone) {
+    pub(crate) fn follow<'a>(&mut self, contexts: impl Iterator<Item = &'a ContextHandle> + Clone) {
         self.complete = contexts.clone().count() <= MOST;
         if !self.complete {
             return self.tasks.clear();
@@ -62,17 +62,17 @@ impl OutboxWatch {
     }
 
     /// Returns true if the outboxes of all contexts are watched.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.complete
     }
 
     /// Returns when a message has arrived since the last return.
-    pub(super) async fn woken(&self) {
+    pub(crate) async fn woken(&self) {
         self.woken.notified().await;
     }
 
     /// Notes that the coordinator has finished a round.
-    pub(super) fn looked(&self) {
+    pub(crate) fn looked(&self) {
         self.rounds.send_modify(|rounds| *rounds += 1);
     }
 }

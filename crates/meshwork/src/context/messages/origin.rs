@@ -48,7 +48,7 @@ impl Origin {
     }
 
     /// Returns the origin that an envelope was signed for.
-    pub(super) fn signed(body: &Body) -> Self {
+    pub(crate) fn signed(body: &Body) -> Self {
         Self {
             node: body.src.node,
             context: body.src.context,
@@ -59,7 +59,7 @@ impl Origin {
 }
 
 /// Returns whether a text is a nonce.
-pub(super) fn is_nonce(text: &str) -> bool {
+pub(crate) fn is_nonce(text: &str) -> bool {
     text.len() == NONCE && text.bytes().all(|c| c.is_ascii_hexdigit())
 }
 

@@ -3,12 +3,12 @@
 use meshwork_broker::context::{Commit, Read};
 use meshwork_model::context::{MessageEvent, MessageStatus};
 
-use super::done::Done;
-use super::{ContextError, ContextHandle, MOST, Transport};
+use crate::context::messages::done::Done;
+use crate::context::{ContextError, ContextHandle, MOST, Transport};
 
 impl ContextHandle {
     /// Notifies the senders of letters that were read.
-    pub(super) async fn notify_of_letters(
+    pub(crate) async fn notify_of_letters(
         &self,
         transport: &dyn Transport,
     ) -> Result<Done, ContextError> {

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use meshwork_model::context::{Message, MessageEvent, NodeId};
 use meshwork_model::keys::context::{ContextId, MessageKey};
 
-use super::{ContextError, Node, Origin, Site};
+use crate::context::{ContextError, Node, Origin, Site};
 
 /// A message to deliver.
 #[derive(Debug, Clone)]

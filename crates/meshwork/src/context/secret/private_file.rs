@@ -7,13 +7,13 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use super::error::KeyFileFault;
+use crate::context::error::KeyFileFault;
 
 /// Bits of a mode that let others in.
 const OTHERS: u32 = 0o077;
 
 /// Reads a file that only its owner may read. Of a longer file than `most` bytes, one byte more is returned.
-pub(super) fn read_private(path: &Path, most: usize) -> Result<Zeroizing<Vec<u8>>, KeyFileFault> {
+pub(crate) fn read_private(path: &Path, most: usize) -> Result<Zeroizing<Vec<u8>>, KeyFileFault> {
     let file = fs::File::open(path)?;
     let about = file.metadata()?;
     if !about.is_file() {

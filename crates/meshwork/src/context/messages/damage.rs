@@ -4,25 +4,25 @@
 use meshwork_broker::context::{Commit, RecordFields};
 use meshwork_model::context::{Log, LogLevel, MessageEvent, MessageStatus, field, limits};
 
-use super::audit::{COORDINATOR, Change};
-use super::{ContextError, ContextHandle, Origin, Transport};
+use crate::context::audit::{COORDINATOR, Change};
+use crate::context::{ContextError, ContextHandle, Origin, Transport};
 
 /// Number of characters of an element in the audit trail.
 const SHOWN: usize = 80;
 
 /// A damaged message.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Damage<'a> {
+pub(crate) struct Damage<'a> {
     /// Author of the entry in the audit trail.
-    pub(super) who: &'a str,
+    pub(crate) who: &'a str,
     /// Element that names the message.
-    pub(super) element: &'a [u8],
+    pub(crate) element: &'a [u8],
     /// The reason.
-    pub(super) error: &'a ContextError,
+    pub(crate) error: &'a ContextError,
 }
 
 impl<'a> Damage<'a> {
-    pub(super) const fn of(element: &'a [u8], error: &'a ContextError) -> Self {
+    pub(crate) const fn of(element: &'a [u8], error: &'a ContextError) -> Self {
         Self {
             who: COORDINATOR,
             element,
@@ -52,7 +52,7 @@ impl ContextHandle {
     ///
     /// # Errors
     /// A call to the server fails.
-    pub(super) async fn end_damaged(
+    pub(crate) async fn end_damaged(
         &self,
         damage: Damage<'_>,
         transport: &dyn Transport,

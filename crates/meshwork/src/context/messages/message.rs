@@ -8,10 +8,10 @@ use meshwork_model::context::{
 use meshwork_model::keys::context::{ContextId, Counter, MessageKey};
 use serde::Serialize;
 
-use super::audit::{COORDINATOR, Change};
-use super::damage::Damage;
-use super::origin::is_nonce;
-use super::{ContextError, ContextHandle, Identity, Origin, Site, TRIES, Transport};
+use crate::context::audit::{COORDINATOR, Change};
+use crate::context::messages::damage::Damage;
+use crate::context::messages::origin::is_nonce;
+use crate::context::{ContextError, ContextHandle, Identity, Origin, Site, TRIES, Transport};
 
 /// A message with the fields that this node adds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,12 +47,12 @@ pub struct MessageView {
 
 impl MessageView {
     /// Returns the key of the message that it claims to answer.
-    pub(super) fn answered(&self) -> Option<MessageKey> {
+    pub(crate) fn answered(&self) -> Option<MessageKey> {
         MessageKey::of_numbers(self.re.as_deref()?).ok()
     }
 
     /// Returns the context to which the message goes; `here` is this node. Default: its own.
-    pub(super) fn target(&self, here: NodeId) -> Site {
+    pub(crate) fn target(&self, here: NodeId) -> Site {
         let message = &self.message;
         Site {
             node: message.target_node.unwrap_or(here),
@@ -64,7 +64,7 @@ impl MessageView {
     ///
     /// # Errors
     /// [`ContextError::Record`] names the first field that cannot be read.
-    pub(super) fn read(
+    pub(crate) fn read(
         context: ContextId,
         key: MessageKey,
         fields: RecordFields,
@@ -98,7 +98,7 @@ impl MessageView {
 }
 
 /// Returns the field of a log with one more entry.
-pub(super) fn logs_with(
+pub(crate) fn logs_with(
     message: &Message,
     at: u32,
     level: LogLevel,
@@ -110,7 +110,7 @@ pub(super) fn logs_with(
 }
 
 /// Returns the reason of a timeout for logs.
-pub(super) fn overdue_text(message: &Message, overdue: Overdue) -> String {
+pub(crate) fn overdue_text(message: &Message, overdue: Overdue) -> String {
     match overdue {
         Overdue::Delivery => {
             let limit = message.timeout;
@@ -129,7 +129,7 @@ pub(super) fn overdue_text(message: &Message, overdue: Overdue) -> String {
 
 /// Returns the timeout of a message that is over at `now`. A plain client may leave the time of creation out: such a
 /// message has just been sent.
-pub(super) fn overdue(message: &Message, now: u32, stored: bool) -> Option<Overdue> {
+pub(crate) fn overdue(message: &Message, now: u32, stored: bool) -> Option<Overdue> {
     match message.created_at {
         0 => None,
         _ => message.overdue(now, stored),
@@ -138,7 +138,7 @@ pub(super) fn overdue(message: &Message, now: u32, stored: bool) -> Option<Overd
 
 /// Returns the time of the next check of a message's timeouts, in milliseconds since 1970: 1 s after the first open
 /// one.
-pub(super) fn next_look_ms(message: &Message, now: u32) -> u64 {
+pub(crate) fn next_look_ms(message: &Message, now: u32) -> u64 {
     let timeouts = [message.timeout, message.timeout_ack, message.timeout_result];
     let ends = timeouts.map(|timeout| message.created_at.saturating_add(timeout));
     let next = ends.into_iter().filter(|end| *end >= now).min();
@@ -147,7 +147,7 @@ pub(super) fn next_look_ms(message: &Message, now: u32) -> u64 {
 
 impl ContextHandle {
     /// Returns a message, without a permission check.
-    pub(super) async fn message_of(
+    pub(crate) async fn message_of(
         &self,
         key: MessageKey,
     ) -> Result<Option<MessageView>, ContextError> {
@@ -295,11 +295,11 @@ impl ContextHandle {
     }
 }
 
-impl super::Node {
+impl crate::context::Node {
     /// Changes the sender's copy of a message after an event. An ended or replaced message stays as it is, and one that
     /// went to another context than `from`: whoever writes a message may claim any origin. A job message is processed
     /// by its result alone.
-    pub(super) async fn notified(
+    pub(crate) async fn notified(
         &self,
         here: NodeId,
         from: Site,
@@ -340,7 +340,7 @@ impl super::Node {
 }
 
 /// Returns the status after an event; `None` if the event changes nothing. A processed message counts as acknowledged.
-pub(super) fn after(status: MessageStatus, event: MessageEvent) -> Option<MessageStatus> {
+pub(crate) fn after(status: MessageStatus, event: MessageEvent) -> Option<MessageStatus> {
     match status.next(event) {
         Ok(next) => Some(next),
         Err(_) if event == MessageEvent::Process => {
@@ -353,7 +353,7 @@ pub(super) fn after(status: MessageStatus, event: MessageEvent) -> Option<Messag
 
 impl ContextHandle {
     /// Ends a message one of whose timeouts is over.
-    pub(super) fn timed_out(&self, view: &MessageView, overdue: Overdue, now: u32) -> Commit {
+    pub(crate) fn timed_out(&self, view: &MessageView, overdue: Overdue, now: u32) -> Commit {
         let why = overdue_text(&view.message, overdue);
         let logs = logs_with(&view.message, now, LogLevel::Error, &why);
         let change = Change {
@@ -368,7 +368,7 @@ impl ContextHandle {
     }
 
     /// Changes the status of a message, if it is still the expected one. An ended message has no timeouts.
-    pub(super) fn changed(
+    pub(crate) fn changed(
         &self,
         view: &MessageView,
         to: MessageStatus,

@@ -10,9 +10,9 @@ use meshwork_model::context::{NodeId, limits};
 use meshwork_model::envelope::{Keyring, Kind, Receiver, Refusal, SKEW, open};
 use meshwork_model::keys::context::{Counter, MessageKey};
 
-use super::audit::Change;
-use super::message::{after, logs_with, overdue, overdue_text};
-use super::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel, Site, TRIES};
+use crate::context::audit::Change;
+use crate::context::messages::message::{after, logs_with, overdue, overdue_text};
+use crate::context::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel, Site, TRIES};
 
 /// Retention of a message's origin, in ms: the validity of its envelope (with `SKEW` for the sender's clock and after
 /// the expiry), and 1 h.
@@ -34,7 +34,7 @@ struct Request {
 
 impl Node {
     /// Receives a message for one of the node's contexts.
-    pub(super) async fn receive(
+    pub(crate) async fn receive(
         &self,
         me: NodeId,
         parcel: &Parcel,
@@ -188,7 +188,7 @@ impl ContextHandle {
     /// Returns the reason to refuse the envelope of a message, or its lack. A message from a transport must have the
     /// origin that its envelope was signed for. Each origin is stored once, so a second message with the same envelope
     /// does not count.
-    pub(super) async fn unsealed(
+    pub(crate) async fn unsealed(
         &self,
         me: NodeId,
         message: &Message,

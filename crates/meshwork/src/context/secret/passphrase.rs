@@ -8,8 +8,8 @@ use age::scrypt;
 use age::secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
 
-use super::error::{ContextError, KeyFileFault};
-use super::private_file::read_private;
+use crate::context::error::{ContextError, KeyFileFault};
+use crate::context::secret::private_file::read_private;
 
 /// Greatest length of a passphrase, in bytes.
 pub const MAX_PASSPHRASE: usize = 1024;
@@ -59,7 +59,7 @@ impl Passphrase {
     }
 
     /// Encrypts a text.
-    pub(super) fn encrypt(&self, text: &str) -> Result<String, KeyFileFault> {
+    pub(crate) fn encrypt(&self, text: &str) -> Result<String, KeyFileFault> {
         let mut recipient = scrypt::Recipient::new(self.0.clone());
         recipient.set_work_factor(COST);
         let encrypted = age::encrypt_and_armor(&recipient, text.as_bytes());
@@ -67,7 +67,7 @@ impl Passphrase {
     }
 
     /// Decrypts a file.
-    pub(super) fn decrypt(&self, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyFileFault> {
+    pub(crate) fn decrypt(&self, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyFileFault> {
         let mut identity = scrypt::Identity::new(self.0.clone());
         identity.set_max_work_factor(MAX_COST);
         match age::decrypt(&identity, bytes) {

@@ -9,9 +9,9 @@ use meshwork_model::keys::context::{ActorId, ContextId, Counter, JobKey, Message
 use meshwork_model::name::ScriptType;
 use meshwork_model::secret::EnvVars;
 
-use super::audit::Change;
-use super::message::next_look_ms;
-use super::{ContextError, ContextHandle, Identity, TRIES};
+use crate::context::audit::Change;
+use crate::context::messages::message::next_look_ms;
+use crate::context::{ContextError, ContextHandle, Identity, TRIES};
 
 /// A message to send.
 #[derive(Debug, Clone)]
@@ -162,7 +162,7 @@ impl ContextHandle {
     }
 
     /// Draws the key of the next message of an actor.
-    pub(super) async fn next_message(&self, caller: ActorId) -> Result<MessageKey, ContextError> {
+    pub(crate) async fn next_message(&self, caller: ActorId) -> Result<MessageKey, ContextError> {
         let (counter, prefix) = (
             self.keys().next_id(Counter::Message),
             self.keys().message_prefix(caller),

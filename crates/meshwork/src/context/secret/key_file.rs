@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use meshwork_model::actor_key::{KEY_BYTES, MAX_KEY_FILE, SecretKey, is_encrypted};
 use zeroize::Zeroizing;
 
-use super::error::{ContextError, KeyFileFault};
-use super::passphrase::Passphrase;
-use super::private_file::read_private;
+use crate::context::error::{ContextError, KeyFileFault};
+use crate::context::secret::passphrase::Passphrase;
+use crate::context::secret::private_file::read_private;
 
 /// A new key, of the system's random bytes.
 #[must_use]

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::key_file::{KeyFile, new_key, write_key};
-use super::passphrase::*;
+use crate::context::secret::key_file::{KeyFile, new_key, write_key};
+use crate::context::secret::passphrase::*;
 
 fn refused(file: &Path, passphrase: &Passphrase) -> String {
     let file = KeyFile::open(file).unwrap();

@@ -7,8 +7,8 @@ use meshwork_model::context::{ContextJob, field};
 use meshwork_model::secret::EnvVars;
 use meshwork_model::state::Status;
 
-use super::message::MessageView;
-use super::{ContextError, ContextHandle};
+use crate::context::messages::message::MessageView;
+use crate::context::{ContextError, ContextHandle};
 
 /// Fields of an ended job.
 #[derive(Default)]
@@ -59,7 +59,7 @@ fn fit(jobs: &mut [ContextJob], names: &[Option<String>], most: usize) {
 impl ContextHandle {
     /// Returns the keys of the jobs that a message became, in its order; `None` for a text that names no job of this
     /// context. A plain client may write the list.
-    pub(super) fn jobs_of_message(&self, view: &MessageView) -> Vec<Option<String>> {
+    pub(crate) fn jobs_of_message(&self, view: &MessageView) -> Vec<Option<String>> {
         let jobs = (0..view.message.job.len()).map(|at| view.materialised.get(at));
         jobs.map(|job| {
             job.filter(|job| self.keys().parse_job(job.as_bytes()).is_ok())
@@ -70,7 +70,7 @@ impl ContextHandle {
 
     /// Returns the results of a message's jobs, with the sender's numbers. One that is too large is replaced by an
     /// error that names its record.
-    pub(super) async fn results(
+    pub(crate) async fn results(
         &self,
         view: &MessageView,
         names: Vec<Option<String>>,

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 /// Gate between exclusive and other jobs.
 #[derive(Debug, Clone)]
-pub(super) struct ExclusiveGate {
+pub(crate) struct ExclusiveGate {
     lock: Arc<RwLock<()>>,
     /// True if an exclusive job waits or runs.
     alone: Arc<AtomicBool>,
@@ -17,20 +17,20 @@ pub(super) struct ExclusiveGate {
 
 /// A waiting job's place. Dropping it gives the place up.
 #[derive(Debug)]
-pub(super) enum GateTicket {
+pub(crate) enum GateTicket {
     BesideOthers(ExclusiveGate),
     Alone(ExclusiveGate),
 }
 
 /// The right to run. Dropping it ends the run's place in the gate.
 #[derive(Debug)]
-pub(super) enum GateGuard {
+pub(crate) enum GateGuard {
     BesideOthers { _guard: OwnedRwLockReadGuard<()> },
     Alone { _guard: OwnedRwLockWriteGuard<()> },
 }
 
 impl ExclusiveGate {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             lock: Arc::default(),
             alone: Arc::default(),
@@ -38,25 +38,25 @@ impl ExclusiveGate {
     }
 
     /// Returns a ticket for a job that runs beside others.
-    pub(super) fn beside_others(&self) -> GateTicket {
+    pub(crate) fn beside_others(&self) -> GateTicket {
         GateTicket::BesideOthers(self.clone())
     }
 
     /// Returns a ticket for an exclusive job. There is one at a time; see [`ExclusiveGate::is_taken`].
-    pub(super) fn alone(&self) -> GateTicket {
+    pub(crate) fn alone(&self) -> GateTicket {
         self.alone.store(true, Ordering::SeqCst);
         GateTicket::Alone(self.clone())
     }
 
     /// Returns true if an exclusive job waits or runs.
-    pub(super) fn is_taken(&self) -> bool {
+    pub(crate) fn is_taken(&self) -> bool {
         self.alone.load(Ordering::SeqCst)
     }
 }
 
 impl GateTicket {
     /// Waits until the job may start. The lock is fair: first come, first served.
-    pub(super) async fn enter(&self) -> GateGuard {
+    pub(crate) async fn enter(&self) -> GateGuard {
         match self {
             Self::BesideOthers(gate) => GateGuard::BesideOthers {
                 _guard: Arc::clone(&gate.lock).read_owned().await,

@@ -7,18 +7,20 @@ use meshwork_model::context::{LogLevel, Message, MessageStatus, MessageType, fie
 use meshwork_model::envelope::Nonce;
 use meshwork_model::keys::context::MessageKey;
 
-use super::audit::{COORDINATOR, Change};
-use super::damage::Damage;
-use super::done::Done;
-use super::message::{MessageView, logs_with, next_look_ms};
-use super::{ContextError, ContextHandle, Coordinator, Delivery, MOST, Origin, Parcel, TRIES};
+use crate::context::audit::{COORDINATOR, Change};
+use crate::context::messages::damage::Damage;
+use crate::context::messages::done::Done;
+use crate::context::messages::message::{MessageView, logs_with, next_look_ms};
+use crate::context::{
+    ContextError, ContextHandle, Coordinator, Delivery, MOST, Origin, Parcel, TRIES,
+};
 
 /// Lease of a message: far longer than a delivery takes.
 const LEASE: Duration = Duration::from_secs(10);
 
 impl Coordinator {
     /// Passes the messages in a context's outbox to the transport.
-    pub(super) async fn route(&self, context: &ContextHandle) -> Result<Done, ContextError> {
+    pub(crate) async fn route(&self, context: &ContextHandle) -> Result<Done, ContextError> {
         let keys = context.keys();
         let (waiting, taken, leases) =
             (keys.msg_out(), keys.msg_out_coordinator(), keys.outbound());

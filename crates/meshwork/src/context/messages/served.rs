@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::inbox::Sorted;
-use super::{ContextError, ContextHandle};
+use crate::context::messages::inbox::Sorted;
+use crate::context::{ContextError, ContextHandle};
 
 /// First pause of a part that failed.
 const FIRST: Duration = Duration::from_millis(100);
@@ -18,7 +18,7 @@ const REMIND: Duration = Duration::from_secs(60);
 
 /// A part of a coordinator's step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Expire,
     Route,
     Sort,
@@ -30,7 +30,7 @@ pub(super) enum Part {
 
 impl Part {
     /// All parts in their order: messages expire before they are sent.
-    pub(super) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Expire,
         Self::Route,
         Self::Sort,
@@ -51,14 +51,14 @@ struct Trouble {
 
 /// A context with the state of its service in this process.
 #[derive(Debug)]
-pub(super) struct Served {
-    pub(super) context: ContextHandle,
-    pub(super) sorted: Sorted,
+pub(crate) struct Served {
+    pub(crate) context: ContextHandle,
+    pub(crate) sorted: Sorted,
     troubles: BTreeMap<Part, Trouble>,
 }
 
 impl Served {
-    pub(super) fn new(context: ContextHandle) -> Self {
+    pub(crate) fn new(context: ContextHandle) -> Self {
         Self {
             context,
             sorted: Sorted::default(),
@@ -67,13 +67,13 @@ impl Served {
     }
 
     /// Returns false while a part that failed pauses.
-    pub(super) fn is_due(&self, part: Part) -> bool {
+    pub(crate) fn is_due(&self, part: Part) -> bool {
         let trouble = self.troubles.get(&part);
         trouble.is_none_or(|trouble| Instant::now() >= trouble.next)
     }
 
     /// Records that a part failed: it pauses, each time twice as long.
-    pub(super) fn failed(&mut self, part: Part, error: &ContextError) {
+    pub(crate) fn failed(&mut self, part: Part, error: &ContextError) {
         let (context, now) = (self.context.id(), Instant::now());
         let Some(trouble) = self.troubles.get_mut(&part) else {
             tracing::warn!(%context, ?part, %error, "messages not served; retrying");
@@ -95,7 +95,7 @@ impl Served {
     }
 
     /// Records that a part succeeded.
-    pub(super) fn succeeded(&mut self, part: Part) {
+    pub(crate) fn succeeded(&mut self, part: Part) {
         if self.troubles.remove(&part).is_some() {
             let context = self.context.id();
             tracing::warn!(%context, ?part, "messages served again");
@@ -105,15 +105,15 @@ impl Served {
 
 /// The contexts that a coordinator serves now.
 #[derive(Debug, Default)]
-pub(super) struct Roll {
-    pub(super) list: Vec<Served>,
+pub(crate) struct Roll {
+    pub(crate) list: Vec<Served>,
     /// The reasons why the last search did not find some contexts.
     faults: Vec<String>,
 }
 
 impl Roll {
     /// Updates the served contexts after a search. A known context stays while it cannot be found.
-    pub(super) fn update(&mut self, (found, failed): (Vec<ContextHandle>, Vec<ContextError>)) {
+    pub(crate) fn update(&mut self, (found, failed): (Vec<ContextHandle>, Vec<ContextError>)) {
         if failed.is_empty() {
             let is_there = |one: &Served| found.iter().any(|it| it.keys() == one.context.keys());
             self.list.retain(is_there);
@@ -135,7 +135,7 @@ impl Roll {
         self.faults = faults;
     }
 
-    pub(super) fn contexts(&self) -> impl Iterator<Item = &ContextHandle> + Clone {
+    pub(crate) fn contexts(&self) -> impl Iterator<Item = &ContextHandle> + Clone {
         self.list.iter().map(|one| &one.context)
     }
 }

@@ -12,12 +12,12 @@ use meshwork_model::keys::context::ContextId;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::damage::Damage;
-use super::done::Done;
-use super::message::next_look_ms;
-use super::outbox_watch::OutboxWatch;
-use super::served::{Part, Roll, Served};
-use super::{ContextError, ContextHandle, LocalTransport, MOST, Node, Transport};
+use crate::context::messages::damage::Damage;
+use crate::context::messages::done::Done;
+use crate::context::messages::message::next_look_ms;
+use crate::context::messages::outbox_watch::OutboxWatch;
+use crate::context::messages::served::{Part, Roll, Served};
+use crate::context::{ContextError, ContextHandle, LocalTransport, MOST, Node, Transport};
 
 /// Pause between two rounds after recent work, when jobs of messages may end soon.
 const SOON: Duration = Duration::from_millis(100);
@@ -43,9 +43,9 @@ pub enum Serves {
 /// Serves the messages of contexts; cheap to clone.
 #[derive(Clone)]
 pub struct Coordinator {
-    pub(super) node: Node,
-    pub(super) id: NodeId,
-    pub(super) transport: Arc<dyn Transport>,
+    pub(crate) node: Node,
+    pub(crate) id: NodeId,
+    pub(crate) transport: Arc<dyn Transport>,
 }
 
 impl std::fmt::Debug for Coordinator {

@@ -11,12 +11,12 @@ use meshwork_model::keys::context::MessageKey;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 
-use super::audit::{COORDINATOR, Change};
-use super::damage::Damage;
-use super::done::Done;
-use super::message::{MessageView, logs_with, overdue};
-use super::origin::Origin;
-use super::{ContextError, ContextHandle, MOST, Transport};
+use crate::context::audit::{COORDINATOR, Change};
+use crate::context::messages::damage::Damage;
+use crate::context::messages::done::Done;
+use crate::context::messages::message::{MessageView, logs_with, overdue};
+use crate::context::messages::origin::Origin;
+use crate::context::{ContextError, ContextHandle, MOST, Transport};
 
 /// Shortest and longest time between two checks of the jobs of a message, in milliseconds. The script that ends a job
 /// marks the message as due. Checks find the ends of plain runners' jobs.
@@ -59,7 +59,7 @@ fn number(text: &[u8]) -> Option<u64> {
 
 impl ContextHandle {
     /// Answers the messages all of whose jobs have ended.
-    pub(super) async fn answer(
+    pub(crate) async fn answer(
         &self,
         node: NodeId,
         transport: &dyn Transport,

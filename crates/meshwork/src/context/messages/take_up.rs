@@ -11,12 +11,12 @@ use meshwork_model::keys::context::{ActorId, Counter, JobKey};
 use meshwork_model::route::Route;
 use meshwork_model::state::Status;
 
-use super::audit::{COORDINATOR, Change};
-use super::damage::Damage;
-use super::done::Done;
-use super::message::{MessageView, logs_with, overdue, overdue_text};
-use super::origin::Origin;
-use super::{ContextError, ContextHandle, MOST, Transport};
+use crate::context::audit::{COORDINATOR, Change};
+use crate::context::messages::damage::Damage;
+use crate::context::messages::done::Done;
+use crate::context::messages::message::{MessageView, logs_with, overdue, overdue_text};
+use crate::context::messages::origin::Origin;
+use crate::context::{ContextError, ContextHandle, MOST, Transport};
 
 /// Time until the first check of the jobs of a message, in milliseconds.
 const FIRST_LOOK_MS: u64 = 200;
@@ -25,7 +25,7 @@ const RETRY_MS: u64 = 10_000;
 
 impl ContextHandle {
     /// Takes up the received job messages.
-    pub(super) async fn take_up(
+    pub(crate) async fn take_up(
         &self,
         node: NodeId,
         transport: &dyn Transport,
@@ -168,7 +168,7 @@ impl ContextHandle {
     }
 
     /// Removes an unusable element from a list, and records the reason in the audit trail.
-    pub(super) async fn drop_from(
+    pub(crate) async fn drop_from(
         &self,
         list: &str,
         element: &[u8],
@@ -351,7 +351,7 @@ impl ContextHandle {
     }
 
     /// Acknowledges a message to its sender, and records the acknowledgement.
-    pub(super) async fn acknowledge(
+    pub(crate) async fn acknowledge(
         &self,
         view: &MessageView,
         node: NodeId,

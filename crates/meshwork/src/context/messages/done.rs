@@ -2,17 +2,17 @@
 
 use meshwork_model::keys::context::ContextId;
 
-use super::ContextError;
+use crate::context::ContextError;
 
 /// Outcome of a part of a step.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(crate) struct Done {
     /// Number of handled elements.
-    pub(super) count: usize,
+    pub(crate) count: usize,
     /// True if there may be more to do at once.
-    pub(super) more: bool,
+    pub(crate) more: bool,
     /// The first failure, after which the others went on.
-    pub(super) failed: Option<ContextError>,
+    pub(crate) failed: Option<ContextError>,
 }
 
 impl Done {
@@ -20,7 +20,7 @@ impl Done {
     ///
     /// # Errors
     /// The server is unreachable, which ends the part.
-    pub(super) fn note(
+    pub(crate) fn note(
         &mut self,
         context: ContextId,
         element: &[u8],
@@ -43,7 +43,7 @@ impl Done {
         Ok(())
     }
 
-    pub(super) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.count += other.count;
         self.more |= other.more;
         self.failed = self.failed.take().or(other.failed);

@@ -6,15 +6,15 @@ use meshwork_broker::context::{Commit, Read};
 use meshwork_model::context::{MessageStatus, MessageType, field};
 use tokio::time::Instant;
 
-use super::done::Done;
-use super::{ContextError, ContextHandle, MOST};
+use crate::context::messages::done::Done;
+use crate::context::{ContextError, ContextHandle, MOST};
 
 /// Time after which the whole inbox is sorted again: a plain client may write a record after its element.
 const AGAIN: Duration = Duration::from_secs(30);
 
 /// Progress of a coordinator in an inbox.
 #[derive(Debug, Default)]
-pub(super) struct Sorted {
+pub(crate) struct Sorted {
     /// Number of sorted elements at the tail.
     tail: usize,
     /// Newest element at the last check. While it is still among the newest, no other element was missed.
@@ -26,7 +26,7 @@ pub(super) struct Sorted {
 impl ContextHandle {
     /// Moves job messages from `msg_in` to `msg_in:{context}`, where a plain client may have put them wrongly. Each
     /// call sorts the newest elements. Calls in a row sort all others, page by page from the tail.
-    pub(super) async fn sort_inbox(&self, sorted: &mut Sorted) -> Result<Done, ContextError> {
+    pub(crate) async fn sort_inbox(&self, sorted: &mut Sorted) -> Result<Done, ContextError> {
         let inbox = self.keys().msg_in();
         let reads = [Read::Head(MOST), Read::Page(sorted.tail, MOST)];
         let found = self.store().lists(self.database(), &inbox, &reads).await?;

@@ -5,10 +5,10 @@ use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::{MessageStatus, MessageType, field, limits};
 use meshwork_model::keys::context::MessageKey;
 
-use super::audit::Change;
-use super::done::Done;
-use super::message::MessageView;
-use super::{ContextError, ContextHandle, Coordinator, Identity, MOST, TRIES};
+use crate::context::audit::Change;
+use crate::context::messages::done::Done;
+use crate::context::messages::message::MessageView;
+use crate::context::{ContextError, ContextHandle, Coordinator, Identity, MOST, TRIES};
 
 /// Time until the next attempt to delete a message, in milliseconds (1 h), if one of its timeouts is not over, or if the
 /// attempt failed.
@@ -16,7 +16,7 @@ const LATER_MS: u64 = 3_600_000;
 
 impl ContextHandle {
     /// Adds to a commit that the retention of a message begins at `now`.
-    pub(super) fn kept(&self, commit: Commit, record: &str, now: u32) -> Commit {
+    pub(crate) fn kept(&self, commit: Commit, record: &str, now: u32) -> Commit {
         let until = u64::from(now) + u64::from(limits::KEEP_MESSAGE_FOR);
         commit.mark(&self.keys().messages(), until * 1000, record.as_bytes())
     }
@@ -95,7 +95,7 @@ fn object_of(view: Option<&MessageView>) -> Object {
 
 impl Coordinator {
     /// Deletes messages of a context whose retention is over.
-    pub(super) async fn prune(&self, context: &ContextHandle) -> Result<Done, ContextError> {
+    pub(crate) async fn prune(&self, context: &ContextHandle) -> Result<Done, ContextError> {
         let (store, set) = (self.node.store(), context.keys().messages());
         let due = store.elements(context.database(), &set, Read::Due(MOST));
         let elements = due.await?;

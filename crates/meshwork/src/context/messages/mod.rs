@@ -1,0 +1,19 @@
+//! Messages between contexts: sent, taken up, delivered, answered, and kept.
+
+pub(crate) mod answer;
+pub(crate) mod coordinator;
+pub(crate) mod damage;
+pub(crate) mod deliver;
+pub(crate) mod done;
+pub(crate) mod inbox;
+pub(crate) mod letters;
+pub(crate) mod message;
+pub(crate) mod origin;
+pub(crate) mod outbox_watch;
+pub(crate) mod results;
+pub(crate) mod retention;
+pub(crate) mod route;
+pub(crate) mod send;
+pub(crate) mod served;
+pub(crate) mod take_up;
+pub(crate) mod transport;

@@ -1,0 +1,5 @@
+//! The jobs that a worker can take now: its slots, its blocked queues, and the gate of a job that runs alone.
+
+pub(crate) mod demand;
+pub(crate) mod exclusive;
+pub(crate) mod slots;
