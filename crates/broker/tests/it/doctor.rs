@@ -299,7 +299,7 @@ async fn missing_rights_are_named_and_given() {
         &format!("ACL SETUSER ann {rule}"),
     );
     let what = &of(&all, "rights").what;
-    assert!(what.contains(" info xadd of hero:*"), "{what}");
+    assert!(what.contains(" info xadd for hero:*"), "{what}");
     says(&all, "settings", Level::Hint, "CONFIG GET");
     // The rights are for other keys.
     let all = findings(&url, "other").await;
