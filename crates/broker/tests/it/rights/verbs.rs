@@ -169,7 +169,7 @@ impl Store {
     pub(super) async fn prepare(&self, verb: &str) {
         match verb {
             "reclaim" | "expire_workers" | "check_orphans" | "fire_schedules" | "promote" => {
-                self.pass(60_000_000)
+                self.pass(60_000_000);
             }
             "resolve_dependents" => {
                 let unresolved = self.broker.keys().unresolved();
