@@ -6,9 +6,9 @@ use meshwork::model::name::JobId;
 use meshwork::{Client, DeadCursor, Error as MeshworkError, JobFilter, MAX_TEXT_SCAN};
 
 use crate::app::App;
-use crate::args::filter as select;
+use crate::args::filter;
 use crate::args::filter::Select;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::change::{Change, tell};
 use crate::confirm::confirm;
 use crate::error::CommandError;
@@ -23,14 +23,14 @@ const DEAD_PAGE: usize = 1000;
 /// Jobs by their ids or by a filter.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true)
-    .args(["ids", "all"]).args(select::OPTIONS))]
+    .args(["ids", "all"]).args(filter::OPTIONS))]
 pub(crate) struct Chosen {
     /// Ids of the jobs; or choose with --all or the options below
-    #[arg(value_name = "ID", value_parser = value::job_id, conflicts_with = "all",
-          conflicts_with_all = select::OPTIONS)]
+    #[arg(value_name = "ID", value_parser = parsers::job_id, conflicts_with = "all",
+          conflicts_with_all = filter::OPTIONS)]
     pub(crate) ids: Vec<JobId>,
     /// All jobs
-    #[arg(long, conflicts_with_all = select::OPTIONS)]
+    #[arg(long, conflicts_with_all = filter::OPTIONS)]
     all: bool,
     #[command(flatten)]
     pub(crate) select: Select,

@@ -10,7 +10,7 @@ use meshwork::model::name::{Group, Instance, JobId, RoutingKey, ScriptType};
 use meshwork::model::route::{Fallback, Priority};
 
 use crate::args::input::InputArg;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::script::Script;
 use crate::args::trace::Trace;
 use crate::error::CommandError;
@@ -31,14 +31,14 @@ pub(crate) struct JobArgs {
     pub(crate) route: Option<RoutingKey>,
     /// Environment variable of the script; may be given several times. NAME alone takes the value from this
     /// environment: use it for secrets, since other users see the command line. At most 64 KiB in total
-    #[arg(long, value_name = "NAME[=VALUE]", value_parser = value::Env)]
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = parsers::Env)]
     pub(crate) env: Vec<(String, String)>,
     /// Longest time of one attempt, in whole seconds, up to 7 days [default: 1800]
-    #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
     /// Longest time until a worker begins the job: 500ms, 10m, 2h, up to ten years. After it, the job ends in error.
     /// Counts from --at or --delay, if given. Retries have no such limit [default: none]
-    #[arg(long, value_name = "TIME", value_parser = value::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::span, allow_hyphen_values = true)]
     pub(crate) start_timeout: Option<Duration>,
     /// Retries after the first attempt
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
@@ -46,7 +46,7 @@ pub(crate) struct JobArgs {
     pub(crate) retries: u32,
     /// Backoff before the first retry, in seconds, up to 3600; it doubles with each further retry, up to 600 [default:
     /// 1]
-    #[arg(long, value_name = "S", value_parser = value::backoff, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::backoff, allow_hyphen_values = true)]
     pub(crate) backoff: Option<Duration>,
     /// Priority: high, normal or low, or 0, 1 or 2
     #[arg(
@@ -61,7 +61,7 @@ pub(crate) struct JobArgs {
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<Tag>,
     /// Run only after this job has ended; may be given several times. The script finds its result by the id, or by NAME
-    #[arg(long, value_name = "[NAME=]ID", value_parser = value::prerequisite)]
+    #[arg(long, value_name = "[NAME=]ID", value_parser = parsers::prerequisite)]
     pub(crate) depends_on: Vec<(Option<String>, JobId)>,
     /// If a prerequisite fails: fail, or continue
     #[arg(
@@ -73,7 +73,7 @@ pub(crate) struct JobArgs {
     pub(crate) on_failure: OnFailure,
     /// Longest wait for the jobs of --depends-on, in whole seconds, up to 7 days; then the job ends in error [default:
     /// no limit]
-    #[arg(long, value_name = "S", value_parser = value::job_timeout, requires = "depends_on",
+    #[arg(long, value_name = "S", value_parser = parsers::job_timeout, requires = "depends_on",
           allow_hyphen_values = true)]
     pub(crate) prerequisite_timeout: Option<Duration>,
     /// Run the job alone on its worker, with no other job beside it
@@ -94,7 +94,7 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "NAME")]
     instance: Option<Instance>,
     /// If that worker is absent or has no free slot, run on another one of its group (group) or type (type) [default: wait]
-    #[arg(long, value_name = "WHERE", value_parser = value::fallback, requires = "instance")]
+    #[arg(long, value_name = "WHERE", value_parser = parsers::fallback, requires = "instance")]
     fallback: Option<Fallback>,
     /// Input for the script: INPUT in Rhai, stdin in others; JSON, the content of a file, or - for stdin. At most 16 MiB
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]

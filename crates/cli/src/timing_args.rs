@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork::JobRequest;
 use meshwork::model::job::{OnDuplicate, Until};
 
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::parsers::{Named, When};
 
 /// Options about time, keys and unique names.
@@ -13,10 +13,10 @@ use crate::args::parsers::{Named, When};
 #[command(next_help_heading = "Time and uniqueness")]
 pub(crate) struct TimingArgs {
     /// Run at this time: RFC 3339 (2026-01-31T12:00:00Z, …+01:00), a date in UTC, or +10m from now
-    #[arg(long, value_name = "TIME", value_parser = value::when)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::when)]
     at: Option<When>,
     /// Run after this delay: 500ms, 90s, 10m, 2h, 7d
-    #[arg(long, visible_alias = "in", value_name = "TIME", value_parser = value::span, conflicts_with = "at",
+    #[arg(long, visible_alias = "in", value_name = "TIME", value_parser = parsers::span, conflicts_with = "at",
           allow_hyphen_values = true)]
     delay: Option<Duration>,
     /// Concurrency key, such as a tenant: keys have limits of their own, and share a fair queue equally
@@ -26,11 +26,11 @@ pub(crate) struct TimingArgs {
     #[arg(long, value_name = "NAME")]
     unique: Option<String>,
     /// Keep the unique name for this time instead, even if the job ends before
-    #[arg(long, value_name = "TIME", value_parser = value::span, requires = "unique",
+    #[arg(long, value_name = "TIME", value_parser = parsers::span, requires = "unique",
           allow_hyphen_values = true)]
     unique_for: Option<Duration>,
     /// Keep the unique name until the job starts, or until it is done with all retries: started or done [default: done]
-    #[arg(long, value_name = "WORD", value_parser = value::until, requires = "unique",
+    #[arg(long, value_name = "WORD", value_parser = parsers::until, requires = "unique",
           conflicts_with = "unique_for")]
     unique_until: Option<Until>,
     /// If the unique name is in use: keep the first job and print its id (keep), refuse the new one (refuse), or
@@ -38,11 +38,11 @@ pub(crate) struct TimingArgs {
     #[arg(long, value_name = "WORD", requires = "unique", default_value = "keep")]
     on_duplicate: OnDuplicate,
     /// Run when no other job of this name has arrived for this time; the last one runs
-    #[arg(long, value_name = "NAME=TIME", value_parser = value::named,
+    #[arg(long, value_name = "NAME=TIME", value_parser = parsers::named,
           conflicts_with_all = ["at", "delay", "unique", "throttle"])]
     debounce: Option<Named>,
     /// Store only the first job of this name within this time
-    #[arg(long, value_name = "NAME=TIME", value_parser = value::named, conflicts_with = "unique")]
+    #[arg(long, value_name = "NAME=TIME", value_parser = parsers::named, conflicts_with = "unique")]
     throttle: Option<Named>,
 }
 

@@ -14,6 +14,18 @@ fn names() -> NoobleKeys {
     NoobleKeys::new(Namespace::nooble(), None, Dialect::default())
 }
 
+/// No file replaces another one unseen.
+#[test]
+fn a_file_in_which_layouts_differ_is_in_both_folders() {
+    let names = |folder| -> BTreeSet<_> {
+        let files = files::BUILT_IN.iter();
+        files.filter_map(|file| file.strip_prefix(folder)).collect()
+    };
+    let hero = names("lib/layout_hero/");
+    assert_eq!(hero, names("lib/layout_context/"));
+    assert!(hero.is_disjoint(&names("lib/")));
+}
+
 #[test]
 fn each_verb_finds_its_own_script() {
     let scripts = Scripts::altered(|verb, _| verb.name().to_owned());

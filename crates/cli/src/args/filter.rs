@@ -7,7 +7,7 @@ use meshwork::model::outcome::DEAD_REASONS;
 use meshwork::model::state::Status;
 use meshwork::{Client, JobFilter, JobState};
 
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::parsers::Moment;
 use crate::error::CommandError;
 
@@ -55,10 +55,10 @@ pub(crate) struct Select {
     #[arg(long, value_name = "TEXT", value_parser = text)]
     text: Option<String>,
     /// Only jobs created, or dead letters that died, after this: an age (90s, 15m, 2h, 7d) or a time in UTC
-    #[arg(long, visible_alias = "newer-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
+    #[arg(long, visible_alias = "newer-than", value_name = "WHEN", value_parser = parsers::moment, allow_hyphen_values = true)]
     since: Option<Moment>,
     /// Only jobs created, or dead letters that died, before this: an age (90s, 15m, 2h, 7d) or a time in UTC
-    #[arg(long, visible_alias = "older-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
+    #[arg(long, visible_alias = "older-than", value_name = "WHEN", value_parser = parsers::moment, allow_hyphen_values = true)]
     until: Option<Moment>,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use meshwork::{Target, TlsFiles};
 
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 
 /// Options and variables that locate the data.
@@ -36,7 +36,7 @@ pub(crate) struct DataLocation {
         value_name = "S",
         env = "MESHWORK_CONNECT_TIMEOUT",
         default_value = "15",
-        value_parser = value::connect_timeout,
+        value_parser = parsers::connect_timeout,
         allow_hyphen_values = true,
         global = true
     )]

@@ -6,7 +6,7 @@ use meshwork::{EventFilter, JobEvent};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::parsers::Moment;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -24,10 +24,10 @@ pub(crate) struct Events {
     #[arg(short, long)]
     follow: bool,
     /// Only events of this job
-    #[arg(long, value_name = "ID", value_parser = value::job_id)]
+    #[arg(long, value_name = "ID", value_parser = parsers::job_id)]
     job: Option<JobId>,
     /// Only events since then: an age (90s, 15m, 2h, 7d) or a time in UTC
-    #[arg(long, value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
+    #[arg(long, value_name = "WHEN", value_parser = parsers::moment, allow_hyphen_values = true)]
     since: Option<Moment>,
     /// Greatest number of past events; 0 for none
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 use tokio::time::Instant;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
@@ -30,8 +30,8 @@ pub(crate) struct Export {
     #[arg(default_value = "-")]
     file: PathBuf,
     /// Wait until no job runs, for at most this time [default: 7 days]
-    #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
-          default_missing_value = value::LONGEST_WAIT)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
+          default_missing_value = parsers::LONGEST_WAIT)]
     wait: Option<Duration>,
 }
 

@@ -8,7 +8,7 @@ use meshwork::model::access::{Object, Operation};
 use crate::app::App;
 use crate::args::input;
 use crate::args::input::InputArg;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::script::Script;
 use crate::each::{self, Task};
 use crate::ephemeral_worker::WorkerTuning;
@@ -56,7 +56,7 @@ pub(crate) struct Run {
     concurrency: Option<u16>,
     /// Lease duration, in seconds, 0.3 to 3600: if the process is killed, another worker takes its jobs after this
     /// time, or sooner if it runs on the same host [default: 10]
-    #[arg(long, value_name = "S", value_parser = value::lease, allow_hyphen_values = true,
+    #[arg(long, value_name = "S", value_parser = parsers::lease, allow_hyphen_values = true,
           help_heading = HERE)]
     lease: Option<Duration>,
     #[command(flatten)]

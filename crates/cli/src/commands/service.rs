@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::action::{self, Side};
 use super::worker::request::RequestArgs;
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -76,7 +76,7 @@ struct Listen {
     name: Option<String>,
     /// Script for actions of a type: embedding.generate=embed.py. A script ends in .py or .rhai; may be given several
     /// times, once for each type
-    #[arg(long = "handler", value_name = "TYPE=FILE", value_parser = value::handler, required = true)]
+    #[arg(long = "handler", value_name = "TYPE=FILE", value_parser = parsers::handler, required = true)]
     handlers: Vec<(String, PathBuf)>,
     /// Take the actions of this context too, as of a tenant; may be given several times
     #[arg(long = "context", value_name = "NAME", value_parser = action::part)]
@@ -86,7 +86,7 @@ struct Listen {
           value_parser = clap::value_parser!(u16).range(1..=MAX_CONCURRENCY as i64))]
     concurrency: u16,
     /// Longest time of one attempt: 5m, 90s; a plain number is seconds. Then the attempt is aborted, and has failed
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = value::span)]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parsers::span)]
     timeout: Duration,
     /// Attempts of an action without a waiting caller; after the last one it is a dead letter (`meshwork dead
     /// --protocol nooble`). A call with a waiting caller gets one attempt, and its failure as the reply
@@ -95,16 +95,16 @@ struct Listen {
     runs: u32,
     /// Lease duration, in seconds, 0.3 to 3600: if the process is killed, other services take its actions after this
     /// time
-    #[arg(long, value_name = "S", default_value = "10", value_parser = value::lease,
+    #[arg(long, value_name = "S", default_value = "10", value_parser = parsers::lease,
           allow_hyphen_values = true)]
     lease: Duration,
     /// Longest wait for running actions at shutdown
-    #[arg(long = "shutdown-timeout", alias = "grace", value_name = "TIME", default_value = "25s", value_parser = value::wait,
+    #[arg(long = "shutdown-timeout", alias = "grace", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     grace: Duration,
     /// Reclaim actions that workers of Nooble4 have not acknowledged for this time: 30m [default: never]. An action
     /// that such a worker still runs then runs twice
-    #[arg(long = "rescue-orphans-after", alias = "adopt", value_name = "AGE", value_parser = value::span)]
+    #[arg(long = "rescue-orphans-after", alias = "adopt", value_name = "AGE", value_parser = parsers::span)]
     adopt: Option<Duration>,
     /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) over HTTP at this address; port 0 selects a
     /// free port

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::commands::worker::{CONCURRENCY, in_contexts};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -28,7 +28,7 @@ use crate::scope::ActorArgs;
 #[command(verbatim_doc_comment)]
 pub(crate) struct Supervisor {
     /// The contexts to serve, or `all`
-    #[arg(long, value_name = "IDS", default_value = "all", value_parser = value::contexts)]
+    #[arg(long, value_name = "IDS", default_value = "all", value_parser = parsers::contexts)]
     context: Serves,
     /// Run jobs of these types too, up to 10 at once in all contexts together, which get them in turn. The actor needs the
     /// role executor there, and admin to register a runner; other contexts are skipped

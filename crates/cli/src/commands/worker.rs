@@ -25,7 +25,7 @@ use in_contexts::{InContexts, Started};
 use request::HeroRequest;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -87,11 +87,11 @@ struct Common {
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     concurrency: Option<u16>,
     /// Lease duration: other workers reclaim the jobs of a killed worker after this time
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::lease,
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parsers::lease,
           allow_hyphen_values = true)]
     lease: Duration,
     /// Longest wait for running jobs at shutdown; then they are aborted and released
-    #[arg(long, alias = "grace", value_name = "TIME", default_value = "25s", value_parser = value::wait,
+    #[arg(long, alias = "grace", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     shutdown_timeout: Duration,
     /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) over HTTP at this address; port 0 selects a

@@ -100,7 +100,25 @@ pub(crate) fn with_short_forms(mut command: Command) -> Command {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory as _;
+
     use super::*;
+
+    #[test]
+    fn the_global_options_with_a_value_are_known() {
+        let command = crate::args::protocol::with_option(crate::cli::Cli::command());
+        let global = command
+            .get_arguments()
+            .filter(|arg| arg.is_global_set() && arg.get_action().takes_values());
+        let names = global.flat_map(|arg| {
+            let others = arg.get_all_aliases().unwrap_or_default();
+            arg.get_long().into_iter().chain(others)
+        });
+        let names: BTreeSet<_> = names.map(|name| format!("--{name}")).collect();
+        assert_eq!(names, WITH_VALUE.map(str::to_owned).into());
+    }
 
     #[test]
     fn only_the_first_plain_word_is_a_short_form() {

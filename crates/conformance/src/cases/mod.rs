@@ -1,5 +1,5 @@
 //! Requirements of every engine, as cases for the real scripts: one file per verb, and files for topics across verbs.
-//! A case gets an empty namespace and a clock that it sets, and returns each violation as a value. [`engine`] lists
+//! A case gets an empty namespace and a clock that it sets, and returns each violation as a value. [`harness::engine`] lists
 //! the engines; [`meshwork_test_servers::servers`] starts them.
 
 mod dependencies;

@@ -119,7 +119,7 @@ impl Client {
         })
     }
 
-    /// Enqueues a job and waits until it has finished, at most for [`JobRequest::patience`].
+    /// Enqueues a job and waits until it has finished, at most for [`JobRequest::wait_budget`].
     ///
     /// # Errors
     /// As [`Client::enqueue`] and [`Client::result`].

@@ -100,7 +100,7 @@ impl Client {
         Ok(())
     }
 
-    /// Starts a drain of a queue: new jobs are refused with [`Error::Draining`] until it is resumed. Existing jobs and
+    /// Starts a drain of a queue: new jobs are refused with [`Error::QueueDraining`] until it is resumed. Existing jobs and
     /// their retries go on.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::{Error, runtime, span};
 
-/// Allowance for the time in the queue in [`JobRequest::patience`].
+/// Allowance for the time in the queue in [`JobRequest::wait_budget`].
 const QUEUEING: Duration = Duration::from_secs(3600);
 
 /// A job to enqueue, as a builder.

@@ -80,7 +80,7 @@ pub enum ContextError {
     },
     /// The database contains other keys.
     #[error(
-        "database {0} has keys of no context: choose another number, give --layout prefix, or empty the database"
+        "database {0} holds keys of no context: choose another number, give --layout prefix, or empty the database"
     )]
     DatabaseInUse(u32),
     /// The server has no such database.

@@ -96,7 +96,7 @@ where
 ///
 /// Each job has its own result, and its own failure and retries. A panic of the function, or a wrong number of results,
 /// fails all jobs of the call. A job whose payload does not fit fails alone, permanently. A job that is cancelled while
-/// it waits for others is not passed to the function. A job that is cancelled later cancels [`Context::stop`]; the call
+/// it waits for others is not passed to the function. A job that is cancelled later cancels [`JobContext::stop`]; the call
 /// is aborted when all its jobs have ended.
 pub fn group_handler<H: GroupHandler<S>, S: 'static>(
     many: BatchOptions,

@@ -22,7 +22,7 @@ use super::submit::{SubmitError, Submitter, submit};
 use super::{Inputs, Run, Runtime, StopReason};
 use crate::Batch;
 
-/// Time for a handler to drop its resources after [`Context::stop`] when its lease is lost. The job may already run
+/// Time for a handler to drop its resources after [`JobContext::stop`] when its lease is lost. The job may already run
 /// elsewhere.
 pub(crate) const LOST_GRACE: Duration = Duration::from_secs(1);
 

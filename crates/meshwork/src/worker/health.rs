@@ -122,7 +122,7 @@ impl Monitor {
     /// Checks that every runtime can start runs.
     ///
     /// # Errors
-    /// A runtime that cannot, and the reason ([`Unfit::Faulty`]).
+    /// A runtime that cannot, and the reason ([`Unhealthy::Faulty`]).
     pub fn sound(&self) -> Result<(), Unhealthy> {
         match self.worker.faults().pop_first() {
             Some((runtime, reason)) => Err(Unhealthy::Faulty { runtime, reason }),

@@ -2,8 +2,8 @@
 //! engine does all else. [`start`] starts a worker. The guide is docs/adding-a-protocol.md.
 //!
 //! [`fetcher`] claims jobs and reports results while slots are free. [`prefetch`] waits for ids while the queues are
-//! empty and [`demand`] exists. [`spawner`] gives each job a task, and [`executor`] runs it. [`completer`] reports
-//! failures. [`in_flight`] has all claimed jobs; [`heartbeat`] renews their leases on its own thread. [`exclusive`]
+//! empty and [`capacity::demand`] exists. [`spawner`] gives each job a task, and [`executor`] runs it. [`completer`] reports
+//! failures. [`in_flight`] has all claimed jobs; [`heartbeat`] renews their leases on its own thread. [`capacity::exclusive`]
 //! lets a job run alone. [`readiness`] pauses runtimes that cannot start runs, and [`probing`] checks them. [`handle`] starts and shuts down a worker; [`health`] and [`meter`] observe it.
 
 mod batch;

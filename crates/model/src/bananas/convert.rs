@@ -198,7 +198,7 @@ impl Record {
     /// Converts the job. `timeout` is in seconds; records of Bananas do not have it.
     ///
     /// # Errors
-    /// [`Unfit`] if the job cannot be converted.
+    /// [`NotConvertible`] if the job cannot be converted.
     pub fn passage(
         &self,
         keys: &BananasKeys,

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{ActionArgs, Side, action_type, warn_of};
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -28,7 +28,7 @@ pub(crate) struct Call {
     #[command(flatten)]
     action_args: ActionArgs,
     /// Longest wait for the reply, in seconds; 0: do not wait
-    #[arg(long, value_name = "S", default_value = "30", value_parser = value::wait)]
+    #[arg(long, value_name = "S", default_value = "30", value_parser = parsers::wait)]
     wait: Duration,
     /// Request the reply on a private list of this call, as Nooble4's own clients do
     #[arg(long = "private-reply", alias = "own-list")]

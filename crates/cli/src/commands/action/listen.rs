@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Side, part, uuid};
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -59,7 +59,7 @@ pub(crate) struct Listen {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// End after this time: 500ms, 90s, 10m; a plain number is seconds [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = value::span)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::span)]
     timeout: Option<Duration>,
 }
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{Side, of_bananas};
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::change::{Change, tell};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -54,7 +54,7 @@ struct One {
     #[command(flatten)]
     side: Side,
     /// The job's id
-    #[arg(value_parser = value::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     id: JobId,
 }
 
@@ -63,7 +63,7 @@ struct Several {
     #[command(flatten)]
     side: Side,
     /// The jobs' ids
-    #[arg(required = true, value_name = "ID", value_parser = value::job_id)]
+    #[arg(required = true, value_name = "ID", value_parser = parsers::job_id)]
     ids: Vec<JobId>,
 }
 

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::{Side, of_bananas};
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -15,7 +15,7 @@ pub(crate) struct Get {
     #[command(flatten)]
     side: Side,
     /// The job's id
-    #[arg(value_parser = value::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     id: JobId,
 }
 

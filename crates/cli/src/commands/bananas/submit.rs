@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Side, of_bananas, print};
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::routing::{Routing, UNREAD_TOPIC};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -44,13 +44,13 @@ pub(crate) struct Submit {
     )]
     max_retries: u32,
     /// Run at this time: in UTC (2026-01-31T12:00:00Z) or from now on (+10m)
-    #[arg(long, value_name = "WHEN", value_parser = value::when)]
-    at: Option<value::When>,
+    #[arg(long, value_name = "WHEN", value_parser = parsers::when)]
+    at: Option<parsers::When>,
     /// Id of the job [default: a new one]
     #[arg(long)]
     id: Option<JobId>,
     /// Wait for its end, for at most this many seconds, and print its result
-    #[arg(long, value_name = "S", value_parser = value::wait)]
+    #[arg(long, value_name = "S", value_parser = parsers::wait)]
     wait: Option<Duration>,
 }
 
@@ -94,9 +94,9 @@ impl Submit {
 }
 
 /// Returns milliseconds since 1970.
-fn ms(when: value::When) -> u64 {
+fn ms(when: parsers::When) -> u64 {
     match when {
-        value::When::At(ms) => ms,
-        value::When::In(delay) => meshwork::host_ms() + delay.as_millis() as u64,
+        parsers::When::At(ms) => ms,
+        parsers::When::In(delay) => meshwork::host_ms() + delay.as_millis() as u64,
     }
 }

@@ -6,7 +6,7 @@ use meshwork::model::name::JobId;
 
 use super::{Side, of_bananas, print};
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -16,10 +16,10 @@ pub(crate) struct Wait {
     #[command(flatten)]
     side: Side,
     /// The job's id
-    #[arg(value_parser = value::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     id: JobId,
     /// Longest wait, in seconds; the job continues after that
-    #[arg(long, value_name = "S", value_parser = value::wait, default_value = "300")]
+    #[arg(long, value_name = "S", value_parser = parsers::wait, default_value = "300")]
     timeout: Duration,
 }
 

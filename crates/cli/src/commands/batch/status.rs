@@ -10,10 +10,10 @@ use meshwork::{BatchState, BatchStatus, Client};
 
 use super::shown::Shown;
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::job_view as record;
+use crate::out::job_view;
 use crate::out::{Out, Progress};
 
 /// Show the state of a batch
@@ -26,7 +26,7 @@ pub(crate) struct StatusOf {
     #[arg(long)]
     watch: bool,
     /// Longest time to watch, in seconds [default: 7 days]
-    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true,
+    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true,
           requires = "watch")]
     timeout: Option<Duration>,
 }
@@ -89,7 +89,7 @@ async fn describe(client: &Client, batch: &BatchStatus, out: &mut Out) -> Result
         ("ended", ended.as_deref()),
     ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            record::line(name, value, out)?;
+            job_view::line(name, value, out)?;
         }
     }
     let ids = batch.callbacks.iter();
@@ -97,7 +97,7 @@ async fn describe(client: &Client, batch: &BatchStatus, out: &mut Out) -> Result
     let statuses = client.broker().statuses(&ids).await?;
     for ((kind, id), status) in batch.callbacks.iter().zip(statuses) {
         let status = status.map_or("not needed, or gone", Status::as_str);
-        record::line(&format!("on {kind}"), &format!("{id} ({status})"), out)?;
+        job_view::line(&format!("on {kind}"), &format!("{id} ({status})"), out)?;
     }
     Ok(())
 }

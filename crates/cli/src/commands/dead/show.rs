@@ -5,10 +5,10 @@ use meshwork::model::time;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::job_view as record;
+use crate::out::job_view;
 use crate::out::job_view::Record;
 use crate::out::printable;
 
@@ -16,7 +16,7 @@ use crate::out::printable;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
     /// The job's id
-    #[arg(value_parser = value::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     id: JobId,
 }
 
@@ -38,8 +38,8 @@ impl Show {
             })?;
             return Ok(Exit::DONE);
         }
-        record::describe(job, &mut context.out)?;
-        record::line("died", &died_at, &mut context.out)?;
+        job_view::describe(job, &mut context.out)?;
+        job_view::line("died", &died_at, &mut context.out)?;
         let secrets = job.env_vars.secrets();
         if let Some(traceback) = &job.traceback {
             let traceback = secrets.mask(traceback.trim_end());

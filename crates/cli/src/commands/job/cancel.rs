@@ -8,7 +8,7 @@ use meshwork::{Cancelled, Client, Error as MeshworkError};
 use tokio::time::Instant;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::bulk::{Chosen, Source, Verb};
 use crate::change::{Change, tell};
 use crate::error::CommandError;
@@ -34,7 +34,7 @@ pub(crate) struct Cancel {
     #[arg(long)]
     no_wait: bool,
     /// Longest wait until all jobs have ended
-    #[arg(long, value_name = "TIME", default_value = "60", value_parser = value::wait,
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = parsers::wait,
           allow_hyphen_values = true, conflicts_with = "no_wait")]
     timeout: Duration,
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::routing::{Routing, UNREAD_TOPIC};
 use crate::args::script::Script;
 use crate::ephemeral_worker::WorkerCheck;
@@ -350,16 +350,16 @@ impl All {
             request = request.retries(retries);
         }
         if let Some(seconds) = line.backoff {
-            request = request.backoff(value::backoff(&seconds.to_string())?);
+            request = request.backoff(parsers::backoff(&seconds.to_string())?);
         }
         if let Some(time) = &line.start_timeout {
-            request = request.start_timeout(value::span(&plain("start_timeout", time)?)?);
+            request = request.start_timeout(parsers::span(&plain("start_timeout", time)?)?);
         }
         for tag in &line.tags {
             request = request.tag(parse(tag)?);
         }
         for id in &line.depends_on {
-            request = after(request, value::prerequisite(id)?);
+            request = after(request, parsers::prerequisite(id)?);
         }
         if let Some(seconds) = line.prerequisite_timeout {
             request = request.prerequisite_timeout(Duration::from_secs(seconds));
@@ -428,7 +428,7 @@ fn places(mut request: JobRequest, line: &Line) -> Result<JobRequest, String> {
         request = request.instance(parse(instance)?);
     }
     if let Some(fallback) = &line.fallback {
-        request = request.fallback(value::fallback(fallback)?);
+        request = request.fallback(parsers::fallback(fallback)?);
     }
     if let Some(priority) = &line.priority {
         request = request.priority(parse(priority)?);

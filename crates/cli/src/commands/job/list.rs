@@ -10,7 +10,7 @@ use meshwork::model::time;
 
 use crate::app::App;
 use crate::args::filter::Select;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::listing::{Cursor, Newest};
@@ -25,7 +25,7 @@ pub(crate) struct List {
     #[command(flatten)]
     select: Select,
     /// Only the children of this job, which it submitted with submit()
-    #[arg(long, value_name = "ID", value_parser = value::job_id, help_heading = "Filter")]
+    #[arg(long, value_name = "ID", value_parser = parsers::job_id, help_heading = "Filter")]
     parent: Option<JobId>,
     /// Greatest number of rows, 1 to 100000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,

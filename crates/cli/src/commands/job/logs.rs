@@ -3,7 +3,7 @@
 use meshwork::model::name::JobId;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::follow;
@@ -18,7 +18,7 @@ use crate::out::logs::Which;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Logs {
     /// The job's id
-    #[arg(value_parser = value::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
     /// Print new lines until the job has ended
     #[arg(short, long)]

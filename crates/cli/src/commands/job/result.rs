@@ -6,7 +6,7 @@ use meshwork::model::name::JobId;
 use meshwork::model::state::Status;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::job_view::status_of;
@@ -16,11 +16,11 @@ use crate::single;
 #[derive(Debug, clap::Args)]
 pub(crate) struct ResultOf {
     /// The job's id
-    #[arg(value_parser = value::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
     /// Wait until the job has ended, for at most this time [default: 7 days]
-    #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
-          default_missing_value = value::LONGEST_WAIT)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
+          default_missing_value = parsers::LONGEST_WAIT)]
     wait: Option<Duration>,
 }
 

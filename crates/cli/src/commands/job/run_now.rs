@@ -4,7 +4,7 @@ use meshwork::RunNow as Became;
 use meshwork::model::name::JobId;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::change::{Change, change};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -13,7 +13,7 @@ use crate::exit::Exit;
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunNow {
     /// Ids of the jobs
-    #[arg(required = true, value_name = "ID", value_parser = value::job_id)]
+    #[arg(required = true, value_name = "ID", value_parser = parsers::job_id)]
     pub(super) ids: Vec<JobId>,
 }
 

@@ -11,10 +11,10 @@ use meshwork::{Blocker, Client};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::job_view as record;
+use crate::out::job_view;
 use crate::out::job_view::Record;
 use crate::out::{Out, OutError, printable};
 
@@ -24,7 +24,7 @@ use crate::out::{Out, OutError, printable};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
     /// The job's id
-    #[arg(value_parser = value::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
 }
 
@@ -119,19 +119,19 @@ impl Show {
             })?;
             return Ok(Exit::DONE);
         }
-        record::describe(&job, out)?;
+        job_view::describe(&job, out)?;
         for awaited in &waits_for {
-            record::line("waits for", &awaited.to_string(), out)?;
+            job_view::line("waits for", &awaited.to_string(), out)?;
         }
         if let Some((kind, batch)) = waits_for_batch(&job) {
             let what = format!("batch {batch}, as its callback on {kind}");
-            record::line("waits for", &what, out)?;
+            job_view::line("waits for", &what, out)?;
         }
         if let Some(at) = next_run_at {
-            record::line("next run", &at, out)?;
+            job_view::line("next run", &at, out)?;
         }
         for reason in &held_by {
-            record::line("held by", reason, out)?;
+            job_view::line("held by", reason, out)?;
         }
         let input = job.input.as_deref().unwrap_or_default();
         section("script", &shown(&job, &job.script), out)?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::jsonl;
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::routing::{Routing, UNREAD_TOPIC};
 use crate::args::script::Script;
 use crate::ephemeral_worker::WorkerCheck;
@@ -53,11 +53,11 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "BATCH", help_heading = "Job")]
     batch: Option<BatchId>,
     /// Wait until the job has ended, for at most this time [default: 7 days], and print its result
-    #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
-          default_missing_value = value::LONGEST_WAIT, conflicts_with = "jsonl", help_heading = "Job")]
+    #[arg(long, value_name = "TIME", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
+          default_missing_value = parsers::LONGEST_WAIT, conflicts_with = "jsonl", help_heading = "Job")]
     wait: Option<Duration>,
     /// Id of the job [default: a new one]
-    #[arg(long, value_parser = value::new_job_id, help_heading = "Job")]
+    #[arg(long, value_parser = parsers::new_job_id, help_heading = "Job")]
     id: Option<JobId>,
 }
 

@@ -6,7 +6,7 @@ use meshwork::model::job::limits::MAX_TIMEOUT;
 use meshwork::model::name::JobId;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::single;
@@ -15,10 +15,10 @@ use crate::single;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Wait {
     /// The job's id
-    #[arg(value_parser = value::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
     /// Longest wait, in seconds; the job continues after that [default: 7 days]
-    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
     timeout: Option<Duration>,
 }
 

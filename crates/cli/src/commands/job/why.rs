@@ -8,17 +8,17 @@ use serde::Serialize;
 
 use super::show::{Blockers, waits_for_batch};
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::job_view as record;
+use crate::out::job_view;
 use crate::out::printable;
 
 /// Show why a job waits, or why it failed
 #[derive(Debug, clap::Args)]
 pub(crate) struct Why {
     /// The job's id
-    #[arg(value_parser = value::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
 }
 
@@ -35,7 +35,7 @@ impl Why {
         let job = client.status(&self.id).await?;
         let line = Line {
             id: &job.id,
-            status: record::status_of(&job),
+            status: job_view::status_of(&job),
             reasons: reasons(&client, &job).await?,
         };
         if context.out.is_json() {

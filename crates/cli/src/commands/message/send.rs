@@ -10,7 +10,7 @@ use meshwork::model::name::ScriptType;
 
 use super::wait::{print, until_ended};
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::script::Script;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -53,13 +53,13 @@ pub(crate) struct Send {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: MessageFormat,
     /// Longest time until the target has stored the message, in seconds [default: 3600]
-    #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
     timeout: Option<Duration>,
     /// Longest time until the target has acknowledged the message, in seconds [default: 7200]
-    #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
     timeout_ack: Option<Duration>,
     /// Longest time until the message is processed, in seconds [default: 86400]
-    #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
     timeout_result: Option<Duration>,
     /// Send the message without a signature
     #[arg(long)]

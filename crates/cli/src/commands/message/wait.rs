@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::message_key;
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -28,7 +28,7 @@ pub(crate) struct Wait {
     #[arg(value_name = "MESSAGE", value_parser = message_key)]
     message: MessageKey,
     /// Longest wait, in seconds [default: until the message ends, at the latest by its own timeouts]
-    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
     timeout: Option<Duration>,
     #[command(flatten)]
     args: ContextArgs,

@@ -9,7 +9,7 @@ use meshwork::protocol::bananas::migrate::{MigrationReport, Migrator, SkippedJob
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::commands::bananas::Side;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -31,7 +31,7 @@ pub(crate) struct OfBananas {
     #[arg(long, conflicts_with_all = ["handlers", "functions", "job_timeout", "overdue"])]
     back: bool,
     /// Script (.py or .rhai) for jobs of this name, as NAME=FILE; may be given several times
-    #[arg(long = "handler", value_name = "NAME=FILE", value_parser = value::handler)]
+    #[arg(long = "handler", value_name = "NAME=FILE", value_parser = parsers::handler)]
     handlers: Vec<(String, PathBuf)>,
     /// Import jobs of this name for a handler in Rust, although no worker with it runs now; may be given several times
     #[arg(long = "function", value_name = "NAME")]
@@ -44,7 +44,7 @@ pub(crate) struct OfBananas {
           value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
     /// Timeout of the imported jobs: 5m, 90s [default: 5m]
-    #[arg(long, value_name = "TIME", env = "JOB_TIMEOUT", value_parser = value::span)]
+    #[arg(long, value_name = "TIME", env = "JOB_TIMEOUT", value_parser = parsers::span)]
     job_timeout: Option<Duration>,
     /// Include jobs that are due within 10 seconds. Only safe while no scheduler of Bananas runs: it enqueues jobs that
     /// it has read before, even if they were imported meanwhile

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Queue;
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::script::Script;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -53,7 +53,7 @@ pub(crate) struct Set {
           value_parser = clap::value_parser!(u32).range(..=100))]
     retries: u32,
     /// Longest time of an attempt of the alert job [default: 30m]
-    #[arg(long, value_name = "TIME", value_parser = value::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::span, allow_hyphen_values = true)]
     timeout: Option<Duration>,
     /// Tag of the alert job; may be given several times, up to 10
     #[arg(long = "tag", value_name = "TAG")]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Queue;
 use super::line::{Line, print};
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -61,7 +61,7 @@ pub(crate) struct Drain {
     #[arg(long)]
     no_wait: bool,
     /// Longest wait until the queue is empty
-    #[arg(long, value_name = "TIME", default_value = "3600", value_parser = value::wait,
+    #[arg(long, value_name = "TIME", default_value = "3600", value_parser = parsers::wait,
           allow_hyphen_values = true, conflicts_with = "no_wait")]
     timeout: Duration,
 }

@@ -7,7 +7,7 @@ use meshwork_broker::KnownQueues;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -24,7 +24,7 @@ pub(crate) struct Stats {
     #[arg(short, long)]
     watch: bool,
     /// Time between two samples, in seconds, 0.5 to 3600 [default: 1; with --watch 2]
-    #[arg(long, value_name = "S", value_parser = value::interval, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::interval, allow_hyphen_values = true)]
     interval: Option<Duration>,
 }
 

@@ -10,7 +10,7 @@ use meshwork::model::schedule::zone::Zone;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::script::Script;
 use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
@@ -55,10 +55,10 @@ pub(crate) struct Add {
     #[arg(long, value_name = "ZONE", default_value_t, help_heading = "Time")]
     tz: Zone,
     /// No slot before this time in UTC (2026-01-31, 2026-01-31T12:00:00Z)
-    #[arg(long, value_name = "TIME", value_parser = value::time, help_heading = "Time")]
+    #[arg(long, value_name = "TIME", value_parser = parsers::time, help_heading = "Time")]
     start: Option<u64>,
     /// No slot after this time in UTC
-    #[arg(long, value_name = "TIME", value_parser = value::time, help_heading = "Time")]
+    #[arg(long, value_name = "TIME", value_parser = parsers::time, help_heading = "Time")]
     end: Option<u64>,
     /// Slots missed without a worker: skip (those over a minute late), one (the latest), all (the last 100) or all:N (N
     /// up to 1000)

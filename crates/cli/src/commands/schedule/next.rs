@@ -6,7 +6,7 @@ use meshwork::model::time::iso;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -29,7 +29,7 @@ pub(crate) struct Next {
     #[arg(long, value_name = "ZONE", default_value_t, conflicts_with = "name")]
     tz: Zone,
     /// Start after this time in UTC (2026-01-31, 2026-01-31T12:00:00Z) [default: now]
-    #[arg(long, value_name = "TIME", value_parser = value::time)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::time)]
     after: Option<u64>,
     /// Number of slots, 1 to 10000
     #[arg(short = 'n', long = "count", value_name = "N", default_value_t = 1, allow_hyphen_values = true,

@@ -18,7 +18,7 @@ use super::Common;
 use super::config::Config;
 use super::request::RequestArgs;
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::commands::bananas::Side;
 use crate::endpoint::{Endpoint, Served};
 use crate::error::CommandError;
@@ -90,14 +90,14 @@ impl BananasWorker {
 #[command(next_help_heading = "Jobs of Bananas")]
 struct Bananas {
     /// Script for jobs of a name, as NAME=FILE; it ends in .py or .rhai; may be given several times
-    #[arg(long = "handler", value_name = "NAME=FILE", value_parser = value::handler)]
+    #[arg(long = "handler", value_name = "NAME=FILE", value_parser = parsers::handler)]
     handlers: Vec<(String, PathBuf)>,
     /// Settings file in YAML with the section `worker:`: routing_keys, handlers, concurrency, job_timeout and
     /// max_retries; options and the environment override the file
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Longest time of one attempt: 5m, 1m30s [env: JOB_TIMEOUT] [default: 5m]
-    #[arg(long, value_name = "TIME", value_parser = value::span)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::span)]
     job_timeout: Option<Duration>,
     /// Attempts of a job whose record does not limit them [env: MAX_RETRIES] [default: 3]
     #[arg(long, alias = "max-retries", value_name = "N")]
@@ -115,7 +115,7 @@ struct Bananas {
     foreign_jobs: ForeignJobs,
     /// Requeue jobs that foreign workers have kept in the running list for longer than this: 30m [default: never]. A
     /// job that a worker of Bananas still runs then runs twice
-    #[arg(long, alias = "adopt-strays", value_name = "AGE", value_parser = value::span)]
+    #[arg(long, alias = "adopt-strays", value_name = "AGE", value_parser = parsers::span)]
     rescue_orphans_after: Option<Duration>,
     /// Do not promote delayed jobs; another scheduler does
     #[arg(long)]
@@ -268,7 +268,7 @@ impl Bananas {
         };
         let job_timeout = match self.job_timeout {
             Some(timeout) => Some(timeout),
-            None => said("JOB_TIMEOUT", value::span)?.or(config.job_timeout),
+            None => said("JOB_TIMEOUT", parsers::span)?.or(config.job_timeout),
         };
         let retries = match self.max_attempts {
             Some(runs) => Some(runs),

@@ -8,7 +8,7 @@ use meshwork::model::route::routes::Routes;
 use meshwork::protocol::bananas::MAX_CONCURRENCY;
 use serde::Deserialize;
 
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::args::yaml;
 use crate::args::yaml::YamlError;
 use crate::error::CommandError;
@@ -107,7 +107,11 @@ impl Config {
             "" => None,
             keys => Some(keys.parse::<Routes>()),
         };
-        let timeout = section.job_timeout.as_deref().map(value::span).transpose();
+        let timeout = section
+            .job_timeout
+            .as_deref()
+            .map(parsers::span)
+            .transpose();
         let allowed = 1..=MAX_CONCURRENCY;
         if let Some(jobs) = section.concurrency.filter(|jobs| !allowed.contains(jobs)) {
             return Err(invalid(format!(

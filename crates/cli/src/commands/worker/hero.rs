@@ -9,7 +9,7 @@ use meshwork::model::name::{ActorId, Group, Instance, Namespace, ScriptType};
 use meshwork::model::retry::RetryBackoff;
 use meshwork::{Retention, Worker, runtime};
 
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::commands::action::part;
 use crate::error::CommandError;
 
@@ -27,7 +27,7 @@ pub(super) struct Hero {
     pub(super) types: Vec<ScriptType>,
     /// Program of this host that runs scripts of a type, as ruby='ruby {script}'; the path of the script replaces
     /// {script}. May be given several times, for one type each
-    #[arg(long = "runtime", value_name = "TYPE=COMMAND", value_parser = value::runtime)]
+    #[arg(long = "runtime", value_name = "TYPE=COMMAND", value_parser = parsers::runtime)]
     runtimes: Vec<(ScriptType, String)>,
     /// Group of the worker [default: default]
     #[arg(long, conflicts_with = "routes")]
@@ -45,17 +45,17 @@ pub(super) struct Hero {
     )]
     legacy_ids: Vec<ActorId>,
     /// Time for a script to clean up after a cancel request or its timeout, before it is killed [default: 5s]
-    #[arg(long, alias = "stop-grace", value_name = "TIME", value_parser = value::wait, allow_hyphen_values = true)]
+    #[arg(long, alias = "stop-grace", value_name = "TIME", value_parser = parsers::wait, allow_hyphen_values = true)]
     cancel_grace: Option<Duration>,
     /// Backoff before the first retry of a job without its own, in seconds; it doubles with each attempt, up to
     /// --backoff-cap [default: 1]
-    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
     backoff: Option<Duration>,
     /// Longest backoff, in seconds; a job's own first backoff may be longer [default: 600]
-    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
     backoff_cap: Option<Duration>,
     /// Retention of ended jobs, in seconds; use the same value for all workers [default: 604800]
-    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
     retain_age: Option<Duration>,
     /// Greatest number of stored ended jobs; use the same value for all workers [default: 100000]
     #[arg(long, value_name = "N")]
@@ -63,7 +63,7 @@ pub(super) struct Hero {
     /// Age from which orphans are requeued, in seconds, up to 3600 [default: 30 for Meshwork's clients, never for
     /// foreign ones]. An orphan is on no list, or its worker is dead. Choose more than foreign workers need from
     /// popping an id to writing `started`; use the same value for all workers
-    #[arg(long, value_name = "AGE", value_parser = value::orphan_age, allow_hyphen_values = true)]
+    #[arg(long, value_name = "AGE", value_parser = parsers::orphan_age, allow_hyphen_values = true)]
     rescue_orphans_after: Option<Duration>,
     /// Prefix of the keys of Nooble4's services, whose actions scripts call with call_action
     #[arg(

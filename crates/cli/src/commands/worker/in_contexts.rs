@@ -14,7 +14,7 @@ use meshwork::{
 
 use meshwork_broker::Error as BrokerError;
 
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::identity;
 use crate::scope::ActorArgs;
@@ -33,7 +33,7 @@ pub(super) struct InContexts {
     /// Contexts whose jobs to run: up to 100 numbers with commas between them, or `all` that exist now and that the actor may serve [default: none:
     /// jobs of Hero]. Several contexts share the slots of --concurrency and get them in turn. The actor needs the role
     /// executor there, and admin to register a runner
-    #[arg(long, value_name = "IDS", value_parser = value::contexts,
+    #[arg(long, value_name = "IDS", value_parser = parsers::contexts,
           conflicts_with_all = ["instance", "legacy_ids"])]
     context: Option<Serves>,
     /// Runner to use; its types run unless --type selects some [default: a free runner of this user and host, or a new

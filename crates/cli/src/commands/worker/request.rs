@@ -8,7 +8,7 @@ use meshwork::model::worker_request::WorkerRequest;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::commands::action;
 use crate::commands::bananas;
 use crate::confirm::confirm;
@@ -23,7 +23,7 @@ pub(crate) struct RequestArgs {
     #[arg(value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     id: String,
     /// Longest wait until the worker has confirmed; it polls three times per lease
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = value::span)]
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parsers::span)]
     timeout: Duration,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct HeroRequest {
     #[arg(short, long, requires = "all")]
     yes: bool,
     /// Longest wait until a worker has confirmed; it polls three times per lease
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = value::span)]
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parsers::span)]
     timeout: Duration,
 }
 

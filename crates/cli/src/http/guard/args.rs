@@ -8,7 +8,7 @@ use super::host::Authority;
 use super::origin::Origin;
 use super::token::{Token, TokenError};
 use super::{Guard, Profile};
-use crate::args::parsers as value;
+use crate::args::parsers;
 
 /// Options of the guard.
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub(crate) struct GuardArgs {
     insecure_no_auth: bool,
     /// Limit the time for the head of a request, and again for its body, in seconds, 0.1 to 600. A connection without a
     /// request is closed after this time
-    #[arg(long, value_name = "S", default_value = "10", value_parser = value::read_timeout,
+    #[arg(long, value_name = "S", default_value = "10", value_parser = parsers::read_timeout,
           allow_hyphen_values = true)]
     read_timeout: Duration,
     /// Limit the connections of one address, 1 to 10000: a proxy in front needs one for each request at once

@@ -2,7 +2,7 @@
 
 use meshwork_broker::{Completed, Deleted};
 
-use crate::cases::harness::legacy_worker as old_side;
+use crate::cases::harness::legacy_worker;
 use crate::cases::harness::world::LEASE_MS;
 use crate::cases::orphans::scan_orphans::sweep;
 use crate::cases::{Outcome, World, cases, check, same};
@@ -148,10 +148,10 @@ async fn leaves_what_is_no_job(world: &World) -> Outcome {
 
 /// An old worker would run a job that does not exist.
 async fn no_old_worker_finds_a_job_of_another_client(world: &World) -> Outcome {
-    old_side::put_old(world, "j1", &[]).await?;
+    legacy_worker::put_old(world, "j1", &[]).await?;
     let job = world.read("j1").await?;
     same!(world.broker.delete(&job).await?, Deleted::Deleted);
-    check!(world.list(&old_side::old(world)).await?.is_empty());
+    check!(world.list(&legacy_worker::old(world)).await?.is_empty());
     check!(world.record("j1").await?.is_empty());
     Ok(())
 }

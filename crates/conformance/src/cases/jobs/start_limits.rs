@@ -6,7 +6,7 @@ use meshwork_model::outcome::FailureKind;
 
 use crate::cases::harness::world::{Got, START, WORKER};
 use crate::cases::maintenance::control::ask;
-use crate::cases::store::restore as import;
+use crate::cases::store::restore;
 use crate::cases::{Outcome, World, cases, check, same};
 
 cases![
@@ -255,7 +255,7 @@ async fn an_import_lists_it(world: &World) -> Outcome {
     let by = START + MS;
     let limit = format!("{by} {MS}");
     let more = [("mw_with", "1"), ("mw_start_by", &*limit)];
-    let job = |id: &str, status: &str| import::job(id, status, &more);
+    let job = |id: &str, status: &str| restore::job(id, status, &more);
     let jobs = [job("a", "dispatched"), job("b", "error")];
     world.broker.import_jobs(&jobs).await?;
     same!(listed(world).await?, ["a".to_owned(), by.to_string()]);

@@ -5,7 +5,7 @@ use meshwork_broker::{Cancelled, Claimed, Completed, Failed, Released};
 use meshwork_model::job::Job;
 use meshwork_model::outcome::FailureKind;
 
-use crate::cases::harness::legacy_worker as old_side;
+use crate::cases::harness::legacy_worker;
 use crate::cases::harness::world::{LEASE, WORKER};
 use crate::cases::{Failure, Outcome, World, cases, check, same};
 
@@ -342,7 +342,7 @@ async fn no_old_worker_runs_what_was_stopped(world: &World) -> Outcome {
     {
         for (spelling, bare) in [("worker_id", false), ("actor_id", true)] {
             let id = format!("{k}-{spelling}");
-            old_side::write(
+            legacy_worker::write(
                 world,
                 &id,
                 &[
@@ -394,7 +394,7 @@ fn old_work(world: &World) -> Result<String, Failure> {
 }
 
 async fn an_old_list_that_is_no_list_is_no_hindrance(world: &World) -> Outcome {
-    old_side::write(world, "j1", &["status", "dispatched", "worker_id", "w1"]).await?;
+    legacy_worker::write(world, "j1", &["status", "dispatched", "worker_id", "w1"]).await?;
     world.raw::<()>(&["SET", &old_work(world)?, "x"]).await?;
     let said = world
         .broker
@@ -409,13 +409,15 @@ async fn an_old_list_that_is_no_list_is_no_hindrance(world: &World) -> Outcome {
 /// A Meshwork job, and one that ran on Meshwork, wait in the queue of their records.
 async fn old_lists_of_jobs_that_we_know_are_not_walked(world: &World) -> Outcome {
     for (id, field, value) in [("j1", "mw_queue", &*world.queue()), ("j2", "mw_reply", "1")] {
-        old_side::put_old(world, id, &[field, value]).await?;
+        legacy_worker::put_old(world, id, &[field, value]).await?;
         world
             .broker
             .cancel(&world.read(id).await?, "enough", false)
             .await?;
-        same!(world.list(&old_side::old(world)).await?, [id]);
-        world.raw::<()>(&["DEL", &old_side::old(world)]).await?;
+        same!(world.list(&legacy_worker::old(world)).await?, [id]);
+        world
+            .raw::<()>(&["DEL", &legacy_worker::old(world)])
+            .await?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use self::failure::Failure;
 use self::services::Services;
 use super::{Side, service};
 use crate::app::App;
-use crate::args::parsers as value;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::http::guard::{ALL_BODIES, Bodies, GuardArgs, Profile};
@@ -65,7 +65,7 @@ pub(crate) struct Gateway {
     #[arg(long = "service", value_name = "NAME", value_parser = service)]
     services: Vec<String>,
     /// Longest time of a request after its body has arrived, in seconds; then the response is 504
-    #[arg(long, value_name = "S", default_value = "30", value_parser = value::wait)]
+    #[arg(long, value_name = "S", default_value = "30", value_parser = parsers::wait)]
     wait: Duration,
     /// Greatest number of concurrent requests, 1 to 10000; beyond it the response is 503
     #[arg(long, value_name = "N", default_value_t = 256, allow_hyphen_values = true,
@@ -76,7 +76,7 @@ pub(crate) struct Gateway {
           value_parser = clap::value_parser!(u32).range(2..=i64::from(ALL_BODIES)))]
     max_body: u32,
     /// Longest wait for running requests at shutdown
-    #[arg(long = "shutdown-timeout", alias = "grace", value_name = "TIME", default_value = "25s", value_parser = value::wait,
+    #[arg(long = "shutdown-timeout", alias = "grace", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     grace: Duration,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Registration of a worker, which reserves its name. [`said`] is the record, [`process`] detects processes that have
+//! Registration of a worker, which reserves its name. [`record`] is the record, [`process`] detects processes that have
 //! ended, [`dead`] releases the jobs of such workers, and [`discover`] finds workers for clients.
 
 mod dead;
