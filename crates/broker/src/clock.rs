@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(doc)]
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::hero::JobKeys;
 
 use crate::conn::Conn;
 use crate::error::Error;
@@ -36,7 +36,7 @@ pub(crate) struct Steps {
 const BACK: u64 = 2000;
 
 impl Steps {
-    /// Parses the value of [`Hero::clock`].
+    /// Parses the value of [`JobKeys::clock`].
     pub(crate) fn read(seen: &str) -> Option<Self> {
         let words: Result<Vec<u64>, _> = seen.split(' ').map(str::parse).collect();
         let (latest, ahead, since, count) = match *words.ok()? {
@@ -89,7 +89,7 @@ impl Clock {
         }
     }
 
-    /// Returns the time of scripts in a namespace whose key [`Hero::clock`] has this value: see `lua/lib/base.lua`.
+    /// Returns the time of scripts in a namespace whose key [`JobKeys::clock`] has this value: see `lua/lib/base.lua`.
     pub(crate) fn of_scripts(shown: u64, seen: &str) -> u64 {
         Steps::read(seen).map_or(shown, |steps| steps.time(shown))
     }

@@ -156,7 +156,7 @@ impl Broker {
         }
     }
 
-    /// Sets the time after which [`Broker::sweep`] and [`Broker::watch`] push orphans again.
+    /// Sets the time after which [`Broker::scan_orphans`] and [`Broker::check_orphans`] push orphans again.
     #[must_use]
     pub fn with_rescue(self, rescue: Rescue) -> Self {
         Self { rescue, ..self }

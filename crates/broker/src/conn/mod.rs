@@ -135,7 +135,7 @@ impl Conn {
     /// node that owns the slot of `namespace`.
     ///
     /// # Errors
-    /// The server does not answer, refuses the credentials, or would lose jobs ([`Unfit`]); or it belongs to a
+    /// The server does not answer, refuses the credentials, or would lose jobs ([`Unsuitable`]); or it belongs to a
     /// cluster and the namespace has no hash tag.
     pub async fn open(target: &Target, namespace: &Namespace) -> Result<Self, ConnectError> {
         match target {

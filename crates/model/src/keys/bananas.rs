@@ -223,7 +223,7 @@ impl BananasKeys {
         self.own("cron")
     }
 
-    /// Settings of routes (a hash, as [`super::hero::Hero::config`] is).
+    /// Settings of routes (a hash, as [`super::hero::JobKeys::config`] is).
     #[must_use]
     pub fn config(&self) -> String {
         self.own("config")

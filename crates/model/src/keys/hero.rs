@@ -3,7 +3,7 @@
 //! Hero's names of helpers are kept (`job_hash_key`, `reply_queue_key`, `work_queue_type` …). None of Meshwork's own
 //! keys (`own`) begins with `hero:job:`, because legacy clients list jobs by that prefix. `legacy` has the three
 //! patterns that Hero's protocol replaces. The same engine serves contexts, whose names [`ContextKeys`] builds:
-//! [`Hero::of_context`].
+//! [`JobKeys::of_context`].
 
 mod legacy;
 mod own;

@@ -25,7 +25,7 @@ pub enum Deleted {
 
 impl Broker {
     /// Deletes a job that does not run. The id of a foreign client's job is removed from all queues that workers of
-    /// its type claim from, and from those that a scan has found ([`Broker::sweep`]). Each is searched up to 10,000
+    /// its type claim from, and from those that a scan has found ([`Broker::scan_orphans`]). Each is searched up to 10,000
     /// ids.
     ///
     /// # Errors

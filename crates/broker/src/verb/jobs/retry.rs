@@ -11,7 +11,7 @@ use crate::{Broker, Error};
 pub enum Retried {
     /// The job is at the end of its queue, with all its attempts.
     Queued,
-    /// The job has not ended, and is not stale ([`Broker::stale`]).
+    /// The job has not ended, and is not stale ([`Broker::list_stale`]).
     Unfinished,
     /// The job does not exist, or its record names no queue.
     Missing,

@@ -37,8 +37,8 @@ pub(crate) async fn count_stale(conn: &Conn, keys: &JobKeys, now: u64) -> RedisR
 }
 
 impl Broker {
-    /// Returns up to `count` stale jobs, the longest stale first, without the first `from` of them. [`Broker::sweep`]
-    /// and [`Broker::watch`] record them: without a worker there are no new ones.
+    /// Returns up to `count` stale jobs, the longest stale first, without the first `from` of them. [`Broker::scan_orphans`]
+    /// and [`Broker::check_orphans`] record them: without a worker there are no new ones.
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.

@@ -75,7 +75,7 @@ struct Walk {
 }
 
 impl Broker {
-    /// Continues the scan. It puts suspected orphans under watch ([`Broker::adopt`]), records the canonical queues,
+    /// Continues the scan. It puts suspected orphans under watch ([`Broker::track_orphans`]), records the canonical queues,
     /// sets a time to live for replies whose worker set none, and adds schedules to the set of all schedules if it
     /// lacks them. A scan begins once a minute, and while a type
     /// migrates, at the end of the last one.

@@ -23,7 +23,7 @@ pub struct Suspect {
 }
 
 impl Broker {
-    /// Puts jobs under [`Broker::watch`]. A watched job that is on no list, or whose worker is dead, is pushed again.
+    /// Puts jobs under [`Broker::check_orphans`]. A watched job that is on no list, or whose worker is dead, is pushed again.
     /// Returns the number of newly watched jobs. Jobs that have ended, are delayed, wait for others or have a lease
     /// are skipped.
     ///

@@ -105,7 +105,7 @@ pub struct Stats {
     pub dead: u64,
     /// Number of ended jobs that are kept.
     pub ended: u64,
-    /// Number of suspected orphans ([`Broker::stale`]).
+    /// Number of suspected orphans ([`Broker::list_stale`]).
     pub stale: u64,
     /// Registrations of Meshwork's workers, up to 10,000.
     pub workers: Vec<RegisteredWorker>,

@@ -12,7 +12,7 @@ pub const REGISTRATION_TTL: Duration = Duration::from_secs(15);
 /// The registration of a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct Registration<'a> {
-    /// Key of the registration ([`presence_key`](meshwork_model::keys::hero::Hero::presence_key)).
+    /// Key of the registration ([`presence_key`](meshwork_model::keys::hero::JobKeys::presence_key)).
     pub key: &'a str,
     /// The JSON of Hero, section 1.
     pub value: &'a str,

@@ -204,7 +204,7 @@ impl JobKeys {
         self.own("starts")
     }
 
-    /// Backlog of a member of [`Self::held`]: jobs in the order of their submission (a sorted set).
+    /// Backlog of a member of [`Self::backlog_index`]: jobs in the order of their submission (a sorted set).
     #[must_use]
     pub fn backlog(&self, member: &str) -> String {
         self.own(&format!("backlog:{member}"))
