@@ -1,4 +1,5 @@
-//! Identity of a command: its actor and context. On a store without actors or contexts, the first use creates them.
+//! Identity of a command: its actor and context. On a store without actors or contexts, the first flow, message, worker
+//! or context creates them; commands that read create nothing.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use meshwork::model::keys::context::ContextId;
 
 use crate::app::App;
 use crate::error::CommandError;
+use crate::exit::Exit;
 use crate::out::note;
 use crate::passphrase;
 
@@ -21,7 +23,7 @@ pub(crate) struct IdentityArgs {
     /// Key file of the actor [default: meshwork/actor.key in $XDG_CONFIG_HOME, else in ~/.config]
     #[arg(
         long,
-        alias = "actor-key",
+        visible_alias = "actor-key",
         value_name = "FILE",
         env = "MESHWORK_ACTOR_KEY"
     )]
@@ -60,49 +62,86 @@ impl IdentityArgs {
         Ok(config.join("meshwork").join("actor.key"))
     }
 
-    /// Opens the node with the actor of the key file. If neither the file nor any actor exists, both are created.
+    /// Opens the node with the actor of the key file. Creates nothing.
     pub(crate) async fn open(&self, context: &App) -> Result<(Node, Identity), CommandError> {
-        self.over(&context.client().await?).await
-    }
-
-    /// Same as [`Self::open`], over an existing connection.
-    pub(crate) async fn over(&self, client: &Client) -> Result<(Node, Identity), CommandError> {
-        let (node, me, _) = self.unlock(client).await?;
+        let (node, me, _) = self.unlock(&context.client().await?).await?;
         Ok((node, me))
     }
 
-    /// Same as [`Self::over`], and returns the passphrase if the key file is encrypted.
+    /// Same as [`Self::open`] over an existing connection, and returns the passphrase if the key file is encrypted.
     pub(crate) async fn unlock(
         &self,
         client: &Client,
     ) -> Result<(Node, Identity, Option<Passphrase>), CommandError> {
+        let found = self.known(client).await?;
+        let me = found.me.ok_or_else(no_actor)?;
+        let passphrase = found.key.and_then(|(_, passphrase)| passphrase);
+        Ok((found.node, me, passphrase))
+    }
+
+    /// Same as [`Self::open`], over an existing connection. On a node without actors, creates the first one, with a key
+    /// file if there is none.
+    pub(crate) async fn create(&self, client: &Client) -> Result<(Node, Identity), CommandError> {
+        let Found { node, key, me } = self.known(client).await?;
+        if let Some(me) = me {
+            return Ok((node, me));
+        }
+        let path = self.path()?;
+        let key = match key {
+            Some((key, _)) => key,
+            None => made(&path, None)?,
+        };
+        let actor = node.trust(key.public(), None).await?;
+        note(format_args!(
+            "created actor {}; its key is in {}",
+            actor.id,
+            path.display()
+        ));
+        let me = node.identify(key).await?;
+        Ok((node, me))
+    }
+
+    /// Finds the key file and its actor. Both may be absent on a node without actors.
+    async fn known(&self, client: &Client) -> Result<Found, CommandError> {
         let path = self.path()?;
         let node = Node::of(client.broker());
-        let there = path.exists();
-        if !there && !node.actors().await?.is_empty() {
-            return Err(CommandError::usage(format_args!(
-                "this node has actors, and your key file {} does not exist: name your key file with --key, or create an actor \
-                 with `meshwork actor create`",
-                path.display()
-            )));
-        }
-        let (key, passphrase) = match there {
-            true => unlocked(&path)?,
-            false => (made(&path, None)?, None),
-        };
-        match node.identify(key.clone()).await {
-            Err(ContextError::UnknownKey { .. }) if node.actors().await?.is_empty() => {
-                let actor = node.trust(key.public(), None).await?;
-                note(format_args!(
-                    "created actor {}; its key is in {}",
-                    actor.id,
+        if !path.exists() {
+            if !node.actors().await?.is_empty() {
+                return Err(CommandError::usage(format_args!(
+                    "this node has actors, and your key file {} does not exist: name your key file with --key, or create an actor \
+                     with `meshwork actor create`",
                     path.display()
-                ));
-                Ok((node.clone(), node.identify(key).await?, passphrase))
+                )));
             }
-            identified => Ok((node, identified?, passphrase)),
+            let (key, me) = (None, None);
+            return Ok(Found { node, key, me });
         }
+        let (key, passphrase) = unlocked(&path)?;
+        let me = match node.identify(key.clone()).await {
+            Err(ContextError::UnknownKey { .. }) if node.actors().await?.is_empty() => None,
+            identified => Some(identified?),
+        };
+        let key = Some((key, passphrase));
+        Ok(Found { node, key, me })
     }
+}
+
+/// A node, the key of the user, and its actor.
+struct Found {
+    node: Node,
+    key: Option<(SecretKey, Option<Passphrase>)>,
+    me: Option<Identity>,
+}
+
+fn no_actor() -> CommandError {
+    let why =
+        "this node has no actor: `meshwork actor create` creates one, as does the first context";
+    CommandError::new(Exit::NO_JOB, why)
+}
+
+fn no_context() -> CommandError {
+    let why = "this node has no context: `meshwork context create` creates one, as does the first flow or message";
+    CommandError::new(Exit::NO_JOB, why)
 }
 
 /// Creates a key, in a file that is encrypted if there is a passphrase.
@@ -135,12 +174,37 @@ impl ContextArgs {
         existing(&node, self.context).await
     }
 
-    /// Opens the actor and the context. If no context exists and none is named, the first one is created.
+    /// Opens the actor and the context. Creates nothing.
     pub(crate) async fn open(
         &self,
         context: &App,
     ) -> Result<(Identity, ContextHandle), CommandError> {
-        let (node, me) = self.identity.open(context).await?;
+        self.find(context).await?.ok_or_else(no_context)
+    }
+
+    /// Same as [`Self::open`], for lists: `None` if the node has no context and none is named.
+    pub(crate) async fn find(
+        &self,
+        context: &App,
+    ) -> Result<Option<(Identity, ContextHandle)>, CommandError> {
+        let Some(handle) = self.existing(context).await? else {
+            return Ok(None);
+        };
+        let (_, me) = self.identity.open(context).await?;
+        Ok(Some((me, handle)))
+    }
+
+    /// Same as [`Self::open`]. If no context exists and none is named, creates the first one, and the first actor.
+    pub(crate) async fn create(
+        &self,
+        context: &App,
+    ) -> Result<(Identity, ContextHandle), CommandError> {
+        let client = context.client().await?;
+        if let Some(id) = self.context {
+            // An unknown context creates no actor.
+            Node::of(client.broker()).context(id).await?;
+        }
+        let (node, me) = self.identity.create(&client).await?;
         let handle = find(&node, &me, self.context).await?;
         Ok((me, handle))
     }

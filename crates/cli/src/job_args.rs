@@ -102,7 +102,6 @@ pub(crate) struct TargetArgs {
     /// Caller's id: CALLER_ID of the script
     #[arg(
         long,
-        alias = "caller",
         value_name = "TEXT",
         default_value = "",
         hide_default_value = true

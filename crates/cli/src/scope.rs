@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use meshwork::Client;
-use meshwork::context::{ContextHandle, Identity};
+use meshwork::context::{ContextHandle, Identity, Node};
 use meshwork::model::access::{Object, Operation};
 use meshwork::model::keys::context::{ContextId, JobKey};
 use meshwork::model::name::JobId;
@@ -45,8 +45,9 @@ impl ScopeArgs {
         let Some(id) = self.context else {
             return Ok(None);
         };
-        let (node, me) = self.actor.identity().open(context).await?;
-        let handle = node.context(id).await?;
+        let client = context.client().await?;
+        let handle = Node::of(client.broker()).context(id).await?;
+        let (_, me) = self.actor.identity().open(context).await?;
         Ok(Some(Scope { me, handle }))
     }
 }

@@ -4,17 +4,23 @@ use std::time::Duration;
 
 use meshwork::JobRequest;
 use meshwork::model::job::{OnDuplicate, Until};
+use meshwork::model::schedule::wall_time::Direction;
+use meshwork::model::schedule::zone::Zone;
 
+use crate::args::moment::{self, Moment, MomentError, ZoneArg};
 use crate::args::parsers;
-use crate::args::parsers::{Named, When};
+use crate::args::parsers::Named;
 
 /// Options about time, keys and unique names.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Time and uniqueness")]
 pub(crate) struct TimingArgs {
-    /// Run at this time: RFC 3339 (2026-01-31T12:00:00Z, …+01:00), a date in UTC, or +10m from now
-    #[arg(long, value_name = "TIME", value_parser = parsers::when)]
-    at: Option<When>,
+    /// Run at this time: 'tomorrow 9:00', 'monday 9:00', 2026-01-31, '2026-01-31 12:00', RFC 3339
+    /// (2026-01-31T12:00:00Z, …+01:00), or +10m from now
+    #[arg(long, value_name = "TIME", value_parser = moment::future)]
+    at: Option<Moment>,
+    #[command(flatten)]
+    zone: ZoneArg,
     /// Run after this delay: 500ms, 90s, 10m, 2h, 7d
     #[arg(long, visible_alias = "in", value_name = "TIME", value_parser = parsers::span, conflicts_with = "at",
           allow_hyphen_values = true)]
@@ -47,11 +53,38 @@ pub(crate) struct TimingArgs {
 }
 
 impl TimingArgs {
-    /// Adds the options to a request.
-    pub(crate) fn add_to(&self, mut request: JobRequest) -> JobRequest {
+    /// Returns the time zone of the options, or that of the host.
+    pub(crate) fn zone(&self) -> Zone {
+        self.zone.zone()
+    }
+
+    /// Returns the time zone of the options.
+    pub(crate) fn tz(&self) -> Option<&Zone> {
+        self.zone.tz.as_ref()
+    }
+
+    /// Sets the time for a text without a zone, and prints it.
+    pub(crate) fn settle(&mut self) -> Result<(), MomentError> {
+        if let Some(moment @ Moment::Wall(_)) = self.at {
+            let (now, zone) = (meshwork::host_ms(), self.zone());
+            let ms = moment.meant("runs at", now, &zone, Direction::Next)?;
+            self.at = Some(Moment::At(ms));
+        }
+        Ok(())
+    }
+
+    /// Adds the options to a request. Times without a zone are those of `zone`.
+    pub(crate) fn add_to(
+        &self,
+        mut request: JobRequest,
+        zone: &Zone,
+    ) -> Result<JobRequest, MomentError> {
         request = match self.at {
-            Some(When::At(ms)) => request.run_at_ms(ms),
-            Some(When::In(delay)) => request.delay(delay),
+            // The server's clock counts.
+            Some(Moment::In(delay)) => request.delay(delay),
+            Some(moment) => {
+                request.run_at_ms(moment.ms(meshwork::host_ms(), zone, Direction::Next)?)
+            }
             None => request,
         };
         if let Some(delay) = self.delay {
@@ -73,7 +106,7 @@ impl TimingArgs {
         if let Some(Named { name, time }) = &self.throttle {
             request = request.throttle(name, *time);
         }
-        request
+        Ok(request)
     }
 }
 

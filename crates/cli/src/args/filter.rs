@@ -4,11 +4,11 @@ use meshwork::model::job::Tag;
 use meshwork::model::keys::hero::JobKeys;
 use meshwork::model::name::{BatchId, Group, RoutingKey, ScriptType};
 use meshwork::model::outcome::DEAD_REASONS;
+use meshwork::model::schedule::wall_time::Direction;
 use meshwork::model::state::Status;
 use meshwork::{Client, JobFilter, JobState};
 
-use crate::args::parsers;
-use crate::args::parsers::Moment;
+use crate::args::moment::{self, Moment, ZoneArg};
 use crate::error::CommandError;
 
 /// Filter options.
@@ -54,12 +54,15 @@ pub(crate) struct Select {
     /// Only jobs that contain this text in their id, script, input, result or error; reads up to 100,000 whole records
     #[arg(long, value_name = "TEXT", value_parser = text)]
     text: Option<String>,
-    /// Only jobs created, or dead letters that died, after this: an age (90s, 15m, 2h, 7d) or a time in UTC
-    #[arg(long, visible_alias = "newer-than", value_name = "WHEN", value_parser = parsers::moment, allow_hyphen_values = true)]
+    /// Only jobs created, or dead letters that died, after this: an age (90s, 15m, 2h, 7d) or a time (yesterday, 'monday
+    /// 9:00', 2026-01-31, 2026-01-31T12:00:00Z)
+    #[arg(long, visible_alias = "newer-than", value_name = "WHEN", value_parser = moment::past, allow_hyphen_values = true)]
     since: Option<Moment>,
-    /// Only jobs created, or dead letters that died, before this: an age (90s, 15m, 2h, 7d) or a time in UTC
-    #[arg(long, visible_alias = "older-than", value_name = "WHEN", value_parser = parsers::moment, allow_hyphen_values = true)]
+    /// Only jobs created, or dead letters that died, before this: an age or a time
+    #[arg(long, visible_alias = "older-than", value_name = "WHEN", value_parser = moment::past, allow_hyphen_values = true)]
     until: Option<Moment>,
+    #[command(flatten)]
+    zone: ZoneArg,
 }
 
 /// Names of all filter options, for clap's rules about them.
@@ -132,9 +135,14 @@ impl Select {
             (false, None, None) => return Ok(filter),
             _ => client.broker().now().await?,
         };
-        let until = self.until.map(|moment| moment.ms(now));
+        let zone = self.zone.zone();
+        let ms = |what: &str, moment: Option<Moment>| {
+            let read = moment.map(|moment| moment.meant(what, now, &zone, Direction::Last));
+            read.transpose()
+        };
+        let (since, until) = (ms("since", self.since)?, ms("until", self.until)?);
         Ok(JobFilter {
-            since_ms: self.since.map(|moment| moment.ms(now)),
+            since_ms: since,
             until_ms: until.or(bounded.then_some(now + 1)),
             ..filter
         })

@@ -3,6 +3,7 @@
 pub(crate) mod filter;
 pub(crate) mod input;
 pub(crate) mod location;
+pub(crate) mod moment;
 pub(crate) mod parsers;
 pub(crate) mod protocol;
 pub(crate) mod routing;

@@ -53,8 +53,8 @@ const NOUNS: [Noun; 5] = [
     },
 ];
 
-/// Names of the option.
-const OPTIONS: [&str; 2] = ["--protocol", "--schema"];
+/// Name of the option.
+const OPTION: &str = "--protocol";
 
 /// Arguments in the form of one protocol's commands.
 pub(crate) struct CommandLine {
@@ -125,14 +125,12 @@ fn noun_of(words: &[OsString]) -> Option<(usize, &'static Noun)> {
 /// Returns the positions of the option behind the noun (start and end), and its value.
 fn option_of(words: &[OsString], noun: usize) -> Option<(usize, usize, &OsStr)> {
     for (at, word) in words.iter().enumerate().skip(noun + 1) {
-        for option in OPTIONS {
-            if word == option {
-                return Some((at, at + 2, words.get(at + 1)?));
-            }
-            let value = word.to_str().and_then(|word| word.strip_prefix(option));
-            if let Some(value) = value.and_then(|value| value.strip_prefix('=')) {
-                return Some((at, at + 1, OsStr::new(value)));
-            }
+        if word == OPTION {
+            return Some((at, at + 2, words.get(at + 1)?));
+        }
+        let value = word.to_str().and_then(|word| word.strip_prefix(OPTION));
+        if let Some(value) = value.and_then(|value| value.strip_prefix('=')) {
+            return Some((at, at + 1, OsStr::new(value)));
         }
     }
     None
@@ -152,7 +150,6 @@ pub(crate) fn with_option(mut command: Command) -> Command {
         );
         let option = Arg::new("protocol")
             .long("protocol")
-            .alias("schema")
             .value_name("NAME")
             .value_parser(PossibleValuesParser::new(names))
             .hide_possible_values(true)
@@ -237,7 +234,7 @@ mod tests {
                 "m --redis job bananas-worker",
             ),
             (
-                "m --json worker --schema bananas --x",
+                "m --json worker --protocol bananas --x",
                 "m --json bananas-worker --x",
             ),
             ("m worker --protocol nooble --name a", "m service --name a"),

@@ -1,13 +1,14 @@
 //! `meshwork events`.
 
 use meshwork::model::name::JobId;
+use meshwork::model::schedule::wall_time::Direction;
 use meshwork::model::time;
 use meshwork::{EventFilter, JobEvent};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::moment::{self, Moment, ZoneArg};
 use crate::args::parsers;
-use crate::args::parsers::Moment;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, OutError, note, one_line};
@@ -26,9 +27,11 @@ pub(crate) struct Events {
     /// Only events of this job
     #[arg(long, value_name = "ID", value_parser = parsers::job_id)]
     job: Option<JobId>,
-    /// Only events since then: an age (90s, 15m, 2h, 7d) or a time in UTC
-    #[arg(long, value_name = "WHEN", value_parser = parsers::moment, allow_hyphen_values = true)]
+    /// Only events since then: an age (90s, 15m, 2h, 7d) or a time (yesterday, 'monday 9:00', 2026-01-31T12:00:00Z)
+    #[arg(long, value_name = "WHEN", value_parser = moment::past, allow_hyphen_values = true)]
     since: Option<Moment>,
+    #[command(flatten)]
+    zone: ZoneArg,
     /// Greatest number of past events; 0 for none
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(0..=100_000))]
@@ -49,7 +52,10 @@ impl Events {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let since_ms = match self.since {
-            Some(moment) => moment.ms(client.broker().now().await?),
+            Some(moment) => {
+                let now = client.broker().now().await?;
+                moment.meant("since", now, &self.zone.zone(), Direction::Last)?
+            }
             None => 0,
         };
         let filter = EventFilter {

@@ -90,7 +90,7 @@ struct Listen {
     timeout: Duration,
     /// Attempts of an action without a waiting caller; after the last one it is a dead letter (`meshwork dead
     /// --protocol nooble`). A call with a waiting caller gets one attempt, and its failure as the reply
-    #[arg(long = "max-attempts", alias = "runs", value_name = "N", default_value_t = 3, allow_hyphen_values = true,
+    #[arg(long = "max-attempts", value_name = "N", default_value_t = 3, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Lease duration, in seconds, 0.3 to 3600: if the process is killed, other services take its actions after this
@@ -99,12 +99,12 @@ struct Listen {
           allow_hyphen_values = true)]
     lease: Duration,
     /// Longest wait for running actions at shutdown
-    #[arg(long = "shutdown-timeout", alias = "grace", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
+    #[arg(long = "shutdown-timeout", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     grace: Duration,
     /// Reclaim actions that workers of Nooble4 have not acknowledged for this time: 30m [default: never]. An action
     /// that such a worker still runs then runs twice
-    #[arg(long = "rescue-orphans-after", alias = "adopt", value_name = "AGE", value_parser = parsers::span)]
+    #[arg(long = "rescue-orphans-after", value_name = "AGE", value_parser = parsers::span)]
     adopt: Option<Duration>,
     /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) over HTTP at this address; port 0 selects a
     /// free port

@@ -96,7 +96,7 @@ impl Supervisor {
         if self.worker.is_empty() {
             return Ok(Vec::new());
         }
-        let (node, me) = self.actor.identity().over(client).await?;
+        let (node, me) = self.actor.identity().create(client).await?;
         let found = in_contexts::find(&node, &me, &self.context).await?;
         let found = in_contexts::served(found, &me).await?;
         let worker = |client: &Client| {

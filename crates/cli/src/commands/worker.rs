@@ -91,7 +91,7 @@ struct Common {
           allow_hyphen_values = true)]
     lease: Duration,
     /// Longest wait for running jobs at shutdown; then they are aborted and released
-    #[arg(long, alias = "grace", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
+    #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     shutdown_timeout: Duration,
     /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) over HTTP at this address; port 0 selects a

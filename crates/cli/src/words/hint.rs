@@ -125,6 +125,22 @@ const OPTIONS: [(&[&str], &[&str], &str); 15] = [
     (&["timezone", "zone"], &["tz"], ""),
 ];
 
+/// Options of other systems for a command that does it in another way.
+const OTHER_WAYS: [(&[&str], &[&str], &str); 2] = [
+    (
+        &["export"],
+        &["to", "target", "destination", "into"],
+        "export to a file, and import it on the other side: `meshwork export FILE`, then `meshwork import FILE` with \
+         REDIS_URL or MESHWORK_DATA of the other store",
+    ),
+    (
+        &["import"],
+        &["from", "source"],
+        "export on the other side to a file, and import it here: `meshwork export FILE` with REDIS_URL or \
+         MESHWORK_DATA of the other store, then `meshwork import FILE`",
+    ),
+];
+
 /// Most commands that a hint names.
 const MAX_COMMANDS: usize = 3;
 
@@ -266,6 +282,13 @@ impl<'a> Place<'a> {
     /// Returns the hint for an option that the command does not have.
     fn option(&self, name: &str) -> Option<String> {
         let here = self.here();
+        let path: Vec<_> = self.path.iter().map(|command| command.get_name()).collect();
+        let mut others = OTHER_WAYS.iter();
+        if let Some((.., way)) =
+            others.find(|(of, names, _)| **of == path[..] && names.contains(&name))
+        {
+            return Some((*way).to_owned());
+        }
         let is_value = |arg: &&Arg| {
             let names = arg.get_value_names().unwrap_or_default();
             arg.get_id().as_str().eq_ignore_ascii_case(name)

@@ -42,7 +42,7 @@ Short forms: `meshwork enqueue` is `meshwork job enqueue`. So are list (ps), sho
 cancel and retry.";
 
 /// Options of all commands, and of those about jobs, whose value is a separate argument.
-const WITH_VALUE: [&str; 11] = [
+const WITH_VALUE: [&str; 10] = [
     "--redis",
     "--connect-timeout",
     "--tls-ca",
@@ -53,7 +53,6 @@ const WITH_VALUE: [&str; 11] = [
     "--context",
     "--actor-key",
     "--protocol",
-    "--schema",
 ];
 
 /// Returns the positions of the arguments that are no options, after the program's name.
@@ -102,9 +101,38 @@ pub(crate) fn with_short_forms(mut command: Command) -> Command {
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::CommandFactory as _;
+    use clap::{Arg, CommandFactory};
 
     use super::*;
+    use crate::cli::Cli;
+
+    /// Returns the names of commands, options and values below a command that work but are not in its help.
+    fn hidden_aliases(command: &Command) -> Vec<String> {
+        let of_arg = |arg: &Arg| {
+            let (all, visible) = (arg.get_all_aliases(), arg.get_visible_aliases());
+            let mut names = all.unwrap_or_default();
+            names.retain(|name| !visible.as_ref().is_some_and(|names| names.contains(name)));
+            let values = arg.get_possible_values();
+            let values = values
+                .iter()
+                .flat_map(|it| it.get_name_and_aliases().skip(1));
+            let names = names.into_iter().chain(values);
+            names.map(ToOwned::to_owned).collect::<Vec<_>>()
+        };
+        let visible: Vec<_> = command.get_visible_aliases().collect();
+        let mut names: Vec<_> = command.get_all_aliases().map(ToOwned::to_owned).collect();
+        names.retain(|name| !visible.contains(&&**name));
+        names.extend(command.get_arguments().flat_map(of_arg));
+        let below = command.get_subcommands().flat_map(hidden_aliases);
+        names.into_iter().chain(below).collect()
+    }
+
+    #[test]
+    fn every_other_name_is_in_the_help() {
+        let mut command = crate::args::protocol::with_option(with_short_forms(Cli::command()));
+        command.build();
+        assert_eq!(hidden_aliases(&command), [""; 0]);
+    }
 
     #[test]
     fn the_global_options_with_a_value_are_known() {

@@ -87,7 +87,7 @@ on_all_data! {
             (&["run", "a.rhai", "--concurrency", "0"], "1..=1000"),
             (&["run", "a.rhai", "--lease", "0"], "0.3 to 3600"),
             (&["worker", "--type", "osis", "--lease", "NaN"], "0.3 to 3600"),
-            (&["worker", "--type", "osis", "--grace", "-1"], "0 to 604800"),
+            (&["worker", "--type", "osis", "--shutdown-timeout", "-1"], "0 to 604800"),
             (&["worker", "--type", "osis", "--concurrency", "1001"], "1..=1000"),
             (&["job", "wait", "j", "--timeout", "-1"], "0 to 604800"),
             (&["job", "list", "--limit", "0"], "1..=100000"),
@@ -133,7 +133,7 @@ on_all_data! {
     }
 
     fn moments_and_reasons(ground: &Ground) {
-        for bad in ["", "soon", "-1", "1.5h", "2026-02-30", "2026-01-01T00:00:00"] {
+        for bad in ["", "soon", "-1", "1.5h", "2026-02-30", "2026-01-01T25:00:00"] {
             for args in [&["events", "--since"][..], &["dead", "list", "--until"], &["dead", "list", "--since"]] {
                 refused(ground, &[args, &[bad]].concat(), USAGE, &[args[args.len() - 1], "90s, 15m, 2h, 7d"]);
             }

@@ -1,4 +1,4 @@
-//! `meshwork worker --schema bananas` and `meshwork bananas`.
+//! `meshwork worker --protocol bananas` and `meshwork bananas`.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use meshwork_test_servers::servers::{RealServer, Tool, need};
 use rustix::process::Signal;
 
 const COUNT: &str = "let items = parse_json(INPUT).items; items.len()";
-const WORKER: [&str; 3] = ["--schema", "bananas", "--handler"];
+const WORKER: [&str; 3] = ["--protocol", "bananas", "--handler"];
 
 fn started(ground: &Ground, more: &[&str]) -> crate::common::Running {
     ground.file("count.rhai", COUNT);
@@ -21,7 +21,7 @@ on_all_data! {
         let worker = started(ground, &["--routes", "gpu,default"]);
         let payload = "{\"items\":[1,2,3],\"big\":12345678901234567890}";
         for like in ["go", "go-routed", "python", "typescript"] {
-            let args = ["bananas", "submit", "count", payload, "--like", like, "--route", "gpu", "--wait", "60"];
+            let args = ["bananas", "submit", "count", payload, "--client-variant", like, "--route", "gpu", "--wait", "60"];
             assert_eq!(ground.run(&args).ok().stdout.trim(), "3", "{like}");
         }
         let id = ground.run(&["bananas", "submit", "count", payload]).ok().stdout.trim().to_owned();
@@ -92,7 +92,7 @@ fn bananas_own_names_are_heard() {
     };
     let start = |args: &[&str]| {
         let mut command =
-            ground.command(&[&["worker", "--schema", "bananas", "--json"], args].concat());
+            ground.command(&[&["worker", "--protocol", "bananas", "--json"], args].concat());
         command.envs([
             ("WORKER_ROUTING_KEYS", "gpu,eu-1"),
             ("WORKER_CONCURRENCY", "3"),
@@ -130,7 +130,7 @@ fn bananas_own_variables_stop_nobody() {
         ("MESHWORK_BINDINGS", ""),
         ("MESHWORK_METRICS_ADDR", ""),
     ];
-    let (event, said) = start(&["--schema", "bananas"], &empty);
+    let (event, said) = start(&["--protocol", "bananas"], &empty);
     assert_eq!(event["routes"], json("[\"default\"]"));
     assert!(said.contains("no handler"), "{said}");
     let bananas = [
@@ -138,7 +138,7 @@ fn bananas_own_variables_stop_nobody() {
         ("WORKER_MODE", "specialized"),
         ("SCHEDULER_INTERVAL", "5s"),
     ];
-    let (_, said) = start(&["--schema", "bananas"], &bananas);
+    let (_, said) = start(&["--protocol", "bananas"], &bananas);
     assert!(
         said.contains("WORKER_MODE, SCHEDULER_INTERVAL has no effect"),
         "{said}"
@@ -158,7 +158,7 @@ fn bananas_own_variables_stop_nobody() {
         ("MAX_RETRIES", "x"),
         ("WORKER_ROUTING_KEYS", "team@alpha"),
     ] {
-        let mut command = ground.command(&["worker", "--schema", "bananas"]);
+        let mut command = ground.command(&["worker", "--protocol", "bananas"]);
         command.env(variable, value);
         let said = crate::common::Running::start(command)
             .ended()
@@ -199,7 +199,7 @@ fn a_file_says_what_a_worker_is_to_do() {
         "worker.yaml",
         "worker:\n  routing_keys: [gpu, eu-1]\n  handlers: [count, other]\n",
     );
-    let config = ["--schema", "bananas", "--config", "worker.yaml"];
+    let config = ["--protocol", "bananas", "--config", "worker.yaml"];
     let other = ["--handler", "other=handlers/count.rhai"];
     let routes = |more: &[&str]| {
         let args = [&["worker", "--json"], &config[..], &other, more].concat();
@@ -245,7 +245,7 @@ fn the_workers_of_the_seed_run() {
         let args = [
             "worker",
             "--json",
-            "--schema",
+            "--protocol",
             "bananas",
             "--config",
             config.to_str().unwrap(),
@@ -352,10 +352,10 @@ fn what_cannot_be_meant_is_refused() {
         return;
     };
     ground.file("a.sh", "");
-    let bananas = ["worker", "--schema", "bananas"];
+    let bananas = ["worker", "--protocol", "bananas"];
     for (args, named) in [
         (vec!["worker"], "--type"),
-        (vec!["worker", "--schema", "hero"], "--type"),
+        (vec!["worker", "--protocol", "hero"], "--type"),
         (
             vec!["worker", "--type", "osis", "--handler", "a=a.py"],
             "--handler",
@@ -374,11 +374,33 @@ fn what_cannot_be_meant_is_refused() {
             "none.py",
         ),
         ([&bananas[..], &["--job-timeout", "soon"]].concat(), "90s"),
-        ([&bananas[..], &["--like", "rust"]].concat(), "go-routed"),
+        (
+            [&bananas[..], &["--client-variant", "rust"]].concat(),
+            "go-routed",
+        ),
         (
             [&bananas[..], &["--config", "none.yaml"]].concat(),
             "none.yaml",
         ),
+    ] {
+        let said = ground.run(&args).exits(2).stderr;
+        assert!(said.contains(named), "{args:?}: {said}");
+    }
+    let mut command = ground.command(&bananas);
+    command.env("WORKER_CONCURRENCY", "none");
+    let said = crate::common::Running::start(command)
+        .ended()
+        .exits(2)
+        .stderr;
+    assert!(said.contains("WORKER_CONCURRENCY"), "{said}");
+}
+
+#[test]
+fn jobs_and_schedules_that_cannot_be_meant_are_refused() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    for (args, named) in [
         (
             vec![
                 "bananas",
@@ -411,13 +433,6 @@ fn what_cannot_be_meant_is_refused() {
         let said = ground.run(&args).exits(2).stderr;
         assert!(said.contains(named), "{args:?}: {said}");
     }
-    let mut command = ground.command(&bananas);
-    command.env("WORKER_CONCURRENCY", "none");
-    let said = crate::common::Running::start(command)
-        .ended()
-        .exits(2)
-        .stderr;
-    assert!(said.contains("WORKER_CONCURRENCY"), "{said}");
 }
 
 /// So that nobody waits for what never comes of it.
@@ -433,11 +448,11 @@ fn what_says_nothing_is_refused() {
             "--bindings",
         ),
         (
-            vec!["worker", "--type", "osis", "--others", "leave"],
+            vec!["worker", "--type", "osis", "--foreign-jobs", "skip"],
             "--protocol bananas",
         ),
         (
-            [&["worker", "--schema", "bananas"][..], &twice].concat(),
+            [&["worker", "--protocol", "bananas"][..], &twice].concat(),
             "given twice",
         ),
     ] {

@@ -5,7 +5,7 @@ use crate::common::{Ground, json, on_all_data};
 on_all_data! {
     fn a_dead_letter_is_shown_run_again_and_deleted(ground: &Ground) {
         ground.file("shot.rhai", r#"throw "no light""#);
-        let worker = || ground.worker(&["--schema", "bananas", "--handler", "shot=shot.rhai"]);
+        let worker = || ground.worker(&["--protocol", "bananas", "--handler", "shot=shot.rhai"]);
         let broken = worker();
         for id in ["one", "two", "three"] {
             let args = ["bananas", "submit", "shot", "--id", id, "--max-retries", "1", "--wait", "60"];

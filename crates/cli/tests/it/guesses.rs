@@ -53,7 +53,7 @@ const OF_JOBS: [(&str, Wanted); 33] = [
     ("enqueue f.rhai --queue osis", Says("`--type`")),
 ];
 
-const OF_THE_REST: [(&str, Wanted); 27] = [
+const OF_THE_REST: [(&str, Wanted); 31] = [
     ("queue count", Works("osis")),
     ("queue set osis --concurrency 3", Works("concurrency 3")),
     ("queue ls", Says("`meshwork queue list`")),
@@ -84,6 +84,19 @@ const OF_THE_REST: [(&str, Wanted); 27] = [
     ("schedule create n f.rhai", Says("`meshwork schedule add`")),
     ("schedule rm n", Says("`meshwork schedule remove`")),
     ("backup", Says("`meshwork export`")),
+    (
+        "export --to redis://other:6379",
+        Says("`meshwork export FILE`, then `meshwork import FILE`"),
+    ),
+    (
+        "import --from redis://other:6379",
+        Says("`meshwork export FILE` with REDIS_URL"),
+    ),
+    (
+        "schedule add m f.rhai --every monday",
+        Works("m added as '0 0 * * MON'"),
+    ),
+    ("list --since yesterday", Works("j1")),
 ];
 
 on_all_data! {
@@ -104,7 +117,7 @@ on_all_data! {
             }
             all += 1;
         }
-        assert_eq!(all, 60);
+        assert_eq!(all, 64);
         assert!(failures.is_empty() || failures.len() * 100 <= all * (100 - LEAST), "{}", failures.join("\n"));
     }
 

@@ -20,6 +20,17 @@ on_all_data! {
             let columns: Vec<_> = list.lines().map(|line| line.matches(',').count()).collect();
             assert!(columns[0] > 2, "{noun}: {list}");
         }
+        let of_bananas = |args: &[&str]| ground.run(&[args, &["--protocol", "bananas", "--format", "csv"]].concat()).ok().stdout;
+        let queues = of_bananas(&["queue", "list"]);
+        assert!(queues.starts_with("list,route,jobs\n") && queues.contains("\nscheduled,,0\n"), "{queues}");
+        for noun in ["dead", "schedule"] {
+            let list = of_bananas(&[noun, "list"]);
+            assert!(list.lines().next().unwrap().contains(','), "{noun}: {list}");
+        }
+        for noun in ["actor", "context", "message", "runner"] {
+            let list = ground.run(&[noun, "list", "--format", "tsv"]).ok().stdout;
+            assert!(list.lines().next().unwrap().contains('\t'), "{noun}: {list}");
+        }
         let same = ground.run(&["list", "--json"]).ok().stdout;
         assert_eq!(ground.run(&["list", "--format", "json"]).ok().stdout, same);
         ground.run(&["list", "--json", "--format", "csv"]).exits(2);

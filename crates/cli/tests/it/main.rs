@@ -20,6 +20,7 @@ mod killer;
 mod lists;
 mod lost_directory;
 mod migrate_bananas;
+mod moments;
 mod numbers;
 mod output;
 mod protocol;

@@ -65,7 +65,7 @@ on_all_data! {
     }
 
     fn a_job_that_is_given_back_is_as_it_was(ground: &Ground) {
-        let id = submit(ground, "count", &["--like", "python", "--route", "gpu"]);
+        let id = submit(ground, "count", &["--client-variant", "python", "--route", "gpu"]);
         let before = ground.run(&["bananas", "get", &id]).ok().stdout;
         let queues = ground.run(&["bananas", "queues", "--json"]).ok().stdout;
         migrate(ground, &[], 0);
@@ -101,7 +101,7 @@ on_all_data! {
 
     fn some_go_if_some_are_asked_for(ground: &Ground) {
         for _ in 0..3 {
-            submit(ground, "count", &["--route", "gpu", "--like", "python"]);
+            submit(ground, "count", &["--route", "gpu", "--client-variant", "python"]);
             submit(ground, "count", &["--route", "email"]);
             submit(ground, "count", &[]);
         }
@@ -123,7 +123,7 @@ on_all_data! {
             (&["--handler", "count=none.py"], "none.py"),
             (&["--function", "a.b"], "a.b"),
             (&["--job-timeout", "soon"], "soon"),
-            (&["--like", "rust"], "rust"),
+            (&["--client-variant", "rust"], "rust"),
             (&["--back", "--overdue"], "--back"),
         ] {
             let done = ground.run(&[&["migrate", "bananas"], args].concat()).exits(2);

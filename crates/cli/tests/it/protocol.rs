@@ -25,7 +25,7 @@ on_all_data! {
             assert!(!hero.contains(word), "{word}: {hero}");
         }
         assert!(!bananas.contains("--type") && !nooble.contains("--retain-age"));
-        assert_eq!(bananas, help(ground, &["worker", "--schema", "bananas"]));
+        assert_eq!(bananas, help(ground, &["worker", "--protocol=bananas"]));
         for noun in ["job", "queue", "dead", "schedule"] {
             let text = help(ground, &[noun]);
             assert!(text.contains("--protocol") && !text.contains("--prefix"), "{text}");

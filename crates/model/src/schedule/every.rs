@@ -16,7 +16,10 @@ pub struct Every(u64);
 
 /// A text that is not an interval.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no interval: give whole seconds from 1s to 366d, as 30s, 15m, 1h30m or 7d")]
+#[error(
+    "{0:?} is no interval: give whole seconds from 1s to 366d, as 30s, 15m, 1h30m or 7d, or for --every a day, as \
+     monday, 'weekdays 9:00' or day, or hour"
+)]
 pub struct EveryError(String);
 
 impl Every {

@@ -4,9 +4,11 @@
 
 pub mod cron;
 pub mod every;
+mod phrase;
 pub mod policy;
 mod record;
 pub mod timing;
+pub mod wall_time;
 pub mod zone;
 
 #[cfg(test)]

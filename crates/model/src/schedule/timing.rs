@@ -15,6 +15,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::cron::{Cron, CronError};
 use super::every::{Every, EveryError};
+use super::phrase;
 use super::zone::Zone;
 
 /// Greatest number of clock changes that are read for one slot: 400 years of four each.
@@ -43,6 +44,19 @@ pub enum RhythmError {
     /// The interval is not valid.
     #[error(transparent)]
     Every(#[from] EveryError),
+}
+
+impl Recurrence {
+    /// Parses an interval, as `30s`, or a phrase, as `monday`, `weekdays 9:00`, `day` or `hour`.
+    ///
+    /// # Errors
+    /// The text is neither.
+    pub fn every(text: &str) -> Result<Self, RhythmError> {
+        match phrase::cron(text) {
+            Some(cron) => Ok(Self::Cron(cron)),
+            None => Ok(Self::Every(text.parse()?)),
+        }
+    }
 }
 
 impl FromStr for Recurrence {

@@ -115,7 +115,13 @@ impl<'a> World<'a> {
             .env("HOME", self.ground.dir())
             .env("MESHWORK_PYTHON", &self.python)
             .args([
-                "worker", "--schema", "bananas", "--lease", "1", "--grace", "0",
+                "worker",
+                "--protocol",
+                "bananas",
+                "--lease",
+                "1",
+                "--shutdown-timeout",
+                "0",
             ])
             .args(["--concurrency", &slots.to_string()])
             .arg("--handler")

@@ -31,7 +31,7 @@ pub(crate) struct Call {
     #[arg(long, value_name = "S", default_value = "30", value_parser = parsers::wait)]
     wait: Duration,
     /// Request the reply on a private list of this call, as Nooble4's own clients do
-    #[arg(long = "private-reply", alias = "own-list")]
+    #[arg(long = "private-reply")]
     private_list: bool,
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum DeadCommand {
     /// and the fields beside it.
     Show(One),
     /// Return one to its queue with all its attempts, and print its id
-    #[command(alias = "replay")]
+    #[command(visible_alias = "replay")]
     Retry(One),
 }
 

@@ -1,4 +1,4 @@
-//! `meshwork action listen`.
+//! `meshwork action subscribe`.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub(crate) struct Listen {
     #[arg(long, value_name = "ID", requires = "callbacks", value_parser = uuid)]
     call: Option<String>,
     /// Accept callbacks that no recorded request expects too, such as those of Nooble4's clients
-    #[arg(long = "accept-unsolicited", alias = "unasked", requires = "callbacks")]
+    #[arg(long = "accept-unsolicited", requires = "callbacks")]
     accept_unsolicited: bool,
     /// End after this number of notifications and callbacks [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

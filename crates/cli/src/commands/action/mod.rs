@@ -33,7 +33,6 @@ pub(crate) enum ActionCommand {
     Call(call::Call),
     Send(send::Send),
     Notify(notify::Notify),
-    #[command(alias = "listen")]
     Subscribe(listen::Listen),
     Gateway(gateway::Gateway),
     Trace(trace::Trace),

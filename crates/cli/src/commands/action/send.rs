@@ -29,7 +29,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "JSON", requires = "callback", default_value = "null", value_parser = json)]
     remember: Value,
     /// Let the callback come to a private list, as with Nooble4's clients
-    #[arg(long = "private-reply", alias = "own-list", requires = "callback")]
+    #[arg(long = "private-reply", requires = "callback")]
     private_list: bool,
 }
 

@@ -33,7 +33,7 @@ enum DeadCommand {
     /// Print the record of one as it is stored
     Show(One),
     /// Queue dead letters again, with all their attempts
-    #[command(alias = "replay")]
+    #[command(visible_alias = "replay")]
     Retry(Several),
     /// Delete dead letters, with their records and results
     Delete(Several),

@@ -36,7 +36,7 @@ pub(crate) enum BananasCommand {
     #[command(subcommand)]
     Schedule(schedule::ScheduleCommand),
     #[command(hide = true)]
-    Submit(submit::Submit),
+    Submit(Box<submit::Submit>),
     #[command(hide = true)]
     Wait(wait::Wait),
     #[command(hide = true)]
@@ -50,9 +50,9 @@ pub(crate) enum BananasCommand {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum JobCommand {
     #[command(name = "enqueue", visible_alias = "submit")]
-    Enqueue(submit::Submit),
+    Enqueue(Box<submit::Submit>),
     Wait(wait::Wait),
-    #[command(name = "show", aliases = ["get", "status"])]
+    #[command(name = "show", visible_aliases = ["get", "status"])]
     Show(get::Get),
 }
 
@@ -115,12 +115,7 @@ pub(crate) struct Side {
     /// Client of Bananas whose records and lists are imitated: go, go-routed, typescript or python. go enqueues jobs of
     /// the route `default` on lists without a route, go-routed on lists of the route, the others enqueue all jobs on
     /// lists without a route
-    #[arg(
-        long = "client-variant",
-        alias = "like",
-        value_name = "NAME",
-        default_value = "go"
-    )]
+    #[arg(long = "client-variant", value_name = "NAME", default_value = "go")]
     pub(crate) peer: ClientVariant,
 }
 

@@ -6,7 +6,7 @@ use super::Side;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table};
+use crate::out::{Column, Row};
 
 /// Show how many jobs wait, run and failed
 ///
@@ -55,24 +55,45 @@ impl Queues {
             })?;
             return Ok(Exit::DONE);
         }
-        let mut table = Table::new([
-            Column::text("list"),
-            Column::text("route"),
-            Column::number("jobs"),
-        ]);
-        for depth in depths.lists {
-            let route = depth.route.to_string();
-            table.row([depth.list, route, depth.waiting.to_string()]);
-        }
-        for (name, jobs) in [
+        let lists = depths.lists.iter().map(|depth| Count {
+            list: &depth.list,
+            route: depth.route.to_string(),
+            jobs: depth.waiting,
+        });
+        let totals = [
             ("scheduled", depths.scheduled),
             ("running", depths.processing),
             ("running on Meshwork", depths.ours),
             ("dead letters", depths.dead),
-        ] {
-            table.row([name.to_owned(), String::new(), jobs.to_string()]);
-        }
-        context.out.table(table)?;
+        ];
+        let totals = totals.map(|(list, jobs)| Count {
+            list,
+            route: String::new(),
+            jobs,
+        });
+        context.out.rows(lists.chain(totals))?;
         Ok(Exit::DONE)
+    }
+}
+
+/// Row of the list; JSON has all totals in one object instead.
+#[derive(Debug, Serialize)]
+struct Count<'a> {
+    list: &'a str,
+    route: String,
+    jobs: u64,
+}
+
+impl Row for Count<'_> {
+    fn columns() -> Vec<Column> {
+        Column::named(["list", "route", "jobs"], &["jobs"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.list.to_owned(),
+            self.route.clone(),
+            self.jobs.to_string(),
+        ]
     }
 }

@@ -65,7 +65,7 @@ pub(crate) struct Add {
     /// Greatest number of attempts of each job
     #[arg(
         long = "max-attempts",
-        alias = "max-retries",
+        visible_alias = "max-retries",
         value_name = "N",
         default_value_t = 3
     )]

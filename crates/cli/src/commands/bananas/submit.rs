@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use meshwork::model::name::{JobId, RoutingKey};
 use meshwork::model::route::Priority;
+use meshwork::model::schedule::wall_time::Direction;
 use meshwork::protocol::bananas::Request;
 use serde::Serialize;
 
 use super::{Side, of_bananas, print};
 use crate::app::App;
+use crate::args::moment::{self, Moment, ZoneArg};
 use crate::args::parsers;
 use crate::args::routing::{Routing, UNREAD_TOPIC};
 use crate::error::CommandError;
@@ -38,14 +40,16 @@ pub(crate) struct Submit {
     /// Greatest number of attempts
     #[arg(
         long = "max-attempts",
-        alias = "max-retries",
+        visible_alias = "max-retries",
         value_name = "N",
         default_value_t = 3
     )]
     max_retries: u32,
-    /// Run at this time: in UTC (2026-01-31T12:00:00Z) or from now on (+10m)
-    #[arg(long, value_name = "WHEN", value_parser = parsers::when)]
-    at: Option<parsers::When>,
+    /// Run at this time: 'tomorrow 9:00', '2026-01-31 12:00', 2026-01-31T12:00:00Z, or +10m from now
+    #[arg(long, value_name = "WHEN", value_parser = moment::future)]
+    at: Option<Moment>,
+    #[command(flatten)]
+    zone: ZoneArg,
     /// Id of the job [default: a new one]
     #[arg(long)]
     id: Option<JobId>,
@@ -71,8 +75,9 @@ impl Submit {
         if let Some(route) = self.route {
             request = request.route(route);
         }
-        if let Some(when) = self.at {
-            request = request.at_ms(ms(when));
+        if let Some(moment) = self.at {
+            let (now, zone) = (meshwork::host_ms(), self.zone.zone());
+            request = request.at_ms(moment.meant("runs at", now, &zone, Direction::Next)?);
         }
         if let Some(id) = self.id {
             request = request.id(id);
@@ -90,13 +95,5 @@ impl Submit {
             context.out.line(&id)?;
         }
         Ok(Exit::DONE)
-    }
-}
-
-/// Returns milliseconds since 1970.
-fn ms(when: parsers::When) -> u64 {
-    match when {
-        parsers::When::At(ms) => ms,
-        parsers::When::In(delay) => meshwork::host_ms() + delay.as_millis() as u64,
     }
 }

@@ -40,7 +40,7 @@ struct Created {
 
 impl Create {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let (node, me) = self.identity.open(context).await?;
+        let (node, me) = self.identity.create(&context.client().await?).await?;
         let made = node.create_context(&me, self.id, self.layout).await?;
         match context.out.is_json() {
             true => context.out.json(&Created {

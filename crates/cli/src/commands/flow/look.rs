@@ -34,9 +34,12 @@ struct Line {
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context).await?;
+        let flows = match Place::find(&self.place, context).await? {
+            Some(place) => place.flows.list().await?,
+            None => Vec::new(),
+        };
         let mut lines = Vec::new();
-        for (id, mut record) in place.flows.list().await? {
+        for (id, mut record) in flows {
             let seconds = record
                 .get("created_at")
                 .and_then(|text| text.parse::<u64>().ok());

@@ -19,9 +19,26 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Opens the context that the options name.
+    /// Opens the context that the options name. Creates nothing.
     pub(super) async fn open(args: &ContextArgs, context: &App) -> Result<Self, CommandError> {
         let (me, handle) = args.open(context).await?;
+        Self::of(&handle, &me).await
+    }
+
+    /// Same as [`Self::open`], for lists: `None` if there is no context.
+    pub(super) async fn find(
+        args: &ContextArgs,
+        context: &App,
+    ) -> Result<Option<Self>, CommandError> {
+        match args.find(context).await? {
+            Some((me, handle)) => Ok(Some(Self::of(&handle, &me).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Same as [`Self::open`], for a new flow: creates the first actor and context.
+    pub(super) async fn create(args: &ContextArgs, context: &App) -> Result<Self, CommandError> {
+        let (me, handle) = args.create(context).await?;
         Self::of(&handle, &me).await
     }
 
@@ -36,11 +53,21 @@ impl Place {
         })
     }
 
-    /// Same as [`Self::open`], for an actor who runs jobs too.
+    /// Same as [`Self::create`], for an actor who runs jobs too.
     pub(super) async fn to_run(args: &ContextArgs, context: &App) -> Result<Self, CommandError> {
+        let (me, handle) = args.create(context).await?;
+        Self::for_runner(&handle, &me).await
+    }
+
+    /// Same as [`Self::open`], for an actor who runs jobs too.
+    pub(super) async fn to_rerun(args: &ContextArgs, context: &App) -> Result<Self, CommandError> {
         let (me, handle) = args.open(context).await?;
-        handle.client(&me, Object::Queue, Operation::Pop).await?;
-        Self::of(&handle, &me).await
+        Self::for_runner(&handle, &me).await
+    }
+
+    async fn for_runner(handle: &ContextHandle, me: &Identity) -> Result<Self, CommandError> {
+        handle.client(me, Object::Queue, Operation::Pop).await?;
+        Self::of(handle, me).await
     }
 }
 

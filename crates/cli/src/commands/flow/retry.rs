@@ -73,7 +73,7 @@ impl Retry {
         let interrupt = Interrupt::listen_quietly()?;
         let place = match self.detach {
             true => Place::open(&self.place, context).await?,
-            false => interrupt.or(Place::to_run(&self.place, context)).await?,
+            false => interrupt.or(Place::to_rerun(&self.place, context)).await?,
         };
         let (flows, id) = (&place.flows, self.id);
         let plan = flows.plan(id).await?;

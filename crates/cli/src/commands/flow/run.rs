@@ -61,7 +61,7 @@ impl Submit {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let mut plan = flow::load(&self.file)?;
         self.inputs.fill(&mut plan, &self.file)?;
-        let place = Place::open(&self.place, context).await?;
+        let place = Place::create(&self.place, context).await?;
         let id = place.session.submit(&plan).await?;
         match context.out.is_json() {
             true => context.out.json(&Submitted { id: id.0 })?,

@@ -327,11 +327,14 @@ impl All {
     fn request(&self, line: Line) -> Result<JobRequest, String> {
         let timing = timing(&line.timing)?;
         let script = self.script(&line)?;
-        let mut request = self.timing.add_to(self.job_args.request(&script));
-        request = timing.add_to(request);
+        let zone = timing.tz().cloned();
+        let zone = zone.unwrap_or_else(|| self.timing.zone());
+        let all = self.timing.add_to(self.job_args.request(&script), &zone);
+        let timed = all.and_then(|request| timing.add_to(request, &zone));
+        let request = timed.map_err(|error| error.to_string())?;
         // Reads no file: `--input` with `--jsonl` is refused.
         let given = self.given.clone().add_to(request, Path::new(""));
-        request = given.map_err(|error| error.to_string())?;
+        let mut request = given.map_err(|error| error.to_string())?;
         request = places(request, &line)?;
         if let Some(id) = &line.id {
             request = request.id(parse(id)?);
@@ -438,8 +441,9 @@ fn places(mut request: JobRequest, line: &Line) -> Result<JobRequest, String> {
 
 /// Reads the options for time, key and unique name, in the syntax of the command line.
 fn timing(given: &BTreeMap<String, serde_json::Value>) -> Result<TimingArgs, String> {
-    const NAMES: [&str; 10] = [
+    const NAMES: [&str; 11] = [
         "at",
+        "tz",
         "delay",
         "in",
         "key",

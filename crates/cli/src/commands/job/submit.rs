@@ -25,8 +25,8 @@ use crate::timing_args::TimingArgs;
 ///
 /// With --jsonl, each line of a file is a job as a JSON object. Fields: script or payload (any JSON, for a handler),
 /// and type, id, group, route, topic, instance, priority, input, env, timeout, retries, backoff, depends_on,
-/// prerequisite_timeout, exclusive, caller, context, batch, key, at, delay, unique, unique_for, unique_until, on_duplicate,
-/// debounce, throttle, start_timeout and tags (an array), as the options of these names. Options of the command line
+/// prerequisite_timeout, exclusive, caller, context, batch, key, at, tz, delay, unique, unique_for, unique_until,
+/// on_duplicate, debounce, throttle, start_timeout and tags (an array), as the options of these names. Options of the command line
 /// are defaults for all lines. All lines are checked before the first job is stored; then a line is printed for each.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Submit {
@@ -87,7 +87,8 @@ impl Submit {
         Ok(())
     }
 
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(mut self, context: &mut App) -> Result<Exit, CommandError> {
+        self.timing.settle()?;
         let script_type = self.job_args.script_type.clone();
         let script = self.script.as_deref();
         let script = script
@@ -145,7 +146,8 @@ impl Submit {
     }
 
     async fn request(self, script: &Script) -> Result<JobRequest, CommandError> {
-        let request = self.timing.add_to(self.job_args.checked(script).await?);
+        let request = self.job_args.checked(script).await?;
+        let request = self.timing.add_to(request, &self.timing.zone())?;
         let path = self.script.unwrap_or_default();
         let mut request = self.given.add_to(request, &path)?;
         if let Some(batch) = self.batch {

@@ -63,7 +63,8 @@ const VALUES: [(&str, &[&str]); 31] = [
 ];
 
 /// Further values, of options that read files or end the command.
-const MORE: [(&str, &[&str]); 6] = [
+const MORE: [(&str, &[&str]); 7] = [
+    ("tz", &["--at", "2099-01-01", "--tz", "Asia/Kathmandu"]),
     ("debounce", &["--debounce", "n=5s"]),
     ("throttle", &["--throttle", "n=5s"]),
     ("bindings", &["--bindings", "bindings.yaml"]),

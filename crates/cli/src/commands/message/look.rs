@@ -26,8 +26,10 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let (me, handle) = self.args.open(context).await?;
-        let mut views = handle.messages(&me).await?;
+        let mut views = match self.args.find(context).await? {
+            Some((me, handle)) => handle.messages(&me).await?,
+            None => Vec::new(),
+        };
         let limit = self.limit as usize;
         if views.len() > limit {
             note(format_args!(

@@ -110,7 +110,7 @@ impl Send {
 
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let new = self.message()?;
-        let (me, handle) = self.args.open(context).await?;
+        let (me, handle) = self.args.create(context).await?;
         let message = handle.send(&me, &new).await?;
         let coordinator = super::without_supervisor(context, handle.node()).await?;
         if self.wait {

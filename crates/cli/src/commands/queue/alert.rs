@@ -36,11 +36,11 @@ pub(crate) struct Set {
     #[command(flatten)]
     queue: Queue,
     /// Failures in a row before the alert, 1 to 1000
-    #[arg(long, alias = "alert-after", value_name = "N", allow_hyphen_values = true,
+    #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ALERT_AFTER)))]
     after: u32,
     /// Script of the alert job; its text is stored with the alert
-    #[arg(long = "job", alias = "alert", value_name = "FILE")]
+    #[arg(long = "job", value_name = "FILE")]
     file: PathBuf,
     /// Type of the script [default: by the file's extension]
     #[arg(long = "type", value_name = "TYPE")]

@@ -64,7 +64,7 @@ impl Register {
                  the queues of its context",
             ));
         }
-        let (me, handle) = self.args.open(context).await?;
+        let (me, handle) = self.args.create(context).await?;
         let new = NewRunner {
             id: self.id,
             types: self.types,
@@ -91,8 +91,10 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let (me, handle) = self.args.open(context).await?;
-        let runners = handle.runners(&me).await?;
+        let runners = match self.args.find(context).await? {
+            Some((me, handle)) => handle.runners(&me).await?,
+            None => Vec::new(),
+        };
         context.out.rows(runners.iter().map(Listed))?;
         Ok(Exit::DONE)
     }

@@ -3,20 +3,24 @@
 use std::path::PathBuf;
 
 use meshwork::ScheduleRequest;
-use meshwork::model::schedule::every::Every;
 use meshwork::model::schedule::policy::{CatchUp, Overlap};
 use meshwork::model::schedule::timing::Recurrence;
+use meshwork::model::schedule::wall_time::Direction;
 use meshwork::model::schedule::zone::Zone;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::parsers;
+use crate::args::moment::{self, Moment};
 use crate::args::script::Script;
 use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs};
 use crate::timing_args::TimingArgs;
+
+/// Help of the time zone.
+const TZ: &str = "Time zone of the schedule and its times, an IANA name, as Europe/Brussels [default: UTC; with days after \
+                  --every the local zone]";
 
 /// Add a schedule and print its name and its first slot
 ///
@@ -29,6 +33,7 @@ use crate::timing_args::TimingArgs;
 #[command(mut_arg("at", |arg| arg.hide(true)), mut_arg("delay", |arg| arg.hide(true)))]
 #[command(mut_arg("debounce", |arg| arg.hide(true)))]
 #[command(mut_arg("traceparent", |arg| arg.hide(true)), mut_arg("tracestate", |arg| arg.hide(true)))]
+#[command(mut_arg("tz", |arg| arg.help_heading("Time").help(TZ)))]
 #[command(group(clap::ArgGroup::new("rhythm").required(true).args(["cron", "every"])))]
 pub(crate) struct Add {
     /// Name of the schedule, and prefix of its jobs' ids
@@ -47,19 +52,17 @@ pub(crate) struct Add {
         help_heading = "Time"
     )]
     cron: Option<Recurrence>,
-    /// Interval in whole seconds, as 30s, 15m, 1h30m; counted from --start, or from 1970
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["cron", "tz"], allow_hyphen_values = true,
-          help_heading = "Time")]
-    every: Option<Every>,
-    /// Time zone of the expression, an IANA name, as Europe/Brussels
-    #[arg(long, value_name = "ZONE", default_value_t, help_heading = "Time")]
-    tz: Zone,
-    /// No slot before this time in UTC (2026-01-31, 2026-01-31T12:00:00Z)
-    #[arg(long, value_name = "TIME", value_parser = parsers::time, help_heading = "Time")]
-    start: Option<u64>,
-    /// No slot after this time in UTC
-    #[arg(long, value_name = "TIME", value_parser = parsers::time, help_heading = "Time")]
-    end: Option<u64>,
+    /// Interval in whole seconds, as 30s, 15m, 1h30m; counted from --start, or from 1970. Or days, as monday, 'weekdays
+    /// 9:00', 'mon,thu 17:30', 'day 2:30', month; or hour
+    #[arg(long, value_name = "TIME", conflicts_with = "cron", allow_hyphen_values = true,
+          value_parser = Recurrence::every, help_heading = "Time")]
+    every: Option<Recurrence>,
+    /// No slot before this time (2026-01-31, '2026-01-31 12:00', 2026-01-31T12:00:00Z)
+    #[arg(long, value_name = "TIME", value_parser = moment::point, help_heading = "Time")]
+    start: Option<Moment>,
+    /// No slot after this time
+    #[arg(long, value_name = "TIME", value_parser = moment::point, help_heading = "Time")]
+    end: Option<Moment>,
     /// Slots missed without a worker: skip (those over a minute late), one (the latest), all (the last 100) or all:N (N
     /// up to 1000)
     #[arg(long, value_name = "HOW", default_value_t, help_heading = "Time")]
@@ -88,23 +91,42 @@ struct Line<'a> {
 }
 
 impl Add {
+    /// Returns the time zone of the schedule. Words are of the local zone, as people mean them; expressions are of UTC, as
+    /// in a file that several hosts use.
+    fn zone(&self, in_words: bool) -> Result<Zone, CommandError> {
+        match (self.timing.tz(), &self.every) {
+            (Some(_), Some(Recurrence::Every(_))) => Err(CommandError::usage(
+                "an interval is independent of --tz: give --cron or days, as --every 'day 2:30'",
+            )),
+            (Some(zone), _) => Ok(zone.clone()),
+            (None, _) if in_words => Ok(moment::local()),
+            (None, _) => Ok(Zone::default()),
+        }
+    }
+
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let every = self.every.map(Recurrence::Every);
-        let rhythm = self.cron.or(every).expect("one of them is required");
+        let in_words = matches!(self.every, Some(Recurrence::Cron(_)));
+        let zone = self.zone(in_words)?;
+        let rhythm = self.cron.or(self.every);
+        let rhythm = rhythm.expect("one of them is required");
         let script =
             Script::with_args(&self.script, self.job_args.script_type.clone(), &self.args)?;
-        let job = self.timing.add_to(self.job_args.checked(&script).await?);
+        let job = self.job_args.checked(&script).await?;
+        let job = self.timing.add_to(job, &zone)?;
         let job = self.given.add_to(job, &self.script)?;
         let route = job.clone().build().map_err(meshwork::Error::from)?.route;
+        let meant = rhythm.to_string();
         let mut request = ScheduleRequest::new(rhythm, job)
-            .in_zone(self.tz)
+            .in_zone(zone.clone())
             .catch_up(self.catch_up)
             .overlap(self.overlap);
+        let now = meshwork::host_ms();
+        let ms = |what, moment: Moment| moment.meant(what, now, &zone, Direction::Next);
         if let Some(start) = self.start {
-            request = request.start(start);
+            request = request.start(ms("starts at", start)?);
         }
         if let Some(end) = self.end {
-            request = request.end(end);
+            request = request.end(ms("ends at", end)?);
         }
         let client = context.client().await?;
         self.check_worker.check(&client, &route).await?;
@@ -126,10 +148,16 @@ impl Add {
             })?;
         } else {
             let word = if replaced { "replaced" } else { "added" };
-            let next = next_at.unwrap_or_else(|| "paused".to_owned());
+            let next = match there.next.filter(|_| in_words) {
+                Some(next) => Some(zone.show(next)),
+                None => next_at,
+            };
+            let next = next.unwrap_or_else(|| "paused".to_owned());
+            let meant = in_words.then(|| format!(" as '{meant}' in {zone}"));
+            let meant = meant.unwrap_or_default();
             context
                 .out
-                .line(format_args!("{} {word}, next {next}", self.name))?;
+                .line(format_args!("{} {word}{meant}, next {next}", self.name))?;
         }
         Ok(Exit::DONE)
     }

@@ -1,18 +1,19 @@
 //! `meshwork schedule next`.
 
 use meshwork::model::schedule::timing::{Recurrence, Timing};
+use meshwork::model::schedule::wall_time::Direction;
 use meshwork::model::schedule::zone::Zone;
 use meshwork::model::time::iso;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::parsers;
+use crate::args::moment::{self, Moment};
 use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Show the next slots of a schedule, or of an expression, which needs no server
 #[derive(Debug, clap::Args)]
-#[command(group(clap::ArgGroup::new("of").required(true).args(["name", "cron"])))]
+#[command(group(clap::ArgGroup::new("of").required(true).args(["name", "cron", "every"])))]
 pub(crate) struct Next {
     /// Name of the schedule
     #[arg(value_parser = super::name)]
@@ -25,12 +26,16 @@ pub(crate) struct Next {
         allow_hyphen_values = true
     )]
     cron: Option<Recurrence>,
-    /// Time zone of the expression, an IANA name, as Europe/Brussels
-    #[arg(long, value_name = "ZONE", default_value_t, conflicts_with = "name")]
-    tz: Zone,
-    /// Start after this time in UTC (2026-01-31, 2026-01-31T12:00:00Z) [default: now]
-    #[arg(long, value_name = "TIME", value_parser = parsers::time)]
-    after: Option<u64>,
+    /// Interval or days, as 'weekdays 9:00', instead of a schedule
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["name", "cron"], allow_hyphen_values = true,
+          value_parser = Recurrence::every)]
+    every: Option<Recurrence>,
+    /// Time zone of the expression, an IANA name, as Europe/Brussels [default: UTC; with --every the local zone]
+    #[arg(long, value_name = "ZONE", conflicts_with = "name")]
+    tz: Option<Zone>,
+    /// Start after this time (2026-01-31, '2026-01-31 12:00', 2026-01-31T12:00:00Z) [default: now]
+    #[arg(long, value_name = "TIME", value_parser = moment::point)]
+    after: Option<Moment>,
     /// Number of slots, 1 to 10000
     #[arg(short = 'n', long = "count", value_name = "N", default_value_t = 1, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -45,10 +50,18 @@ struct Line {
 
 impl Next {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let (timing, now) = match (self.name, self.cron) {
+        let is_cron = self.cron.is_some();
+        let (timing, now) = match (self.name, self.cron.or(self.every)) {
             (None, Some(rhythm)) => {
                 let mut timing = Timing::new(rhythm);
-                timing.zone = self.tz;
+                let default = || {
+                    if is_cron {
+                        Zone::default()
+                    } else {
+                        moment::local()
+                    }
+                };
+                timing.zone = self.tz.unwrap_or_else(default);
                 (timing, meshwork::host_ms())
             }
             (name, _) => {
@@ -59,7 +72,10 @@ impl Next {
                 (timing, client.broker().now().await?)
             }
         };
-        let after = self.after.unwrap_or(now);
+        let after = match self.after {
+            Some(after) => after.ms(now, &timing.zone, Direction::Next)?,
+            None => now,
+        };
         for slot in timing.upcoming(after).take(self.count as usize) {
             let local = timing.zone.show(slot);
             if context.out.is_json() {

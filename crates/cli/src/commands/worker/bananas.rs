@@ -33,7 +33,6 @@ enum ForeignJobs {
     #[default]
     Run,
     /// Leave the jobs on their lists
-    #[value(alias = "leave")]
     Skip,
 }
 
@@ -100,13 +99,12 @@ struct Bananas {
     #[arg(long, value_name = "TIME", value_parser = parsers::span)]
     job_timeout: Option<Duration>,
     /// Attempts of a job whose record does not limit them [env: MAX_RETRIES] [default: 3]
-    #[arg(long, alias = "max-retries", value_name = "N")]
+    #[arg(long, visible_alias = "max-retries", value_name = "N")]
     max_attempts: Option<u32>,
     /// Treatment of jobs of other routes on unrouted lists while no Meshwork worker serves their route: run or skip.
     /// With such a worker they are moved to the list of their route
     #[arg(
         long,
-        alias = "others",
         value_name = "WHAT",
         value_enum,
         default_value_t,
@@ -115,7 +113,7 @@ struct Bananas {
     foreign_jobs: ForeignJobs,
     /// Requeue jobs that foreign workers have kept in the running list for longer than this: 30m [default: never]. A
     /// job that a worker of Bananas still runs then runs twice
-    #[arg(long, alias = "adopt-strays", value_name = "AGE", value_parser = parsers::span)]
+    #[arg(long, value_name = "AGE", value_parser = parsers::span)]
     rescue_orphans_after: Option<Duration>,
     /// Do not promote delayed jobs; another scheduler does
     #[arg(long)]

@@ -37,15 +37,10 @@ pub(super) struct Hero {
     pub(super) instance: Option<Instance>,
     /// Id of an old worker to replace: the worker listens to its stop queue and, while the type migrates, takes from
     /// its lists
-    #[arg(
-        long = "legacy-worker-id",
-        alias = "legacy-id",
-        value_name = "ID",
-        value_delimiter = ','
-    )]
+    #[arg(long = "legacy-worker-id", value_name = "ID", value_delimiter = ',')]
     legacy_ids: Vec<ActorId>,
     /// Time for a script to clean up after a cancel request or its timeout, before it is killed [default: 5s]
-    #[arg(long, alias = "stop-grace", value_name = "TIME", value_parser = parsers::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::wait, allow_hyphen_values = true)]
     cancel_grace: Option<Duration>,
     /// Backoff before the first retry of a job without its own, in seconds; it doubles with each attempt, up to
     /// --backoff-cap [default: 1]

@@ -71,7 +71,7 @@ impl InContexts {
         serves: &Serves,
         client: &Client,
     ) -> Result<Members, CommandError> {
-        let (node, me) = self.actor.identity().over(client).await?;
+        let (node, me) = self.actor.identity().create(client).await?;
         let mut contexts = find(&node, &me, serves).await?;
         if *serves == Serves::All {
             contexts = served(contexts, &me).await?;

@@ -17,7 +17,7 @@ fn started(ground: &Ground, dialect: &str) -> Running {
         "demo.count=count.rhai",
         "--handler",
         "demo.fail=fail.rhai",
-        "--runs",
+        "--max-attempts",
         "1",
         "--dialect",
         dialect,
@@ -36,7 +36,7 @@ on_all_data! {
             let side = ["--dialect", dialect];
             let call = ["action", "call", "demo.count", "{\"items\":[1,2,3]}", "--dialect", dialect, "--task", task];
             assert_eq!(ground.run(&call).ok().stdout.trim(), "{\"count\":3}");
-            let own: Vec<_> = call.iter().copied().chain(["--own-list", "--json"]).collect();
+            let own: Vec<_> = call.iter().copied().chain(["--private-reply", "--json"]).collect();
             let answer = ground.run(&own).ok().json();
             assert_eq!((&answer["success"], &answer["data"]["count"]), (&json("true"), &json("3")));
             let trace = |id: &str| ground.run(&[&["action", "trace", id][..], &side].concat());
@@ -196,8 +196,8 @@ on_all_data! {
             (&[&service[..], &["--env", ""]].concat(), "--env"),
             (&["action", "call", "a.b", "--as", ""], "--as"),
             (&["action", "call", "a.b", "--context", ""], "--context"),
-            (&["action", "listen", "x", "--context", ""], "--context"),
-            (&["action", "listen", "x", "--of", ""], "--of"),
+            (&["action", "subscribe", "x", "--context", ""], "--context"),
+            (&["action", "subscribe", "x", "--of", ""], "--of"),
             (&["action", "dead", "list", "demo", "--context", ""], "--context"),
             (&["action", "dead", "list", "demo", "--callback", ""], "--callback"),
             (&["action", "dead", "list", ""], "<SERVICE>"),
@@ -243,9 +243,9 @@ on_all_data! {
             &["service", "--name", "a:b", "--handler", "a:b.c=count.rhai"],
             &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--context", "a:b"],
             &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--context", ""],
-            &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--runs", "0"],
+            &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--max-attempts", "0"],
             &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--handler", "demo.x=count.rhai"],
-            &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--adopt", "1h", "--dialect", "lists"],
+            &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--rescue-orphans-after", "1h", "--dialect", "lists"],
             &["action", "send", "a.b", "{}", "--context", "a:b"],
         ] {
             ground.run(words).exits(2);

@@ -98,7 +98,7 @@ on_all_data! {
     /// One is under way: another is turned away at once. When the gateway is stopped, the one is answered.
     fn what_is_under_way_is_bounded_and_answered(ground: &Ground) {
         let service = service(ground, "streams");
-        let (gateway, address) = gateway(ground, &["--concurrency", "1", "--grace", "600"], None);
+        let (gateway, address) = gateway(ground, &["--concurrency", "1", "--shutdown-timeout", "600"], None);
         // Neither one that says nothing nor one that may say more holds up the end.
         let _silent = TcpStream::connect(&address).unwrap();
         let mut idle = connect(&address, &format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n"));

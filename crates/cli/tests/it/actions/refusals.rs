@@ -142,7 +142,7 @@ fn a_call_leaves_nothing_without_an_end() {
         let ttl = |list: &String| server.say::<i64>(&["TTL", list]).unwrap();
         lists().iter().all(|list| ttl(list) > 0)
     };
-    for (number, more) in [&[][..], &["--own-list"]].iter().enumerate() {
+    for (number, more) in [&[][..], &["--private-reply"]].iter().enumerate() {
         let words = ["action", "call", "demo.x", "--wait", "600"];
         let call = ground.start(&[&words[..], more].concat());
         eventually("it is sent", || {

@@ -1,4 +1,4 @@
-//! `meshwork action listen`: notifications and callbacks as they come, and how it ends.
+//! `meshwork action subscribe`: notifications and callbacks as they come, and how it ends.
 
 use crate::common::{Ground, Running, eventually, json, on_all_data};
 use meshwork_test_servers::servers::RealServer;
@@ -9,7 +9,7 @@ const COUNT: &str = "if parse_json(INPUT).contains(\"items\") { #{count: parse_j
 
 /// A listener, when it listens.
 fn listening(ground: &Ground, words: &[&str]) -> Running {
-    let mut running = ground.start(&[&["action", "listen"], words].concat());
+    let mut running = ground.start(&[&["action", "subscribe"], words].concat());
     while !running.said().contains("listening") {}
     running
 }
@@ -24,7 +24,7 @@ fn service(ground: &Ground, dialect: &str) -> Running {
         "--handler",
         "demo.count=count.rhai",
     ];
-    let more = ["--runs", "1", "--dialect", dialect, "--json"];
+    let more = ["--max-attempts", "1", "--dialect", dialect, "--json"];
     let mut running = ground.start(&[&words[..], &more].concat());
     assert_eq!(json(&running.line())["event"], "listening");
     running
@@ -65,7 +65,7 @@ on_all_data! {
                 ground.run(&words.concat()).ok().stdout.trim().to_owned()
             };
             let listen = |more: &[&str]| {
-                let words = [&["action", "listen", "--callback", "tester.done", "--json", "--timeout", "60s"], more, &side];
+                let words = [&["action", "subscribe", "--callback", "tester.done", "--json", "--timeout", "60s"], more, &side];
                 ground.run(&words.concat()).ok().jsons()
             };
             // The callbacks wait for who listens later.
@@ -80,7 +80,7 @@ on_all_data! {
             assert_eq!((&bad["success"], &bad["asked"]["remembers"]), (&json("false"), &Value::Null));
             assert!(bad["error"]["message"].as_str().unwrap().contains("boom"), "{bad}");
             // One with a list of its own.
-            let third = send("{\"items\":[]}", &["--own-list"]);
+            let third = send("{\"items\":[]}", &["--private-reply"]);
             let printed = listen(&["--count", "1", "--call", &third]);
             assert_eq!((printed.len(), &printed[0]["data"]["count"]), (1, &json("0")));
             // Each was printed once: what comes next is another one.
@@ -101,7 +101,7 @@ on_all_data! {
         }
         let mut came = Vec::new();
         for _ in 0..3 {
-            let words = ["action", "listen", "--callback", "meshwork.done", "--count", "1", "--json", "--timeout", "60s"];
+            let words = ["action", "subscribe", "--callback", "meshwork.done", "--count", "1", "--json", "--timeout", "60s"];
             let printed = ground.run(&words).ok().json();
             came.push(printed["correlation_id"].as_str().unwrap().to_owned());
         }
@@ -112,10 +112,10 @@ on_all_data! {
     }
 
     fn it_ends_when_its_time_is_over(ground: &Ground) {
-        let listen = ["action", "listen", "updated", "--timeout", "50ms"];
+        let listen = ["action", "subscribe", "updated", "--timeout", "50ms"];
         assert_eq!(ground.run(&listen).ok().stdout, "");
         ground.run(&[&listen[..], &["--count", "1"]].concat()).exits(4);
-        ground.run(&["action", "listen", "--callback", "x.done", "--timeout", "50ms"]).ok();
+        ground.run(&["action", "subscribe", "--callback", "x.done", "--timeout", "50ms"]).ok();
         eventually("nothing of it is left", || {
             let words = ["action", "notify", "updated", "--as", "meshwork"];
             (ground.run(&words).ok().stdout.trim() == "0").then_some(())
@@ -124,12 +124,12 @@ on_all_data! {
 
     fn bad_words_are_refused(ground: &Ground) {
         for words in [
-            &["action", "listen"][..],
-            &["action", "listen", "updated", "--call", "01900000-0000-7000-8000-000000000001"],
-            &["action", "listen", "updated", "--unasked"],
-            &["action", "listen", "updated", "--count", "0"],
-            &["action", "listen", "updated", "--timeout", "soon"],
-            &["action", "listen", "--callback", "x.done", "--call", "no"],
+            &["action", "subscribe"][..],
+            &["action", "subscribe", "updated", "--call", "01900000-0000-7000-8000-000000000001"],
+            &["action", "subscribe", "updated", "--accept-unsolicited"],
+            &["action", "subscribe", "updated", "--count", "0"],
+            &["action", "subscribe", "updated", "--timeout", "soon"],
+            &["action", "subscribe", "--callback", "x.done", "--call", "no"],
             &["action", "send", "a.b", "--remember", "1"],
             &["action", "send", "a.b", "--callback", "x", "--remember", "{"],
         ] {
@@ -145,7 +145,7 @@ fn what_is_no_callback_is_a_dead_letter() {
         return;
     };
     let side = ["--dialect", "lists", "--timeout", "60s"];
-    let listen = ["action", "listen", "--callback", "meshwork.done"];
+    let listen = ["action", "subscribe", "--callback", "meshwork.done"];
     let listens = listening(&ground, &[&listen[2..], &side].concat());
     ground.raw("LPUSH nooble4:dev:meshwork:callbacks:meshwork.done junk");
     let list = [
@@ -187,7 +187,7 @@ fn its_time_is_over_although_it_was_never_known() {
     let ground = Ground::url(url);
     let words = [
         "action",
-        "listen",
+        "subscribe",
         "--callback",
         "x.done",
         "--timeout",

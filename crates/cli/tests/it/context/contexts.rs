@@ -57,11 +57,44 @@ fn as_actor(ground: &Ground, name: &str, args: &[&str]) -> Done {
 }
 
 on_each_store! {
-    fn the_first_use_makes_an_actor_and_a_context(ground: &Ground) {
-        let shown = ground.run(&["context", "show", "--json"]).ok();
-        assert!(shown.stderr.contains("created actor 1; its key is in "), "{}", shown.stderr);
-        assert!(shown.stderr.contains("created context 1, with actor 1 as admin and executor"), "{}", shown.stderr);
-        let context = shown.json();
+    fn reads_create_no_actor_and_no_context(ground: &Ground) {
+        for args in [
+            &["flow", "list"][..], &["job", "list"], &["message", "list"], &["runner", "list"], &["actor", "list"],
+            &["context", "list"], &["queue", "list"],
+        ] {
+            let listed = ground.run(&[args, &["--json"]].concat()).ok();
+            assert_eq!((&*listed.stdout, &*listed.stderr), ("", ""), "{args:?}");
+        }
+        for (args, word) in [
+            (&["flow", "status", "99"][..], "no context"),
+            (&["flow", "logs", "99"], "no context"),
+            (&["flow", "cancel", "99"], "no context"),
+            (&["flow", "retry", "99", "--from", "a"], "no context"),
+            (&["flow", "delete", "99"], "no context"),
+            (&["flow", "status", "99", "--context", "7"], "no context 7"),
+            (&["job", "list", "--context", "7"], "no context 7"),
+            (&["message", "read"], "no context"),
+            (&["message", "wait", "1:1"], "no context"),
+            (&["message", "send", "8", "hello", "--context", "7"], "no context 7"),
+            (&["context", "show"], "no context"),
+            (&["context", "audit"], "no context"),
+            (&["context", "grant", "7", "reader", "1"], "no actor"),
+            (&["actor", "show"], "no actor"),
+        ] {
+            let done = ground.run(args).exits(5);
+            assert!(done.stderr.contains(word) && !done.stderr.contains("created"), "{args:?}: {}", done.stderr);
+        }
+        assert!(!ground.path(".config").exists());
+        assert_eq!(ground.stored(), "");
+    }
+
+    fn the_first_flow_makes_an_actor_and_a_context(ground: &Ground) {
+        ground.file("one.rhai", "1");
+        ground.file("one.yaml", "flow: one\njobs:\n  one: {run: one.rhai}\n");
+        let sent = ground.run(&["flow", "submit", "one.yaml"]).ok();
+        assert!(sent.stderr.contains("created actor 1; its key is in "), "{}", sent.stderr);
+        assert!(sent.stderr.contains("created context 1, with actor 1 as admin and executor"), "{}", sent.stderr);
+        let context = ground.run(&["context", "show", "--json"]).ok().json();
         assert_eq!((&context["id"], &context["admins"]), (&json!(1), &json!([1])));
         assert_eq!((&context["layout"], &context["database"]), (&json!("db"), &json!(1)));
         let key = ground.path(".config/meshwork/actor.key");

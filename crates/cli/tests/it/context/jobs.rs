@@ -107,7 +107,7 @@ fn a_script_runs_in_this_process_at_the_first_use() {
         return;
     };
     ground.file("sum.rhai", "1 + 2");
-    ground.run(&["context", "show"]).ok();
+    ground.run(&["context", "create"]).ok();
     assert_eq!(
         ground
             .run(&["run", "sum.rhai", "--context", "1"])

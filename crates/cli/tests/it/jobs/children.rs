@@ -86,7 +86,7 @@ on_all_data! {
             \x20   env=dict(X='y'), input=dict(a='z'))\n\
             result = [a, b, c]\n";
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        let given = ["--caller", "me", "--context-id", "here", "--env", "X=x", "--traceparent", trace];
+        let given = ["--caller-id", "me", "--context-id", "here", "--env", "X=x", "--traceparent", trace];
         parent(ground, "p.py", script, &given);
         let worker = worker(ground, &[]);
         assert_eq!(output(ground, "p"), json!(["p.1", "p.2", "p.3"]));

@@ -27,7 +27,7 @@ on_all_data! {
     fn a_job_is_submitted_run_and_waited_for(ground: &Ground) {
         ground.file("a.rhai", "INPUT + CALLER_ID + CONTEXT_ID");
         ground.file("in", "x");
-        let args = ["a.rhai", "--id", "j-1", "--input", "@in", "--caller", "me", "--context-id", "here"];
+        let args = ["a.rhai", "--id", "j-1", "--input", "@in", "--caller-id", "me", "--context-id", "here"];
         assert_eq!(submitted(ground, &args), "j-1");
         assert_eq!(status(ground, "j-1"), "dispatched");
         let worker = ground.worker(&["--type", "osis"]);
@@ -181,7 +181,7 @@ on_all_data! {
     fn delete_is_for_jobs_that_do_not_run(ground: &Ground) {
         ground.file("endless.rhai", "loop { }");
         let over = ended(ground, "1");
-        let worker = ground.worker(&["--type", "osis", "--grace", "0"]);
+        let worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "0"]);
         let runs = submitted(ground, &["endless.rhai"]);
         ground.job_that_is("started");
         let done = ground.run(&["job", "delete", &runs, &over]).exits(1);
@@ -211,7 +211,7 @@ on_all_data! {
     fn queues_say_what_waits_runs_and_listens(ground: &Ground) {
         ground.file("endless.rhai", "loop { }");
         ground.file("a.v", "1");
-        let worker = ground.worker(&["--type", "osis", "--concurrency", "1", "--grace", "0"]);
+        let worker = ground.worker(&["--type", "osis", "--concurrency", "1", "--shutdown-timeout", "0"]);
         submitted(ground, &["endless.rhai"]);
         ground.job_that_is("started");
         submitted(ground, &["endless.rhai"]);

@@ -19,9 +19,9 @@ fn show(ground: &Ground, name: &str) -> Value {
 on_all_data! {
     fn a_schedule_is_added_shown_and_listed(ground: &Ground) {
         ground.file("in", "x");
-        let added = add(ground, &["--cron", "30 2 * * MON-FRI", "--tz", "europe/brussels", "--end", "2100-01-01",
+        let added = add(ground, &["--cron", "30 2 * * MON-FRI", "--tz", "europe/brussels", "--end", "2100-01-01T00:00:00Z",
             "--overlap", "replace", "--input", "@in", "--env", "TOKEN=secret", "--env", "A=b", "--retries", "2",
-            "--group", "io", "--caller", "me"]);
+            "--group", "io", "--caller-id", "me"]);
         assert_eq!(names(&added), ["name", "next_at", "replaced"]);
         let shown = show(ground, "s");
         for (name, value) in [
@@ -169,7 +169,7 @@ on_all_data! {
             (&["--cron", "@hourly", "--catch-up", "all:2000"], &["up to 1000"]),
             (&["--cron", "@hourly", "--catch-up", "all"], &["overlap allow"]),
             (&["--cron", "@hourly", "--overlap", "no"], &["allow, skip or replace"]),
-            (&["--cron", "@hourly", "--start", "soon"], &["a time in UTC"]),
+            (&["--cron", "@hourly", "--start", "soon"], &["give a time (2026-01-31 12:00"]),
             (&["--cron", "@hourly", "--end", "2001-01-01"], &["its last slot is over"]),
             (&["--cron", "@hourly", "--start", "2030-01-01T00:01:00Z", "--end", "2030-01-01T00:02:00Z"], &["never comes"]),
             (&["--cron", "@hourly", "--depends-on", "j"], &["cannot depend"]),

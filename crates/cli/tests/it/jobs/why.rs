@@ -86,7 +86,7 @@ on_all_data! {
         ground.file("shot.py", FAILS);
         ground.file("exit.py", EXITS);
         let handlers = ["--handler", "shot=shot.py", "--handler", "exit=exit.py"];
-        let args = ["worker", "--schema", "bananas", "--routes", "gpu"];
+        let args = ["worker", "--protocol", "bananas", "--routes", "gpu"];
         let start = || logging(ground, &[&args[..], &handlers].concat());
         let submit = |name: &str, id: &str| {
             ground.run(&["bananas", "submit", name, "--route", "gpu", "--priority", "high", "--max-retries", "1",
@@ -118,7 +118,7 @@ on_all_data! {
 
     fn of_an_action_is_in_its_dead_letter_and_in_one_line(ground: &Ground) {
         ground.file("shot.py", FAILS);
-        let args = ["service", "--name", "cam", "--runs", "1", "--handler", "cam.shot=shot.py"];
+        let args = ["service", "--name", "cam", "--max-attempts", "1", "--handler", "cam.shot=shot.py"];
         let service = logging(ground, &args);
         let sent = ground.run(&["action", "send", "cam.shot", "--json", "-v", "--log-format", "json"]).ok();
         let id = lines(&sent, "job enqueued").remove(0)["job"].as_str().unwrap().to_owned();

@@ -48,7 +48,7 @@ async fn a_hash_tag_is_all_it_takes() {
         (&["bananas", "queues"][..], "{bananas}"),
         (&["bananas", "submit", "a"], "{bananas}"),
         (
-            &["worker", "--schema", "bananas", "--handler", "a=a.rhai"],
+            &["worker", "--protocol", "bananas", "--handler", "a=a.rhai"],
             "{bananas}",
         ),
         (&["action", "send", "a.b"], "{nooble4}"),

@@ -204,7 +204,7 @@ fn bananas_run() -> Option<Met> {
             ground.file("good.rhai", "7");
             ground.file("bad.rhai", "throw \"boom\"");
             let handlers = ["--handler", "good=good.rhai", "--handler", "bad=bad.rhai"];
-            let worker = ground.worker(&[&["--schema", "bananas"][..], &handlers].concat());
+            let worker = ground.worker(&[&["--protocol", "bananas"][..], &handlers].concat());
             for id in ["b1", "b2", "b3"] {
                 until("it has run", ground, |plain| {
                     let ends = ["TTL", &format!("bananas:job:{id}")];
@@ -309,7 +309,7 @@ fn service(ground: &Ground, dialect: &str) -> Running {
         "demo.good=good.rhai",
         "--handler",
         "demo.bad=bad.rhai",
-        "--runs",
+        "--max-attempts",
         "1",
         "--dialect",
         dialect,

@@ -26,7 +26,7 @@ on_all_data! {
         ground.run(&migrate("canonical-first")).ok();
         let refused = ground.run(&migrate("finish")).exits(1);
         assert!(refused.stderr.contains("hero:job:actor_queue:osis"), "{}", refused.stderr);
-        let worker = ground.worker(&["--type", "osis", "--legacy-id", "osis_runner_1"]);
+        let worker = ground.worker(&["--type", "osis", "--legacy-worker-id", "osis_runner_1"]);
         ground.run(&["job", "wait", &id]).ok();
         let ended = ground.run(&[&migrate("finish")[..], &["--json"]].concat()).ok().json();
         assert_eq!(ended["phase"], "off");

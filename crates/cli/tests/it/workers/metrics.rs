@@ -79,7 +79,7 @@ on_all_data! {
 
     fn while_it_stops_it_is_healthy_and_not_ready(ground: &Ground) {
         ground.file("endless.rhai", "loop { }");
-        let (mut worker, address) = serving(ground, &["--grace", "600"]);
+        let (mut worker, address) = serving(ground, &["--shutdown-timeout", "600"]);
         ground.run(&["job", "submit", "endless.rhai"]).ok();
         ground.job_that_is("started");
         worker.signal(Signal::TERM);
@@ -142,7 +142,7 @@ on_all_data! {
 
     fn jobs_of_bananas_are_told_of_where_they_are_asked_for(ground: &Ground) {
         ground.file("count.rhai", "1");
-        let serve = ["worker", "--json", "--schema", "bananas", "--handler", "count=count.rhai"];
+        let serve = ["worker", "--json", "--protocol", "bananas", "--handler", "count=count.rhai"];
         let mut worker = ground.start(&[&serve[..], &["--metrics-addr", "127.0.0.1:0"]].concat());
         let address = address_of(&json(&worker.line()));
         ground.run(&["bananas", "submit", "count", "--wait", "60"]).ok();

@@ -77,7 +77,7 @@ fn worker_with(script: &str, options: &[&str]) -> Option<(Ground, Running, Strin
     let ground = Ground::embedded()?;
     let folder = format!("FOLDER = {:?} + '/'", ground.path(".").to_str().unwrap());
     ground.file("job.py", format!("{folder}{TELL}{script}"));
-    let worker = ground.worker(&["--type", "python", "--stop-grace", "0"]);
+    let worker = ground.worker(&["--type", "python", "--cancel-grace", "0"]);
     let submit = [&["job", "submit", "job.py", "--retries", "0"], options].concat();
     let id = ground.run(&submit).ok().stdout.trim().to_owned();
     Some((ground, worker, id))

@@ -35,7 +35,7 @@ on_all_data! {
 
     fn what_it_runs_goes_back_at_no_cost(ground: &Ground) {
         ground.file("endless.rhai", ENDLESS);
-        let worker = ground.worker(&["--type", "osis", "--grace", "0"]);
+        let worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "0"]);
         let id = ground.run(&["job", "submit", "endless.rhai"]).ok().stdout.trim().to_owned();
         ground.job_that_is("started");
         assert_eq!(worker.stop().jsons()[1]["handed_back"], 1);
@@ -45,7 +45,7 @@ on_all_data! {
 
     fn what_it_runs_may_end_within_its_grace(ground: &Ground) {
         ground.file("endless.rhai", ENDLESS);
-        let worker = ground.worker(&["--type", "osis", "--grace", "60"]);
+        let worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "60"]);
         let id = ground.run(&["job", "submit", "endless.rhai", "--timeout", "1"]).ok().stdout.trim().to_owned();
         ground.job_that_is("started");
         assert_eq!(worker.stop().jsons()[1]["handed_back"], 0);
@@ -55,7 +55,7 @@ on_all_data! {
 
     fn a_second_signal_ends_it_at_once(ground: &Ground) {
         ground.file("endless.rhai", ENDLESS);
-        let mut worker = ground.worker(&["--type", "osis", "--grace", "600"]);
+        let mut worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "600"]);
         ground.run(&["job", "submit", "endless.rhai"]).ok();
         ground.job_that_is("started");
         worker.signal(Signal::TERM);
@@ -87,7 +87,7 @@ on_all_data! {
     fn a_job_has_its_log_file_where_the_worker_allows_it(ground: &Ground) {
         std::fs::create_dir(ground.path("logs")).unwrap();
         ground.file("a.rhai", r#"print("with " + ENV["API_KEY"]); debug("done")"#);
-        let worker = ground.worker(&["--type", "osis", "--log-dir", "logs", "--stop-grace", "1"]);
+        let worker = ground.worker(&["--type", "osis", "--log-dir", "logs", "--cancel-grace", "1"]);
         let submitted = |path: &str| {
             let args = ["job", "submit", "a.rhai", "--env", "API_KEY=hunter22", "--log-path", path];
             ground.run(&args).ok().stdout.trim().to_owned()

@@ -1,10 +1,11 @@
-//! Tests of schedules: days with a clock change (`clocks`), a slow oracle (`oracle`), decided slots (`plan`), and the
-//! stored form (`kept`).
+//! Tests of schedules: days with a clock change (`clocks`), a slow oracle (`oracle`), decided slots (`plan`), the
+//! stored form (`kept`), and times and recurrences in words (`words`).
 
 mod clocks;
 mod kept;
 mod oracle;
 mod plan;
+mod words;
 
 use super::Schedule;
 use super::timing::Timing;

@@ -140,7 +140,7 @@ fn quarters<'a>(plan: &'a Plan, dir: &'a Path, store: &Store) -> Quarters<'a> {
     }
 }
 
-/// Makes an actor and a context, as the first command does.
+/// Makes an actor and a context.
 async fn make_context(quarters: &Quarters<'_>) -> Result<(), ChaosError> {
     let callers = Callers::new(quarters);
     let (stdout, stderr) = (quarters.dir.join("first"), quarters.dir.join("first.err"));
@@ -148,7 +148,7 @@ async fn make_context(quarters: &Quarters<'_>) -> Result<(), ChaosError> {
         stdout: &stdout,
         stderr: &stderr,
     };
-    let words = ["flow", "list"].map(str::to_owned);
+    let words = ["context", "create"].map(str::to_owned);
     let status = callers.call(&words, "", files, FIRST).await?;
     if status.success() {
         return Ok(());

@@ -76,7 +76,7 @@ pub(crate) struct Gateway {
           value_parser = clap::value_parser!(u32).range(2..=i64::from(ALL_BODIES)))]
     max_body: u32,
     /// Longest wait for running requests at shutdown
-    #[arg(long = "shutdown-timeout", alias = "grace", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
+    #[arg(long = "shutdown-timeout", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     grace: Duration,
     #[command(flatten)]
