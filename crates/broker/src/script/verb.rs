@@ -299,18 +299,19 @@ impl Verb {
             Self::BananasDeregister => Self::Deregister.name(),
             _ => self.name(),
         };
-        match self.folder() {
-            Some(folder) => {
-                let file = name
-                    .strip_prefix(folder)
-                    .and_then(|rest| rest.strip_prefix('_'));
-                format!("{folder}/{}.lua", file.unwrap_or(name))
-            }
+        if let Some(folder) = self.folder() {
+            return format!("{folder}/{name}.lua");
+        }
+        let of_prefix = ["bananas", "nooble", "context", "flow"]
+            .into_iter()
+            .find_map(|folder| Some((folder, name.strip_prefix(folder)?.strip_prefix('_')?)));
+        match of_prefix {
+            Some((folder, name)) => format!("{folder}/{name}.lua"),
             None => format!("{name}.lua"),
         }
     }
 
-    /// Returns the folder of its script; `None` for the life of a job.
+    /// Returns the folder of its script; `None` for the life of a job, and if the prefix of its name says it.
     const fn folder(self) -> Option<&'static str> {
         match self {
             Self::ExpireWorkers
@@ -325,50 +326,6 @@ impl Verb {
             }
             Self::Configure | Self::Alert => Some("queue"),
             Self::ImportBananas | Self::ExportBananas | Self::Restore => Some("transfer"),
-            Self::FlowSubmit
-            | Self::FlowClaim
-            | Self::FlowCommit
-            | Self::FlowStop
-            | Self::FlowRetry
-            | Self::FlowAnswer
-            | Self::FlowSweep => Some("flow"),
-            Self::BananasEnqueue
-            | Self::BananasClaim
-            | Self::BananasRenew
-            | Self::BananasComplete
-            | Self::BananasFail
-            | Self::BananasRelease
-            | Self::BananasMoveToRoute
-            | Self::BananasReroute
-            | Self::BananasReclaim
-            | Self::BananasDue
-            | Self::BananasPromote
-            | Self::BananasOrphans
-            | Self::BananasRescue
-            | Self::BananasSchedules
-            | Self::BananasPutSchedule
-            | Self::BananasFireSchedule
-            | Self::BananasPeek
-            | Self::BananasRetryDead
-            | Self::BananasDeleteDead
-            | Self::BananasConfigure => Some("bananas"),
-            Self::NoobleReceive
-            | Self::NoobleComplete
-            | Self::NoobleFail
-            | Self::NoobleRelease
-            | Self::NoobleRenew
-            | Self::NoobleReclaim
-            | Self::NooblePromote
-            | Self::NoobleTrim
-            | Self::NoobleDeregister
-            | Self::NoobleRetryDead
-            | Self::NoobleSagaStep
-            | Self::NoobleStoreReply => Some("nooble"),
-            Self::ContextCommit
-            | Self::ContextDraw
-            | Self::ContextRead
-            | Self::ContextScan
-            | Self::ContextTake => Some("context"),
             _ => None,
         }
     }
