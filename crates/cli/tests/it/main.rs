@@ -6,6 +6,7 @@ pub(crate) mod actions;
 mod bad_input;
 mod bananas;
 mod bananas_dead;
+mod bananas_refusals;
 mod common;
 pub(crate) mod context;
 mod context_adversary;
