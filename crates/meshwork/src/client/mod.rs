@@ -167,18 +167,6 @@ impl Client {
         summary.ok_or_else(|| Error::JobNotFound { id: id.clone() })
     }
 
-    /// Returns several jobs with their whole records, in order.
-    ///
-    /// # Errors
-    /// A call to the server fails.
-    pub async fn status_all(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
-        let mut jobs = Vec::with_capacity(ids.len());
-        for chunk in ids.chunks(MAX_ITEMS) {
-            jobs.extend(self.broker.inspect_many(chunk).await?);
-        }
-        Ok(jobs)
-    }
-
     /// Returns a page of all jobs, in no order, without script, input, result and logs. Begin with `from` 0, and
     /// continue at `next` until it is 0.
     ///

@@ -10,9 +10,7 @@ use serde_json::{Map, Value};
 use super::json::strict;
 use super::{MAX_LIFE, PayloadType, Receiver, Refusal, SKEW, dsse};
 use crate::actor_key::{KeyBytes, SecretKey, hex};
-use crate::context::{
-    ContextJob, Message, MessageFormat, MessageStatus, MessageType, NodeId, RecordError,
-};
+use crate::context::{ContextJob, Message, MessageFormat, MessageStatus, MessageType, NodeId};
 use crate::keys::context::{ContextId, MessageKey};
 
 /// Version of the body's format.
@@ -195,12 +193,6 @@ impl Body {
         }
     }
 
-    /// Returns the body as that of an answer to the message `re`.
-    #[must_use]
-    pub fn answering(self, re: Option<MessageKey>) -> Self {
-        Self { re, ..self }
-    }
-
     /// Signs it with each key, and writes the envelope.
     ///
     /// # Errors
@@ -263,16 +255,6 @@ impl Body {
             });
         }
         Ok(())
-    }
-
-    /// Returns the jobs, as jobs of the destination's context.
-    ///
-    /// # Errors
-    /// The first field that cannot be read.
-    pub fn read_jobs(&self) -> Result<Vec<ContextJob>, RecordError> {
-        let jobs = self.jobs.iter().cloned();
-        jobs.map(|job| ContextJob::from_json(self.dst.context, job))
-            .collect()
     }
 
     /// Returns the first field in which the sender's stored message differs from this body; `re`: the message that it

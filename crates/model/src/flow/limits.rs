@@ -20,11 +20,7 @@ pub const MAX_EXPRESSION: usize = 64 * 1024;
 pub const MAX_WAIT_MS: u64 = crate::job::limits::MAX_DELAY_MS;
 /// The time after which an unanswered approval is refused, in milliseconds (7 days).
 pub const DEFAULT_APPROVAL_MS: u64 = 7 * 24 * 3_600_000;
-/// The most time that all compensations of a flow together may take, in milliseconds (one hour).
-pub const MAX_COMPENSATION_MS: u64 = 3_600_000;
 /// The most approvers of one job.
 pub const MAX_APPROVERS: usize = 100;
-/// The most bytes of a result that is kept in the job's record; a larger one is kept apart, by reference.
-pub const MAX_INLINE_RESULT: usize = 64 * 1024;
 /// The most bytes of all results of a flow together.
 pub const MAX_RESULTS: usize = 16 * 1024 * 1024;

@@ -129,15 +129,6 @@ impl Broker {
         Ok(since.map(|ms| ms as u64))
     }
 
-    /// Returns the number of dead letters.
-    ///
-    /// # Errors
-    /// The server refuses the call.
-    pub async fn dead_count(&self) -> Result<u64, Error> {
-        self.ask("dead", redis::cmd("ZCARD").arg(self.keys.dead()))
-            .await
-    }
-
     /// Removes a dead letter whose record was deleted from the list.
     ///
     /// # Errors

@@ -59,18 +59,6 @@ impl Broker {
         Ok(depth)
     }
 
-    /// Returns the jobs with a slot of a queue whose concurrency is limited, the first [`MAX_ITEMS`]. A job without a
-    /// lease loses its slot when a claim finds the queue full.
-    ///
-    /// # Errors
-    /// The server refuses the call.
-    pub async fn slots_of(&self, queue: &str) -> Result<Vec<String>, Error> {
-        let slots = self.keys.slots(JobKeys::without_priority(queue));
-        let mut range = redis::cmd("ZRANGE");
-        range.arg(slots).arg(0).arg(MAX_ITEMS - 1);
-        self.ask("depth", &range).await
-    }
-
     async fn waiting(&self, queue: &str) -> Result<usize, Error> {
         let mut pipe = redis::pipe();
         pipe.ignore_errors().cmd("LLEN").arg(queue);

@@ -56,17 +56,6 @@ impl ContextLayout {
     /// Both layouts.
     pub const ALL: [Self; 2] = [Self::Db, Self::Prefix];
 
-    /// Returns the default layout of a new context on a server with this number of `databases`. A Cluster needs the
-    /// hash tag even with several databases: plain names would spread over its slots.
-    #[must_use]
-    pub const fn for_new(context: ContextId, databases: u32, cluster: bool) -> Self {
-        if cluster || context.get() >= databases {
-            Self::Prefix
-        } else {
-            Self::Db
-        }
-    }
-
     /// Returns the word in the registry of contexts.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -394,14 +383,6 @@ mod tests {
         let queues = keys(ContextLayout::Prefix).queues(&listen).concat();
         assert_eq!(queues[0], "{ctx:7}:queue:v:group:io:prio:0");
         assert!(queues.contains(&"{ctx:7}:queue:v".to_owned()));
-    }
-
-    #[test]
-    fn a_new_context_has_a_database_where_there_is_one() {
-        let layout = |id, cluster| ContextLayout::for_new(ContextId::new(id).unwrap(), 16, cluster);
-        assert_eq!(layout(15, false), ContextLayout::Db);
-        assert_eq!(layout(16, false), ContextLayout::Prefix);
-        assert_eq!(layout(1, true), ContextLayout::Prefix);
     }
 
     #[test]

@@ -32,12 +32,6 @@ impl Counter {
 }
 
 impl ContextKeys {
-    /// Returns the prefix of Meshwork's own keys: `mw:`.
-    #[must_use]
-    pub fn own_prefix(&self) -> String {
-        self.named("mw:")
-    }
-
     /// Returns one of Meshwork's own keys.
     pub(in crate::keys) fn own(&self, name: &str) -> String {
         self.named(format_args!("mw:{name}"))

@@ -388,12 +388,9 @@ mod tests {
             assert_eq!(*key("WORK"), context.work_prefix());
             assert_eq!(*key("QUEUES"), context.work_prefix());
             assert_eq!(*key("EVENTS"), context.events());
-            assert_eq!(
-                *key("CONTROL"),
-                format!("{}ctl:type:", context.own_prefix())
-            );
+            assert_eq!(*key("CONTROL"), context.own("ctl:type:"));
             for (name, key) in &names {
-                let own = key.starts_with(&context.own_prefix()) || *key == context.work_prefix();
+                let own = key.starts_with(&context.own("")) || *key == context.work_prefix();
                 let of_catalogue = ["JOB", "PREFIX", "FLOW", "FLOW_QUEUE"];
                 assert!(own || of_catalogue.contains(name), "{name} {key}");
             }
