@@ -1,6 +1,8 @@
 //! Options that several commands share, and their parsers.
 
+pub(crate) mod endpoint;
 pub(crate) mod filter;
+pub(crate) mod guard;
 pub(crate) mod input;
 pub(crate) mod location;
 pub(crate) mod moment;

@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 
 use meshwork::metrics::{Format, Metrics};
 use meshwork::model::name::Namespace;
+use meshwork_server::metrics::Served;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::endpoint::EndpointArgs;
 use crate::commands::bananas::beside;
-use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -53,7 +54,7 @@ impl MetricsCommand {
         if let Some(prefix) = self.bananas {
             metrics = metrics.bananas(&beside(&client, prefix));
         }
-        let Some(endpoint) = Endpoint::bind(self.addr, &self.endpoint).await? else {
+        let Some(endpoint) = self.endpoint.bind(self.addr).await? else {
             return print(&metrics.whole(), context).await;
         };
         let served = endpoint.serve(metrics, None);

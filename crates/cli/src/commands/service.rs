@@ -17,9 +17,11 @@ use serde::Serialize;
 
 use super::action::{self, Side};
 use super::worker::request::RequestArgs;
+use meshwork_server::metrics::Served;
+
 use crate::app::App;
+use crate::args::endpoint::EndpointArgs;
 use crate::args::parsers;
-use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{Interrupt, Quiet};
@@ -171,7 +173,7 @@ impl Listen {
         let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let client = interrupt.or(self.side.client(self.name(), context)).await?;
         self.admitted(client.broker()).await?;
-        let endpoint = Endpoint::bind(self.metrics_addr, &self.endpoint).await?;
+        let endpoint = self.endpoint.bind(self.metrics_addr).await?;
         let mut service = Service::new(&client)
             .concurrency(self.concurrency.into())
             .timeout(self.timeout)

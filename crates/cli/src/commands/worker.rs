@@ -22,11 +22,12 @@ use serde::Serialize;
 pub(crate) use bananas::BananasWorker;
 use hero::Hero;
 use in_contexts::{InContexts, Started};
+use meshwork_server::metrics::Served;
 use request::HeroRequest;
 
 use crate::app::App;
+use crate::args::endpoint::EndpointArgs;
 use crate::args::parsers;
-use crate::endpoint::{Endpoint, EndpointArgs, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{Interrupt, Quiet};
@@ -159,7 +160,7 @@ impl Listen {
         if let Some(serves) = self.contexts.named().cloned() {
             return Box::pin(self.run_in(context, (&client, interrupt, quiet), serves)).await;
         }
-        let endpoint = Endpoint::bind(self.common.metrics_addr, &self.common.endpoint).await?;
+        let endpoint = self.common.endpoint.bind(self.common.metrics_addr).await?;
         let worker = self.worker(&client)?.start().await?;
         let name = worker.name().to_owned();
         let metrics = Metrics::new(&client).worker(worker.monitor());
@@ -188,7 +189,7 @@ impl Listen {
         if self.hero.types().is_empty() {
             self.hero.types = interrupt.or(members.types()).await?;
         }
-        let endpoint = Endpoint::bind(self.common.metrics_addr, &self.common.endpoint).await?;
+        let endpoint = self.common.endpoint.bind(self.common.metrics_addr).await?;
         let types = self.hero.all_types();
         let started = interrupt
             .or(members.start(&types, self.concurrency(), |client| self.worker(client)))

@@ -4,12 +4,21 @@ use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
 /// A crate of the workspace, and the ones that it may use.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("model", &[]),
     ("embedded", &[]),
     ("broker", &["meshwork-model", "meshwork-embedded"]),
     ("meshwork", &["meshwork-model", "meshwork-broker"]),
-    ("cli", &["meshwork-model", "meshwork-broker", "meshwork"]),
+    ("server", &["meshwork-model", "meshwork-broker", "meshwork"]),
+    (
+        "cli",
+        &[
+            "meshwork-model",
+            "meshwork-broker",
+            "meshwork",
+            "meshwork-server",
+        ],
+    ),
     ("test-servers", &[]),
     (
         "conformance",
@@ -35,7 +44,8 @@ const ARROWS: [(&str, &[&str]); 9] = [
 ];
 
 /// An external crate, and the crates that may use it.
-const GUARDED: [(&str, &[&str]); 5] = [
+const GUARDED: [(&str, &[&str]); 6] = [
+    ("axum", &["server"]),
     (
         "redis",
         &["broker", "test-servers", "conformance", "scenarios"],

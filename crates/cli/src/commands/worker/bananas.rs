@@ -17,10 +17,11 @@ use serde::Serialize;
 use super::Common;
 use super::config::Config;
 use super::request::RequestArgs;
+use meshwork_server::metrics::Served;
+
 use crate::app::App;
 use crate::args::parsers;
 use crate::commands::bananas::Side;
-use crate::endpoint::{Endpoint, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{Interrupt, Quiet};
@@ -196,7 +197,7 @@ impl Bananas {
         let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let settings = self.settings(common)?;
         let client = interrupt.or(self.side.client(context)).await?;
-        let endpoint = Endpoint::bind(common.metrics_addr, &common.endpoint).await?;
+        let endpoint = common.endpoint.bind(common.metrics_addr).await?;
         let mut worker = Worker::new(&client)
             .routes(settings.routes.clone())
             .concurrency(settings.concurrency)

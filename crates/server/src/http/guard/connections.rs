@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Default of the most connections of one address: more than a browser or a usual connection pool has.
-pub(crate) const PER_PEER: u16 = 64;
+pub const PER_PEER: u16 = 64;
 /// The most unauthenticated connections of one address, where a token is needed: a few probes, and clients that mistype.
-pub(crate) const UNAUTHENTICATED: usize = 8;
+pub(super) const UNAUTHENTICATED: usize = 8;
 /// A younger connection does not count as unauthenticated yet: its first request may be on its way.
 pub(crate) const TOKEN_GRACE: Duration = Duration::from_millis(250);
 /// Greatest number of reserved connections: a few probes, and clients that are refused for now.
@@ -23,19 +23,19 @@ const HOST_MASK: u128 = !0 << 64;
 
 /// Limits on connections.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// The most connections of all addresses together, beside the reserved ones.
-    pub(crate) total: usize,
+    pub total: usize,
     /// The most connections of one address.
-    pub(crate) per_peer: usize,
+    pub per_peer: usize,
     /// The most connections of one address that are older than [`TOKEN_GRACE`] and unauthenticated. `None` where no token
     /// is needed.
-    pub(crate) unauthenticated: Option<usize>,
+    pub unauthenticated: Option<usize>,
 }
 
 /// All connections of a listener.
 #[derive(Debug)]
-pub(crate) struct Connections {
+pub struct Connections {
     limits: Limits,
     table: Mutex<Table>,
 }
@@ -43,9 +43,10 @@ pub(crate) struct Connections {
 /// The right to one connection; dropping it makes room. Each request carries it as an extension, so that a handler that
 /// takes the connection over (a WebSocket) keeps it as long.
 #[derive(Debug)]
-pub(crate) struct Permit {
+pub struct Permit {
     connections: Arc<Connections>,
     id: u64,
+    peer: IpAddr,
     local: SocketAddr,
     reserved: bool,
     evicted: CancellationToken,
@@ -53,7 +54,7 @@ pub(crate) struct Permit {
 
 /// Keeps a connection from being evicted until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Busy(Arc<Permit>);
+pub struct Busy(Arc<Permit>);
 
 #[derive(Debug, Default)]
 struct Table {
@@ -81,7 +82,8 @@ impl Entry {
 }
 
 impl Connections {
-    pub(crate) fn new(limits: Limits) -> Arc<Self> {
+    /// Returns no connections yet, within these limits.
+    pub fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             limits,
             table: Mutex::default(),
@@ -94,7 +96,7 @@ impl Connections {
 
     /// Admits a connection, and evicts the oldest evictable one where there is no room. Where none is evictable, the new
     /// one is reserved for probes.
-    pub(crate) fn admit(self: &Arc<Self>, peer: IpAddr, local: SocketAddr, now: Instant) -> Permit {
+    pub fn admit(self: &Arc<Self>, peer: IpAddr, local: SocketAddr, now: Instant) -> Permit {
         let peer = host(peer);
         let evicted = CancellationToken::new();
         let mut table = self.table();
@@ -108,6 +110,7 @@ impl Connections {
         Permit {
             connections: Arc::clone(self),
             id,
+            peer,
             local,
             reserved,
             evicted,
@@ -183,30 +186,37 @@ impl Table {
 }
 
 impl Permit {
+    /// The address of the client.
+    #[must_use]
+    pub fn peer(&self) -> IpAddr {
+        self.peer
+    }
+
     /// The address that the client connected to.
-    pub(crate) fn local(&self) -> SocketAddr {
+    #[must_use]
+    pub fn local(&self) -> SocketAddr {
         self.local
     }
 
     /// Returns true if only probes are answered on the connection.
-    pub(crate) fn is_reserved(&self) -> bool {
+    pub fn is_reserved(&self) -> bool {
         self.reserved
     }
 
     /// Cancelled when the connection is evicted: close it at once.
-    pub(crate) fn evicted(&self) -> &CancellationToken {
+    pub fn evicted(&self) -> &CancellationToken {
         &self.evicted
     }
 
     /// Marks the connection as one whose client has shown a token: it is never evicted.
-    pub(crate) fn authenticate(&self) {
+    pub fn authenticate(&self) {
         if let Some(entry) = self.connections.table().open.get_mut(&self.id) {
             entry.authenticated = true;
         }
     }
 
     /// Keeps the connection from being evicted while a request is worked on.
-    pub(crate) fn busy(self: &Arc<Self>) -> Busy {
+    pub fn busy(self: &Arc<Self>) -> Busy {
         if let Some(entry) = self.connections.table().open.get_mut(&self.id) {
             entry.busy += 1;
         }
@@ -215,7 +225,7 @@ impl Permit {
 
     /// Evicts the oldest unauthenticated connections of this address beyond [`Limits::unauthenticated`]. Call it when the
     /// connection is as old as [`TOKEN_GRACE`].
-    pub(crate) fn end_grace(&self, now: Instant) {
+    pub fn end_grace(&self, now: Instant) {
         let Some(most) = self.connections.limits.unauthenticated else {
             return;
         };

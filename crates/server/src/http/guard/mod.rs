@@ -1,7 +1,6 @@
 //! The guard in front of an HTTP server, one file for each check: [`host`], [`origin`], [`token`], [`connections`] and
 //! [`body`]. It knows nothing of the server behind it but its [`Profile`], so any server can take it.
 
-mod args;
 mod body;
 mod connections;
 mod host;
@@ -9,6 +8,8 @@ mod origin;
 mod token;
 
 use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -21,47 +22,76 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router, middleware};
+use futures_util::future::BoxFuture;
 
 use super::heads::TwoLengths;
-pub(crate) use args::GuardArgs;
-pub(crate) use body::{ALL_BODIES, Bodies};
+pub use body::{ALL_BODIES, Bodies, Received};
+pub(crate) use connections::TOKEN_GRACE;
 use connections::UNAUTHENTICATED;
-pub(crate) use connections::{Connections, Limits, Permit, TOKEN_GRACE};
-pub(crate) use host::Authority;
-use origin::Origin;
-use token::Token;
+pub use connections::{Busy, Connections, Limits, PER_PEER, Permit};
+pub use host::Authority;
+pub use origin::Origin;
+pub use token::{InvalidToken, MAX_TOKEN, Token};
 
 /// The properties of the server behind the guard.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Profile {
-    /// The environment variable that holds the token if `--token-file` does not.
-    pub(crate) token_variable: &'static str,
+pub struct Profile {
     /// Paths of health checks: they need no token, and are answered when all else is refused.
-    pub(crate) probes: &'static [&'static str],
+    pub probes: &'static [&'static str],
     /// Methods that web pages of allowed origins may use, as in `Access-Control-Allow-Methods`.
-    pub(crate) methods: &'static str,
+    pub methods: &'static str,
     /// Headers that they may send, as in `Access-Control-Allow-Headers`.
-    pub(crate) headers: &'static str,
+    pub headers: &'static str,
     /// Writes a refusal in the format of the server.
-    pub(crate) refuse: fn(Refusal) -> Response,
+    pub refuse: fn(Refusal) -> Response,
 }
 
 /// Request that the guard refuses, with the message for its client.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) status: StatusCode,
-    pub(crate) code: &'static str,
-    pub(crate) message: Cow<'static, str>,
+pub struct Refusal {
+    /// The status of the response.
+    pub status: StatusCode,
+    /// The kind of the refusal, a word in capital letters.
+    pub code: &'static str,
+    /// The reason, and what to do.
+    pub message: Cow<'static, str>,
 }
 
 /// The checks that each request has to pass.
 #[derive(Debug)]
-pub(crate) struct Guard {
-    hosts: Vec<Authority>,
-    origins: Vec<Origin>,
-    token: Option<Token>,
-    peer_connections: u16,
-    profile: Profile,
+pub struct Guard {
+    /// Names in `Host` that are accepted, beside loopback names and the address that is listened on.
+    pub hosts: Vec<Authority>,
+    /// Origins of web pages of other hosts that may call.
+    pub origins: Vec<Origin>,
+    /// Checks credentials; `None` lets everybody in who reaches the address.
+    pub authenticate: Option<Arc<dyn Authenticate>>,
+    /// The most connections of one address.
+    pub peer_connections: u16,
+    /// The server behind the guard.
+    pub profile: Profile,
+}
+
+/// Checks the credentials of requests.
+pub trait Authenticate: fmt::Debug + Send + Sync {
+    /// Checks those of a request from `peer`. Adds to its extensions what the server behind has to know of its client.
+    ///
+    /// # Errors
+    /// If the request gives wrong credentials, or none where it needs some.
+    fn check<'a>(
+        &'a self,
+        head: &'a mut Parts,
+        peer: IpAddr,
+    ) -> BoxFuture<'a, Result<Admission, Refusal>>;
+}
+
+/// A request that passed [`Authenticate`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It gave the right credentials.
+    Authenticated,
+    /// It gave none. The server behind may need some for what it asks, and its connection may be evicted.
+    Anonymous,
 }
 
 /// The result of the checks of one request.
@@ -74,7 +104,12 @@ enum Verdict {
 }
 
 impl Refusal {
-    fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+    /// Returns a refusal.
+    pub fn new(
+        status: StatusCode,
+        code: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Self {
             status,
             code,
@@ -90,27 +125,27 @@ impl Refusal {
 
 impl Guard {
     /// Returns a guard that checks hosts alone.
-    pub(crate) fn of_hosts(hosts: Vec<Authority>, profile: Profile) -> Self {
+    pub fn of_hosts(hosts: Vec<Authority>, profile: Profile) -> Self {
         Self {
             hosts,
             origins: Vec::new(),
-            token: None,
+            authenticate: None,
             peer_connections: 0,
             profile,
         }
     }
 
     /// Returns the limits on connections, with `total` for all addresses together.
-    pub(crate) fn limits(&self, total: usize) -> Limits {
+    pub fn limits(&self, total: usize) -> Limits {
         Limits {
             total,
             per_peer: self.peer_connections.into(),
-            unauthenticated: self.token.as_ref().map(|_| UNAUTHENTICATED),
+            unauthenticated: self.authenticate.as_ref().map(|_| UNAUTHENTICATED),
         }
     }
 
     /// Puts the guard before all routes of a router.
-    pub(crate) fn before(self, router: Router) -> Router {
+    pub fn before(self, router: Router) -> Router {
         router.layer(middleware::from_fn_with_state(Arc::new(self), pass))
     }
 
@@ -138,7 +173,13 @@ impl Guard {
     }
 
     /// Checks the rest, for a request of an allowed source; `is_foreign` is one of a page of another host.
-    fn admit(&self, head: &Parts, permit: &Permit, is_probe: bool, is_foreign: bool) -> Verdict {
+    async fn admit(
+        &self,
+        head: &mut Parts,
+        permit: &Permit,
+        is_probe: bool,
+        is_foreign: bool,
+    ) -> Verdict {
         if permit.is_reserved() && !is_probe {
             let message =
                 "the connections of this address, or of all, are at their limit: ask again";
@@ -150,15 +191,14 @@ impl Guard {
         if is_foreign && asks && head.method == Method::OPTIONS {
             return Verdict::Preflight;
         }
-        let Some(token) = self.token.as_ref().filter(|_| !is_probe) else {
+        let Some(authenticate) = self.authenticate.as_ref().filter(|_| !is_probe) else {
             return Verdict::Admitted;
         };
-        if !token.is_in(&head.headers) {
-            let message = "give the server's token: authorization: Bearer TOKEN";
-            let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "NO_TOKEN", message);
-            return Verdict::Refused(refusal);
+        match authenticate.check(head, permit.peer()).await {
+            Ok(Admission::Authenticated) => permit.authenticate(),
+            Ok(Admission::Anonymous) => {}
+            Err(refusal) => return Verdict::Refused(refusal),
         }
-        permit.authenticate();
         Verdict::Admitted
     }
 
@@ -180,10 +220,12 @@ async fn pass(
     let is_probe = guard.is_probe(&request);
     // A probe has its answer before its connection may be evicted.
     let _busy = is_probe.then(|| permit.busy());
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let (verdict, origin) = match guard.source(&head, &permit, is_probe) {
         Ok(origin) => {
-            let verdict = guard.admit(&head, &permit, is_probe, origin.is_some());
+            let verdict = guard
+                .admit(&mut head, &permit, is_probe, origin.is_some())
+                .await;
             (verdict, origin)
         }
         Err(refusal) => (Verdict::Refused(refusal), None),

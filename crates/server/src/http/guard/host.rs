@@ -19,7 +19,7 @@ const HTTPS_PORT: u16 = 443;
 
 /// A host and an optional port, as in `Host`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Authority {
+pub struct Authority {
     pub(super) host: Host,
     pub(super) port: Option<u16>,
 }

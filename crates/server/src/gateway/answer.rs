@@ -1,7 +1,6 @@
 //! Handling of one request: parses it, calls the service, and writes the response.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Body;
@@ -13,17 +12,11 @@ use axum::response::{IntoResponse, Response};
 use meshwork::model::nooble::{Data, Response as Answer, uuid};
 use meshwork::model::trace::TraceContext;
 use meshwork::protocol::nooble::{Error as ActionError, Ids, Request};
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use super::Shared;
 use super::failure::{Failure, headers};
 use crate::http::guard::Permit;
 
-/// Time that the store has to answer a probe.
-const READY_WITHIN: Duration = Duration::from_secs(2);
-/// Time for which that answer is cached, however many probes come.
-const READY_FOR: Duration = Duration::from_secs(1);
 /// The longest type of an action, in bytes.
 const MAX_TYPE: usize = 256;
 const TRACEPARENT: &str = "traceparent";
@@ -60,30 +53,9 @@ fn bad_path() -> Failure {
     Failure::new(StatusCode::BAD_REQUEST, "BAD_PATH", message)
 }
 
-/// Last answer to a probe: its time, and true if the store answered.
-#[derive(Debug, Default)]
-pub(super) struct Readiness(Mutex<Option<(Instant, bool)>>);
-
 /// `GET /readyz`.
 pub(super) async fn readiness(State(shared): State<Arc<Shared>>) -> (StatusCode, &'static str) {
-    // Concurrent probes wait for the same answer.
-    let mut last = shared.readiness.0.lock().await;
-    let known = last.filter(|(at, _)| at.elapsed() < READY_FOR);
-    let (_, ready) = match known {
-        Some(known) => known,
-        None => {
-            let ping = tokio::time::timeout(READY_WITHIN, shared.client.broker().ping());
-            let ready = ping.await.is_ok_and(|pinged| pinged.is_ok());
-            *last.insert((Instant::now(), ready))
-        }
-    };
-    match ready {
-        true => (StatusCode::OK, "ready\n"),
-        false => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the store does not answer\n",
-        ),
-    }
+    shared.readiness.answer(shared.client.broker().ping()).await
 }
 
 async fn call(

@@ -11,7 +11,7 @@ use super::host::{Authority, default_port};
 
 /// The origin of a web page; its port is always known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub struct Origin {
     scheme: String,
     authority: Authority,
 }

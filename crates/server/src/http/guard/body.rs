@@ -11,11 +11,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::Refusal;
 
 /// The most bytes of all bodies at once, 64 MiB: the longest body that can be allowed fits once.
-pub(crate) const ALL_BODIES: u32 = 64 * 1024 * 1024;
+pub const ALL_BODIES: u32 = 64 * 1024 * 1024;
 
 /// Limits on bodies, and the memory that they share.
 #[derive(Debug)]
-pub(crate) struct Bodies {
+pub struct Bodies {
     room: Arc<Semaphore>,
     each: usize,
     within: Duration,
@@ -23,20 +23,21 @@ pub(crate) struct Bodies {
 
 /// A body that was read; its bytes count until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Received {
+pub struct Received {
     bytes: Vec<u8>,
     _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Received {
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// The bytes of the body.
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
 impl Bodies {
     /// Allows bodies of at most `each` bytes that have come in `within` this time.
-    pub(crate) fn new(each: u32, within: Duration) -> Self {
+    pub fn new(each: u32, within: Duration) -> Self {
         Self::of(ALL_BODIES, each, within)
     }
 
@@ -52,7 +53,7 @@ impl Bodies {
     ///
     /// # Errors
     /// If the body is too long, too slow or breaks off, or other bodies leave no room.
-    pub(crate) async fn read(&self, body: Body) -> Result<Received, Refusal> {
+    pub async fn read(&self, body: Body) -> Result<Received, Refusal> {
         let late = "the body did not come in time (--read-timeout)";
         let late = Refusal::new(StatusCode::REQUEST_TIMEOUT, "SLOW_BODY", late);
         let read = tokio::time::timeout(self.within, self.read_all(body));

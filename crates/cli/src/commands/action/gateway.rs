@@ -1,49 +1,26 @@
-//! `meshwork action gateway`: translates HTTP requests to actions, for callers without a client for actions. Starts and
-//! stops the server; [`answer`] handles one request that has passed the [`guard`](crate::http::guard).
-
-mod answer;
-mod failure;
-mod services;
+//! `meshwork action gateway`: options of the gateway, its start and its stop.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::response::IntoResponse;
-use axum::routing::{get, post};
 use clap::builder::NonEmptyStringValueParser;
-use meshwork::protocol::nooble::Client;
+use meshwork_server::gateway::{Gateway as Serving, PROFILE};
+use meshwork_server::http::Listener;
+use meshwork_server::http::guard::ALL_BODIES;
 use serde::Serialize;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use self::answer::Readiness;
-use self::failure::Failure;
-use self::services::Services;
 use super::{Side, service};
 use crate::app::App;
+use crate::args::guard::GuardArgs;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::http::guard::{ALL_BODIES, Bodies, GuardArgs, Profile};
-use crate::http::{Bounds, Listener};
 use crate::interrupt::Interrupt;
 use crate::out::note;
 
-/// Longest life of a connection; clients reconnect.
-const CONNECTION: Duration = Duration::from_secs(600);
-/// Connections beyond `--concurrency`: four addresses can have the most connections of one address, without a request.
-const MORE_CONNECTIONS: usize = 256;
-/// Properties of the gateway for the guard.
-const PROFILE: Profile = Profile {
-    // A token on the command line would be visible to all users of the host.
-    token_variable: "MESHWORK_GATEWAY_TOKEN",
-    probes: &["/healthz", "/readyz"],
-    methods: "GET, POST",
-    headers: "authorization, content-type, traceparent, x-agent-id, x-session-id, x-task-id, x-tenant-id, x-user-id",
-    refuse: |refusal| Failure::refused(refusal).into_response(),
-};
+/// The environment variable with the token: on the command line it would be visible to all users of the host.
+const TOKEN_VARIABLE: &str = "MESHWORK_GATEWAY_TOKEN";
 
 /// Answer HTTP requests by actions, until SIGINT or SIGTERM
 ///
@@ -83,16 +60,6 @@ pub(crate) struct Gateway {
     guard: GuardArgs,
 }
 
-/// State shared by all requests.
-struct Shared {
-    client: Client,
-    services: Services,
-    wait: Duration,
-    slots: Semaphore,
-    bodies: Bodies,
-    readiness: Readiness,
-}
-
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Event {
@@ -104,35 +71,23 @@ impl Gateway {
     pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let read_timeout = self.guard.read_timeout();
-        let guard = self.guard.guard(PROFILE)?;
+        let guard = self.guard.guard(PROFILE, TOKEN_VARIABLE)?;
         let listener = Listener::bind(self.addr, "actions").await?;
         let client = interrupt
             .or(self.side.client(&self.origin, context))
             .await?;
         let url = format!("http://{}", listener.address());
-        let shared = Arc::new(Shared {
+        let gateway = Serving {
             client: client.clone(),
-            services: Services::new(self.services),
+            services: self.services,
             wait: self.wait,
-            slots: Semaphore::new(self.concurrency.into()),
-            bodies: Bodies::new(self.max_body, read_timeout),
-            readiness: Readiness::default(),
-        });
-        let router = Router::new()
-            .route("/actions/{service}/{*rest}", post(answer::act))
-            .route("/healthz", get(|| async { "healthy\n" }))
-            .route("/readyz", get(answer::readiness))
-            .fallback(answer::nowhere)
-            .method_not_allowed_fallback(answer::not_so)
-            .with_state(shared);
-        let bounds = Bounds {
-            connections: guard.limits(usize::from(self.concurrency) + MORE_CONNECTIONS),
-            head_within: read_timeout,
-            lasts: CONNECTION,
+            concurrency: self.concurrency,
+            max_body: self.max_body,
+            read_timeout,
             grace: self.grace,
         };
         let stop = CancellationToken::new();
-        let serves = tokio::spawn(listener.serve(guard.before(router), bounds, stop.clone()));
+        let serves = tokio::spawn(gateway.serve(listener, guard, stop.clone()));
         tell(&Event::Listening { url }, context)?;
         interrupt.heard().await;
         stop.cancel();

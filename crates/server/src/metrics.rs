@@ -33,34 +33,19 @@ const BOUNDS: Bounds = Bounds {
 
 /// The guard of the metrics. Probes of platforms name any host, and their answers have no data.
 const PROFILE: Profile = Profile {
-    token_variable: "",
     probes: &[],
     methods: "GET",
     headers: "",
     refuse: |refusal| (refusal.status, format!("{}\n", refusal.message)).into_response(),
 };
 
-/// Options of the endpoint, beside its address.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct EndpointArgs {
-    /// Accept this name in the Host header of requests for metrics too, with any port unless one is given; may be given
-    /// several times. Loopback names and the address that is listened on are always accepted
-    #[arg(
-        long = "metrics-host",
-        value_name = "NAME[:PORT]",
-        env = "MESHWORK_METRICS_HOST",
-        value_delimiter = ','
-    )]
-    hosts: Vec<Authority>,
-}
-
 /// A bound address, and the further names of its host.
 #[derive(Debug)]
-pub(crate) struct Endpoint(Listener, Vec<Authority>);
+pub struct Endpoint(Listener, Vec<Authority>);
 
 /// A running endpoint; stopped on drop.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub struct Served {
     address: SocketAddr,
     task: AbortOnDropHandle<()>,
 }
@@ -73,22 +58,16 @@ struct Sources {
 }
 
 impl Endpoint {
-    /// Binds an address, if there is one.
-    pub(crate) async fn bind(
-        address: Option<SocketAddr>,
-        args: &EndpointArgs,
-    ) -> Result<Option<Self>, BindError> {
-        match address {
-            Some(address) => {
-                let listener = Listener::bind(address, "metrics").await?;
-                Ok(Some(Self(listener, args.hosts.clone())))
-            }
-            None => Ok(None),
-        }
+    /// Binds an address. `hosts` are accepted as names of it, too.
+    ///
+    /// # Errors
+    /// If the address is taken, or the system refuses it.
+    pub async fn bind(address: SocketAddr, hosts: Vec<Authority>) -> Result<Self, BindError> {
+        Ok(Self(Listener::bind(address, "metrics").await?, hosts))
     }
 
     /// Starts to serve. Without a worker, a process is healthy while it answers, and ready while the store answers.
-    pub(crate) fn serve(self, metrics: Metrics, monitor: Option<Monitor>) -> Served {
+    pub fn serve(self, metrics: Metrics, monitor: Option<Monitor>) -> Served {
         let sources = Arc::new(Sources { metrics, monitor });
         let page = Router::new()
             .route("/metrics", get(page))
@@ -109,12 +88,13 @@ impl Endpoint {
 
 impl Served {
     /// URL of the metrics.
-    pub(crate) fn url(&self) -> String {
+    #[must_use]
+    pub fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
 
     /// Serves until the process ends.
-    pub(crate) async fn forever(self) {
+    pub async fn forever(self) {
         // The task ends only with a panic, which was logged.
         let _ = self.task.await;
     }

@@ -1,6 +1,6 @@
 //! An HTTP/1.1 server for any router, with a bound on all that a client can take up. The [`guard`] checks requests.
 
-pub(crate) mod guard;
+pub mod guard;
 mod heads;
 
 use std::io;
@@ -20,8 +20,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::error::CommandError;
-use crate::exit::Exit;
 /// The longest head of a request in bytes: a browser's is shorter.
 const HEAD: usize = 16 * 1024;
 /// Pause before the next attempt to accept a connection while the system has no file descriptor left.
@@ -29,52 +27,56 @@ const NO_ROOM: Duration = Duration::from_millis(100);
 
 /// Why nothing is served.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BindError {
+pub enum BindError {
+    /// Another process has the address.
     #[error(
         "cannot serve {what} at {address}: another process has this address; give another one, or port 0 for a free one"
     )]
     Taken {
+        /// The pages that were to be served.
         what: &'static str,
+        /// The address.
         address: SocketAddr,
     },
+    /// The system refuses the address.
     #[error("cannot serve {what} at {address}: {source}")]
     System {
+        /// The pages that were to be served.
         what: &'static str,
+        /// The address.
         address: SocketAddr,
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-impl From<BindError> for CommandError {
-    fn from(error: BindError) -> Self {
-        Self::new(Exit::SYSTEM, error)
-    }
-}
-
 /// Limits on clients.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub struct Bounds {
     /// Limits on connections.
-    pub(crate) connections: Limits,
+    pub connections: Limits,
     /// Time for a whole head, counted from the end of the response before it: a connection without requests is closed
     /// after the same time.
-    pub(crate) head_within: Duration,
+    pub head_within: Duration,
     /// Longest life of a connection, so that a client that reads slowly, or not at all, does not keep one for ever.
-    pub(crate) lasts: Duration,
+    pub lasts: Duration,
     /// Time for the requests under way when a connection is to end, or the server.
-    pub(crate) grace: Duration,
+    pub grace: Duration,
 }
 
 /// An address that is taken.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub struct Listener {
     listener: TcpListener,
     address: SocketAddr,
 }
 
 impl Listener {
     /// Takes an address, to serve `what` there.
-    pub(crate) async fn bind(address: SocketAddr, what: &'static str) -> Result<Self, BindError> {
+    ///
+    /// # Errors
+    /// If the address is taken, or the system refuses it.
+    pub async fn bind(address: SocketAddr, what: &'static str) -> Result<Self, BindError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => BindError::Taken { what, address },
             _ => BindError::System {
@@ -89,13 +91,14 @@ impl Listener {
     }
 
     /// The address, with its port.
-    pub(crate) fn address(&self) -> SocketAddr {
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Serves until `stop`, and then until the requests under way have ended or their grace is over. Each request has the
     /// [`Permit`] of its connection as an extension.
-    pub(crate) async fn serve(self, router: Router, bounds: Bounds, stop: CancellationToken) {
+    pub async fn serve(self, router: Router, bounds: Bounds, stop: CancellationToken) {
         let connections = Connections::new(bounds.connections);
         let open = TaskTracker::new();
         let accepts = accept(self.listener, |stream, peer, local| {

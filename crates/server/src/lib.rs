@@ -1,0 +1,7 @@
+//! All that listens on HTTP: [`metrics`], the [`gateway`] of actions.
+//! [`http`] is the server below all of them. Options of the command and their defaults are not part of it.
+
+pub mod gateway;
+pub mod http;
+pub mod metrics;
+mod readiness;
