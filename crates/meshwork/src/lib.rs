@@ -11,6 +11,7 @@ pub mod protocol;
 pub mod runtime;
 mod span;
 mod transfer;
+pub mod view;
 mod wait_pool;
 pub mod worker;
 

@@ -7,6 +7,7 @@
 pub mod access;
 pub mod acl;
 pub mod actor_key;
+pub mod api_key;
 pub mod bananas;
 pub mod batch;
 pub mod context;

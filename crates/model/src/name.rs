@@ -178,6 +178,10 @@ name! {
     ScheduleName, "schedule's name", MAX_NAME, word
 }
 name! {
+    /// Name of a key of the API, which is part of the key.
+    ApiKeyName, "name of the key", MAX_NAME, word
+}
+name! {
     /// A worker's name in legacy queues (`worker_id`, later `actor_id`).
     ActorId, "actor id", MAX_JOB_ID, |c| word(c) || c == '.'
 }

@@ -1,5 +1,6 @@
 //! One file for each verb: the typed function over its script, with its arguments and results.
 
+mod api_key;
 pub mod bananas;
 mod batch;
 pub mod context;
@@ -15,6 +16,7 @@ mod series;
 mod transfer;
 mod worker;
 
+pub use api_key::MAX_API_KEYS;
 pub use batch::{BatchCancelled, BatchOpened, BatchSealed, BatchState, BatchStatus, MAX_BATCHES};
 pub use inspect::dead::{DeadCursor, DeadLetter, DeadPage};
 pub use inspect::events::JobEvent;

@@ -151,6 +151,12 @@ impl JobKeys {
         self.own("events")
     }
 
+    /// Keys of the API (a hash by name).
+    #[must_use]
+    pub fn api_keys(&self) -> String {
+        self.own("api_keys")
+    }
+
     /// Limits of queues, and phases of migrations (a hash).
     #[must_use]
     pub fn config(&self) -> String {

@@ -38,6 +38,7 @@ pub(super) fn mark(incarnation: &str) -> String {
 
 /// A live worker, from its registration. Foreign workers leave fields empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct WorkerInfo {
     /// Script type.

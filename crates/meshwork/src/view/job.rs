@@ -1,0 +1,206 @@
+//! Jobs as JSON.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use meshwork_model::job::Job;
+use meshwork_model::route::Priority;
+use meshwork_model::state::Status;
+use meshwork_model::time;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::value_of;
+
+/// Job as JSON. Secrets of its environment are masked, except in the result.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobView<'a> {
+    /// Id of the job.
+    pub id: &'a str,
+    /// Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
+    pub status: &'a str,
+    /// Result: the value if it is JSON, else a text. Null while there is none.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
+    pub output: Option<Box<RawValue>>,
+    /// Reason of the failure. Secrets of the environment are masked.
+    pub error: Option<Cow<'a, str>>,
+    /// Position of the error in the script.
+    pub traceback: Option<Cow<'a, str>>,
+    /// Last part of the last run's stdout.
+    pub stdout: String,
+    /// Last part of the last run's stderr.
+    pub stderr: String,
+    /// Environment of the script, with masked secrets.
+    pub env: BTreeMap<&'a str, &'a str>,
+    /// Trace of the job (W3C trace context).
+    pub traceparent: Option<String>,
+    /// Routing and history.
+    #[serde(flatten)]
+    pub about: JobAbout<'a>,
+}
+
+/// Job in a list.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobSummary<'a> {
+    /// Id of the job.
+    pub id: &'a str,
+    /// Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
+    pub status: &'a str,
+    /// Reason of the failure. Secrets of the environment are masked.
+    pub error: Option<Cow<'a, str>>,
+    /// Routing and history.
+    #[serde(flatten)]
+    pub about: JobAbout<'a>,
+}
+
+/// Routing and history of a job.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobAbout<'a> {
+    /// Type of the script; null where only the queue names it.
+    #[serde(rename = "type")]
+    pub script_type: Option<&'a str>,
+    /// Group of workers that the job asks for.
+    pub group: Option<&'a str>,
+    /// Worker that the job asks for.
+    pub instance: Option<&'a str>,
+    /// Id of the caller.
+    pub caller: &'a str,
+    /// Id of the context, as the caller gave it.
+    pub context: &'a str,
+    /// Longest time of one run, in seconds.
+    pub timeout: u64,
+    /// Number of retries: N allow N + 1 runs.
+    pub retries: u32,
+    /// Number of runs.
+    pub attempts: u32,
+    /// Number of runs whose worker died.
+    pub lost: u32,
+    /// Number of times that the job put itself off.
+    pub snoozes: u32,
+    /// `high`, `normal` or `low`.
+    pub priority: &'a str,
+    /// False if the job runs alone on its worker.
+    pub concurrent: bool,
+    /// Time before which the job does not run (RFC 3339).
+    pub run_at: Option<String>,
+    /// Time by which a worker has to begin the job (RFC 3339).
+    pub start_by: Option<String>,
+    /// Concurrency key.
+    pub key: Option<&'a str>,
+    /// Labels.
+    pub tags: &'a [String],
+    /// Unique name, with the time or the event until which it holds.
+    pub unique: Option<&'a str>,
+    /// Last progress that the job reported.
+    pub progress: Option<&'a str>,
+    /// Kind of the failure, of a dead letter.
+    pub dead: Option<&'a str>,
+    /// Job that enqueued this one.
+    pub parent: Option<&'a str>,
+    /// Number of jobs that this one enqueued.
+    pub children: u32,
+    /// Worker of the last claim.
+    pub worker: Option<&'a str>,
+    /// Queue of the last claim.
+    pub queue: Option<&'a str>,
+    /// Time of the creation, as in the record.
+    pub created_at: &'a str,
+    /// Start of the last run (RFC 3339).
+    pub started_at: Option<String>,
+    /// Time of the end.
+    pub ended_at: Option<&'a str>,
+    /// Time of the last change.
+    pub updated_at: &'a str,
+}
+
+impl<'a> From<&'a Job> for JobAbout<'a> {
+    fn from(job: &'a Job) -> Self {
+        Self {
+            script_type: job.script_type.as_deref(),
+            group: job.group.as_deref(),
+            instance: job.instance.as_deref(),
+            caller: &job.caller_id,
+            context: &job.context_id,
+            timeout: job.timeout,
+            retries: job.retries,
+            attempts: job.attempt,
+            lost: job.lost,
+            snoozes: job.snoozes,
+            priority: job.priority.as_deref().unwrap_or(Priority::Normal.as_str()),
+            concurrent: job.concurrent,
+            run_at: job.run_at_ms.map(time::iso),
+            start_by: start_by(job),
+            key: job.key.as_deref(),
+            tags: &job.tags,
+            unique: job.unique.as_deref(),
+            progress: job.progress.as_deref(),
+            dead: job.dead.as_deref(),
+            parent: job.parent.as_deref(),
+            children: job.children,
+            worker: job.worker.as_deref(),
+            queue: job.queue.as_deref(),
+            created_at: &job.created_at,
+            started_at: job.started_ms.map(time::iso),
+            ended_at: ended_at(job),
+            updated_at: &job.updated_at,
+        }
+    }
+}
+
+impl<'a> From<&'a Job> for JobView<'a> {
+    fn from(job: &'a Job) -> Self {
+        let secrets = job.env_vars.secrets();
+        let masked = |text: &'a Option<String>| text.as_deref().map(|text| secrets.mask(text));
+        let log = |bytes| String::from_utf8_lossy(&secrets.mask_bytes(bytes)).into_owned();
+        Self {
+            id: &job.id,
+            status: status_of(job),
+            output: job.output.as_deref().map(value_of),
+            error: masked(&job.error),
+            traceback: masked(&job.traceback),
+            stdout: log(&job.stdout),
+            stderr: log(&job.stderr),
+            env: job.env_vars.shown().collect(),
+            traceparent: job.trace().0.map(|trace| trace.parent()),
+            about: job.into(),
+        }
+    }
+}
+
+impl<'a> From<&'a Job> for JobSummary<'a> {
+    fn from(job: &'a Job) -> Self {
+        Self {
+            id: &job.id,
+            status: status_of(job),
+            error: job
+                .error
+                .as_deref()
+                .map(|text| job.env_vars.secrets().mask(text)),
+            about: job.into(),
+        }
+    }
+}
+
+/// Returns the status as a word. A status of another client is printed as it is.
+#[must_use]
+pub fn status_of(job: &Job) -> &str {
+    match job.status() {
+        Some(status) => status.as_str(),
+        None => &job.status,
+    }
+}
+
+/// The time by which a worker has to begin a job that waits.
+fn start_by(job: &Job) -> Option<String> {
+    let open = job.status().is_some_and(|status| !status.is_final());
+    job.start_by_ms.filter(|_| open).map(time::iso)
+}
+
+/// The time at which a job ended: nothing changes its record after that.
+fn ended_at(job: &Job) -> Option<&str> {
+    let ended = job.status().is_some_and(Status::is_final);
+    Some(job.updated_at.as_str()).filter(|at| ended && !at.is_empty())
+}

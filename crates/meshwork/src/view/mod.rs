@@ -1,0 +1,15 @@
+//! Jobs, queues, workers and the rest as JSON: one form of each for `--json` of the command and for the API.
+
+mod batch;
+mod dead;
+mod job;
+mod json;
+mod queue;
+mod schedule;
+
+pub use batch::BatchView;
+pub use dead::DeadLetterView;
+pub use job::{JobAbout, JobSummary, JobView, status_of};
+pub use json::value_of;
+pub use queue::{QueueSettingsView, QueueView};
+pub use schedule::ScheduleView;

@@ -1,0 +1,91 @@
+//! Queues as JSON.
+
+use std::collections::BTreeMap;
+
+use meshwork_broker::QueueInfo;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::queue::QueueSettings;
+use serde::Serialize;
+
+/// Queue as JSON: its list, and what applies to it.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QueueView {
+    /// List of the queue.
+    pub queue: String,
+    /// Number of jobs that wait in it.
+    pub waiting: usize,
+    /// Number of running jobs from it.
+    pub running: usize,
+    /// Number of workers that wait on it.
+    pub listeners: usize,
+    /// Number of its jobs that wait for a slot of their concurrency key.
+    pub set_aside: usize,
+    /// Greatest number of jobs that may wait in it; null for no limit.
+    pub limit: Option<u64>,
+    /// True for an old list, which clients of earlier systems use.
+    pub legacy: bool,
+    /// Settings.
+    #[serde(flatten)]
+    pub settings: QueueSettingsView,
+}
+
+/// Settings of a queue as JSON. They apply to all priorities together, and are given at the list of normal priority only.
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QueueSettingsView {
+    /// True if no job may be claimed. Running jobs continue.
+    pub paused: bool,
+    /// True if new jobs are refused.
+    pub draining: bool,
+    /// Greatest number of jobs that run at once; null for no limit.
+    pub concurrency: Option<u64>,
+    /// Rate at which jobs start, such as `10/1m`; null for no limit.
+    pub rate: Option<String>,
+    /// Greatest number of jobs of one key that run at once; null for no limit.
+    pub key_concurrency: Option<u64>,
+    /// Rate at which jobs of one key start; null for no limit.
+    pub key_rate: Option<String>,
+    /// Greatest size of a job in bytes; null for no limit.
+    pub payload: Option<u64>,
+    /// True if keys take turns.
+    pub fair: bool,
+    /// Weights of keys in a fair queue.
+    pub weights: BTreeMap<String, u64>,
+}
+
+impl QueueSettingsView {
+    /// Returns the settings of `list`; none are given at a list of another priority than normal.
+    #[must_use]
+    pub fn new(list: &str, set: Option<&QueueSettings>) -> Self {
+        let Some(set) = set.filter(|_| JobKeys::without_priority(list) == list) else {
+            return Self::default();
+        };
+        Self {
+            paused: set.paused,
+            draining: set.draining,
+            concurrency: set.concurrency,
+            rate: set.rate.map(|rate| rate.to_string()),
+            key_concurrency: set.key_concurrency,
+            key_rate: set.key_rate.map(|rate| rate.to_string()),
+            payload: set.payload,
+            fair: set.fair,
+            weights: set.weights.clone(),
+        }
+    }
+}
+
+impl From<&QueueInfo> for QueueView {
+    fn from(info: &QueueInfo) -> Self {
+        Self {
+            queue: info.queue.clone(),
+            waiting: info.waiting,
+            running: info.running,
+            listeners: info.listeners,
+            set_aside: info.set_aside,
+            limit: info.limit,
+            legacy: info.legacy,
+            settings: QueueSettingsView::new(&info.queue, info.settings.as_ref()),
+        }
+    }
+}

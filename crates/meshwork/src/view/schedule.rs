@@ -1,0 +1,81 @@
+//! Schedules as JSON.
+
+use meshwork_broker::Scheduled;
+use meshwork_model::schedule::Schedule;
+use meshwork_model::time::iso;
+use serde::Serialize;
+
+/// Schedule as JSON. Unreadable fields are null, and the reason is in `trouble`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ScheduleView {
+    /// Name of the schedule.
+    pub name: String,
+    /// Rhythm: a cron expression, or an interval.
+    pub rhythm: Option<String>,
+    /// Time zone of the rhythm.
+    pub zone: Option<String>,
+    /// First time at which it may fire (RFC 3339).
+    pub start_at: Option<String>,
+    /// Time after which it does not fire (RFC 3339).
+    pub end_at: Option<String>,
+    /// Rule for slots that were missed.
+    pub catch_up: Option<String>,
+    /// Rule for a slot whose previous job has not ended.
+    pub overlap: Option<String>,
+    /// Type of its jobs.
+    #[serde(rename = "type")]
+    pub script_type: Option<String>,
+    /// True if it is paused.
+    pub paused: bool,
+    /// Next slot (RFC 3339).
+    pub next_at: Option<String>,
+    /// Last slot that was decided (RFC 3339).
+    pub decided_until: Option<String>,
+    /// Last job.
+    pub last_job: Option<String>,
+    /// Number of jobs that it enqueued.
+    pub runs: u64,
+    /// Number of slots that were skipped because the previous job had not ended.
+    pub skipped: u64,
+    /// Number of slots whose job was refused.
+    pub refused: u64,
+    /// Job that has the unique name for which the last one was refused.
+    pub refused_by: Option<String>,
+    /// Reason why its last slot could not be decided, or why it cannot be read.
+    pub trouble: Option<String>,
+    /// Time of creation, as in the record.
+    pub created_at: String,
+    /// Time of the last change, as in the record.
+    pub updated_at: String,
+}
+
+impl From<&Scheduled> for ScheduleView {
+    fn from(there: &Scheduled) -> Self {
+        let schedule = there.schedule.as_ref().ok();
+        let timing = schedule.map(|schedule| &schedule.timing);
+        let of = |of: fn(&Schedule) -> String| schedule.map(of);
+        let unreadable = there.schedule.as_ref().err().map(ToString::to_string);
+        Self {
+            name: there.name.to_string(),
+            rhythm: of(|it| it.timing.rhythm.to_string()),
+            zone: of(|it| it.timing.zone.to_string()),
+            start_at: timing.and_then(|timing| timing.start).map(iso),
+            end_at: timing.and_then(|timing| timing.end).map(iso),
+            catch_up: of(|it| it.catch_up.to_string()),
+            overlap: of(|it| it.overlap.to_string()),
+            script_type: of(|it| it.template().route.script_type.to_string()),
+            paused: there.paused,
+            next_at: there.next.map(iso),
+            decided_until: there.position.map(iso),
+            last_job: there.last.as_ref().map(ToString::to_string),
+            runs: there.runs,
+            skipped: there.skipped,
+            refused: there.refused,
+            refused_by: there.refused_by().map(ToOwned::to_owned),
+            trouble: unreadable.or_else(|| there.trouble.clone()),
+            created_at: there.created_at.clone(),
+            updated_at: there.updated_at.clone(),
+        }
+    }
+}
