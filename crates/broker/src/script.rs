@@ -138,6 +138,8 @@ impl Layout {
                 | Verb::FlowRetry
                 | Verb::FlowAnswer
                 | Verb::FlowSweep
+                | Verb::FlowDeploy
+                | Verb::FlowFire
         );
         match self {
             Self::Hero => !of_flows,

@@ -15,6 +15,7 @@ use crate::args::script::Script;
 use crate::args::trace::Trace;
 use crate::error::CommandError;
 use crate::scope::Scope;
+use crate::timing_args::TimingArgs;
 
 /// Options of a job.
 #[derive(Debug, Clone, clap::Args)]
@@ -121,7 +122,38 @@ pub(crate) struct TargetArgs {
     log_path: Option<String>,
 }
 
+/// Options of jobs alone.
+#[derive(Debug, clap::Parser)]
+struct OfJobs {
+    #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    timing: TimingArgs,
+}
+
+/// Returns true if one of these options is given, which flows do not have. Flows have an input, and their schedules a zone.
+pub(crate) fn has_job_options(job: &JobArgs, target: &TargetArgs, timing: &TimingArgs) -> bool {
+    use clap::Parser;
+    let given = OfJobs {
+        job: job.clone(),
+        target: TargetArgs {
+            input: None,
+            ..target.clone()
+        },
+        timing: timing.without_zone(),
+    };
+    let none = OfJobs::try_parse_from(["job"]);
+    none.is_ok_and(|none| format!("{none:?}") != format!("{given:?}"))
+}
+
 impl TargetArgs {
+    /// Returns the input.
+    pub(crate) fn into_input(self) -> Option<InputArg> {
+        self.input
+    }
+
     /// Returns the ids of the caller and of the context.
     pub(crate) fn origin(&self) -> (&str, &str) {
         (&self.caller_id, &self.context_id)

@@ -63,6 +63,14 @@ impl TimingArgs {
         self.zone.tz.as_ref()
     }
 
+    /// Returns the options without the time zone.
+    pub(crate) fn without_zone(&self) -> Self {
+        Self {
+            zone: ZoneArg::default(),
+            ..self.clone()
+        }
+    }
+
     /// Sets the time for a text without a zone, and prints it.
     pub(crate) fn settle(&mut self) -> Result<(), MomentError> {
         if let Some(moment @ Moment::Wall(_)) = self.at {

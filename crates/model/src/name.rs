@@ -201,6 +201,8 @@ impl ScriptType {
     pub const PYTHON: &'static str = "python";
     /// Programs: scripts with a `#!` line, and commands of the worker's host. Not among [`Self::KNOWN`].
     pub const EXEC: &'static str = "exec";
+    /// Flows, as the type of schedules and of nested flows.
+    pub const FLOW: &'static str = "flow";
     /// Hero's types.
     pub const KNOWN: [&'static str; 4] = [Self::OSIS, Self::SAL, Self::V, Self::PYTHON];
 }

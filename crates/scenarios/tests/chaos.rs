@@ -180,6 +180,33 @@ async fn random_flows_end_as_in_memory_under_kills() {
     assert!(report.holds(), "{report}");
 }
 
+/// More than a hundred slots on each engine, and nine kills.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_slot_of_a_schedule_has_one_flow_under_kills() {
+    if need(Tool::Redis).is_none() {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = flows::Plan {
+        binary: meshwork_binary().unwrap(),
+        engines: Vec::new(),
+        dags: 0,
+        kills: 9,
+        seed: 20,
+        progress: |line| println!("{line}"),
+    };
+    for engine in hostile::Engine::ALL {
+        let report = flows::play_slots(&plan, engine)
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
+        println!("{report:?}");
+        assert!(
+            report.slots >= 100 && report.wrong.is_empty(),
+            "{report:#?}"
+        );
+    }
+}
+
 /// Three hundred job messages between two contexts, and six kills.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_job_message_has_one_result_under_kills() {

@@ -49,6 +49,8 @@ pub enum Verb {
     FlowRetry,
     FlowAnswer,
     FlowSweep,
+    FlowDeploy,
+    FlowFire,
     BananasEnqueue,
     BananasClaim,
     BananasRenew,
@@ -117,7 +119,7 @@ impl Protocol {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 82] = [
+    pub const ALL: [Self; 84] = [
         Self::Enqueue,
         Self::AddChild,
         Self::Claim,
@@ -162,6 +164,8 @@ impl Verb {
         Self::FlowRetry,
         Self::FlowAnswer,
         Self::FlowSweep,
+        Self::FlowDeploy,
+        Self::FlowFire,
         Self::BananasEnqueue,
         Self::BananasClaim,
         Self::BananasRenew,
@@ -251,6 +255,8 @@ impl Verb {
             Self::FlowRetry => "flow_retry",
             Self::FlowAnswer => "flow_answer",
             Self::FlowSweep => "flow_sweep",
+            Self::FlowDeploy => "flow_deploy",
+            Self::FlowFire => "flow_fire",
             Self::BananasEnqueue => "bananas_enqueue",
             Self::BananasClaim => "bananas_claim",
             Self::BananasRenew => "bananas_renew",

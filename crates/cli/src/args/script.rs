@@ -19,6 +19,9 @@ const EXTENSIONS: [(&str, &str); 4] = [
     ("v", ScriptType::V),
 ];
 
+/// File extensions of flows.
+const FLOWS: [&str; 3] = ["yaml", "yml", "toml"];
+
 /// Script as it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
@@ -43,6 +46,8 @@ pub(crate) enum ScriptError {
         "the script {place} has no known extension ({known}), and is no program: name its type with --type"
     )]
     NoType { place: String, known: String },
+    #[error("{0} is a flow: run it with `meshwork flow run {0}`, or `meshwork flow submit {0}`")]
+    Flow(String),
     #[error(
         "{0} is not a program: it has no #! line and is not executable; add #!/bin/sh, or chmod +x"
     )]
@@ -82,7 +87,10 @@ impl Script {
             return Self::exec(program, args);
         }
         let Some(script_type) = script_type else {
-            return Err(no_type(place(path)));
+            return Err(match is_flow(path) {
+                true => ScriptError::Flow(place(path)),
+                false => no_type(place(path)),
+            });
         };
         let text = text(path)?;
         match script_type.as_str() {
@@ -194,6 +202,12 @@ fn by_extension(path: &Path) -> Option<ScriptType> {
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(extension))?;
     name.parse().ok()
+}
+
+/// Returns true for a name that ends as the names of flows do.
+pub(crate) fn is_flow(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| FLOWS.contains(&extension))
 }
 
 fn no_type(place: String) -> ScriptError {

@@ -39,8 +39,8 @@ pub(crate) enum Command {
     Batch(batch::BatchCommand),
     #[command(subcommand)]
     Queue(queue::QueueCommand),
-    #[command(subcommand, visible_alias = "cron")]
-    Schedule(schedule::ScheduleCommand),
+    #[command(visible_alias = "cron")]
+    Schedule(schedule::Schedules),
     #[command(subcommand)]
     Flow(flow::FlowCommand),
     #[command(subcommand)]

@@ -214,6 +214,12 @@ pub const GROUPS: &[Group] = &[
         beside: true,
     },
     Group {
+        name: "flow_schedules",
+        cases: of_contexts::flow_schedules::CASES,
+        heavy: false,
+        beside: true,
+    },
+    Group {
         name: "flow_ends",
         cases: of_contexts::flow_ends::CASES,
         heavy: false,

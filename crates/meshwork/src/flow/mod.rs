@@ -11,6 +11,7 @@ pub mod graph;
 mod inputs;
 pub mod run;
 mod store;
+mod times;
 
 pub use builder::{Flow, Task};
 pub use fault::{FlowFault, FlowFaults};
@@ -22,3 +23,4 @@ pub use store::{
     FlowClient, FlowError, FlowSession, FlowView, ItemView, JobView, Stepper, StepperHandle,
     not_runnable,
 };
+pub use times::FlowTimes;

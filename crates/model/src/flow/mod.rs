@@ -17,4 +17,4 @@ pub use check::{Fault, FaultKind, Problem, check, distance, unused};
 pub use dag::{Dag, DagNode, JobState};
 pub use graph::{Ancestors, Cycle, Graph};
 pub use name::{NodeName, NodeNameError, Position, RESERVED};
-pub use plan::{Approve, Input, Node, Plan, Run, Text, Wait, Work};
+pub use plan::{Approve, FlowSchedule, Input, Node, Plan, Run, Text, Wait, Work};

@@ -29,6 +29,9 @@ pub struct Plan {
     /// Tags of all its jobs.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
+    /// The times at which a deployed flow starts. The plan of a submitted flow has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<FlowSchedule>,
     /// The jobs, in the order of the file.
     pub jobs: Vec<Node>,
     /// Templates whose values are the flow's result, by name. Empty: the results of the jobs that nobody needs.
@@ -40,6 +43,29 @@ pub struct Plan {
     /// The plans of nested flows by the key that [`Work::Flow`] names. Each plan holds those that it names itself.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub flows: BTreeMap<String, Self>,
+}
+
+/// The times at which a deployed flow starts, as the file has them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSchedule {
+    /// The recurrence: a cron expression, or an interval as `@every 30s`.
+    pub rhythm: String,
+    /// The IANA name of the time zone. Default: UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// The rule for a slot whose predecessor has not ended: `skip`, `allow` or `replace`. Default: `skip`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<String>,
+    /// The rule for missed slots: `one`, `skip` or `all:N`. Default: `one`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catch_up: Option<String>,
+    /// Inputs by name, instead of their defaults.
+    #[serde(default, rename = "with", skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, Value>,
+    /// The place in the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Position>,
 }
 
 /// An expression or a template, and where the file has it.
@@ -230,6 +256,7 @@ impl Plan {
             timeout_ms: None,
             fail_fast: true,
             tags: BTreeSet::new(),
+            schedule: None,
             jobs: Vec::new(),
             outputs: BTreeMap::new(),
             scripts: BTreeMap::new(),

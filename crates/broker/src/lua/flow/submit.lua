@@ -1,4 +1,4 @@
---- @include audit, flow_end, flow/flow_store
+--- @include audit, flow/flow_open, flow/flow_store
 -- Stores a flow: first its record and plan, then its jobs in calls of at most 1,000, then it is sealed, and begins. Each
 -- call may be repeated. A flow that is not sealed within an hour is deleted by a worker that claims it.
 -- KEYS[1]    the flow's record
@@ -16,14 +16,11 @@
 --         'taken'  another flow has the number
 --         'again'  the call is to be repeated
 --         'none'   all numbers of jobs are used up
-local FORGOTTEN = 3600000 -- ms after which a flow that is not sealed is deleted: longer than any submission takes
 local now, record, flow = clock(ARGV[1]), KEYS[1], ARGV[3]
 local at, is = stamp(now), read(KEYS[1], 'mw_mark', 'mw_sealed')
 
 if ARGV[4] == 'open' and redis.call('EXISTS', record) == 0 then
-  redis.call('ZADD', FLOWS_DUE, int(now + FORGOTTEN), flow)
-  redis.call('SET', KEYS[2], ARGV[6])
-  redis.call('HSET', record, 'created_at', at, 'updated_at', at, 'mw_mark', ARGV[5], unpack(ARGV, 7))
+  open_flow(flow, KEYS[2], ARGV[6], ARGV[5], now, 7)
   return respond('stored')
 end
 if is.mw_mark ~= ARGV[5] then return respond('taken') end

@@ -1,4 +1,4 @@
---- @include base, queue/wake_scheduler
+--- @include schedule/write_schedule
 --- @flags allow-oom
 -- Writes or deletes a schedule, unless it has changed since the caller read it.
 -- KEYS[1]    the schedule's hash
@@ -14,18 +14,6 @@ local has, other = read(key, 'version', 'position', 'created_at')
 if other then return try('HLEN', key) end -- the error of a key of another type, which is left alone
 if (has.version or '') ~= ARGV[3] then return 0 end
 if ARGV[4] ~= '' and has.position ~= ARGV[4] then return 0 end
-if ARGV[5] == 'gone' then
-  redis.call('DEL', key)
-  redis.call('ZREM', SCHEDULES, ARGV[2])
-  return 1
-end
-for i = 6, #ARGV, 2 do
-  if ARGV[i + 1] == '' then redis.call('HDEL', key, ARGV[i])
-  else redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
-end
-redis.call('HSET', key, 'updated_at', stamp(now), 'created_at', has.created_at or stamp(now))
-redis.call('HDEL', key, 'trouble')
-redis.call('HSET', key, 'version', redis.call('INCR', SEQ))
-redis.call('ZADD', SCHEDULES, ARGV[5] == '' and '+inf' or ARGV[5], ARGV[2])
-if redis.call('ZRANK', SCHEDULES, ARGV[2]) == 0 then wake() end
+if ARGV[5] == 'gone' then drop_schedule(key, ARGV[2])
+else write_schedule(key, ARGV[2], has, ARGV[5], now, 6) end
 return 1

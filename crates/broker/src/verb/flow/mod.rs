@@ -1,6 +1,7 @@
 //! Flows of a context: their records, and the verbs of their steps. The caller decides what happens. A step claims its
 //! flow under a lease, and each commit proves the claim by its token.
 
+mod deploy;
 mod read;
 mod step;
 mod submit;
@@ -8,6 +9,7 @@ mod sweep;
 
 use meshwork_model::keys::context::{ContextKeys, FlowId};
 
+pub use deploy::{Deployed, Deployment};
 pub use read::{FlowFields, Nodes};
 pub use step::{Answered, Approval, FlowClaim, FlowLease, Moves, Retried, StepDone, Stopped};
 pub use submit::{FlowJob, NewFlow, Stored};

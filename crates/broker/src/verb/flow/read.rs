@@ -96,6 +96,27 @@ impl Flows {
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
+    /// Returns the name of each flow and that of the schedule that has started it, for at most [`MAX_MOVES`] flows.
+    ///
+    /// # Errors
+    /// There are more, or the call to the server fails.
+    pub async fn labels(&self, ids: &[FlowId]) -> Result<Vec<[Option<Vec<u8>>; 2]>, Error> {
+        at_most("flow_read", MAX_MOVES, ids.len())?;
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipe = redis::pipe();
+        for id in ids {
+            let fields = ["mw_name", "mw_schedule"];
+            pipe.cmd("HMGET").arg(self.keys.flow(*id)).arg(&fields);
+        }
+        let read = pipe.query_async(&mut self.broker.conn.clone()).await;
+        read.map_err(|source| Error::Call {
+            verb: "flow_read",
+            source,
+        })
+    }
+
     /// Deletes a flow whose jobs are deleted.
     ///
     /// # Errors

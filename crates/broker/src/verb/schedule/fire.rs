@@ -4,12 +4,14 @@
 use std::time::Duration;
 
 use meshwork_model::job::{NewJob, limits};
-use meshwork_model::name::{JobId, ScheduleName};
+use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::{MAX_SLOTS, Schedule};
 
 use crate::script::Verb;
 use crate::verb::jobs::enqueue::MAX_CALL_BYTES;
 use crate::verb::schedule::Scheduled;
+use crate::verb::schedule::fire_flow::{FlowDue, schedule_of_flows};
+use crate::verb::schedule::slots::{FiredSlots, Read, ScheduleRun};
 use crate::verb::{MAX_ITEMS, text};
 use crate::{Broker, Error};
 
@@ -17,21 +19,6 @@ use crate::{Broker, Error};
 const MOST_SCHEDULES: usize = 250;
 /// Greatest total length of records that one call reads, in bytes, unless a single one is longer.
 const MOST_BYTES: usize = 1024 * 1024;
-
-/// The result of a call of `fire_schedules`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FiredSlots {
-    /// Number of due schedules.
-    pub due: usize,
-    /// Number of stored jobs.
-    pub stored: usize,
-    /// Number of slots that were skipped because the previous job had not ended.
-    pub skipped: usize,
-    /// Schedules that could not be decided, with the reason; they are tried again after 5 s.
-    pub troubles: Vec<(ScheduleName, String)>,
-    /// Time until the next schedule is due, if there is one.
-    pub next: Option<Duration>,
-}
 
 /// Due schedules.
 #[derive(Debug)]
@@ -42,16 +29,6 @@ struct Due {
     schedules: Vec<Read>,
     /// Schedules that cannot be read, with the reason.
     unread: Vec<(String, String)>,
-}
-
-/// A schedule as read by `due`.
-#[derive(Debug)]
-struct Read {
-    name: Vec<u8>,
-    version: Vec<u8>,
-    position: Vec<u8>,
-    record: Vec<u8>,
-    input: Option<Vec<u8>>,
 }
 
 /// The decision about one schedule.
@@ -89,7 +66,14 @@ impl Broker {
         let (now, count) = (due.now, due.schedules.len());
         let mut next = due.next;
         let mut items = Vec::with_capacity(count);
+        let mut fired = FiredSlots::default();
         for read in due.schedules {
+            if let Some(flow) = self.flow_schedule(&read) {
+                let first = self.fire_flow(&flow, now, &mut fired).await?;
+                let pause = first.map(|at| Duration::from_millis(at.saturating_sub(now)));
+                next = next.into_iter().chain(pause).min();
+                continue;
+            }
             let item = self.plan(read, now);
             if let Next::At(at) = item.next {
                 let pause = Duration::from_millis(at.saturating_sub(now));
@@ -97,7 +81,10 @@ impl Broker {
             }
             items.push(item);
         }
-        let mut fired = self.decide(items).await?;
+        let decided = self.decide(items).await?;
+        fired.stored += decided.stored;
+        fired.skipped += decided.skipped;
+        fired.troubles.extend(decided.troubles);
         let unread = due.unread.into_iter();
         let named = unread.filter_map(|(name, why)| Some((name.parse().ok()?, why)));
         fired.troubles.extend(named);
@@ -117,6 +104,9 @@ impl Broker {
         suffix: &str,
     ) -> Result<Option<ScheduleRun>, Error> {
         let now = self.now().await?;
+        if let Some(flows) = schedule_of_flows(self, schedule) {
+            return flows.run_schedule(there, schedule, suffix, now).await;
+        }
         let job = schedule.job_as(suffix, now);
         job.check()?;
         let id = job.id.clone();
@@ -141,6 +131,18 @@ impl Broker {
     /// Decides slots of one schedule.
     pub(crate) async fn fire_one(&self, there: &Scheduled, now: u64) -> Result<(), Error> {
         if let Ok(schedule) = &there.schedule {
+            if let Some(flows) = schedule_of_flows(self, schedule) {
+                let (schedule, version) = (schedule.clone(), there.version.clone());
+                let due = FlowDue {
+                    flows,
+                    schedule,
+                    version,
+                    position: there.position_text().to_owned(),
+                };
+                self.fire_flow(&due, now, &mut FiredSlots::default())
+                    .await?;
+                return Ok(());
+            }
             let item = self.planned(schedule, &there.version, there.position_text(), now);
             self.decide(vec![item]).await?;
         }
@@ -284,17 +286,6 @@ impl Broker {
         }
         call.run(&self.conn).await
     }
-}
-
-/// The result of running the job of a schedule by hand.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ScheduleRun {
-    /// The job is stored.
-    Stored(JobId),
-    /// The previous job has not ended, and the schedule's rule is to skip.
-    Skipped,
-    /// Its queue refused the job, for this reason.
-    Refused(String),
 }
 
 impl FiredSlots {

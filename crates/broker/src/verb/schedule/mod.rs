@@ -5,7 +5,9 @@
 //! never mix.
 
 pub(crate) mod fire;
+mod fire_flow;
 mod read;
+mod slots;
 
 use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::Schedule;
@@ -14,10 +16,11 @@ use crate::script::Verb;
 use crate::{Broker, Error};
 
 pub use read::{SchedulePage, Scheduled};
+pub use slots::{FiredSlots, ScheduleRun};
 
 /// Number of tries of a change while others change the same schedule. Each try decides up to 100 slots, and a
 /// catch-up has at most 1,000.
-const TRIES: usize = 30;
+pub(in crate::verb) const TRIES: usize = 30;
 
 /// The result of storing a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +35,43 @@ pub enum Put {
 
 /// Next slot of a changed schedule.
 #[derive(Debug, Clone, Copy)]
-enum Next {
+pub(in crate::verb) enum Next {
     At(u64),
     Never,
     Gone,
+}
+
+impl Next {
+    /// Returns the argument of the scripts that write a schedule.
+    pub(in crate::verb) fn argument(self) -> String {
+        match self {
+            Self::At(ms) => ms.to_string(),
+            Self::Never => String::new(),
+            Self::Gone => "gone".to_owned(),
+        }
+    }
+}
+
+/// Returns the next slot and the fields of a schedule that replaces `there` now.
+pub(in crate::verb) fn definition(
+    schedule: &Schedule,
+    there: Option<&Scheduled>,
+    now: u64,
+) -> Result<(Next, [(&'static str, Vec<u8>); 3]), Error> {
+    let name = &schedule.name;
+    let from = decided(now, there);
+    let over = || Error::ScheduleOver { name: name.clone() };
+    let next = Next::At(schedule.timing.next(from).ok_or_else(over)?);
+    let rests = there.is_some_and(|there| there.paused);
+    let next = if rests { Next::Never } else { next };
+    let input = schedule.input().unwrap_or_default();
+    let fields = [
+        ("record", schedule.encode().into_bytes()),
+        // An empty value deletes a field: scripts cannot tell an empty input from none.
+        ("input", input.to_vec()),
+        ("position", from.to_string().into_bytes()),
+    ];
+    Ok((next, fields))
 }
 
 impl Broker {
@@ -47,6 +83,16 @@ impl Broker {
     /// The schedule is invalid or would never run: nothing was written. Its slots up to now cannot be decided, or the
     /// server refuses a call.
     pub async fn put_schedule(&self, schedule: &Schedule, replace: bool) -> Result<Put, Error> {
+        self.put(schedule, &[], replace).await
+    }
+
+    /// Same as [`Self::put_schedule`], with further fields of the record.
+    pub(in crate::verb) async fn put(
+        &self,
+        schedule: &Schedule,
+        more: &[(&str, &[u8])],
+        replace: bool,
+    ) -> Result<Put, Error> {
         schedule.check()?;
         let name = &schedule.name;
         for _ in 0..TRIES {
@@ -61,18 +107,9 @@ impl Broker {
                     continue;
                 }
             }
-            let from = decided(now, there.as_ref());
-            let over = || Error::ScheduleOver { name: name.clone() };
-            let next = Next::At(schedule.timing.next(from).ok_or_else(over)?);
-            let rests = there.as_ref().is_some_and(|there| there.paused);
-            let next = if rests { Next::Never } else { next };
-            let (record, from) = (schedule.encode(), from.to_string());
-            let fields: [(&str, &[u8]); 3] = [
-                ("record", record.as_bytes()),
-                // An empty value deletes a field: scripts cannot tell an empty input from none.
-                ("input", schedule.input().unwrap_or_default()),
-                ("position", from.as_bytes()),
-            ];
+            let (next, fields) = definition(schedule, there.as_ref(), now)?;
+            let fields = fields.iter().map(|(name, value)| (*name, &value[..]));
+            let fields: Vec<_> = fields.chain(more.iter().copied()).collect();
             if self.write(name, there.as_ref(), next, &fields).await? {
                 return Ok(there.map_or(Put::Added, |_| Put::Replaced));
             }
@@ -153,7 +190,11 @@ impl Broker {
     }
 
     /// Decides due slots of a schedule before it changes.
-    async fn decide_first(&self, old: &Scheduled, now: u64) -> Result<(), Error> {
+    pub(in crate::verb) async fn decide_first(
+        &self,
+        old: &Scheduled,
+        now: u64,
+    ) -> Result<(), Error> {
         let before = old.position;
         self.fire_one(old, now).await?;
         let after = self.read_schedule(&old.name).await?;
@@ -184,11 +225,7 @@ impl Broker {
             .arg(name.as_str())
             .arg(there.map_or("", |there| &there.version))
             .arg(there.map_or("", |there| &there.position_text))
-            .arg(match next {
-                Next::At(ms) => ms.to_string(),
-                Next::Never => String::new(),
-                Next::Gone => "gone".to_owned(),
-            });
+            .arg(next.argument());
         for (field, value) in fields {
             call.push_arg(*field);
             call.push_arg(*value);
@@ -204,7 +241,7 @@ fn decided(now: u64, there: Option<&Scheduled>) -> u64 {
     now.max(there.and_then(|there| there.position).unwrap_or(0))
 }
 
-fn busy(name: &ScheduleName) -> Error {
+pub(in crate::verb) fn busy(name: &ScheduleName) -> Error {
     Error::ScheduleBusy {
         name: name.clone(),
         why: "others change it all the time".to_owned(),

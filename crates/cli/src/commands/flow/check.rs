@@ -128,7 +128,8 @@ fn unused(plan: &Plan) -> Vec<String> {
     .collect()
 }
 
-async fn without_worker(
+/// Returns a sentence for each type of scripts that no worker of the context runs.
+pub(in crate::commands) async fn without_worker(
     plan: &Plan,
     place: &ContextArgs,
     context: &App,
@@ -163,7 +164,7 @@ async fn without_worker(
 }
 
 /// Parses `NAME=VALUE`.
-pub(super) fn given(text: &str) -> Result<(String, String), String> {
+pub(in crate::commands) fn given(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }

@@ -19,6 +19,12 @@ use crate::out::{Column, Row};
 /// List flows, the last submitted first
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
+    /// Only flows of this name, and those that a schedule of this name has started
+    #[arg(long, value_name = "NAME", conflicts_with = "deployed")]
+    name: Option<String>,
+    /// List the deployed flows instead, the last deployed first
+    #[arg(long)]
+    deployed: bool,
     #[command(flatten)]
     place: ContextArgs,
 }
@@ -30,13 +36,21 @@ struct Line {
     status: String,
     created_at: Option<String>,
     error: Option<String>,
+    /// The schedule that has started the flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<String>,
 }
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let flows = match Place::find(&self.place, context).await? {
-            Some(place) => place.flows.list().await?,
-            None => Vec::new(),
+        let place = Place::find(&self.place, context).await?;
+        if self.deployed {
+            return deployed(place.as_ref(), context).await;
+        }
+        let flows = match (place, &self.name) {
+            (Some(place), Some(name)) => place.flows.list_named(name).await?,
+            (Some(place), None) => place.flows.list().await?,
+            (None, _) => Vec::new(),
         };
         let mut lines = Vec::new();
         for (id, mut record) in flows {
@@ -49,10 +63,50 @@ impl List {
                 status: record.remove("status").unwrap_or_default(),
                 created_at: seconds.map(|seconds| time::iso(seconds * 1000)),
                 error: record.remove("error"),
+                schedule: record.remove("mw_schedule"),
             });
         }
         context.out.rows(lines)?;
         Ok(Exit::DONE)
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct DeployedLine {
+    name: String,
+    deployments: u64,
+    deployed_at: String,
+    by: Option<u32>,
+}
+
+async fn deployed(place: Option<&Place>, context: &mut App) -> Result<Exit, CommandError> {
+    let found = match place {
+        Some(place) => place.flows.deployments().await?,
+        None => Vec::new(),
+    };
+    let lines = found.into_iter().map(|it| DeployedLine {
+        name: it.name.to_string(),
+        deployments: it.deployments,
+        deployed_at: time::iso(it.at),
+        by: it.by.map(|actor| actor.0),
+    });
+    context.out.rows(lines)?;
+    Ok(Exit::DONE)
+}
+
+impl Row for DeployedLine {
+    fn columns() -> Vec<Column> {
+        let numbers = ["deployments", "actor"];
+        Column::named(["name", "deployments", "deployed", "actor"], &numbers)
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            self.deployments.to_string(),
+            self.deployed_at.clone(),
+            self.by.map_or_else(String::new, |by| by.to_string()),
+        ]
     }
 }
 

@@ -1,13 +1,14 @@
 //! `meshwork flow`.
 
 mod change;
-mod check;
+pub(super) mod check;
 mod dag;
+mod deploy;
 mod graph;
 mod interrupted;
 mod live;
 mod look;
-mod place;
+pub(super) mod place;
 mod retry;
 mod run;
 mod schema;
@@ -26,6 +27,8 @@ use crate::exit::Exit;
 pub(crate) enum FlowCommand {
     Run(Box<run::Run>),
     Submit(Box<run::Submit>),
+    Deploy(deploy::Deploy),
+    Undeploy(deploy::Undeploy),
     List(look::List),
     Status(look::Status),
     Logs(look::Logs),
@@ -45,6 +48,8 @@ impl FlowCommand {
         match self {
             Self::Run(run) => Box::pin(run.run(context)).await,
             Self::Submit(submit) => Box::pin(submit.run(context)).await,
+            Self::Deploy(deploy) => Box::pin(deploy.run(context)).await,
+            Self::Undeploy(undeploy) => undeploy.run(context).await,
             Self::List(list) => list.run(context).await,
             Self::Status(status) => Box::pin(status.run(context)).await,
             Self::Logs(logs) => Box::pin(logs.run(context)).await,

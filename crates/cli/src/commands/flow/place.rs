@@ -2,8 +2,9 @@
 
 use meshwork::Client;
 use meshwork::context::{ContextHandle, Identity};
-use meshwork::flow::{FlowClient, FlowSession, Given, Plan, parse_inputs, set_inputs};
+use meshwork::flow::{self, FlowClient, FlowSession, Given, Plan, parse_inputs, set_inputs};
 use meshwork::model::access::{Object, Operation};
+use meshwork::model::name::ScheduleName;
 use std::path::Path;
 
 use crate::app::App;
@@ -71,6 +72,41 @@ impl Place {
     }
 }
 
+/// A flow to run.
+pub(super) enum Source {
+    /// The plan of a file.
+    File(Box<Plan>),
+    /// A deployed flow.
+    Deployed(ScheduleName),
+}
+
+impl Source {
+    /// Reads the file; a name that is no file's is that of a deployed flow.
+    pub(super) fn read(file: &Path) -> Result<Self, CommandError> {
+        let name = file.to_str().and_then(|name| name.parse().ok());
+        match name.filter(|_| !file.exists()) {
+            Some(name) => Ok(Self::Deployed(name)),
+            None => Ok(Self::File(Box::new(flow::load(file)?))),
+        }
+    }
+
+    /// Returns the plan.
+    pub(super) async fn plan(self, flows: &FlowClient) -> Result<Plan, CommandError> {
+        let name = match self {
+            Self::File(plan) => return Ok(*plan),
+            Self::Deployed(name) => name,
+        };
+        match flows.deployed(&name).await? {
+            Some(plan) => Ok(plan),
+            None => Err(CommandError::usage(format_args!(
+                "there is no file {name}, and no flow of this name is deployed in context {}: `meshwork flow list --deployed` \
+                 lists those that are",
+                flows.context()
+            ))),
+        }
+    }
+}
+
 /// Inputs of a flow.
 #[derive(Debug, clap::Args)]
 pub(super) struct InputArgs {
@@ -85,13 +121,22 @@ pub(super) struct InputArgs {
 impl InputArgs {
     /// Sets the inputs in the plan of a file.
     pub(super) fn fill(self, plan: &mut Plan, file: &Path) -> Result<(), CommandError> {
-        let mut given = Vec::new();
-        if let Some(input) = self.input {
-            let bytes = input.read(file)?;
-            given.extend(parse_inputs(&bytes).map_err(CommandError::usage)?);
-        }
-        let set = self.set.into_iter();
-        given.extend(set.map(|(name, value)| (name, Given::Text(value))));
-        set_inputs(plan, given).map_err(CommandError::usage)
+        fill(plan, file, (self.input, self.set))
     }
+}
+
+/// Sets inputs in the plan of a file: an object of JSON, then texts by name.
+pub(in crate::commands) fn fill(
+    plan: &mut Plan,
+    file: &Path,
+    (input, set): (Option<InputArg>, Vec<(String, String)>),
+) -> Result<(), CommandError> {
+    let mut given = Vec::new();
+    if let Some(input) = input {
+        let bytes = input.read(file)?;
+        given.extend(parse_inputs(&bytes).map_err(CommandError::usage)?);
+    }
+    let set = set.into_iter();
+    given.extend(set.map(|(name, value)| (name, Given::Text(value))));
+    set_inputs(plan, given).map_err(CommandError::usage)
 }

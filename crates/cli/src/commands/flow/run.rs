@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::flow::{self, FlowView, Plan, Stepper};
+use meshwork::flow::{FlowView, Plan, Stepper};
 use meshwork::model::flow::Work;
 use meshwork::model::keys::context::FlowId;
 use meshwork::model::name::{Group, ScriptType};
@@ -14,7 +14,7 @@ use meshwork::{Client, Worker, WorkerHandle, runtime};
 use serde::Serialize;
 
 use super::interrupted;
-use super::place::{InputArgs, Place};
+use super::place::{InputArgs, Place, Source};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -30,7 +30,7 @@ use crate::out::note;
 /// offers to detach or to cancel; without a terminal it detaches.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// The file: YAML, or TOML if its name ends with .toml
+    /// The file: YAML, or TOML if its name ends with .toml. Or the name of a deployed flow
     file: PathBuf,
     #[command(flatten)]
     inputs: InputArgs,
@@ -44,7 +44,7 @@ pub(crate) struct Run {
 /// Submit a flow and print its number; workers of the context run it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Submit {
-    /// The file: YAML, or TOML if its name ends with .toml
+    /// The file: YAML, or TOML if its name ends with .toml. Or the name of a deployed flow
     file: PathBuf,
     #[command(flatten)]
     inputs: InputArgs,
@@ -59,9 +59,10 @@ struct Submitted {
 
 impl Submit {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let mut plan = flow::load(&self.file)?;
-        self.inputs.fill(&mut plan, &self.file)?;
+        let source = Source::read(&self.file)?;
         let place = Place::create(&self.place, context).await?;
+        let mut plan = source.plan(&place.flows).await?;
+        self.inputs.fill(&mut plan, &self.file)?;
         let id = place.session.submit(&plan).await?;
         match context.out.is_json() {
             true => context.out.json(&Submitted { id: id.0 })?,
@@ -73,10 +74,11 @@ impl Submit {
 
 impl Run {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let mut plan = flow::load(&self.file)?;
-        self.inputs.fill(&mut plan, &self.file)?;
+        let source = Source::read(&self.file)?;
         let interrupt = Interrupt::listen_quietly()?;
         let place = interrupt.or(Place::to_run(&self.place, context)).await?;
+        let mut plan = source.plan(&place.flows).await?;
+        self.inputs.fill(&mut plan, &self.file)?;
         let id = place.session.submit(&plan).await?;
         note(format_args!(
             "flow {id} of context {}",

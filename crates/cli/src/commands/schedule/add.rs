@@ -2,20 +2,26 @@
 
 use std::path::PathBuf;
 
-use meshwork::ScheduleRequest;
+use meshwork::flow::{self, FlowTimes};
+use meshwork::model::name::ScheduleName;
 use meshwork::model::schedule::policy::{CatchUp, Overlap};
-use meshwork::model::schedule::timing::Recurrence;
+use meshwork::model::schedule::timing::{Recurrence, Timing};
 use meshwork::model::schedule::wall_time::Direction;
 use meshwork::model::schedule::zone::Zone;
+use meshwork::{ScheduleRequest, Scheduled};
 use serde::Serialize;
 
+use super::FlowScope;
 use crate::app::App;
 use crate::args::moment::{self, Moment};
-use crate::args::script::Script;
+use crate::args::script::{Script, is_flow};
+use crate::commands::flow::check::without_worker;
+use crate::commands::flow::place::fill;
 use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::job_args::{JobArgs, TargetArgs};
+use crate::job_args::{JobArgs, TargetArgs, has_job_options};
+use crate::out::note;
 use crate::timing_args::TimingArgs;
 
 /// Help of the time zone.
@@ -39,8 +45,11 @@ pub(crate) struct Add {
     /// Name of the schedule, and prefix of its jobs' ids
     #[arg(value_parser = super::name)]
     name: String,
-    /// File of the script; - is stdin
+    /// File of the script; - is stdin. Or of a flow (.yaml, .yml, .toml), which workers of its context start
     script: PathBuf,
+    /// Input of a flow; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = crate::commands::flow::check::given)]
+    set: Vec<(String, String)>,
     /// Arguments of a program, after --
     #[arg(last = true, value_name = "ARG")]
     args: Vec<String>,
@@ -104,29 +113,37 @@ impl Add {
         }
     }
 
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let in_words = matches!(self.every, Some(Recurrence::Cron(_)));
-        let zone = self.zone(in_words)?;
-        let rhythm = self.cron.or(self.every);
-        let rhythm = rhythm.expect("one of them is required");
+    pub(super) async fn run(
+        self,
+        scope: &FlowScope,
+        context: &mut App,
+    ) -> Result<Exit, CommandError> {
+        let of_flows = self.job_args.script_type.is_none() && is_flow(&self.script);
+        if of_flows {
+            return self.add_flow(scope, context).await;
+        }
+        if !self.set.is_empty() {
+            return Err(CommandError::usage(
+                "--set gives inputs to flows (.yaml, .toml): give data to a script with --input",
+            ));
+        }
+        let (rhythm, zone) = self.rhythm()?;
         let script =
             Script::with_args(&self.script, self.job_args.script_type.clone(), &self.args)?;
         let job = self.job_args.checked(&script).await?;
         let job = self.timing.add_to(job, &zone)?;
-        let job = self.given.add_to(job, &self.script)?;
+        let job = self.given.clone().add_to(job, &self.script)?;
         let route = job.clone().build().map_err(meshwork::Error::from)?.route;
-        let meant = rhythm.to_string();
         let mut request = ScheduleRequest::new(rhythm, job)
             .in_zone(zone.clone())
             .catch_up(self.catch_up)
             .overlap(self.overlap);
-        let now = meshwork::host_ms();
-        let ms = |what, moment: Moment| moment.meant(what, now, &zone, Direction::Next);
-        if let Some(start) = self.start {
-            request = request.start(ms("starts at", start)?);
+        let (start, end) = self.bounds(&zone)?;
+        if let Some(start) = start {
+            request = request.start(start);
         }
-        if let Some(end) = self.end {
-            request = request.end(ms("ends at", end)?);
+        if let Some(end) = end {
+            request = request.end(end);
         }
         let client = context.client().await?;
         self.check_worker.check(&client, &route).await?;
@@ -139,26 +156,92 @@ impl Add {
             }
         };
         let there = schedule.show().await?;
-        let next_at = there.next.map(meshwork::model::time::iso);
-        if context.out.is_json() {
-            context.out.json(&Line {
-                name: &self.name,
-                replaced,
-                next_at,
-            })?;
-        } else {
-            let word = if replaced { "replaced" } else { "added" };
-            let next = match there.next.filter(|_| in_words) {
-                Some(next) => Some(zone.show(next)),
-                None => next_at,
-            };
-            let next = next.unwrap_or_else(|| "paused".to_owned());
-            let meant = in_words.then(|| format!(" as '{meant}' in {zone}"));
-            let meant = meant.unwrap_or_default();
-            context
-                .out
-                .line(format_args!("{} {word}{meant}, next {next}", self.name))?;
-        }
-        Ok(Exit::DONE)
+        tell(&there, replaced, self.is_in_words(), context)
     }
+
+    /// Adds a schedule of a flow to a context.
+    async fn add_flow(self, scope: &FlowScope, context: &mut App) -> Result<Exit, CommandError> {
+        if has_job_options(&self.job_args, &self.given, &self.timing) || !self.args.is_empty() {
+            return Err(CommandError::usage(
+                "options of jobs are not for flows: write them into the file of the flow",
+            ));
+        }
+        let (rhythm, zone) = self.rhythm()?;
+        let mut plan = flow::load(&self.script)?;
+        let inputs = (self.given.clone().into_input(), self.set.clone());
+        fill(&mut plan, &self.script, inputs)?;
+        let mut timing = Timing::new(rhythm);
+        (timing.start, timing.end) = self.bounds(&zone)?;
+        timing.zone = zone;
+        let mut times = FlowTimes::new(timing);
+        (times.catch_up, times.overlap) = (self.catch_up, self.overlap);
+        let name: ScheduleName = self.name.parse().map_err(CommandError::usage)?;
+        let args = scope.args();
+        let (me, handle) = args.create(context).await?;
+        let session = handle.flows(&me).await?;
+        let replaced = session.add_schedule(&name, &plan, &times, self.replace);
+        let replaced = replaced.await?;
+        for warning in without_worker(&plan, &args, context).await? {
+            note(format_args!("warning: {warning}"));
+        }
+        match session.client().scheduled(&name).await? {
+            Some(there) => tell(&there, replaced, self.is_in_words(), context),
+            // Another client has removed it meanwhile.
+            None => Ok(Exit::DONE),
+        }
+    }
+
+    fn is_in_words(&self) -> bool {
+        matches!(self.every, Some(Recurrence::Cron(_)))
+    }
+
+    /// Returns the recurrence and its zone.
+    fn rhythm(&self) -> Result<(Recurrence, Zone), CommandError> {
+        let zone = self.zone(self.is_in_words())?;
+        let rhythm = self.cron.clone().or_else(|| self.every.clone());
+        Ok((rhythm.expect("one of them is required"), zone))
+    }
+
+    /// Returns the first and the last time of a slot.
+    fn bounds(&self, zone: &Zone) -> Result<(Option<u64>, Option<u64>), CommandError> {
+        let now = meshwork::host_ms();
+        let ms = |what, moment: Option<Moment>| {
+            let meant = moment.map(|moment| moment.meant(what, now, zone, Direction::Next));
+            meant.transpose()
+        };
+        Ok((ms("starts at", self.start)?, ms("ends at", self.end)?))
+    }
+}
+
+/// Prints the name of a new schedule, and its first slot.
+fn tell(
+    there: &Scheduled,
+    replaced: bool,
+    in_words: bool,
+    context: &mut App,
+) -> Result<Exit, CommandError> {
+    let name = there.name.as_str();
+    let next_at = there.next.map(meshwork::model::time::iso);
+    if context.out.is_json() {
+        context.out.json(&Line {
+            name,
+            replaced,
+            next_at,
+        })?;
+        return Ok(Exit::DONE);
+    }
+    let word = if replaced { "replaced" } else { "added" };
+    let timing = there.schedule.as_ref().ok().map(|it| &it.timing);
+    let timing = timing.filter(|_| in_words);
+    let next = match (timing, there.next) {
+        (Some(timing), Some(next)) => Some(timing.zone.show(next)),
+        _ => next_at,
+    };
+    let next = next.unwrap_or_else(|| "paused".to_owned());
+    let meant = timing.map(|timing| format!(" as '{}' in {}", timing.rhythm, timing.zone));
+    let meant = meant.unwrap_or_default();
+    context
+        .out
+        .line(format_args!("{name} {word}{meant}, next {next}"))?;
+    Ok(Exit::DONE)
 }

@@ -3,6 +3,7 @@
 use meshwork::ScheduleHandle;
 use serde::Serialize;
 
+use super::FlowScope;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -26,13 +27,14 @@ impl Names {
     /// Changes all schedules. A missing one does not stop the others.
     pub(crate) async fn change(
         self,
+        scope: &FlowScope,
         context: &mut App,
-        word: &'static str,
+        (verb, word): (&'static str, &'static str),
         act: impl AsyncFn(&ScheduleHandle) -> Result<(), meshwork::Error>,
     ) -> Result<Exit, CommandError> {
-        let client = context.client().await?;
         let mut exit = Exit::DONE;
         for name in &self.names {
+            let client = scope.client(name, Some(verb), context).await?;
             let result = match act(&client.schedule(name)?).await {
                 Ok(()) => word,
                 Err(error @ meshwork::Error::NoSchedule { .. }) => {

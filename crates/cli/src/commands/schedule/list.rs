@@ -1,7 +1,13 @@
 //! `meshwork schedule list`.
 
+use std::collections::BTreeMap;
+
+use meshwork::Client;
+use meshwork::model::keys::context::ContextId;
+use meshwork::model::name::ScheduleName;
 use serde::Serialize;
 
+use super::FlowScope;
 use super::view::View;
 use crate::app::App;
 use crate::error::CommandError;
@@ -13,26 +19,52 @@ use crate::out::{Column, Row};
 pub(crate) struct List {}
 
 impl List {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let client = context.client().await?;
-        // By name: a page may repeat a schedule.
-        let (mut all, mut from) = (std::collections::BTreeMap::new(), 0);
-        loop {
-            let page = client.schedules(from).await?;
-            let views = page.schedules.iter().map(|there| {
-                let local = there.schedule.as_ref().ok().zip(there.next);
-                let local = local.map(|(schedule, next)| schedule.timing.zone.show(next));
-                let view = View::from(there);
-                (there.name.clone(), Listed { view, next: local })
-            });
-            all.extend(views);
-            from = page.next;
-            if from == 0 {
-                break;
-            }
+    pub(crate) async fn run(
+        self,
+        scope: &FlowScope,
+        context: &mut App,
+    ) -> Result<Exit, CommandError> {
+        let mut all = BTreeMap::new();
+        let session = scope.session(context).await?;
+        if scope.context.is_none() {
+            add_all(&context.client().await?, None, &mut all).await?;
+        }
+        if let Some(session) = session {
+            let number = session.client().context();
+            add_all(&session.schedules(None).await?, Some(number), &mut all).await?;
         }
         context.out.rows(all.into_values())?;
         Ok(Exit::DONE)
+    }
+}
+
+/// Schedules by context and name: a page may repeat a schedule.
+type All = BTreeMap<(Option<ContextId>, ScheduleName), Listed>;
+
+async fn add_all(
+    client: &Client,
+    context: Option<ContextId>,
+    all: &mut All,
+) -> Result<(), CommandError> {
+    let mut from = 0;
+    loop {
+        let page = client.schedules(from).await?;
+        all.extend(page.schedules.iter().map(|there| {
+            let local = there.schedule.as_ref().ok().zip(there.next);
+            let next = local.map(|(schedule, next)| schedule.timing.zone.show(next));
+            let view = View::from(there);
+            let number = context.map(ContextId::get);
+            let listed = Listed {
+                view,
+                in_context: number,
+                next,
+            };
+            ((context, there.name.clone()), listed)
+        }));
+        from = page.next;
+        if from == 0 {
+            return Ok(());
+        }
     }
 }
 
@@ -40,6 +72,9 @@ impl List {
 struct Listed {
     #[serde(flatten)]
     view: View,
+    /// Context of a schedule of flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_context: Option<u32>,
     /// In the time zone of the schedule.
     #[serde(skip)]
     next: Option<String>,

@@ -8,15 +8,30 @@ mod run;
 mod show;
 mod view;
 
+use meshwork::flow::FlowSession;
+use meshwork::model::keys::context::ContextId;
+use meshwork::{Client, Error as MeshworkError, ScheduleHandle};
+
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::ContextArgs;
+use crate::scope::ActorArgs;
 
-/// Run jobs repeatedly: by cron expressions, or at an interval
+/// Run jobs and flows repeatedly: by cron expressions, or at an interval
 ///
-/// Any worker, of any type, can fire schedules. Each slot runs once, with any number of workers.
+/// Any worker, of any type, can fire schedules of jobs; those of flows are fired by workers of their context. Each slot runs
+/// once, with any number of workers.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Schedules {
+    #[command(subcommand)]
+    command: ScheduleCommand,
+    #[command(flatten)]
+    scope: FlowScope,
+}
+
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum ScheduleCommand {
+enum ScheduleCommand {
     Add(Box<add::Add>),
     List(list::List),
     Show(show::Show),
@@ -24,36 +39,101 @@ pub(crate) enum ScheduleCommand {
     Pause(change::Names),
     /// Resume paused schedules with the first slot from now on
     Resume(change::Names),
-    /// Delete schedules; jobs that they have started remain
+    /// Delete schedules; jobs and flows that they have started remain
     Remove(change::Names),
     Next(next::Next),
     Run(run::Run),
 }
 
-impl ScheduleCommand {
+impl Schedules {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        match self {
-            Self::Add(add) => add.run(context).await,
-            Self::List(list) => list.run(context).await,
-            Self::Show(show) => show.run(context).await,
-            Self::Pause(names) => {
+        let scope = &self.scope;
+        match self.command {
+            ScheduleCommand::Add(add) => Box::pin(add.run(scope, context)).await,
+            ScheduleCommand::List(list) => list.run(scope, context).await,
+            ScheduleCommand::Show(show) => show.run(scope, context).await,
+            ScheduleCommand::Pause(names) => {
+                let act = async |s: &ScheduleHandle| s.pause().await;
+                names.change(scope, context, ("pause", "paused"), act).await
+            }
+            ScheduleCommand::Resume(names) => {
+                let act = async |s: &ScheduleHandle| s.resume().await;
                 names
-                    .change(context, "paused", async |s| s.pause().await)
+                    .change(scope, context, ("resume", "resumed"), act)
                     .await
             }
-            Self::Resume(names) => {
+            ScheduleCommand::Remove(names) => {
+                let act = async |s: &ScheduleHandle| s.remove().await;
                 names
-                    .change(context, "resumed", async |s| s.resume().await)
+                    .change(scope, context, ("remove", "removed"), act)
                     .await
             }
-            Self::Remove(names) => {
-                names
-                    .change(context, "removed", async |s| s.remove().await)
-                    .await
-            }
-            Self::Next(next) => next.run(context).await,
-            Self::Run(run) => run.run(context).await,
+            ScheduleCommand::Next(next) => next.run(scope, context).await,
+            ScheduleCommand::Run(run) => run.run(scope, context).await,
         }
+    }
+}
+
+/// Context of schedules of flows.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Context")]
+struct FlowScope {
+    /// Context of schedules of flows [default: the only one of the node; schedules of jobs go first]
+    #[arg(long, value_name = "ID", global = true)]
+    context: Option<ContextId>,
+    #[command(flatten)]
+    actor: ActorArgs,
+}
+
+impl FlowScope {
+    fn args(&self) -> ContextArgs {
+        ContextArgs {
+            context: self.context,
+            identity: self.actor.identity(),
+        }
+    }
+
+    /// Returns the flows of the named context, or of the only one.
+    async fn session(&self, context: &App) -> Result<Option<FlowSession>, CommandError> {
+        let found = self.args().find(context).await;
+        let found = match (self.context, found) {
+            (Some(_), found) => found?,
+            // Without --context, the node may have several, or none for this user.
+            (None, found) => found.ok().flatten(),
+        };
+        let Some((me, handle)) = found else {
+            return Ok(None);
+        };
+        match (self.context, handle.flows(&me).await) {
+            (None, Err(_)) => Ok(None),
+            (_, session) => Ok(Some(session?)),
+        }
+    }
+
+    /// Returns the client that has the schedule of a name: of the named context, of jobs, or of the only context. `change`
+    /// is the word of a change in the audit trail.
+    async fn client(
+        &self,
+        name: &str,
+        change: Option<&str>,
+        context: &App,
+    ) -> Result<Client, CommandError> {
+        let client = context.client().await?;
+        let key = name.parse().map_err(CommandError::usage)?;
+        if self.context.is_none() {
+            let of_jobs = client.broker().read_schedule(&key).await;
+            if of_jobs.map_err(MeshworkError::from)?.is_some() {
+                return Ok(client);
+            }
+        }
+        let Some(session) = self.session(context).await? else {
+            return Ok(client);
+        };
+        if self.context.is_none() && session.client().scheduled(&key).await?.is_none() {
+            return Ok(client);
+        }
+        let change = change.map(|word| (word, name));
+        Ok(session.schedules(change).await?)
     }
 }
 

@@ -6,6 +6,7 @@ use meshwork::model::schedule::zone::Zone;
 use meshwork::model::time::iso;
 use serde::Serialize;
 
+use super::FlowScope;
 use crate::app::App;
 use crate::args::moment::{self, Moment};
 use crate::error::CommandError;
@@ -49,7 +50,11 @@ struct Line {
 }
 
 impl Next {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(
+        self,
+        scope: &FlowScope,
+        context: &mut App,
+    ) -> Result<Exit, CommandError> {
         let is_cron = self.cron.is_some();
         let (timing, now) = match (self.name, self.cron.or(self.every)) {
             (None, Some(rhythm)) => {
@@ -65,8 +70,9 @@ impl Next {
                 (timing, meshwork::host_ms())
             }
             (name, _) => {
-                let client = context.client().await?;
-                let schedule = client.schedule(&name.unwrap_or_default())?;
+                let name = name.unwrap_or_default();
+                let client = scope.client(&name, None, context).await?;
+                let schedule = client.schedule(&name)?;
                 let there = schedule.show().await?.schedule;
                 let timing = there.map_err(meshwork::Error::from)?.timing;
                 (timing, client.broker().now().await?)

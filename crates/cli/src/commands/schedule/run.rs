@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use super::FlowScope;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Run a schedule's job now, in addition to its slots, and print the job's id; the schedule's --overlap applies
+/// Run a schedule's job or flow now, in addition to its slots, and print its id; the schedule's --overlap applies
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
     /// Name of the schedule
@@ -21,8 +22,12 @@ struct Line<'a> {
 }
 
 impl Run {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let client = context.client().await?;
+    pub(crate) async fn run(
+        self,
+        scope: &FlowScope,
+        context: &mut App,
+    ) -> Result<Exit, CommandError> {
+        let client = scope.client(&self.name, Some("run"), context).await?;
         let id = client.schedule(&self.name)?.run().await?;
         if context.out.is_json() {
             let name = &self.name;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::FlowScope;
 use super::view::{JobView, View};
 use crate::app::App;
 use crate::error::CommandError;
@@ -23,8 +24,12 @@ struct Line<'a> {
 }
 
 impl Show {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let client = context.client().await?;
+    pub(crate) async fn run(
+        self,
+        scope: &FlowScope,
+        context: &mut App,
+    ) -> Result<Exit, CommandError> {
+        let client = scope.client(&self.name, None, context).await?;
         let there = client.schedule(&self.name)?.show().await?;
         let view = View::from(&there);
         if context.out.is_json() {

@@ -3,4 +3,5 @@
 pub(crate) mod files;
 pub(crate) mod results;
 pub(crate) mod run;
+pub(crate) mod schedules;
 pub(crate) mod terminal;

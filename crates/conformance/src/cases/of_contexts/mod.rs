@@ -7,5 +7,6 @@ pub(crate) mod flow_ends;
 pub(crate) mod flow_ground;
 pub(crate) mod flow_plain;
 pub(crate) mod flow_retry;
+pub(crate) mod flow_schedules;
 pub(crate) mod flows;
 pub(crate) mod in_context;

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use meshwork_model::flow::{Input, Node, NodeName, Plan, Work};
+use meshwork_model::flow::{FlowSchedule, Input, Node, NodeName, Plan, Work};
 use meshwork_model::job::Tag;
+use meshwork_model::schedule::timing::Recurrence;
 
 use super::fields::{Faults, Fields};
 use super::tree::{Data, Key, Tree};
 use super::work;
 use super::work::Sources;
+use crate::flow::times::Starts as _;
 
 /// The options of a flow.
 pub(super) const FLOW: &[&str] = &[
@@ -18,9 +20,12 @@ pub(super) const FLOW: &[&str] = &[
     "timeout",
     "fail_fast",
     "tags",
+    "schedule",
     "jobs",
     "outputs",
 ];
+/// The options of a schedule.
+const SCHEDULE: &[&str] = &["cron", "every", "tz", "overlap", "catch_up", "with"];
 /// The options of a job.
 pub(super) const JOB: &[&str] = &[
     "run",
@@ -66,6 +71,15 @@ pub(super) fn flow(tree: Tree, sources: &mut dyn Sources, faults: &mut Faults) -
         plan.timeout_ms = fields.span("timeout");
         plan.fail_fast = fields.flag("fail_fast").unwrap_or(true);
         plan.tags = tags(&mut fields);
+        if let Some(tree) = fields.take("schedule") {
+            plan.schedule = schedule(tree, &mut fields);
+            if let Some(given) = &plan.schedule
+                && let Err(error) = given.started(&plan)
+            {
+                let at = given.at.unwrap_or(fields.at);
+                fields.add(at, format!("`schedule`: {error}"));
+            }
+        }
         plan.outputs = fields.texts("outputs").into_iter().collect();
         names = fields.map("jobs");
         fields.finish();
@@ -120,6 +134,47 @@ fn job(
     fields.finish();
     node.work = work?;
     Some(node)
+}
+
+/// The times at which a deployed flow starts: a cron expression alone, or a map of options.
+fn schedule(tree: Tree, fields: &mut Fields<'_>) -> Option<FlowSchedule> {
+    let at = Some(tree.at);
+    if let Data::Text(rhythm) = tree.data {
+        return Some(FlowSchedule {
+            rhythm,
+            at,
+            ..FlowSchedule::default()
+        });
+    }
+    let mut of = fields.nested("schedule", tree, SCHEDULE)?;
+    let mut text = |name: &str| of.text(name).map(|text| text.text);
+    let (cron, every) = (text("cron"), text("every"));
+    let (zone, overlap, catch_up) = (text("tz"), text("overlap"), text("catch_up"));
+    let inputs = of.map("with").into_iter();
+    let inputs = inputs.map(|(key, tree)| (key.text, tree.json())).collect();
+    let rhythm = match (cron, every) {
+        (Some(cron), None) => Some(cron),
+        (None, Some(every)) => match Recurrence::every(&every) {
+            Ok(every) => Some(every.to_string()),
+            Err(error) => {
+                of.add(of.at, format!("`every`: {error}"));
+                None
+            }
+        },
+        _ => {
+            of.add(of.at, "give `cron` or `every`, one of them");
+            None
+        }
+    };
+    of.finish();
+    Some(FlowSchedule {
+        rhythm: rhythm?,
+        zone,
+        overlap,
+        catch_up,
+        inputs,
+        at,
+    })
 }
 
 /// The tags of a flow or job.

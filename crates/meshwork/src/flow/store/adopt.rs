@@ -242,6 +242,7 @@ fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> Plan {
         })
     };
     let mut plan = Plan {
+        schedule: None,
         name: format!("flow-{}", flow.id),
         env: BTreeMap::new(),
         inputs: BTreeMap::new(),

@@ -2,6 +2,7 @@
 
 use meshwork_model::flow::Position;
 use meshwork_model::keys::context::{ActorId, FlowId};
+use meshwork_model::name::ScheduleName;
 
 use crate::flow::FlowFaults;
 use crate::flow::run::RetryError;
@@ -57,6 +58,17 @@ pub enum FlowError {
         "the flow {0} was written by another client, which has queued its jobs: run them again with `meshwork job retry`"
     )]
     Plain(FlowId),
+    /// No flow of this name is deployed.
+    #[error("no flow `{0}` is deployed: `meshwork flow list --deployed` names those that are")]
+    NotDeployed(ScheduleName),
+    /// A schedule that no deployment wrote has the name of the flow.
+    #[error(
+        "the schedule {0} exists, and belongs to no deployed flow: remove it with `meshwork schedule remove {0}`"
+    )]
+    ScheduleTaken(ScheduleName),
+    /// A schedule of this name exists.
+    #[error("the schedule {0} exists: replace it with --replace, or choose another name")]
+    ScheduleExists(ScheduleName),
     /// The flow has not ended.
     #[error("the flow {0} has not ended: cancel it first")]
     NotEnded(FlowId),

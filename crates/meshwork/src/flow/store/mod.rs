@@ -6,12 +6,14 @@
 
 mod adopt;
 mod calm;
+mod deploy;
 mod error;
 mod node;
 mod plain_env;
 mod plain_run;
 mod results;
 mod retry;
+mod scheduled;
 mod session;
 mod status;
 mod step;
@@ -131,8 +133,38 @@ impl FlowClient {
     /// # Errors
     /// A call to the server fails.
     pub async fn list(&self) -> Result<Vec<(FlowId, FlowFields)>, FlowError> {
+        let ids = self.flows.list(0, MAX_LISTED).await?;
+        self.records(ids).await
+    }
+
+    /// Same as [`Self::list`], for flows of this name, and those that a schedule of this name has started.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    pub async fn list_named(&self, name: &str) -> Result<Vec<(FlowId, FlowFields)>, FlowError> {
+        let (mut found, mut from) = (Vec::new(), 0);
+        while found.len() < MAX_LISTED {
+            let ids = self.flows.list(from, MAX_LISTED).await?;
+            if ids.is_empty() {
+                break;
+            }
+            from += ids.len();
+            let labels = self.flows.labels(&ids).await?;
+            let is_named = |labels: &[Option<Vec<u8>>; 2]| {
+                let label = labels.iter().flatten();
+                label.into_iter().any(|label| label == name.as_bytes())
+            };
+            let named = ids.into_iter().zip(labels);
+            let named = named.filter(|(_, labels)| is_named(labels));
+            found.extend(named.map(|(id, _)| id));
+        }
+        found.truncate(MAX_LISTED);
+        self.records(found).await
+    }
+
+    async fn records(&self, ids: Vec<FlowId>) -> Result<Vec<(FlowId, FlowFields)>, FlowError> {
         let mut found = Vec::new();
-        for id in self.flows.list(0, MAX_LISTED).await? {
+        for id in ids {
             let record = self.flows.record(id).await?;
             if !record.is_empty() {
                 found.push((id, record));

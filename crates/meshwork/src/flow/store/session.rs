@@ -12,9 +12,9 @@ use crate::flow::run::RetryFrom;
 /// Flows of a context for the holder of a key, who can answer approvals only in their own name.
 #[derive(Debug, Clone)]
 pub struct FlowSession {
-    client: FlowClient,
-    context: ContextHandle,
-    me: Identity,
+    pub(super) client: FlowClient,
+    pub(super) context: ContextHandle,
+    pub(super) me: Identity,
 }
 
 impl ContextHandle {
@@ -39,7 +39,11 @@ impl FlowSession {
         &self.client
     }
 
-    async fn allow(&self, object: Object, operation: Operation) -> Result<(), FlowError> {
+    pub(super) async fn allow(
+        &self,
+        object: Object,
+        operation: Operation,
+    ) -> Result<(), FlowError> {
         self.context.allow(self.me.id(), object, operation).await?;
         Ok(())
     }

@@ -16,6 +16,7 @@ use super::FlowError;
 use super::adopt::{self, PLAIN, TakenUp};
 use super::node::{self, place};
 use super::results::{GONE, ResultSlot, Results};
+use super::scheduled;
 use super::view::{self, View};
 use crate::flow::run::{Decider, Decision, End, FlowEnd, Phase, Prepared, Stop};
 
@@ -48,7 +49,13 @@ pub(super) struct Step<'s> {
 /// Decides and commits until the flow waits for its jobs or has ended.
 pub(super) async fn run(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, FlowError> {
     let record = flows.record(lease.id).await?;
-    if !record.contains_key("status") {
+    if !record.contains_key("status") && scheduled::is_scheduled(&record) {
+        match scheduled::complete(flows, lease, &record).await? {
+            StepDone::Done => {}
+            StepDone::Stale => return Ok(StepEnd::Lost),
+            _ => return Ok(StepEnd::Rests),
+        }
+    } else if !record.contains_key("status") {
         // The submission was never completed: its client is gone.
         delete(flows, lease.id, &record).await?;
         return Ok(StepEnd::Rests);

@@ -1,12 +1,13 @@
 //! Submits a flow: checks the plan, and stores it with a job for each node.
 
-use meshwork_broker::flow::{MAX_MOVES, NewFlow, Stored};
+use meshwork_broker::flow::{FlowJob, MAX_MOVES, NewFlow, Stored};
 use meshwork_model::flow::{Node, Plan, Wait, Work};
 use meshwork_model::keys::context::{ActorId, FlowId};
 use serde_json::json;
 
 use super::{FlowClient, FlowError, node};
 use crate::flow::run::Decider;
+use crate::flow::times;
 
 /// Approximate limit of the bytes of jobs in one call.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -18,11 +19,8 @@ impl FlowClient {
     /// The plan uses a feature that cannot run yet, a job cannot be stored, or the environment of the flow cannot be
     /// evaluated: nothing is stored then. Or a call to the server fails: jobs stored by then never run.
     pub async fn submit(&self, plan: &Plan, caller: ActorId) -> Result<FlowId, FlowError> {
-        runnable(plan)?;
-        Decider::new(plan).map_err(|error| FlowError::Plan(error.to_string()))?;
-        let jobs =
-            (0..plan.jobs.len()).map(|job| node::stored(&self.flows, plan, caller, (job, None), 0));
-        let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+        let plan = &times::submitted(plan);
+        let jobs = self.jobs(plan, caller)?;
         let mark = uuid::Uuid::new_v4().to_string();
         let text = json!(plan).to_string();
         let env: std::collections::BTreeMap<_, _> = plan
@@ -47,9 +45,29 @@ impl FlowClient {
                 break new;
             }
         };
+        self.complete(new, plan, &jobs).await?;
+        Ok(new.id)
+    }
+
+    /// Checks a plan, and returns its jobs.
+    pub(super) fn jobs(&self, plan: &Plan, caller: ActorId) -> Result<Vec<FlowJob>, FlowError> {
+        runnable(plan)?;
+        Decider::new(plan).map_err(|error| FlowError::Plan(error.to_string()))?;
+        let jobs =
+            (0..plan.jobs.len()).map(|job| node::stored(&self.flows, plan, caller, (job, None), 0));
+        jobs.collect()
+    }
+
+    /// Stores the jobs of a flow whose record and plan are stored, and starts it. May be repeated, also by others.
+    pub(super) async fn complete(
+        &self,
+        new: NewFlow<'_>,
+        plan: &Plan,
+        jobs: &[FlowJob],
+    ) -> Result<(), FlowError> {
         let mut from = 0;
         while from < jobs.len() {
-            let size = |job: &meshwork_broker::flow::FlowJob| job.job.script.len();
+            let size = |job: &FlowJob| job.job.script.len();
             let mut bytes = 0;
             let many = jobs[from..].iter().take(MAX_MOVES).take_while(|job| {
                 let fits = bytes == 0 || bytes + size(job) <= MOST_BYTES;
@@ -72,7 +90,7 @@ impl FlowClient {
         let numbers: Vec<&str> = numbers.map(String::as_str).collect();
         let fields = [("jobs", format!("[{}]", numbers.join(",")))];
         match self.flows.seal(new, plan.timeout_ms, &fields).await? {
-            Stored::Stored => Ok(new.id),
+            Stored::Stored => Ok(()),
             _ => Err(FlowError::NoFlow(new.id)),
         }
     }

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 mod order;
 mod plain;
 mod retry;
+mod schedules;
 mod time;
 
 use crate::flow_actors::{found, session};

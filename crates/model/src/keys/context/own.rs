@@ -1,6 +1,7 @@
 //! Meshwork's own keys in a context, all under `mw:`.
 
 use super::{ContextKeys, FlowId, MessageKey};
+use crate::name::ScheduleName;
 
 /// Counters of a context, one for each kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -182,6 +183,18 @@ impl ContextKeys {
     #[must_use]
     pub fn flows_due(&self) -> String {
         self.own("flows-due")
+    }
+
+    /// Deployed flows, by the time of their latest deployment (a sorted set, milliseconds): `mw:deployed`.
+    #[must_use]
+    pub fn deployed_flows(&self) -> String {
+        self.own("deployed")
+    }
+
+    /// A deployed flow with its plan, a hash: `mw:deployed:{name}`.
+    #[must_use]
+    pub fn deployed_flow(&self, name: &ScheduleName) -> String {
+        self.own(&format!("deployed:{name}"))
     }
 
     /// Wakes a worker to look at flows (a list): `queue:flow`.

@@ -289,6 +289,7 @@ impl JobKeys {
                 ("FLOWS_DUE", context.flows_due()),
                 ("FLOWS_LIST", context.flows()),
                 ("FLOW_QUEUE", context.flow_queue()),
+                ("FLOW_ID", context.next_id(Counter::Flow)),
                 ("JOB_ID", context.next_id(Counter::Job)),
                 ("INDEX", context.index(Counter::Job)),
             ],

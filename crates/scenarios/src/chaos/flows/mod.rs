@@ -7,6 +7,7 @@
 mod judge;
 mod random;
 mod report;
+mod slots;
 mod submit;
 
 use std::collections::HashMap;
@@ -30,6 +31,7 @@ use super::hostile::store::Store;
 use super::hostile::{Engine, failed};
 use judge::Noted;
 pub use report::{EngineReport, Report};
+pub use slots::{SlotReport, play_slots};
 use submit::{Submitted, Submitting};
 
 /// Workers on each engine.

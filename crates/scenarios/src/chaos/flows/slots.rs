@@ -1,0 +1,154 @@
+//! Slots: schedules start flows while workers and the server are killed. Each slot has one flow in the end, which has
+//! finished with the slot as its result.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use meshwork_model::time::{iso, parse_iso};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::{AWAY, Callers, Engine, FIRST, Files, Member, Plan, SOON, Seen, Store, WORKERS};
+use super::{make_context, peace, quarters};
+use crate::chaos::ChaosError;
+
+/// Schedules, each with a slot every second.
+const SCHEDULES: usize = 10;
+/// Time in which slots are due.
+const SPAN: Duration = Duration::from_secs(12);
+const FILE: &str = "flow: tick\njobs: {a: {script: 'ENV.MESHWORK_SLOT', type: osis}}\n";
+
+/// Result of a play.
+#[derive(Debug, Clone)]
+pub struct SlotReport {
+    /// Engine of the store.
+    pub engine: &'static str,
+    /// Number of slots.
+    pub slots: usize,
+    /// Number of killed workers and servers.
+    pub kills: [u32; 2],
+    /// Slots without a flow, with several ones, or with another result.
+    pub wrong: Vec<String>,
+}
+
+/// Plays on an engine of the plan.
+///
+/// # Errors
+/// This machine lacks a program, a worker ends by itself, or files cannot be written.
+pub async fn play_slots(plan: &Plan, engine: Engine) -> Result<SlotReport, ChaosError> {
+    let dir = tempfile::Builder::new().prefix("mw-s-").tempdir();
+    let dir = dir.map_err(ChaosError::io("a temporary directory"))?;
+    let mut store = Store::start(engine, dir.path(), None)?;
+    let quarters = quarters(plan, dir.path(), &store);
+    make_context(&quarters).await?;
+    fs::write(dir.path().join("tick.yaml"), FILE).map_err(ChaosError::io("a flow"))?;
+    let end = now_ms() + SPAN.as_millis() as u64;
+    let callers = Callers::new(&quarters);
+    let mut firsts = Vec::new();
+    for number in 0..SCHEDULES {
+        firsts.push(add(&callers, number, end).await?);
+    }
+    let mut troop = Vec::new();
+    for number in 0..WORKERS {
+        troop.push(Member::start(&quarters, number)?);
+    }
+    for member in &mut troop {
+        member.listens().await?;
+    }
+    let mut random = StdRng::seed_from_u64(plan.seed);
+    let mut kills = [0, 0];
+    for number in 0..plan.kills {
+        peace(&mut troop, SOON.mul_f64(random.random())).await?;
+        if number % 3 == 1 && matches!(store, Store::Server { .. }) {
+            store.kill();
+            peace(&mut troop, AWAY).await?;
+            store.start_again();
+            kills[1] += 1;
+        } else {
+            let victim = random.random_range(0..troop.len());
+            troop[victim].replace(&quarters).await?;
+            kills[0] += 1;
+        }
+    }
+    let rest = (end + 2_000).saturating_sub(now_ms());
+    peace(&mut troop, Duration::from_millis(rest)).await?;
+    let seen = Seen::read(&store, dir.path(), &mut troop).await?;
+    for member in troop {
+        member.stop().await?;
+    }
+    let mut wrong = seen.open.clone();
+    let expected = firsts.iter().map(|first| (end - first) / 1_000 + 1);
+    let slots = expected.sum::<u64>() as usize;
+    wrong.extend(judge(&seen, &firsts, end).await?);
+    Ok(SlotReport {
+        engine: engine.name(),
+        slots,
+        kills,
+        wrong,
+    })
+}
+
+fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Adds a schedule. Returns its first slot.
+async fn add(callers: &Callers, number: usize, end: u64) -> Result<u64, ChaosError> {
+    let out = callers.dir.join(format!("add-{number}"));
+    let (name, end) = (format!("s{number}"), iso(end));
+    let words = [
+        "schedule",
+        "add",
+        &name,
+        "--every",
+        "1s",
+        "--end",
+        &end,
+        "--overlap",
+        "allow",
+        "--catch-up",
+        "all",
+        "--json",
+        "tick.yaml",
+    ];
+    let files = Files {
+        stdout: &out,
+        stderr: &out.with_extension("err"),
+    };
+    callers
+        .call(&words.map(str::to_owned), "", files, FIRST)
+        .await?;
+    let said = fs::read_to_string(&out).map_err(ChaosError::io("an answer"))?;
+    let added: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
+    let next = added["next_at"].as_str().and_then(parse_iso);
+    next.ok_or_else(|| ChaosError::Line(format!("the schedule {name} was not added: {said}")))
+}
+
+/// Compares the flows with the slots.
+async fn judge(seen: &Seen, firsts: &[u64], end: u64) -> Result<Vec<String>, ChaosError> {
+    let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for view in &seen.views {
+        let record = seen.flows.record(view.id).await;
+        let record = record.map_err(|error| ChaosError::Line(error.to_string()))?;
+        let text = |field: &str| record.get(field).cloned().unwrap_or_default();
+        let result = view.jobs[0].result.as_str().unwrap_or_default();
+        let flows = found
+            .entry((text("mw_schedule"), text("mw_mark")))
+            .or_default();
+        flows.push(format!("{} {result}", view.status));
+    }
+    let mut wrong = Vec::new();
+    for (number, first) in firsts.iter().enumerate() {
+        for slot in (*first..=end).step_by(1_000) {
+            let key = (format!("s{number}"), format!("slot {slot}"));
+            let flows = found.remove(&key).unwrap_or_default();
+            if flows != [format!("finished {}", iso(slot))] {
+                wrong.push(format!("{key:?}: {flows:?}"));
+            }
+        }
+    }
+    wrong.extend(found.into_iter().map(|it| format!("no slot: {it:?}")));
+    Ok(wrong)
+}
