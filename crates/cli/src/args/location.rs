@@ -1,6 +1,7 @@
 //! Location of the data: the server of a URL, otherwise the data directory.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -92,6 +93,12 @@ impl DataLocation {
             return Ok(Target::parse(url, tls).map_err(meshwork::Error::from)?);
         }
         Ok(Target::Directory(data_directory()?))
+    }
+
+    /// Returns true if an option or a variable names a store.
+    pub(crate) fn is_named(&self) -> bool {
+        let is_set = |value: Option<OsString>| value.is_some_and(|value| !value.is_empty());
+        is_set(self.redis.as_deref().map(Into::into)) || is_set(env::var_os("MESHWORK_DATA"))
     }
 
     /// Returns true if the URL contains a password.

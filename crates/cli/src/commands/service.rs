@@ -76,10 +76,14 @@ struct Listen {
     /// Name of the service, without dots: it takes actions whose type starts with the name and a dot
     #[arg(long, value_parser = action::service, required = true)]
     name: Option<String>,
-    /// Script for actions of a type: embedding.generate=embed.py. A script ends in .py or .rhai; may be given several
-    /// times, once for each type
-    #[arg(long = "handler", value_name = "TYPE=FILE", value_parser = parsers::handler, required = true)]
+    /// Script for actions of a type: embedding.generate=embed.py. A script ends in .py, .rhai or .sh, or begins with #!; may
+    /// be given several times, once for each type
+    #[arg(long = "handler", value_name = "TYPE=FILE", value_parser = parsers::handler, required_unless_present = "callbacks")]
     handlers: Vec<(String, PathBuf)>,
+    /// Script for the callbacks of an event that this service requests: document.embedded=stored.py; may be given several
+    /// times. Without --handler, the service takes only callbacks
+    #[arg(long = "callback", id = "callbacks", value_name = "EVENT=FILE", value_parser = parsers::handler)]
+    callbacks: Vec<(String, PathBuf)>,
     /// Take the actions of this context too, as of a tenant; may be given several times
     #[arg(long = "context", value_name = "NAME", value_parser = action::part)]
     contexts: Vec<String>,
@@ -119,8 +123,8 @@ struct Listen {
 /// Invalid combinations of options.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceError {
-    #[error("{0} has two handlers: give --handler once for a type")]
-    TwoHandlers(String),
+    #[error("{0} has two handlers: give {1} once for a name")]
+    TwoHandlers(String, &'static str),
     #[error(
         "the server's ACL denies this user access to {queues}: the rights for {commands} are missing. The rights of a \
          service are in docs/operations.md and docs/actions.md, \"An ACL user\": ACL SETUSER USER {rule}"
@@ -174,7 +178,11 @@ impl Listen {
         let client = interrupt.or(self.side.client(self.name(), context)).await?;
         self.admitted(client.broker()).await?;
         let endpoint = self.endpoint.bind(self.metrics_addr).await?;
-        let mut service = Service::new(&client)
+        let service = match self.handlers.is_empty() {
+            true => Service::listener(&client),
+            false => Service::new(&client),
+        };
+        let mut service = service
             .concurrency(self.concurrency.into())
             .timeout(self.timeout)
             .max_attempts(self.runs)
@@ -194,6 +202,9 @@ impl Listen {
             }
             service = service.script(action_type, path)?;
         }
+        for (event, path) in &self.callbacks {
+            service = service.callback_script(event, path)?;
+        }
         for name in &self.contexts {
             service = service.context(name);
         }
@@ -209,6 +220,8 @@ impl Listen {
         }
         quiet.until_stop(&interrupt, &[&service]).await;
         let handed_back = service.stop().await;
+        // Reply lists of the scripts' calls would stay until they expire.
+        client.close().await;
         if context.out.is_json() {
             let service = self.name();
             context.out.json(&Event::Stopped {
@@ -257,9 +270,14 @@ impl Listen {
     }
 
     fn check(&self) -> Result<(), ServiceError> {
-        let mut types = HashSet::new();
-        if let Some((twice, _)) = self.handlers.iter().find(|(name, _)| !types.insert(name)) {
-            return Err(ServiceError::TwoHandlers(twice.clone()));
+        for (handlers, option) in [
+            (&self.handlers, "--handler"),
+            (&self.callbacks, "--callback"),
+        ] {
+            let mut names = HashSet::new();
+            if let Some((twice, _)) = handlers.iter().find(|(name, _)| !names.insert(name)) {
+                return Err(ServiceError::TwoHandlers(twice.clone(), option));
+            }
         }
         if self.adopt.is_some() && self.side.dialect() == Dialect::Lists {
             return Err(ServiceError::NothingToAdopt);

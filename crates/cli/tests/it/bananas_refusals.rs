@@ -7,7 +7,7 @@ fn what_cannot_be_meant_is_refused() {
     let Some(ground) = Ground::embedded() else {
         return;
     };
-    ground.file("a.sh", "");
+    ground.file("a.js", "");
     let bananas = ["worker", "--protocol", "bananas"];
     for (args, named) in [
         (vec!["worker"], "--type"),
@@ -24,7 +24,7 @@ fn what_cannot_be_meant_is_refused() {
             "--retain-count",
         ),
         ([&bananas[..], &["--handler", "a"]].concat(), "NAME=FILE"),
-        ([&bananas[..], &["--handler", "a=a.sh"]].concat(), "a.sh"),
+        ([&bananas[..], &["--handler", "a=a.js"]].concat(), "a.js"),
         (
             [&bananas[..], &["--handler", "a=none.py"]].concat(),
             "none.py",

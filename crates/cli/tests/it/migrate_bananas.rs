@@ -114,12 +114,12 @@ on_all_data! {
     }
 
     fn bad_values_are_named_and_nothing_is_written(ground: &Ground) {
-        ground.file("count.sh", "");
+        ground.file("count.js", "");
         for (args, words) in [
             (&["--limit", "0"][..], "0"),
             (&["--route", "a b"], "a b"),
             (&["--handler", "count"], "count"),
-            (&["--handler", "count=count.sh"], "count.sh"),
+            (&["--handler", "count=count.js"], "count.js"),
             (&["--handler", "count=none.py"], "none.py"),
             (&["--function", "a.b"], "a.b"),
             (&["--job-timeout", "soon"], "soon"),

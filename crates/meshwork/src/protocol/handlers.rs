@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use meshwork_model::job::exec::{Exec, Program};
 use meshwork_model::job::{Job, field};
 use meshwork_model::name::ScriptType;
 
@@ -11,7 +12,9 @@ use crate::runtime;
 
 /// No runtime runs a file with this name.
 #[derive(Debug, thiserror::Error)]
-#[error("nothing runs {path}: give a file that ends in .py or .rhai")]
+#[error(
+    "nothing runs {path}: give a file that ends in .py, .rhai or .sh, or begins with a #! line"
+)]
 pub struct UnknownScript {
     path: PathBuf,
 }
@@ -81,18 +84,28 @@ impl Entry {
 
 /// Reads a script, and returns it with its script type.
 pub(super) fn read_script(name: &str, path: &Path) -> Result<(&'static str, String), HandlerError> {
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    let script_type = match ending {
-        Some("py") => ScriptType::PYTHON,
-        Some("rhai") => ScriptType::OSIS,
-        _ => return Err(unknown(name, path)),
-    };
     let text = std::fs::read_to_string(path).map_err(|source| HandlerError::Unreadable {
         name: name.to_owned(),
         path: path.to_owned(),
         source,
-    })?;
-    Ok((script_type, text))
+    });
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let program = |text: String| {
+        let exec = Exec {
+            program: Program::Script(text),
+            args: Vec::new(),
+        };
+        (ScriptType::EXEC, exec.write())
+    };
+    match ending {
+        Some("py") => Ok((ScriptType::PYTHON, text?)),
+        Some("rhai") => Ok((ScriptType::OSIS, text?)),
+        Some("sh") => Ok(program(text?)),
+        _ => match text {
+            Ok(text) if text.starts_with("#!") => Ok(program(text)),
+            _ => Err(unknown(name, path)),
+        },
+    }
 }
 
 fn unknown(name: &str, path: &Path) -> HandlerError {
@@ -149,8 +162,8 @@ mod tests {
     #[test]
     fn a_file_that_nothing_runs_is_refused_by_name() {
         let mut handlers = Handlers::default();
-        let error = handlers.add_script("a", Path::new("x.sh")).unwrap_err();
-        assert!(error.to_string().contains("x.sh") && error.to_string().contains(".py"));
+        let error = handlers.add_script("a", Path::new("x.js")).unwrap_err();
+        assert!(error.to_string().contains("x.js") && error.to_string().contains(".py"));
         let error = handlers.add_script("a", Path::new("none.py")).unwrap_err();
         assert!(error.to_string().contains("none.py"));
     }

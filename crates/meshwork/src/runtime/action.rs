@@ -1,4 +1,5 @@
-//! call_action: calls of services by a running job. The run never gets access to the store: its worker calls for it.
+//! Actions of running scripts: `call_action()`, `send_action()`, `notify_action()`. A script never gets access to the
+//! store: its worker or service sends for it, with the ids of the job or of the handled action.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,51 +9,56 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use meshwork_model::job::{Job, limits};
 use meshwork_model::keys::nooble::service_of;
-use meshwork_model::nooble::Data;
+use meshwork_model::nooble::{Data, ErrorDetail};
 use meshwork_model::trace::TraceContext;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{Run, StopSignal};
 
 /// Timeout of a call without its own: that of `meshwork action call`.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Most bytes of the data of a call: a service passes it to scripts as their input.
+/// Most bytes of the data of an action: a service passes it to scripts as their input.
 const MAX_DATA: usize = limits::MAX_INPUT;
 /// Most bytes of the data of a reply: a script may pass it on as its result.
 const MAX_REPLY: usize = limits::MAX_OUTPUT;
-/// Most bytes of an action type: more than any service has, and short in error texts.
+/// Most bytes of an action type or event: more than any service has, and short in error texts.
 const MAX_TYPE: usize = 256;
 
-/// Why a call of an action has no reply data.
+/// Reason why an action of a script was not sent, or has no reply data.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ActionCallError {
-    /// The protocol of the run does not offer calls.
+    /// The protocol of the run does not offer actions.
     #[error(
-        "call_action() is only there for jobs of Meshwork: what runs here belongs to another system (Bananas, Nooble4), \
-         or to no worker"
+        "actions are only there for jobs of Meshwork and handlers of services: what runs here is a job of Bananas, or \
+         belongs to no worker"
     )]
     NotHere,
     /// The job belongs to a context, and services are outside of all contexts.
     #[error(
-        "call_action(): jobs of a context call no actions, since services belong to no context: send a message to a \
-         context whose workers may call them"
+        "jobs of a context send no actions, since services belong to no context: send a message to a context whose \
+         workers may call them"
     )]
     InContext,
     /// The type names no service and operation.
     #[error(
-        "call_action(): the action type {0:?} is {1}: give the service, a dot, and the operation, as embedding.generate"
+        "the action type {0:?} is {1}: give the service, a dot, and the operation, as embedding.generate"
     )]
     Type(String, &'static str),
+    /// The text is no name of an event.
+    #[error("the event {0:?} is {1}: give a name, as document_updated")]
+    Event(String, &'static str),
     /// The timeout is no positive number.
-    #[error("call_action(): the timeout {0} is not possible: give seconds, more than 0")]
+    #[error("the timeout {0} is not possible: give seconds, more than 0")]
     Timeout(f64),
     /// The data is no object of JSON, or not one that services can read.
-    #[error("call_action(): {0}")]
+    #[error("{0}")]
     Data(String),
     /// The data is too large.
     #[error(
-        "call_action(): the data takes {size} bytes, the limit is {MAX_DATA}: pass a reference to what is large"
+        "the data of the action takes {size} bytes, the limit is {MAX_DATA}: pass a reference to what is large"
     )]
     TooLarge {
         /// The size in bytes.
@@ -69,22 +75,16 @@ pub(crate) enum ActionCallError {
         /// The time waited.
         waited: Duration,
     },
-    /// The job is being cancelled, or its lease is lost.
-    #[error("the call of {0} was abandoned: the job is being stopped")]
+    /// The run is being cancelled, or its lease is lost.
+    #[error("the call of {0} was abandoned: the run is being stopped")]
     Stopping(String),
     /// The service answered with an error.
-    #[error("{action_type} failed: {message}")]
+    #[error("{action_type} failed: {}", .failure.error.message)]
     Failed {
         /// The type of the action.
         action_type: String,
-        /// The type of the error, for programs.
-        error_type: String,
-        /// Its code.
-        code: Option<String>,
-        /// Its text, for people.
-        message: String,
-        /// More for programs.
-        details: Option<Data>,
+        /// The failure.
+        failure: Box<ServiceFailure>,
     },
     /// The reply is too large.
     #[error(
@@ -96,85 +96,161 @@ pub(crate) enum ActionCallError {
         /// The size in bytes.
         size: usize,
     },
-    /// The call was not sent, or its reply cannot be read.
-    #[error("call_action(): {0}")]
+    /// The action was not sent, or its reply cannot be read.
+    #[error("{0}")]
     Refused(String),
 }
 
+/// Error that a service answered, and the ids of the call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ServiceFailure {
+    pub(crate) error: ErrorDetail,
+    pub(crate) ids: ActionIds,
+}
+
 impl ActionCallError {
-    /// The kind for scripts: the type of the service's error, or one of this crate's words.
+    fn failure(&self) -> Option<&ServiceFailure> {
+        match self {
+            Self::Failed { failure, .. } => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// Returns the kind for scripts: the type of the service's error, or one of this crate's words.
     pub(super) fn kind(&self) -> &str {
         match self {
-            Self::Failed { error_type, .. } => error_type,
+            Self::Failed { failure, .. } => &failure.error.error_type,
             Self::NoAnswer { .. } => "Timeout",
             Self::Stopping(_) => "Stopped",
             _ => "Refused",
         }
     }
 
-    /// The code of the service's error.
+    /// Returns the code of the service's error.
     pub(super) fn code(&self) -> Option<&str> {
-        match self {
-            Self::Failed { code, .. } => code.as_deref(),
-            _ => None,
-        }
+        self.failure()?.error.error_code.as_deref()
     }
 
-    /// The details of the service's error.
+    /// Returns the details of the service's error.
     pub(super) fn details(&self) -> Option<&Data> {
-        match self {
-            Self::Failed { details, .. } => details.as_ref(),
-            _ => None,
+        self.failure()?.error.details.as_ref()
+    }
+
+    /// Returns the ids of a call that the service answered with an error.
+    pub(super) fn ids(&self) -> Option<&ActionIds> {
+        Some(&self.failure()?.ids)
+    }
+}
+
+/// Ids of a sent action.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ActionIds {
+    /// Id of the message.
+    pub action_id: String,
+    /// Correlation id, if a reply or a callback is expected.
+    pub correlation_id: Option<String>,
+    /// Trace.
+    pub trace_id: Option<String>,
+    /// Task.
+    pub task_id: Option<String>,
+}
+
+impl ActionIds {
+    pub(crate) fn new(
+        action_id: String,
+        trace_id: Option<String>,
+        task_id: Option<String>,
+    ) -> Self {
+        Self {
+            action_id,
+            correlation_id: None,
+            trace_id,
+            task_id,
         }
     }
 }
 
-/// A call as a script makes it.
+/// Delivery of an action, as a script requests it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Delivery {
+    /// Waits for the reply. The timeout is in seconds. Default: [`TIMEOUT`].
+    Call { timeout: Option<f64> },
+    /// Waits for nothing. The reply may come as a callback.
+    Send { callback: Option<Callback> },
+    /// Publishes a notification.
+    Notify,
+}
+
+/// A requested callback.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Callback {
+    pub(crate) event: String,
+    /// Data that its handler gets.
+    pub(crate) remember: Value,
+}
+
+/// An action as a script requests it.
 #[derive(Debug, Clone)]
 pub(super) struct ActionCall {
-    /// Service, dot, operation.
+    /// Service, dot, operation; or the event of a notification.
     pub(super) action_type: String,
     /// An object in JSON.
     pub(super) data: String,
-    /// In seconds. Default: [`TIMEOUT`].
-    pub(super) timeout: Option<f64>,
+    pub(super) delivery: Delivery,
 }
 
-/// A checked call, for the protocol that sends it.
+/// Delivery of a checked action.
+#[derive(Debug)]
+pub(crate) enum CheckedDelivery {
+    Call(Duration),
+    Send(Option<Callback>),
+    Notify,
+}
+
+/// A checked action, for the protocol that sends it.
 #[derive(Debug)]
 pub(crate) struct ActionRequest<'a> {
     pub(crate) action_type: String,
     pub(crate) data: Data,
-    pub(crate) wait: Duration,
-    /// The job that calls.
+    pub(crate) delivery: CheckedDelivery,
+    /// The job that sends, or that of a handler's script.
     pub(crate) job: &'a Job,
-    /// Number of the call within the run, from 1.
+    /// Number of the action within the run, from 1.
     pub(crate) number: u32,
     /// Trace of the run.
     pub(crate) trace: Option<&'a TraceContext>,
 }
 
-/// Sends calls in the name of a worker.
+/// Answer to a script.
+#[derive(Debug)]
+pub(crate) struct ActionReply {
+    /// In JSON: the data of the reply, the id of the message, or the number of receivers.
+    pub(crate) json: String,
+    pub(crate) ids: ActionIds,
+}
+
+/// Sends actions in the name of a worker or a service.
 pub(crate) trait CallActions: Send + Sync + 'static {
-    /// Calls a service and returns the data of its reply. Dropped: the call is abandoned.
+    /// Sends an action, and waits for its reply if it is a call. A dropped call is abandoned.
     fn call<'a>(
         &'a self,
         request: ActionRequest<'a>,
-    ) -> BoxFuture<'a, Result<Data, ActionCallError>>;
+    ) -> BoxFuture<'a, Result<ActionReply, ActionCallError>>;
 
     /// Ends what all calls share. No call is under way any more.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Caller of actions for one run. Clones share the count of calls.
+/// Caller of actions for one run. Clones share the count of actions.
 #[derive(Clone, Default)]
 pub(crate) enum ActionCaller {
-    /// Calls are not offered.
+    /// Actions are not offered.
     #[default]
     NotHere,
     /// The job belongs to a context.
     InContext,
-    /// Calls are sent by the worker.
+    /// The worker or the service sends.
     Here {
         calls: Arc<dyn CallActions>,
         number: Arc<AtomicU32>,
@@ -182,7 +258,7 @@ pub(crate) enum ActionCaller {
 }
 
 impl ActionCaller {
-    /// For one run of a job.
+    /// Creates the caller of one run.
     pub(crate) fn new(calls: &Arc<dyn CallActions>) -> Self {
         Self::Here {
             calls: Arc::clone(calls),
@@ -222,23 +298,25 @@ impl RunCalls {
         }
     }
 
-    /// Calls an action and returns the data of its reply. Waits no longer than the run may take, and not beyond its stop
-    /// signal.
-    pub(super) async fn call(&self, call: ActionCall) -> Result<Data, ActionCallError> {
+    /// Sends an action. Waits for a reply no longer than the run may take, and not beyond its stop signal.
+    pub(super) async fn call(&self, call: ActionCall) -> Result<ActionReply, ActionCallError> {
         let (calls, number) = match &self.caller {
             ActionCaller::NotHere => return Err(ActionCallError::NotHere),
             ActionCaller::InContext => return Err(ActionCallError::InContext),
             ActionCaller::Here { calls, number } => (calls, number),
         };
-        // A refused call counts too: the next run makes it again, in the same place.
+        // A refused action counts too: the next run sends it again, in the same place.
         let number = number.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        let (data, wait) = check(&call)?;
+        let (data, delivery) = check(&call)?;
         let left = self.deadline.saturating_duration_since(Instant::now());
         let action_type = call.action_type;
         let request = ActionRequest {
             action_type: action_type.clone(),
             data,
-            wait: wait.min(left),
+            delivery: match delivery {
+                CheckedDelivery::Call(wait) => CheckedDelivery::Call(wait.min(left)),
+                delivery => delivery,
+            },
             job: &self.job,
             number,
             trace: self.trace.as_ref(),
@@ -248,20 +326,58 @@ impl RunCalls {
             _ = self.stop.stopped() => return Err(ActionCallError::Stopping(action_type)),
             reply = calls.call(request) => reply?,
         };
-        match reply.text().len() {
+        match reply.json.len() {
             size if size > MAX_REPLY => Err(ActionCallError::LargeReply { action_type, size }),
             _ => Ok(reply),
         }
     }
 }
 
-/// The data of a call and its wait.
-fn check(call: &ActionCall) -> Result<(Data, Duration), ActionCallError> {
-    let name = &call.action_type;
-    let refused = |why| {
-        let shown = &name[..name.floor_char_boundary(MAX_TYPE)];
-        Err(ActionCallError::Type(shown.to_owned(), why))
+/// Returns the data of an action and its delivery.
+fn check(call: &ActionCall) -> Result<(Data, CheckedDelivery), ActionCallError> {
+    let name = call.action_type.as_str();
+    let delivery = match &call.delivery {
+        Delivery::Call { timeout } => {
+            check_type(name)?;
+            CheckedDelivery::Call(wait(*timeout)?)
+        }
+        Delivery::Send { callback } => {
+            check_type(name)?;
+            if let Some(callback) = callback {
+                check_event(&callback.event)?;
+            }
+            CheckedDelivery::Send(callback.clone())
+        }
+        Delivery::Notify => {
+            check_event(name)?;
+            CheckedDelivery::Notify
+        }
     };
+    let size = call.data.len();
+    if size > MAX_DATA {
+        return Err(ActionCallError::TooLarge { size });
+    }
+    let data = Data::parse(&call.data);
+    let data = data.map_err(|error| ActionCallError::Data(error.to_string()))?;
+    Ok((data, delivery))
+}
+
+fn wait(timeout: Option<f64>) -> Result<Duration, ActionCallError> {
+    let Some(seconds) = timeout else {
+        return Ok(TIMEOUT);
+    };
+    let wait = Duration::try_from_secs_f64(seconds).ok();
+    let wait = wait.filter(|wait| !wait.is_zero());
+    wait.ok_or(ActionCallError::Timeout(seconds))
+}
+
+/// Returns the begin of a name, for errors.
+fn shown(name: &str) -> String {
+    name[..name.floor_char_boundary(MAX_TYPE)].to_owned()
+}
+
+fn check_type(name: &str) -> Result<(), ActionCallError> {
+    let refused = |why| Err(ActionCallError::Type(shown(name), why));
     let service = service_of(name);
     let operation = name.get(service.len() + 1..).unwrap_or_default();
     if name.len() > MAX_TYPE {
@@ -277,23 +393,19 @@ fn check(call: &ActionCall) -> Result<(Data, Duration), ActionCallError> {
     if service.contains(':') || name.chars().any(char::is_control) {
         return refused("not possible: its service has a colon, or it has control characters");
     }
-    let wait = match call.timeout {
-        None => TIMEOUT,
-        Some(seconds) => {
-            let wait = Duration::try_from_secs_f64(seconds).ok();
-            let wait = wait.filter(|wait| !wait.is_zero());
-            wait.ok_or(ActionCallError::Timeout(seconds))?
+    Ok(())
+}
+
+fn check_event(name: &str) -> Result<(), ActionCallError> {
+    let refused = |why| Err(ActionCallError::Event(shown(name), why));
+    match name {
+        "" => refused("empty"),
+        _ if name.len() > MAX_TYPE => refused("longer than 256 bytes"),
+        _ if name.chars().any(char::is_control) => {
+            refused("not possible: it has control characters")
         }
-    };
-    let size = call.data.len();
-    if size > MAX_DATA {
-        return Err(ActionCallError::TooLarge { size });
+        _ => Ok(()),
     }
-    let data = Data::parse(&call.data);
-    Ok((
-        data.map_err(|error| ActionCallError::Data(error.to_string()))?,
-        wait,
-    ))
 }
 
 #[cfg(test)]
@@ -304,7 +416,7 @@ mod tests {
         ActionCall {
             action_type: action_type.to_owned(),
             data: data.to_owned(),
-            timeout,
+            delivery: Delivery::Call { timeout },
         }
     }
 
@@ -329,8 +441,43 @@ mod tests {
             let error = check(&call("a.b", "{}", Some(seconds))).unwrap_err();
             assert!(error.to_string().contains("more than 0"), "{error}");
         }
-        let (_, wait) = check(&call("a.b", "{}", Some(0.5))).unwrap();
-        assert_eq!(wait, Duration::from_millis(500));
+        let (_, delivery) = check(&call("a.b", "{}", Some(0.5))).unwrap();
+        assert!(
+            matches!(delivery, CheckedDelivery::Call(wait) if wait == Duration::from_millis(500))
+        );
+    }
+
+    #[test]
+    fn an_event_is_a_name() {
+        for (name, why) in [
+            ("", "empty"),
+            ("a\n", "control"),
+            (&*"ä".repeat(129), "longer"),
+        ] {
+            let callback = Callback {
+                event: name.to_owned(),
+                remember: Value::Null,
+            };
+            let send = ActionCall {
+                delivery: Delivery::Send {
+                    callback: Some(callback),
+                },
+                ..call("a.b", "{}", None)
+            };
+            let notify = ActionCall {
+                delivery: Delivery::Notify,
+                ..call(name, "{}", None)
+            };
+            for refused in [send, notify] {
+                let error = check(&refused).unwrap_err();
+                assert!(error.to_string().contains(why), "{error}");
+            }
+        }
+        let notify = ActionCall {
+            delivery: Delivery::Notify,
+            ..call("updated", "{}", None)
+        };
+        assert!(check(&notify).is_ok());
     }
 
     #[test]

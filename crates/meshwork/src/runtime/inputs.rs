@@ -88,6 +88,18 @@ impl Inputs {
         Self(inputs.into_iter().map(entry).collect())
     }
 
+    /// Returns one input with a name, whose id is `id`.
+    pub(crate) fn single(name: &str, id: &str, output: Vec<u8>) -> Self {
+        let input = Input {
+            id: id.to_owned(),
+            status: Some(Status::Finished),
+            bytes: output.len(),
+            output: Some(output),
+        };
+        let names = vec![name.to_owned()];
+        Self([Entry { names, input }].into())
+    }
+
     /// Returns true if there are no results.
     #[must_use]
     pub fn is_empty(&self) -> bool {

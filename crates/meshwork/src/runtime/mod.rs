@@ -9,6 +9,7 @@ pub mod log;
 mod process;
 mod program;
 mod python;
+mod requests;
 pub(crate) mod rhai;
 mod sandbox;
 mod stop;
@@ -28,7 +29,11 @@ use meshwork_model::trace::TraceContext;
 use tokio::time::Instant;
 
 use crate::Batch;
-pub(crate) use action::{ActionCallError, ActionCaller, ActionRequest, CallActions};
+pub use action::ActionIds;
+pub(crate) use action::{
+    ActionCallError, ActionCaller, ActionReply, ActionRequest, CallActions, CheckedDelivery,
+    ServiceFailure,
+};
 pub use batch_handler::{Announced, BatchOptions, Calls, GroupHandler, group_handler};
 pub use check::{ScriptError, SourcePosition, check};
 pub(crate) use handler::LOST_GRACE;
@@ -36,6 +41,7 @@ pub use handler::{Call, Handler, JobContext, handler};
 pub use inputs::{InputError, Inputs};
 use log::LogSink;
 pub use program::{InterpreterError, interpreter};
+pub use requests::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
 pub use sandbox::{adopt_orphans, init};
 pub use stop::{StopReason, StopSignal};
 pub use submit::SubmitError;
@@ -119,7 +125,7 @@ pub struct Run {
     pub batch: Option<Batch>,
     /// Submits child jobs; `None` for jobs of other systems.
     pub(crate) submitter: Option<Submitter>,
-    /// Calls actions of services; nothing for jobs of other systems.
+    /// Sends actions to services; nothing for jobs of Bananas.
     pub(crate) caller: ActionCaller,
 }
 

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::check::{ScriptError, SourcePosition};
 use super::process::{self, Executable, NamedBy, NotStarted, Process};
+use super::requests::Requests;
 use super::workdir::{self, Folder};
 use super::{Run, Runtime};
 
@@ -182,6 +183,7 @@ async fn execute(
     });
     let unready = |error| NotStarted::of_system("lay out the script and its input", &error);
     let (folder, path, input) = laid_out.await.map_err(unready)?;
+    let requests = Requests::listen(&folder, run).map_err(unready)?;
     let args = job.command.args(&path);
     let program = Executable {
         path: &program,
@@ -190,6 +192,7 @@ async fn execute(
     };
     let process = Process::start(program, run, &folder, input)?;
     let end = process.wait(run, dropped).await;
+    drop(requests);
     let ended = process.end(end).await?;
     let report = process::blocking(move || {
         let report = ended.report(|status, printed| match status.success() {

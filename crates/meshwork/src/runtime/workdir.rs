@@ -28,6 +28,8 @@ const RANDOM: usize = 12;
 const LOCK: &str = "lock";
 /// Name of the file with the outcome of a script.
 const OUTCOME: &str = "outcome";
+/// Name of the socket for requests of the script.
+const CALLS: &str = "calls";
 /// Greatest number of folders that one sweep checks; the next one continues.
 const MAX_SWEPT: usize = 10_000;
 /// Age at which a folder without a lock is removed: its worker was killed when it made the folder, or its script has
@@ -80,7 +82,12 @@ impl Folder {
         })
     }
 
-    /// Returns the folder itself, in which the worker makes pipes.
+    /// Returns the path of the socket for requests.
+    pub(super) fn calls(&self) -> PathBuf {
+        self.root.path.join(CALLS)
+    }
+
+    /// Returns the folder itself.
     pub(super) fn root(&self) -> &Path {
         &self.root.path
     }

@@ -3,6 +3,7 @@
 mod call;
 mod dead;
 mod gateway;
+mod in_run;
 mod listen;
 mod notify;
 mod send;
@@ -16,7 +17,7 @@ use meshwork::model::keys::nooble::{Dialect, NoobleKeys, service_of};
 use meshwork::model::name::Namespace;
 use meshwork::model::nooble::{Data, InvalidData};
 use meshwork::model::trace::TraceContext;
-use meshwork::protocol::nooble::{Client, Ids, Request};
+use meshwork::protocol::nooble::{Client, Request};
 use meshwork_broker::nooble::Nooble;
 use serde::de::IgnoredAny;
 
@@ -99,6 +100,9 @@ impl Side {
     }
 }
 
+/// Service in whose name the command sends.
+const DEFAULT_ORIGIN: &str = "meshwork";
+
 /// Options of an action, except its type.
 #[derive(Debug, clap::Args)]
 struct ActionArgs {
@@ -106,12 +110,13 @@ struct ActionArgs {
     #[arg(default_value = "{}")]
     data: String,
     /// Service in whose name the action is sent
-    #[arg(long = "as", value_name = "NAME", default_value = "meshwork", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "as", value_name = "NAME", default_value = DEFAULT_ORIGIN, value_parser = NonEmptyStringValueParser::new())]
     origin: String,
     /// Context of the service's queue, as a tenant's [default: none]
     #[arg(long, value_name = "NAME", value_parser = part)]
     context: Option<String>,
-    /// Task of the action, a UUID [default: a new one]. With --dialect lists, which has no tasks, the trace
+    /// Task of the action, a UUID [default: a new one]. With --dialect lists, which has no tasks, the trace. Inside a job or
+    /// handler, its worker sends the action, with the ids of the run
     #[arg(long, value_name = "ID", value_parser = uuid)]
     task: Option<String>,
     /// Tenant of the action, a UUID [default: a new one]
@@ -217,7 +222,7 @@ fn uuid(text: &str) -> Result<String, String> {
 
 impl ActionArgs {
     fn request(&self, action_type: &str, dialect: Dialect) -> Result<Request, CommandError> {
-        let mut ids = Ids::default();
+        let mut ids = in_run::ids_of_environment();
         for (id, given) in [
             (&mut ids.task_id, &self.task),
             (&mut ids.tenant_id, &self.tenant),

@@ -1,8 +1,10 @@
 //! `meshwork action notify`.
 
 use clap::builder::NonEmptyStringValueParser;
+use meshwork::runtime::ActionDelivery;
 use serde::Serialize;
 
+use super::in_run::{self, EnclosingRun};
 use super::{ActionArgs, Side};
 use crate::app::App;
 use crate::error::CommandError;
@@ -36,14 +38,33 @@ struct Heard {
 
 impl Notify {
     pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        if let Some(run) = EnclosingRun::find(context) {
+            return self.through(&run, context).await;
+        }
         let request = self.action_args.request(&self.event, self.side.dialect)?;
         let client = self.side.client(&self.action_args.origin, context).await?;
-        let heard = client.notify(&self.event, request).await?;
-        if context.out.is_json() {
-            context.out.json(&Heard { heard })?;
-        } else {
-            context.out.line(heard)?;
-        }
-        Ok(Exit::DONE)
+        print(client.notify(&self.event, request).await?, context)
     }
+
+    /// Publishes through the worker of the run around this process.
+    async fn through(self, run: &EnclosingRun, context: &mut App) -> Result<Exit, CommandError> {
+        let message = self
+            .action_args
+            .message(ActionDelivery::Notify, &self.event)?;
+        let answer = run.ask(message).await?;
+        let heard = answer.reply.as_ref().map(|heard| heard.get().parse());
+        match heard {
+            Some(Ok(heard)) => print(heard, context),
+            _ => Err(in_run::failure(&answer)),
+        }
+    }
+}
+
+fn print(heard: usize, context: &mut App) -> Result<Exit, CommandError> {
+    if context.out.is_json() {
+        context.out.json(&Heard { heard })?;
+    } else {
+        context.out.line(heard)?;
+    }
+    Ok(Exit::DONE)
 }

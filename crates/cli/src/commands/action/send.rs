@@ -1,9 +1,11 @@
 //! `meshwork action send`.
 
 use clap::builder::NonEmptyStringValueParser;
+use meshwork::runtime::{ActionDelivery, ActionMessage};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::in_run::{self, EnclosingRun};
 use super::{ActionArgs, Side, action_type, warn_of};
 use crate::app::App;
 use crate::error::CommandError;
@@ -48,6 +50,9 @@ fn json(text: &str) -> Result<Value, String> {
 impl Send {
     pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         warn_of(&self.action_type);
+        if let Some(run) = EnclosingRun::find(context) {
+            return self.through(&run, context).await;
+        }
         let mut request = self
             .action_args
             .request(&self.action_type, self.side.dialect)?;
@@ -69,6 +74,36 @@ impl Send {
                 action_id: &action_id,
                 correlation_id: correlation_id.as_deref(),
                 trace_id: trace_id.as_deref(),
+            })?;
+        } else {
+            context.out.line(correlation_id.unwrap_or(action_id))?;
+        }
+        Ok(Exit::DONE)
+    }
+
+    /// Sends through the worker of the run around this process.
+    async fn through(self, run: &EnclosingRun, context: &mut App) -> Result<Exit, CommandError> {
+        if self.private_list {
+            return Err(in_run::refused("--private-reply"));
+        }
+        let message = self
+            .action_args
+            .message(ActionDelivery::Send, &self.action_type)?;
+        let asks = run.ask(ActionMessage {
+            callback: self.callback,
+            remember: self.remember,
+            ..message
+        });
+        let answer = asks.await?;
+        let (Some(ids), true) = (&answer.ids, answer.reply.is_some()) else {
+            return Err(in_run::failure(&answer));
+        };
+        let (action_id, correlation_id) = (ids.action_id.as_str(), ids.correlation_id.as_deref());
+        if context.out.is_json() {
+            context.out.json(&Sent {
+                action_id,
+                correlation_id,
+                trace_id: ids.trace_id.as_deref(),
             })?;
         } else {
             context.out.line(correlation_id.unwrap_or(action_id))?;

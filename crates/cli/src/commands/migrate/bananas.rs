@@ -30,7 +30,7 @@ pub(crate) struct OfBananas {
     /// Export imported jobs that have not ended
     #[arg(long, conflicts_with_all = ["handlers", "functions", "job_timeout", "overdue"])]
     back: bool,
-    /// Script (.py or .rhai) for jobs of this name, as NAME=FILE; may be given several times
+    /// Script (.py, .rhai, .sh, or with a #! line) for jobs of this name, as NAME=FILE; may be given several times
     #[arg(long = "handler", value_name = "NAME=FILE", value_parser = parsers::handler)]
     handlers: Vec<(String, PathBuf)>,
     /// Import jobs of this name for a handler in Rust, although no worker with it runs now; may be given several times

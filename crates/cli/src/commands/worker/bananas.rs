@@ -89,7 +89,7 @@ impl BananasWorker {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Jobs of Bananas")]
 struct Bananas {
-    /// Script for jobs of a name, as NAME=FILE; it ends in .py or .rhai; may be given several times
+    /// Script for jobs of a name, as NAME=FILE; it ends in .py, .rhai or .sh, or begins with #!; may be given several times
     #[arg(long = "handler", value_name = "NAME=FILE", value_parser = parsers::handler)]
     handlers: Vec<(String, PathBuf)>,
     /// Settings file in YAML with the section `worker:`: routing_keys, handlers, concurrency, job_timeout and

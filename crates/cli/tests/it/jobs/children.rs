@@ -318,12 +318,12 @@ on_all_data! {
         worker.stop();
     }
 
-    fn what_scripts_do_to_the_pipes_harms_nobody(ground: &Ground) {
-        let script = "import os, threading\n\
-            root = os.path.dirname(os.getcwd())\n\
-            with open(root + '/submit', 'wb', 0) as pipe:\n\
-            \x20   pipe.write(b'garbage\\n\\n{\"call\":1}\\n')\n\
-            \x20   pipe.write(b'\\xff' * 100000)\n\
+    fn what_scripts_do_to_the_socket_harms_nobody(ground: &Ground) {
+        let script = "import os, socket, threading\n\
+            for rubbish in [b'garbage\\n\\n', b'{}\\n', b'\\xff' * 100000, b'']:\n\
+            \x20   with socket.socket(socket.AF_UNIX) as end:\n\
+            \x20       end.connect(os.environ['MESHWORK_CALLS'])\n\
+            \x20       end.sendall(rubbish)\n\
             ids = [submit('1', type='v')]\n\
             def many():\n\
             \x20   for _ in range(5): ids.append(submit('1', type='v'))\n\

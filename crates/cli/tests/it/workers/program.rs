@@ -115,7 +115,7 @@ on_all_data! {
         let done = ground.run(&["run", "a.sh"]).ok();
         let names: Vec<_> = done.stdout.split_whitespace().filter(|name| *name != "_").collect();
         assert_eq!(names, [
-            "CALLER_ID", "CONTEXT_ID", "HOME", "JOB_ID", "LANG", "MESHWORK_JOB", "PATH", "PWD", "TMPDIR",
+            "CALLER_ID", "CONTEXT_ID", "HOME", "JOB_ID", "LANG", "MESHWORK_CALLS", "MESHWORK_JOB", "PATH", "PWD", "TMPDIR",
         ]);
     }
 

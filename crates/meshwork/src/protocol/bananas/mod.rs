@@ -79,7 +79,7 @@ impl Worker {
         self
     }
 
-    /// Runs jobs of this name with a script: `.py` or `.rhai`. Its input is the payload. A result that is not JSON is
+    /// Runs jobs of this name with a script: `.py`, `.rhai`, `.sh`, or with a `#!` line. Its input is the payload. A result that is not JSON is
     /// stored as a JSON string.
     ///
     /// # Errors

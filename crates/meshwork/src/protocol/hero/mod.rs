@@ -27,7 +27,7 @@ use meshwork_model::route::routes::Routes;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::DropGuard;
 
-use super::nooble::{self, JobCalls};
+use super::nooble::{self, ScriptCalls};
 use crate::flow::{PlainEnv, Stepper};
 use crate::runtime::{self, Runtime};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, WorkerHandle};
@@ -221,7 +221,7 @@ impl Worker {
         self
     }
 
-    /// Names of the services whose actions scripts call with `call_action`, and their wire format. They are on the
+    /// Sets the names of the services to which scripts send actions, and their wire format. They are on the
     /// worker's own server. Default: those of [`nooble::Client::open`].
     #[must_use]
     pub fn actions(mut self, names: NoobleKeys) -> Self {
@@ -308,7 +308,7 @@ impl Worker {
         });
         let wakeups = pooled.as_ref().map(|(_, member)| &member.flow);
         let flows = start_stepper(&self.broker, wakeups);
-        let calls = JobCalls::new(Nooble::new(self.broker.conn().clone(), self.actions));
+        let calls = ScriptCalls::of_jobs(Nooble::new(self.broker.conn().clone(), self.actions));
         let shared = pooled.as_ref().map(|(pool, member)| {
             pool.join(member);
             pool.parts(member)

@@ -177,6 +177,8 @@ pub(super) fn data_of(output: &[u8]) -> Given {
 /// Returns the job of a script for an action.
 pub(super) fn job_of(entry: &Entry, action: &Action) -> Job {
     let mut job = entry.job(&action.action_id, action.data.text());
+    // Ids of the script's actions follow from both.
+    job.created_at.clone_from(&action.timestamp);
     job.traceparent = traceparent(action);
     job.env_vars = env(action);
     job

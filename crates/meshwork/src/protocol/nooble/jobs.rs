@@ -28,9 +28,11 @@ use super::maintenance;
 use super::message::Message;
 use super::queue::Queue;
 use super::request::{span as span_id, traceparent};
+use super::script_calls::ScriptCalls;
 use super::state::NoobleProtocol;
 use super::tidy;
 use crate::clock::host_micros;
+use crate::runtime::{ActionCaller, CallActions, Inputs};
 use crate::span::Subject;
 use crate::worker::exchange::{Exchanged, FetchRequest};
 use crate::worker::in_flight::InFlight;
@@ -38,6 +40,8 @@ use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step
 use crate::worker::task::Completion;
 use crate::worker::{Config, Protocol};
 
+/// Name of the input of a callback's script with the record of its request.
+const REQUEST_INPUT: &str = "request";
 /// Longest time of the last trace entries and of the deregistration; both also expire.
 const DEPART: Duration = Duration::from_secs(2);
 
@@ -99,6 +103,12 @@ impl NoobleProtocol {
         }
         Ok(gone)
     }
+}
+
+/// Returns the record of a callback's request as an input of a script.
+fn request_input(record: CallbackRequest) -> Inputs {
+    let json = serde_json::to_vec(&record).unwrap_or_default();
+    Inputs::single(REQUEST_INPUT, &record.action_id, json)
 }
 
 impl Protocol for NoobleProtocol {
@@ -208,16 +218,26 @@ impl Protocol for NoobleProtocol {
             let error = ActionError::new(PROCESSING.0, PROCESSING.1, &message).permanent();
             return Step::End(job.failed(error));
         };
-        let (runner, given) = match deals {
+        Step::Run(Box::new(match deals {
             Deals::Function(act) => {
                 let stop = CancellationToken::new();
                 let (action, client) = (Arc::clone(action), self.client.clone());
                 let context = ActionContext::new(action, record, client, stop);
-                (call(act, job, context), Arc::clone(&self.no_job))
+                let runner = call(act, job, context);
+                Prepared::new(runner, Arc::clone(&self.no_job), config.timeout)
             }
-            Deals::Script(entry) => (entry.runner.clone(), Arc::new(job_of(entry, action))),
-        };
-        Step::Run(Box::new(Prepared::new(runner, given, config.timeout)))
+            Deals::Script(entry) => {
+                let runner = entry.runner.clone();
+                let given = Arc::new(job_of(entry, action));
+                let calls = ScriptCalls::of_handler(&self.client, action);
+                let calls: Arc<dyn CallActions> = Arc::new(calls);
+                Prepared {
+                    inputs: record.map(request_input).unwrap_or_default(),
+                    caller: ActionCaller::new(&calls),
+                    ..Prepared::new(runner, given, config.timeout)
+                }
+            }
+        }))
     }
 
     fn encode(&self, job: &Arc<Message>, report: Report) -> Report {

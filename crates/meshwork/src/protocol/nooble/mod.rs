@@ -10,7 +10,6 @@ mod cycle;
 mod error;
 mod guard;
 mod handler;
-mod job_calls;
 mod jobs;
 mod maintenance;
 mod message;
@@ -18,6 +17,7 @@ mod queue;
 mod replies;
 mod report;
 mod request;
+mod script_calls;
 mod state;
 mod subscribe;
 mod take;
@@ -39,9 +39,9 @@ pub use cycle::{Cycle, MAX_STEPS};
 pub use error::{ActionError, Error};
 pub use handler::{ActionHandler, CallbackHandler};
 use handler::{Deals, Handlers, add, add_unless_there, of_event};
-pub(crate) use job_calls::JobCalls;
 use queue::Queue;
 pub use request::{Ids, Request};
+pub(crate) use script_calls::ScriptCalls;
 use state::NoobleProtocol;
 pub use subscribe::{MAX_UNREAD, Notice, Notification, Subscription};
 use tidy::Ends;
@@ -113,8 +113,8 @@ impl Service {
         self
     }
 
-    /// Handles actions of this type with a script: `.py` or `.rhai`. Its input is the data of the action, and its
-    /// result is the data of the reply, a JSON object.
+    /// Handles actions of this type with a script: `.py`, `.rhai`, `.sh`, or with a `#!` line. Its input is the data of
+    /// the action, and its result is the data of the reply, a JSON object.
     ///
     /// # Errors
     /// The file cannot be read, or no runtime runs such files.
@@ -135,6 +135,19 @@ impl Service {
         // In the lists dialect, callbacks may arrive in the list of actions.
         add_unless_there(&mut self.handlers, &handlers);
         self.listen(event, None, handlers)
+    }
+
+    /// Handles callbacks of this event with a script. Its input is the data of the callback, and the input `request` is
+    /// the record of its request: a [`CallbackRequest`] as JSON. A failed request has the data
+    /// `{"status": "failure", "error": {…}}`.
+    ///
+    /// # Errors
+    /// As [`Self::script`].
+    pub fn callback_script(mut self, event: &str, path: &Path) -> Result<Self, HandlerError> {
+        let script = Deals::Script(Arc::new(Entry::script(event, path)?));
+        let handlers = Handlers::from([(event.to_owned(), script)]);
+        add_unless_there(&mut self.handlers, &handlers);
+        Ok(self.listen(event, None, handlers))
     }
 
     /// Handles the callback of one call with a private list ([`Request::private_list`]), as Nooble4's clients do.

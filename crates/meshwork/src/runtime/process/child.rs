@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
+use super::super::requests::CALLS_VARIABLE;
 use super::super::sandbox::Launched;
 use super::super::workdir::Folder;
 use super::super::{Run, sandbox};
@@ -226,7 +227,8 @@ fn set_environment(command: &mut Command, run: &Run, folder: &Folder) {
         .env("CALLER_ID", &job.caller_id)
         .env("CONTEXT_ID", &job.context_id)
         .env("JOB_ID", &job.id)
-        .env("MESHWORK_JOB", &job.id);
+        .env("MESHWORK_JOB", &job.id)
+        .env(CALLS_VARIABLE, folder.calls());
     if let Some(inputs) = folder.inputs() {
         command.env("MESHWORK_INPUTS", inputs);
     }

@@ -3,7 +3,7 @@
 //!
 //! Its input is stdin, which is empty without input. Its environment has the job's `env_vars`, `CALLER_ID`,
 //! `CONTEXT_ID`, `JOB_ID`, `LANG`, and `HOME` and `TMPDIR` with its folder. `MESHWORK_JOB` tells the command that it
-//! runs inside a job. `MESHWORK_INPUTS` names the file with the results of other jobs, if there are any. `TRACEPARENT`
+//! runs inside a job, and `MESHWORK_CALLS` names the socket for its actions. `MESHWORK_INPUTS` names the file with the results of other jobs, if there are any. `TRACEPARENT`
 //! and `TRACESTATE` are set if the job has a trace.
 //!
 //! After its timeout or a cancel request the process group gets SIGTERM, as from service managers. The script can

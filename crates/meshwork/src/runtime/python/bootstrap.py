@@ -1,6 +1,6 @@
 # Runs ./script.py as __main__ and leaves in a file how it ended. Given to the interpreter with -c; its
 # arguments: the descriptor of the lifeline (-1 where a launcher watches the worker), the file for the outcome, the largest result in bytes, the pipe for
-# progress.
+# progress, the socket for requests.
 
 
 def _meshwork():
@@ -11,7 +11,7 @@ def _meshwork():
     import sys
 
     lifeline, outcome, most = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    pipe, unsent = sys.argv[4], []
+    pipe, unsent, socket = sys.argv[4], [], sys.argv[5]
     group = leader = os.getpid()
 
     def watch():
@@ -155,11 +155,10 @@ def _meshwork():
         except (OSError, ValueError):
             pass
 
-    # Where submit() and call_action() ask and are answered; how many calls there were, and whether one is under way.
-    asks, answers = (os.path.join(os.path.dirname(pipe), name) for name in ("submit", "submitted"))
-    asking, calls, busy = _thread.RLock(), [0], [False]
-    # The longest line that the worker takes, less the call's number.
-    most_request = 32 * 1024 * 1024 - 64
+    # One request at a time, so that each run sends them in the same order; whether one is under way.
+    asking, busy = _thread.RLock(), [False]
+    # The longest line that the worker takes, and the longest path of a socket.
+    most_request, most_path = 32 * 1024 * 1024, 100
 
     def submit(script, *, type=None, input=None, priority=None, delay=None, retries=None, timeout=None, key=None,
                group=None, env=None):
@@ -195,23 +194,39 @@ def _meshwork():
         """No answer came in time."""
 
     def call_action(type, data=None, *, timeout=None):
-        """Calls an action of a service and returns the data of its answer."""
-        in_leader("call_action")
-        if not isinstance(type, str):
-            raise TypeError("call_action() takes the type of an action as text")
-        data = {} if data is None else data
-        if not isinstance(data, dict):
-            raise TypeError("call_action() takes data as a dict, not as %s" % data.__class__.__name__)
+        """Calls an action of a service and returns the data of its reply."""
         if timeout is not None:
             timeout = float(timeout.total_seconds() if hasattr(timeout, "total_seconds") else timeout)
+        return action("call_action", "call", type, data, timeout=timeout)
+
+    def send_action(type, data=None, *, callback=None, remember=None):
+        """Sends an action without waiting, and returns its id; with a callback, the correlation id of both."""
+        if callback is not None and not isinstance(callback, str):
+            raise TypeError("send_action() takes a callback as text: the name of its event")
+        if callback is None and remember is not None:
+            raise TypeError("send_action() takes `remember` only with a callback")
+        return action("send_action", "send", type, data, callback=callback, remember=remember)
+
+    def notify_action(event, data=None):
+        """Publishes a notification of an event, and returns the number of its receivers."""
+        return action("notify_action", "notify", event, data)
+
+    def action(name, delivery, type, data, **more):
+        in_leader(name)
+        if not isinstance(type, str):
+            kind = "an event" if delivery == "notify" else "the type of an action"
+            raise TypeError("%s() takes %s as text" % (name, kind))
+        data = {} if data is None else data
+        if not isinstance(data, dict):
+            raise TypeError("%s() takes data as a dict, not as %s" % (name, data.__class__.__name__))
         import json
 
-        reply = request("call_action", dict(action=dict(type=type, data=data, timeout=timeout)), json)
-        if "data" in reply:
-            return reply["data"]
+        reply = request(name, dict(action=dict(more, delivery=delivery, type=type, data=data)), json)
+        if "reply" in reply:
+            return reply["reply"]
         failed = reply.get("failed") or dict(kind="Refused")
         error = ActionTimeout if failed["kind"] == "Timeout" else ActionError
-        message = reply.get("error", "call_action() was not answered")
+        message = reply.get("error", "%s() was not answered" % name)
         raise error(message, failed["kind"], failed.get("code"), failed.get("details"))
 
     def in_leader(name):
@@ -219,7 +234,7 @@ def _meshwork():
             raise RuntimeError("%s() is only there in the process of the job itself, not in one that it has forked" % name)
 
     def request(name, given, json):
-        line = json.dumps(given, ensure_ascii=False, allow_nan=False)[1:].encode("utf-8") + b"\n"
+        line = json.dumps(given, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
         if len(line) > most_request:
             raise ValueError("the request of %s() has %d bytes, the limit is %d" % (name, len(line), most_request))
         with asking:
@@ -230,48 +245,33 @@ def _meshwork():
                 )
             busy[0] = True
             try:
-                calls[0] += 1
-                return ask(name, b'\n{"call":%d,' % calls[0] + line, calls[0], json)
+                return json.loads(ask(line))
+            except (OSError, ValueError) as error:
+                raise RuntimeError("%s() is not there any more: the run has ended (%s)" % (name, error)) from None
             finally:
                 busy[0] = False
 
-    def ask(name, line, call, json):
-        try:
-            # It fails where nobody reads any more.
-            ends = [os.open(asks, os.O_WRONLY | os.O_NONBLOCK)]
-            try:
-                ends.append(os.open(answers, os.O_RDONLY | os.O_NONBLOCK))
-                for end in ends:
-                    os.set_blocking(end, True)
-                rest = memoryview(line)
-                while rest:
-                    rest = rest[os.write(ends[0], rest):]
-                return answer_to(call, ends[1], json)
-            finally:
-                for end in ends:
-                    os.close(end)
-        except OSError as error:
-            raise RuntimeError("%s() is not there any more: the run has ended (%s)" % (name, error)) from None
+    def ask(line):
+        import _socket
 
-    def answer_to(call, end, json):
-        read = []
-        while True:
-            more = os.read(end, 65536)
-            if not more:
-                raise OSError("its pipe is closed")
-            read.append(more)
-            if b"\n" not in more:
-                continue
-            *lines, rest = b"".join(read).split(b"\n")
-            read = [rest]
-            for line in lines:
-                # Calls that were broken off have left theirs, and scripts may write what they like.
-                try:
-                    reply = json.loads(line)
-                    if reply["call"] == call:
-                        return reply
-                except (ValueError, TypeError, KeyError):
-                    pass
+        end, folder = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM), None
+        try:
+            path = socket
+            if len(os.fsencode(path)) > most_path:
+                folder = os.open(os.path.dirname(path), os.O_RDONLY)
+                path = "/proc/self/fd/%d/%s" % (folder, os.path.basename(path))
+            end.connect(path)
+            end.sendall(line)
+            read = []
+            while not read or not read[-1].endswith(b"\n"):
+                read.append(end.recv(65536))
+                if not read[-1]:
+                    raise OSError("its socket is closed")
+            return b"".join(read)
+        finally:
+            end.close()
+            if folder is not None:
+                os.close(folder)
 
     class MissingInput(KeyError):
         """There is no such result."""
@@ -342,13 +342,13 @@ def _meshwork():
     main.__dict__.update(((name, os.environ[name]) for name in names), __file__="script.py", __builtins__=builtins)
     main.progress = progress
     main.submit = submit
-    main.call_action = call_action
+    main.call_action, main.send_action, main.notify_action = call_action, send_action, notify_action
     main.ActionError = ActionError
     main.inputs = Inputs()
     for verdict in verdicts:
         verdict.__qualname__ = verdict.__name__
         setattr(main, verdict.__name__, verdict)
-    for named in (submit, call_action, ActionError, ActionTimeout):
+    for named in (submit, call_action, send_action, notify_action, ActionError, ActionTimeout):
         named.__qualname__ = named.__name__
     sys.modules["__main__"] = main
     with open("script.py", "rb") as file:

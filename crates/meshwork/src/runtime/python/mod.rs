@@ -5,15 +5,14 @@
 //! Its result is the variable `result`: text and bytes unchanged, any other value as JSON; or else its stdout, as in
 //! Hero. `progress(fraction, message=None)` reports progress, from 0 to 1. `submit(script, *, type=None, input=None,
 //! priority=None, delay=None, retries=None, timeout=None, key=None, group=None, env=None)` submits a child and returns
-//! its id, and `call_action(type, data, timeout=None)` returns the data of a service's reply ([`requests`]). The
-//! exceptions `Permanent`, `Retry`, `Snooze` and `Discard` are verdicts. `inputs[name]` is the result of a
+//! its id, `call_action(type, data, timeout=None)` returns the data of a service's reply, and `send_action()` and
+//! `notify_action()` do not wait ([`super::requests`]). The exceptions `Permanent`, `Retry`, `Snooze` and `Discard` are verdicts. `inputs[name]` is the result of a
 //! prerequisite.
 
 mod check;
 mod interpreter;
 mod outcome;
 mod progress;
-mod requests;
 
 use std::ffi::OsString;
 use std::io;
@@ -25,11 +24,11 @@ use meshwork_model::outcome::{Failure, Report};
 use tokio_util::sync::CancellationToken;
 
 use super::process::{self, Executable, NamedBy, NotStarted, Process, blocking, cannot};
+use super::requests::Requests;
 use super::workdir::{self, Folder};
 use super::{Run, Runtime};
 pub(super) use check::check;
 use progress::Reports;
-use requests::Requests;
 
 /// Program that the interpreter runs. It reads the script from its folder.
 const BOOTSTRAP: &str = include_str!("bootstrap.py");
@@ -69,7 +68,7 @@ async fn execute(run: &Run, dropped: &CancellationToken) -> Result<Report, Failu
     let unready = |error| NotStarted::of_system("lay out the script and its input", &error);
     let (folder, input) = laid_out.await.map_err(unready)?;
     let reports = Reports::listen(folder.progress(), run.log.clone()).map_err(unready)?;
-    let requests = Requests::listen(folder.root(), run).map_err(unready)?;
+    let requests = Requests::listen(&folder, run).map_err(unready)?;
     let args = arguments(&folder).map_err(unready)?;
     let program = Executable {
         path: &interpreter,
@@ -97,5 +96,6 @@ fn arguments(folder: &Folder) -> io::Result<Vec<OsString>> {
     args.push(folder.outcome().into());
     args.push(MAX_OUTPUT.to_string().into());
     args.push(folder.progress().into());
+    args.push(folder.calls().into());
     Ok(args)
 }

@@ -1,8 +1,7 @@
-//! `submit()` and `call_action()` of a Rhai script: the script's thread waits while a task calls the store.
+//! `submit()` and actions of a Rhai script: the script's thread waits while a task calls the store.
 
 use meshwork_model::job::NewChild;
 use meshwork_model::name::JobId;
-use meshwork_model::nooble::Data;
 use meshwork_model::number;
 use rhai::{Dynamic, EvalAltResult, FuncRegistration, ImmutableString, Map, Module};
 use rhai::{NativeCallContext, Position};
@@ -11,21 +10,26 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::Run;
-use super::super::action::{ActionCall, ActionCallError, RunCalls};
+use super::super::action::{
+    ActionCall, ActionCallError, ActionReply, Callback, Delivery, RunCalls,
+};
 use super::super::submit::{self, SubmitError};
 use super::value;
 
 /// A request, with the way back for its answer.
 enum Request {
     Child(NewChild, oneshot::Sender<Result<JobId, SubmitError>>),
-    Action(ActionCall, oneshot::Sender<Result<Data, ActionCallError>>),
+    Action(
+        ActionCall,
+        oneshot::Sender<Result<ActionReply, ActionCallError>>,
+    ),
 }
 
 /// Channel for requests. A call fails when the task has ended.
 #[derive(Debug, Clone)]
 pub(super) struct Asker(mpsc::Sender<Request>);
 
-/// An error of `call_action()`, as a script catches it.
+/// An error of an action, as a script catches it.
 #[derive(Debug, Clone)]
 pub(super) struct CallFailure(ActionCallError);
 
@@ -75,28 +79,25 @@ impl Asker {
             .map_err(|error| error.to_string())
     }
 
-    fn call(
+    fn act(
         &self,
-        action_type: &str,
-        data: &Dynamic,
-        timeout: Option<f64>,
+        name: &str,
+        (action_type, data): (&str, &Dynamic),
+        delivery: Delivery,
     ) -> Result<Dynamic, Dynamic> {
         let text = |why: String| Dynamic::from(ImmutableString::from(why));
-        let bytes = value::json_text(data).map_err(|error| {
-            text(format!(
-                "the data of call_action() is not possible: {error}"
-            ))
-        })?;
+        let bytes = value::json_text(data)
+            .map_err(|error| text(format!("the data of {name}() is not possible: {error}")))?;
         let call = ActionCall {
             action_type: action_type.to_owned(),
             data: String::from_utf8_lossy(&bytes).into_owned(),
-            timeout,
+            delivery,
         };
-        let answer = self.ask("call_action", |send| Request::Action(call, send));
+        let answer = self.ask(name, |send| Request::Action(call, send));
         let reply = answer
             .map_err(text)?
             .map_err(|error| Dynamic::from(CallFailure(error)))?;
-        in_script(&reply).ok_or_else(|| {
+        in_script(&reply.json).ok_or_else(|| {
             text(format!(
                 "the answer to {action_type} nests deeper than {} levels",
                 value::MAX_NESTED
@@ -105,8 +106,8 @@ impl Asker {
     }
 }
 
-fn in_script(data: &Data) -> Option<Dynamic> {
-    value::dynamic(&number::read(data.text()).ok()?, 0)
+fn in_script(json: &str) -> Option<Dynamic> {
+    value::dynamic(&number::read(json).ok()?, 0)
 }
 
 fn child(script: &str, mut options: Map) -> Result<NewChild, String> {
@@ -129,11 +130,12 @@ fn thrown(value: Dynamic, at: Position) -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorRuntime(value, at))
 }
 
-/// Returns the module with both functions.
+/// Returns the module with all functions.
 pub(super) fn functions(asker: &Asker) -> Module {
     let mut module = Module::new();
     submit_functions(asker, &mut module);
     call_functions(asker, &mut module);
+    send_functions(asker, &mut module);
     failure_functions(&mut module);
     module
 }
@@ -164,9 +166,15 @@ fn submit_functions(asker: &Asker, module: &mut Module) {
     );
 }
 
-fn call_functions(asker: &Asker, module: &mut Module) {
-    let function = || FuncRegistration::new("call_action").in_global_namespace();
-    let usual = asker.clone();
+/// Registers a function with the data of an action, and one with a further argument that `delivery` reads.
+fn action_functions(
+    (asker, module): (&Asker, &mut Module),
+    name: &'static str,
+    usual: Delivery,
+    delivery: Option<fn(Dynamic) -> Result<Delivery, String>>,
+) {
+    let function = || FuncRegistration::new(name).in_global_namespace();
+    let own = asker.clone();
     function().set_into_module(
         module,
         move |context: NativeCallContext<'_>,
@@ -174,30 +182,75 @@ fn call_functions(asker: &Asker, module: &mut Module) {
               data: Dynamic|
               -> Called<Dynamic> {
             let failed = |why| thrown(why, context.call_position());
-            usual.call(action_type, &data, None).map_err(failed)
+            own.act(name, (action_type, &data), usual.clone())
+                .map_err(failed)
         },
     );
+    let Some(delivery) = delivery else {
+        return;
+    };
     let asker = asker.clone();
     function().set_into_module(
         module,
         move |context: NativeCallContext<'_>,
               action_type: &str,
               data: Dynamic,
-              timeout: Dynamic|
+              more: Dynamic|
               -> Called<Dynamic> {
             let failed = |why| thrown(why, context.call_position());
-            let whole = timeout.as_int().map(|seconds| seconds as f64);
-            let seconds = whole.or_else(|_| timeout.as_float()).map_err(|given| {
-                failed(
-                    format!("the timeout of call_action() is seconds, not of the type {given}")
-                        .into(),
-                )
-            })?;
+            let delivery = delivery(more).map_err(|why| failed(why.into()))?;
             asker
-                .call(action_type, &data, Some(seconds))
+                .act(name, (action_type, &data), delivery)
                 .map_err(failed)
         },
     );
+}
+
+fn call_functions(asker: &Asker, module: &mut Module) {
+    let usual = Delivery::Call { timeout: None };
+    let with_timeout = |timeout: Dynamic| {
+        let whole = timeout.as_int().map(|seconds| seconds as f64);
+        let seconds = whole.or_else(|_| timeout.as_float()).map_err(|given| {
+            format!("the timeout of call_action() is seconds, not of the type {given}")
+        })?;
+        Ok(Delivery::Call {
+            timeout: Some(seconds),
+        })
+    };
+    action_functions((asker, module), "call_action", usual, Some(with_timeout));
+}
+
+fn send_functions(asker: &Asker, module: &mut Module) {
+    let usual = Delivery::Send { callback: None };
+    action_functions((asker, module), "send_action", usual, Some(with_callback));
+    action_functions((asker, module), "notify_action", Delivery::Notify, None);
+}
+
+/// Reads the options of `send_action()`.
+fn with_callback(options: Dynamic) -> Result<Delivery, String> {
+    let Some(mut options) = options.try_cast::<Map>() else {
+        return Err("the options of send_action() are no map".to_owned());
+    };
+    let remember = options.remove("remember");
+    let Some(event) = options.remove("callback") else {
+        return Err("send_action() takes the option `callback`, and with it `remember`".to_owned());
+    };
+    if let Some(name) = options.keys().next() {
+        return Err(format!("send_action() takes no option `{name}`"));
+    }
+    let event = event.into_string().map_err(|given| {
+        format!("the callback of send_action() is the name of an event, not of the type {given}")
+    })?;
+    let remember = remember.map(|value| value::json_text(&value)).transpose();
+    let remember = remember
+        .map_err(|error| format!("`remember` of send_action() is not possible: {error}"))?;
+    let remember = remember.and_then(|text| serde_json::from_slice(&text).ok());
+    Ok(Delivery::Send {
+        callback: Some(Callback {
+            event,
+            remember: remember.unwrap_or(Value::Null),
+        }),
+    })
 }
 
 /// The parts of a caught error.
@@ -214,7 +267,7 @@ fn failure_functions(module: &mut Module) {
     FuncRegistration::new_getter("message")
         .set_into_module(module, |failure: &mut CallFailure| failure.message());
     FuncRegistration::new_getter("details").set_into_module(module, |failure: &mut CallFailure| {
-        let details = failure.0.details().and_then(in_script);
+        let details = failure.0.details().and_then(|data| in_script(data.text()));
         details.unwrap_or(Dynamic::UNIT)
     });
     for name in ["to_string", "to_debug"] {

@@ -129,7 +129,7 @@ async fn what_cannot_be_sent_is_refused_by_name() {
     };
     let said = output(&ran(&client, "python", &python).await);
     let words = [
-        "ActionError call_action(): the action type \"x\" is without an operation",
+        "ActionError the action type \"x\" is without an operation",
         "\".y\" is without a service",
         "TypeError call_action() takes data as a dict, not as list",
         "the timeout -1 is not possible",
@@ -139,7 +139,7 @@ async fn what_cannot_be_sent_is_refused_by_name() {
     check(&said, &words);
     let said = output(&ran(&client, "osis", rhai).await);
     let words = [
-        "Refused call_action(): the action type \"x\" is without an operation",
+        "Refused the action type \"x\" is without an operation",
         "\".y\" is without a service",
         "data is an object of JSON: give names and values between braces, not a list",
         "the timeout -1 is not possible",

@@ -9,6 +9,7 @@ mod deleted;
 mod demo;
 mod ends;
 mod examples_run;
+mod from_handlers;
 mod from_jobs;
 #[path = "../../../examples/demo_service/handlers.rs"]
 mod handlers;

@@ -420,7 +420,8 @@ fn the_workers_secrets_stay_with_it() {
         .output()
         .unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    let names = "CALLER_ID CONTEXT_ID HOME JOB_ID LANG MESHWORK_JOB MINE PATH TMPDIR";
+    let names =
+        "CALLER_ID CONTEXT_ID HOME JOB_ID LANG MESHWORK_CALLS MESHWORK_JOB MINE PATH TMPDIR";
     assert!(said.contains(&format!("{:?}", names.as_bytes())), "{said}");
 }
 

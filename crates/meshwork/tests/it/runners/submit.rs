@@ -38,9 +38,14 @@ async fn an_error_that_is_not_caught_is_the_jobs() {
 
 #[tokio::test]
 async fn a_script_that_takes_no_answers_ends_in_time() {
-    let source = "import os\n\
-        asks = open(os.path.dirname(os.getcwd()) + '/submit', 'wb', 0)\n\
-        while True: asks.write(b'x\\n' * 30000)";
+    let source = "import os, signal, socket\n\
+        def ask():\n\
+        \x20   end = socket.socket(socket.AF_UNIX)\n\
+        \x20   end.connect(os.environ['MESHWORK_CALLS'])\n\
+        \x20   end.sendall(b'x\\n')\n\
+        \x20   return end\n\
+        ends = [ask() for _ in range(100)]\n\
+        signal.pause()";
     let runner = builtin("python").unwrap();
     let (run, _stop) = run_of(script(source), Duration::from_millis(1500));
     let report = within(runner.run(run)).await;

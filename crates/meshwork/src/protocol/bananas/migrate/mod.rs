@@ -52,7 +52,7 @@ impl Migrator {
         }
     }
 
-    /// Imports jobs of this name as jobs of a script that ends in `.py` or `.rhai`. (Jobs of a name that a worker of
+    /// Imports jobs of this name as jobs of a script that ends in `.py`, `.rhai` or `.sh`. (Jobs of a name that a worker of
     /// Meshwork handles become jobs of that type.)
     ///
     /// # Errors
