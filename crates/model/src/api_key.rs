@@ -133,7 +133,7 @@ impl fmt::Debug for ApiSecret {
 pub struct ApiKey {
     /// Name of the key.
     pub name: ApiKeyName,
-    /// What it may call.
+    /// The methods that it may call.
     pub scope: Scope,
     /// SHA-256 of the key.
     pub digest: [u8; 32],
