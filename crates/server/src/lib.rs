@@ -1,6 +1,7 @@
-//! All that listens on HTTP: [`metrics`], the [`gateway`] of actions.
+//! All that listens on HTTP: [`metrics`], the [`gateway`] of actions, and the [`api`] for jobs, queues and flows.
 //! [`http`] is the server below all of them. Options of the command and their defaults are not part of it.
 
+pub mod api;
 pub mod gateway;
 pub mod http;
 pub mod metrics;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_server::http::guard::{
-    Authority, Guard, InvalidToken, Origin, PER_PEER, Profile, Token,
+    Authenticate, Authority, Guard, InvalidToken, Origin, PER_PEER, Profile, Token,
 };
 
 use super::input::InputError;
@@ -36,7 +36,7 @@ impl From<TokenError> for CommandError {
 }
 
 /// Options of the guard.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct GuardArgs {
     /// Accept this name in the Host header too, with any port unless one is given; may be given several times. Loopback
     /// names and the address that is listened on are always accepted
@@ -45,12 +45,6 @@ pub(crate) struct GuardArgs {
     /// Let web pages of this origin call too; may be given several times
     #[arg(long = "allow-origin", value_name = "SCHEME://HOST[:PORT]")]
     origins: Vec<Origin>,
-    /// Read the bearer token that clients have to give from this file
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// Need no token: let in everybody who reaches the address
-    #[arg(long)]
-    insecure_no_auth: bool,
     /// Limit the time for the head of a request, and again for its body, in seconds, 0.1 to 600. A connection without a
     /// request is closed after this time
     #[arg(long, value_name = "S", default_value = "10", value_parser = parsers::read_timeout,
@@ -69,22 +63,43 @@ impl GuardArgs {
     }
 
     /// Builds the guard of a server.
+    pub(crate) fn guard(
+        self,
+        authenticate: Option<Arc<dyn Authenticate>>,
+        profile: Profile,
+    ) -> Guard {
+        Guard {
+            hosts: self.hosts,
+            origins: self.origins,
+            authenticate,
+            peer_connections: self.peer_connections,
+            profile,
+        }
+    }
+}
+
+/// Options of a server with one token for all clients.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TokenArgs {
+    /// Read the bearer token that clients have to give from this file
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Need no token: let in everybody who reaches the address
+    #[arg(long)]
+    insecure_no_auth: bool,
+}
+
+impl TokenArgs {
+    /// Finds the token: in the file, or in this environment variable.
     ///
     /// # Errors
     /// If there is no token without `--insecure-no-auth`, or one with it.
-    pub(crate) fn guard(
-        self,
-        profile: Profile,
+    pub(crate) fn authenticate(
+        &self,
         variable: &'static str,
-    ) -> Result<Guard, TokenError> {
+    ) -> Result<Option<Arc<dyn Authenticate>>, TokenError> {
         let token = token(self.token_file.as_deref(), variable, self.insecure_no_auth)?;
-        Ok(Guard {
-            hosts: self.hosts,
-            origins: self.origins,
-            authenticate: token.map(|token| Arc::new(token) as _),
-            peer_connections: self.peer_connections,
-            profile,
-        })
+        Ok(token.map(|token| Arc::new(token) as _))
     }
 }
 

@@ -14,10 +14,12 @@ mod export;
 mod flow;
 mod import;
 mod job;
+mod key;
 mod message;
 mod metrics;
 mod migrate;
 mod queue;
+mod rpc;
 mod run;
 mod runner;
 mod schedule;
@@ -72,6 +74,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Message(message::MessageCommand),
     Supervisor(supervisor::Supervisor),
+    #[command(subcommand)]
+    Key(key::KeyCommand),
+    Rpc(rpc::Rpc),
     Completions(completions::Completions),
 }
 
@@ -106,6 +111,8 @@ impl Command {
             Self::Actor(actor) => Box::pin(actor.run(context)).await,
             Self::Context(of_context) => Box::pin(of_context.run(context)).await,
             Self::Message(message) => Box::pin(message.run(context)).await,
+            Self::Key(key) => Box::pin(key.run(context)).await,
+            Self::Rpc(rpc) => Box::pin(rpc.run(context)).await,
             Self::Supervisor(supervisor) => Box::pin(supervisor.run(context)).await,
             Self::Runner(runner) => Box::pin(runner.run(context)).await,
             Self::Completions(completions) => completions.run(context),

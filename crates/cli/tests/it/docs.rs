@@ -134,6 +134,15 @@ fn client(command: &str) -> Option<Tool> {
     found.next().map(|(_, tool)| tool)
 }
 
+/// The address of the API that a page names.
+const API: &str = "127.0.0.1:3030";
+
+/// Returns an address that nobody has.
+fn free_address() -> String {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
 /// The server that a page names, and the one that is there.
 const SERVER: &str = "redis://127.0.0.1:6379";
 
@@ -157,6 +166,7 @@ fn run(page: &str) {
     let ground = Ground::embedded().unwrap();
     let server = Ground::redis();
     let url = server.as_ref().map(url);
+    let api = free_address();
     let mut in_background = Vec::new();
     let mut ran = 0;
     for block in blocks(&text) {
@@ -174,6 +184,7 @@ fn run(page: &str) {
                 None if command.contains(SERVER) => continue,
                 None => command,
             };
+            let command = command.replace(API, &api);
             if client(&command).is_some_and(|tool| need(tool).is_none()) {
                 continue;
             }
@@ -182,8 +193,9 @@ fn run(page: &str) {
                 let mut running = Running::start(shell(&ground, &format!("exec {command}")));
                 while running
                     .says()
-                    .is_some_and(|line| !line.contains("listening to"))
-                {}
+                    .is_some_and(|line| !line.contains("listening to") && !line.contains("API at"))
+                {
+                }
                 in_background.push(running);
                 continue;
             }
@@ -218,6 +230,11 @@ fn scripts() {
 #[test]
 fn embedded_to_redis() {
     run("docs/embedded-to-redis.md");
+}
+
+#[test]
+fn api() {
+    run("docs/api.md");
 }
 
 #[test]

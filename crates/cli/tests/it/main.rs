@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 pub(crate) mod actions;
+mod api;
 mod bad_input;
 mod bananas;
 mod bananas_dead;

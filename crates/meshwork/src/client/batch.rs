@@ -89,10 +89,7 @@ impl BatchRequest {
         for (kind, request) in callbacks {
             batch.callbacks.push((kind, request.build()?));
         }
-        let opened = repeat(&client.broker, async || {
-            client.broker.open_batch(&batch).await
-        })
-        .await?;
+        let opened = repeat(&client.broker, || client.broker.open_batch(&batch)).await?;
         match opened {
             // A repeated call means the same batch.
             BatchOpened::Opened | BatchOpened::Exists => {}
@@ -167,7 +164,7 @@ impl Batch {
     /// The batch does not exist or was cancelled, or the call to the server fails.
     pub async fn seal(&self) -> Result<(), Error> {
         let (id, broker) = (&self.id, &self.client.broker);
-        match repeat(broker, async || broker.seal_batch(id).await).await? {
+        match repeat(broker, || broker.seal_batch(id)).await? {
             BatchSealed::Sealed | BatchSealed::Ended => Ok(()),
             BatchSealed::Cancelled => Err(self.closed("it was cancelled")),
             BatchSealed::Missing => Err(self.missing()),
@@ -183,7 +180,7 @@ impl Batch {
     pub async fn cancel(&self, reason: &str) -> Result<bool, Error> {
         loop {
             let (id, broker) = (&self.id, &self.client.broker);
-            match repeat(broker, async || broker.cancel_batch(id, reason).await).await? {
+            match repeat(broker, || broker.cancel_batch(id, reason)).await? {
                 BatchCancelled::GoingOn => {}
                 BatchCancelled::Cancelled => return Ok(true),
                 BatchCancelled::Ended => return Ok(false),
@@ -198,7 +195,7 @@ impl Batch {
     /// The batch does not exist, or the call to the server fails.
     pub async fn status(&self) -> Result<BatchStatus, Error> {
         let broker = &self.client.broker;
-        let status = repeat(broker, async || broker.batch_status(&self.id).await).await?;
+        let status = repeat(broker, || broker.batch_status(&self.id)).await?;
         status.ok_or_else(|| self.missing())
     }
 
@@ -297,9 +294,9 @@ pub(super) fn refused(job: &NewJob, why: BatchRefusal) -> Error {
 }
 
 /// Repeats a call while its errors are temporary, at most for [`REPEAT_FOR`].
-async fn repeat<T>(
+async fn repeat<T, F: Future<Output = Result<T, meshwork_broker::Error>>>(
     broker: &Broker,
-    call: impl AsyncFn() -> Result<T, meshwork_broker::Error>,
+    call: impl Fn() -> F,
 ) -> Result<T, Error> {
     let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
     loop {

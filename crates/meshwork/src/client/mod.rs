@@ -91,6 +91,15 @@ impl Client {
         }
     }
 
+    /// Returns a client that others see in events under this name. Both share their connections.
+    #[must_use]
+    pub fn acting_as(&self, name: &str) -> Self {
+        Self {
+            broker: self.broker.clone().acting_as(name),
+            ..self.clone()
+        }
+    }
+
     /// Returns the broker of this client.
     #[must_use]
     pub fn broker(&self) -> &Broker {

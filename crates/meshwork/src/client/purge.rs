@@ -2,6 +2,7 @@
 
 use futures_util::StreamExt;
 use meshwork_broker::{Deleted, MAX_ITEMS};
+use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 
@@ -90,9 +91,10 @@ impl Client {
                 _ => step.stray.push(id.clone()),
             }
         }
-        let mut deletions = futures_util::stream::iter(&waiting)
-            .map(async |job| (job.job_id(), self.broker.delete(job).await))
-            .buffered(AT_ONCE);
+        let delete = |job| async move { (Job::job_id(job), self.broker.delete(job).await) };
+        // Futures in a list keep the whole call `Send`, as a closure of the stream would not.
+        let deletions: Vec<_> = waiting.iter().map(delete).collect();
+        let mut deletions = futures_util::stream::iter(deletions).buffered(AT_ONCE);
         while let Some((id, deleted)) = deletions.next().await {
             match deleted? {
                 Deleted::Deleted => step.deleted.push(id),
@@ -100,7 +102,6 @@ impl Client {
                 Deleted::Missing => step.stray.push(id),
             }
         }
-        drop(deletions);
         Ok(step)
     }
 }

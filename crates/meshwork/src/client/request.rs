@@ -296,6 +296,14 @@ impl JobRequest {
         self
     }
 
+    /// Sets the digest of the request that creates the job, so that a repetition is recognized by its record
+    /// ([`Job::request_digest`](crate::model::job::Job::request_digest)).
+    #[must_use]
+    pub fn request_digest(mut self, digest: impl Into<String>) -> Self {
+        self.job.request_digest = Some(digest.into());
+        self
+    }
+
     /// Adds the job to a batch, which must exist and be open ([`Client::batch`](crate::Client::batch)).
     #[must_use]
     pub fn batch(mut self, batch: BatchId) -> Self {

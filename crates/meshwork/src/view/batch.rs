@@ -14,7 +14,7 @@ pub struct BatchView {
     pub id: String,
     /// Name for people.
     pub name: String,
-    /// State: `open`, `sealed` or `ended`.
+    /// State: `open`, `sealed`, `cancelling`, `succeeded`, `failed` or `cancelled`.
     pub state: String,
     /// Number of its jobs.
     pub total: u64,

@@ -128,9 +128,11 @@ pub mod field {
     pub const TRACEPARENT: &str = "mw_traceparent";
     /// Own: vendors' part of the trace (W3C `tracestate`).
     pub const TRACESTATE: &str = "mw_tracestate";
-    /// Own: origin of a job that was imported from Bananas: keys of its record, result and channel, the key that
-    /// Number of the flow that the job is part of.
+    /// Own: digest of the request that created the job, so that a repeated request is recognized.
+    pub const REQUEST: &str = "mw_request";
+    /// Own: number of the flow that the job is part of.
     pub const FLOW: &str = "mw_flow";
+    /// Own: origin of a job that was imported from Bananas: keys of its record, result and channel, the key that
     /// listed it, and its score if that is a set.
     pub const BANANAS: &str = "mw_bananas";
     /// Own: original record of a job of Bananas.

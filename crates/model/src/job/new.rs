@@ -64,6 +64,8 @@ pub struct NewJob {
     pub unique: Option<Unique>,
     /// Trace of the job, and span of its submission.
     pub trace: Option<TraceContext>,
+    /// Digest of the request that creates the job, by which a repeated request is recognized.
+    pub request_digest: Option<String>,
     /// Batch of the job.
     pub batch: Option<Membership>,
 }
@@ -236,6 +238,7 @@ impl NewJob {
             tags: BTreeSet::new(),
             unique: None,
             trace: None,
+            request_digest: None,
             batch: None,
         }
     }
@@ -469,6 +472,9 @@ impl NewJob {
         }
         if let Some(of) = &self.batch {
             fields.push((field::BATCH, of.batch.as_str().into()));
+        }
+        if let Some(digest) = &self.request_digest {
+            fields.push((field::REQUEST, digest.as_str().into()));
         }
         if let Some(trace) = &self.trace {
             fields.push((field::TRACEPARENT, trace.parent().into()));

@@ -120,6 +120,8 @@ pub struct Job {
     pub traceparent: Option<String>,
     /// Vendors' part of the trace, unchanged.
     pub tracestate: Option<String>,
+    /// Digest of the request that created the job.
+    pub request_digest: Option<String>,
     /// True if the job was imported from Bananas, whose clients are notified of its end.
     pub taken_over: bool,
     /// Number of the flow that the job is part of.
@@ -300,6 +302,7 @@ impl Job {
             field::PROGRESS => self.progress = some_text(value),
             field::TRACEPARENT => self.traceparent = some_text(value),
             field::TRACESTATE => self.tracestate = some_text(value),
+            field::REQUEST => self.request_digest = some_text(value),
             field::BANANAS => self.taken_over = true,
             field::FLOW => self.flow = number(value),
             // Only the export to Bananas needs these.

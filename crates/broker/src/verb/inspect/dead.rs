@@ -44,10 +44,23 @@ impl DeadCursor {
         }
     }
 
+    /// Returns the position of a letter: the next page begins after it.
+    #[must_use]
+    pub fn at(at_ms: u64, id: &str) -> Self {
+        let id = id.to_owned();
+        Self { at_ms, id }
+    }
+
     /// Returns whether an entry comes after the position, with the newest first, and the largest id first within one
     /// time.
     fn precedes(&self, at_ms: u64, id: &str) -> bool {
         (at_ms, id) < (self.at_ms, self.id.as_str())
+    }
+}
+
+impl std::fmt::Display for DeadCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.at_ms, self.id)
     }
 }
 

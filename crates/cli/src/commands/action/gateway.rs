@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Side, service};
 use crate::app::App;
-use crate::args::guard::GuardArgs;
+use crate::args::guard::{GuardArgs, TokenArgs};
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -57,6 +57,8 @@ pub(crate) struct Gateway {
           allow_hyphen_values = true)]
     grace: Duration,
     #[command(flatten)]
+    token: TokenArgs,
+    #[command(flatten)]
     guard: GuardArgs,
 }
 
@@ -71,7 +73,8 @@ impl Gateway {
     pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let read_timeout = self.guard.read_timeout();
-        let guard = self.guard.guard(PROFILE, TOKEN_VARIABLE)?;
+        let authenticate = self.token.authenticate(TOKEN_VARIABLE)?;
+        let guard = self.guard.guard(authenticate, PROFILE);
         let listener = Listener::bind(self.addr, "actions").await?;
         let client = interrupt
             .or(self.side.client(&self.origin, context))

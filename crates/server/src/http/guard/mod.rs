@@ -31,6 +31,7 @@ use connections::UNAUTHENTICATED;
 pub use connections::{Busy, Connections, Limits, PER_PEER, Permit};
 pub use host::Authority;
 pub use origin::Origin;
+pub(crate) use token::bearer;
 pub use token::{InvalidToken, MAX_TOKEN, Token};
 
 /// The properties of the server behind the guard.

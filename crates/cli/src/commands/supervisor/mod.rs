@@ -1,9 +1,12 @@
 //! `meshwork supervisor`.
 
-use meshwork::context::{ContextHandle, Coordinator, Node, Serves};
+mod listen;
+
+use meshwork::context::{ContextError, ContextHandle, Coordinator, Node, Serves};
 use meshwork::model::keys::context::{ContextId, ContextLayout};
 use meshwork::model::name::ScriptType;
 use meshwork::{Client, Worker};
+use meshwork_broker::Error as BrokerError;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -15,15 +18,17 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::scope::ActorArgs;
+use listen::{ListenArgs, Serving};
 
 /// Deliver the messages between a node's contexts, until Ctrl-C or SIGTERM
 ///
 /// Takes outgoing messages, checks signatures and permissions, delivers them, enqueues the jobs of job messages,
 /// returns their results, and ends expired messages. Several supervisors may serve one node, and a killed one loses
-/// nothing. Notifies systemd when ready (Type=notify).
+/// nothing. Notifies systemd when ready (Type=notify). With --listen it serves the API too (docs/api.md).
 ///
 ///   meshwork supervisor
 ///   meshwork supervisor --context 7,8 --worker python,osis
+///   meshwork supervisor --listen 127.0.0.1:3030 --bootstrap-admin-key root
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Supervisor {
@@ -36,47 +41,48 @@ pub(crate) struct Supervisor {
     worker: Vec<ScriptType>,
     #[command(flatten)]
     actor: ActorArgs,
+    #[command(flatten)]
+    listen: ListenArgs,
 }
 
 #[derive(Debug, Serialize)]
 struct Ready {
     event: &'static str,
     contexts: Vec<ContextId>,
+    /// URLs of the API.
+    api: Vec<String>,
 }
 
 impl Supervisor {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
-        let node = Node::of(client.broker());
-        let coordinator = Coordinator::new(&node).await?;
-        let handles = match &self.context {
-            Serves::All => node.contexts().await?,
-            Serves::Some(ids) => {
-                let mut handles = Vec::with_capacity(ids.len());
-                for id in ids {
-                    handles.push(node.context(*id).await?);
-                }
-                handles
-            }
+        let api = match self.listen.is_given() {
+            true => Some(interrupt.or(self.listen.start(&client)).await?),
+            false => None,
         };
-        let contexts: Vec<_> = handles.iter().map(ContextHandle::id).collect();
+        let node = Node::of(client.broker());
+        let coordinator = match Coordinator::new(&node).await {
+            // A cluster has no contexts.
+            Err(ContextError::Broker(BrokerError::ContextsInCluster)) if api.is_some() => None,
+            coordinator => Some(coordinator?),
+        };
+        let handles = match coordinator {
+            Some(_) => self.handles(&node).await?,
+            None => Vec::new(),
+        };
         let workers = interrupt.or(self.workers(&client)).await?;
-        match context.out.is_json() {
-            true => context.out.json(&Ready {
-                event: "ready",
-                contexts,
-            })?,
-            false => note(format_args!(
-                "serving messages of {} contexts",
-                contexts.len()
-            )),
-        }
-        context.out.flush()?;
+        let contexts = handles.iter().map(ContextHandle::id).collect();
+        tell(contexts, api.as_ref(), context)?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);
         let indexing = tokio::spawn(index(handles));
         let stop = CancellationToken::new();
-        let serving = coordinator.run(&self.context, &stop);
+        let serving = async {
+            match &coordinator {
+                Some(coordinator) => coordinator.run(&self.context, &stop).await,
+                None => stop.cancelled().await,
+            }
+        };
         tokio::pin!(serving);
         tokio::select! {
             () = &mut serving => {}
@@ -86,9 +92,25 @@ impl Supervisor {
                 serving.await;
             }
         }
+        if let Some(api) = api {
+            api.stop().await;
+        }
         indexing.abort();
         in_contexts::stop(workers).await;
         Ok(Exit::DONE)
+    }
+
+    /// Opens the contexts to be served.
+    async fn handles(&self, node: &Node) -> Result<Vec<ContextHandle>, CommandError> {
+        let ids = match &self.context {
+            Serves::All => return Ok(node.contexts().await?),
+            Serves::Some(ids) => ids,
+        };
+        let mut handles = Vec::with_capacity(ids.len());
+        for id in ids {
+            handles.push(node.context(*id).await?);
+        }
+        Ok(handles)
     }
 
     /// Starts the requested workers.
@@ -107,6 +129,32 @@ impl Supervisor {
         let which = (&self.worker[..], None, CONCURRENCY.into());
         in_contexts::start(&me, &found, which, worker).await
     }
+}
+
+/// Says that the supervisor is ready, with the URLs of its API.
+fn tell(
+    contexts: Vec<ContextId>,
+    api: Option<&Serving>,
+    context: &mut App,
+) -> Result<(), CommandError> {
+    let api = api.map(|api| api.urls.clone()).unwrap_or_default();
+    if context.out.is_json() {
+        let event = "ready";
+        context.out.json(&Ready {
+            event,
+            contexts,
+            api,
+        })?;
+        return Ok(context.out.flush()?);
+    }
+    for url in &api {
+        note(format_args!("API at {url}/v1, JSON-RPC at {url}/rpc"));
+    }
+    note(format_args!(
+        "serving messages of {} contexts",
+        contexts.len()
+    ));
+    Ok(context.out.flush()?)
 }
 
 /// Adds records to the indexes of contexts whose ACL users may not scan: those of earlier versions and of plain clients.

@@ -1,0 +1,146 @@
+//! `meshwork key`: keys of the API.
+
+use meshwork::model::keys::context::ActorId;
+use meshwork::model::name::ApiKeyName;
+use meshwork::model::schedule::wall_time::Direction;
+use meshwork::model::time;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::rpc;
+use crate::app::App;
+use crate::args::moment::{self, Moment, ZoneArg};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::{Column, Row, note};
+
+/// Make, list and revoke keys of the API
+///
+/// Clients of `meshwork supervisor --listen` give a key: `authorization: Bearer mwk_…`. The store has only its digest.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum KeyCommand {
+    Create(Create),
+    List(List),
+    #[command(visible_alias = "delete")]
+    Revoke(Named),
+    Rotate(Rotate),
+}
+
+/// Make a key, and print it once
+#[derive(Debug, clap::Args)]
+pub(crate) struct Create {
+    /// Name of the key, which is part of it
+    name: ApiKeyName,
+    /// Methods that it may call: viewer (read), user (also enqueue, cancel, retry), registrar (read and register
+    /// runners), admin (all)
+    #[arg(long, value_name = "SCOPE", value_parser = ["admin", "user", "registrar", "viewer"])]
+    scope: String,
+    /// Actor whose roles decide in contexts; without one the key has no access there
+    #[arg(long, value_name = "N")]
+    actor: Option<ActorId>,
+    /// Refuse the key from this time on: 2027-01-31, '2027-01-31 12:00', +90d
+    #[arg(long, value_name = "TIME", value_parser = moment::future)]
+    expires: Option<Moment>,
+    #[command(flatten)]
+    zone: ZoneArg,
+}
+
+/// List the keys, without their secrets
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {}
+
+/// Revoke a key: it is refused within a second
+#[derive(Debug, clap::Args)]
+pub(crate) struct Named {
+    /// Name of the key
+    name: ApiKeyName,
+}
+
+/// Replace the secret of a key, and print the new one once; the old one is refused within a second
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rotate {
+    /// Name of the key
+    name: ApiKeyName,
+}
+
+/// A key in the list.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Listed(Value);
+
+impl Row for Listed {
+    fn columns() -> Vec<Column> {
+        Column::named(["name", "scope", "actor", "created", "expires"], &[])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let names = ["name", "scope", "actor", "created_at", "expires_at"];
+        let cells = names.map(|name| self.0[name].as_str().unwrap_or_default().to_owned());
+        cells.to_vec()
+    }
+}
+
+impl KeyCommand {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        match self {
+            Self::Create(create) => create.run(context).await,
+            Self::List(_) => list(context).await,
+            Self::Revoke(named) => revoke(&named.name, context).await,
+            Self::Rotate(rotate) => {
+                let params = json!({"name": rotate.name.as_str()});
+                made("key.rotate", &params, context).await
+            }
+        }
+    }
+}
+
+impl Create {
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let expires = self.expires.map(|moment| {
+            let ms = moment.ms(meshwork::host_ms(), &self.zone.zone(), Direction::Next);
+            ms.map(time::iso)
+        });
+        let params = json!({
+            "name": self.name.as_str(),
+            "scope": self.scope,
+            "actor": self.actor.map(|actor| actor.to_string()),
+            "expires_at": expires.transpose().map_err(CommandError::usage)?,
+        });
+        made("key.create", &params, context).await
+    }
+}
+
+/// Calls a method that makes a key, and prints the key.
+async fn made(method: &str, params: &Value, context: &mut App) -> Result<Exit, CommandError> {
+    let client = context.client().await?;
+    let made = rpc::call(&client, method, params).await?;
+    if context.out.is_json() {
+        context.out.json(&made)?;
+        return Ok(Exit::DONE);
+    }
+    note("the key is shown only now");
+    context.out.line(made["key"].as_str().unwrap_or_default())?;
+    Ok(Exit::DONE)
+}
+
+async fn list(context: &mut App) -> Result<Exit, CommandError> {
+    let client = context.client().await?;
+    let found = rpc::call(&client, "key.list", &json!({})).await?;
+    for text in found["unreadable"].as_array().into_iter().flatten() {
+        note(text.as_str().unwrap_or_default());
+    }
+    let keys = found["keys"].as_array().cloned().unwrap_or_default();
+    context.out.rows(keys.into_iter().map(Listed))?;
+    Ok(Exit::DONE)
+}
+
+async fn revoke(name: &ApiKeyName, context: &mut App) -> Result<Exit, CommandError> {
+    let client = context.client().await?;
+    let params = json!({"name": name.as_str()});
+    let revoked = rpc::call(&client, "key.revoke", &params).await?;
+    match context.out.is_json() {
+        true => context.out.json(&revoked)?,
+        false => context.out.line(format_args!("{name} revoked"))?,
+    }
+    Ok(Exit::DONE)
+}

@@ -1,0 +1,139 @@
+//! The API of a supervisor: its addresses, its keys, and its start.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork::Client;
+use meshwork::model::name::ApiKeyName;
+use meshwork_server::api::{Api, ApiLimits, KeyRing, PROFILE};
+use meshwork_server::http::Listener;
+use meshwork_server::http::guard::{ALL_BODIES, Authenticate};
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::guard::GuardArgs;
+use crate::args::parsers;
+use crate::commands::rpc;
+use crate::error::CommandError;
+use crate::out::note;
+
+/// Options of the API.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "API")]
+pub(crate) struct ListenArgs {
+    /// Serve the API at this address; may be given several times; port 0 selects a free port
+    #[arg(long = "listen", value_name = "ADDRESS:PORT")]
+    addresses: Vec<SocketAddr>,
+    /// Make a key of the scope admin with this name if there is no key yet, and print it once
+    #[arg(long, value_name = "NAME", requires = "addresses")]
+    bootstrap_admin_key: Option<ApiKeyName>,
+    /// Need no key: let everybody who reaches the address call all methods
+    #[arg(long, requires = "addresses", conflicts_with = "bootstrap_admin_key")]
+    insecure_no_auth: bool,
+    /// Longest body, in bytes; for a longer one the response is 413
+    #[arg(long, value_name = "BYTES", default_value_t = 1024 * 1024, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(2..=i64::from(ALL_BODIES)))]
+    max_body: u32,
+    /// Greatest number of requests at once, 1 to 10000; beyond it the response is 429
+    #[arg(long, value_name = "N", default_value_t = 1000, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    requests: u16,
+    /// Longest wait for running requests at shutdown
+    #[arg(long = "request-timeout", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
+          allow_hyphen_values = true)]
+    grace: Duration,
+    #[command(flatten)]
+    guard: GuardArgs,
+}
+
+/// A running API; it serves until it is stopped.
+pub(crate) struct Serving {
+    pub(crate) urls: Vec<String>,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+    scan: JoinSet<()>,
+}
+
+/// Why the API is not served.
+#[derive(Debug, thiserror::Error)]
+enum KeyError {
+    #[error(
+        "there is no key of the API: make one with `meshwork key create NAME --scope admin`, give \
+         --bootstrap-admin-key NAME, or give --insecure-no-auth to accept all clients that reach the address"
+    )]
+    Missing,
+}
+
+impl ListenArgs {
+    /// Returns true if an API is to be served.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
+    /// Takes the addresses, finds the keys, and starts to serve.
+    pub(crate) async fn start(&self, client: &Client) -> Result<Serving, CommandError> {
+        let mut listeners = Vec::with_capacity(self.addresses.len());
+        for address in &self.addresses {
+            listeners.push(Listener::bind(*address, "the API").await?);
+        }
+        let keys = self.keys(client).await?;
+        let api = Api::new(
+            client.clone(),
+            ApiLimits {
+                max_body: self.max_body,
+                concurrency: self.requests.into(),
+                read_timeout: self.guard.read_timeout(),
+                grace: self.grace,
+            },
+        );
+        let mut serving = Serving {
+            urls: Vec::new(),
+            stop: CancellationToken::new(),
+            tasks: JoinSet::new(),
+            scan: JoinSet::new(),
+        };
+        for listener in listeners {
+            serving.urls.push(format!("http://{}", listener.address()));
+            let guard = self.guard.clone().guard(keys.clone(), PROFILE);
+            let (api, stop) = (api.clone(), serving.stop.clone());
+            serving
+                .tasks
+                .spawn(async move { api.serve(listener, guard, stop).await });
+        }
+        serving.scan.spawn(async move { api.scan().await });
+        Ok(serving)
+    }
+
+    /// Returns the keys of the store; `None` with `--insecure-no-auth`. Makes the first one if that is asked for.
+    async fn keys(&self, client: &Client) -> Result<Option<Arc<dyn Authenticate>>, CommandError> {
+        if self.insecure_no_auth {
+            return Ok(None);
+        }
+        let known = client.broker().api_keys().await?;
+        match &self.bootstrap_admin_key {
+            _ if !known.is_empty() => {}
+            None => return Err(CommandError::usage(KeyError::Missing)),
+            Some(name) => {
+                let params = json!({"name": name.as_str(), "scope": "admin"});
+                let made = rpc::call(client, "key.create", &params).await?;
+                let key = made["key"].as_str().unwrap_or_default();
+                note(format_args!(
+                    "made the key {name} of the scope admin; it is shown only now: {key}"
+                ));
+            }
+        }
+        Ok(Some(Arc::new(KeyRing::new(client.broker().clone()))))
+    }
+}
+
+impl Serving {
+    /// Ends the API after the requests under way.
+    pub(crate) async fn stop(mut self) {
+        self.stop.cancel();
+        // A panic of a task was logged.
+        while self.tasks.join_next().await.is_some() {}
+        self.scan.shutdown().await;
+    }
+}

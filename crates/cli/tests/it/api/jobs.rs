@@ -1,0 +1,138 @@
+//! Jobs over the API.
+
+use serde_json::{Value, json};
+
+use super::Server;
+use crate::common::{Ground, eventually, on_all_data};
+
+on_all_data! {
+    fn a_job_runs_and_is_seen_alike_on_all_ways(ground: &Ground) {
+        let server = Server::open(ground);
+        let worker = ground.worker(&["--type", "osis"]);
+        let (status, made) = server.rest("POST", "/v1/jobs", &json!({"type": "osis", "script": "6 * 7", "id": "a-1", "wait": "60s"}));
+        assert_eq!((status, &made["job"]["output"]), (201, &json!(42)), "{made}");
+        let (status, read) = server.rest("GET", "/v1/jobs/a-1", &json!({}));
+        assert_eq!((status, &read), (200, &made["job"]));
+        assert_eq!(server.rpc("job.get", &json!({"id": "a-1"}), "")["result"], read);
+        assert_eq!(ground.run(&["rpc", "job.get", "{\"id\":\"a-1\"}"]).ok().json(), read);
+        let shown = ground.run(&["job", "show", "a-1", "--json"]).ok().json();
+        for name in ["id", "status", "output", "type", "attempts", "worker", "ended_at"] {
+            assert_eq!(shown[name], read[name], "{name}");
+        }
+        let (status, page) = server.rest("GET", "/v1/jobs?type=osis&limit=5", &json!({}));
+        assert_eq!((status, page["jobs"].as_array().unwrap().len(), &page["next"]), (200, 1, &Value::Null));
+        let (status, failed) = server.rest("POST", "/v1/jobs/run", &json!({"type": "osis", "script": "throw \"boom\""}));
+        assert_eq!((status, &failed["status"]), (200, &json!("error")), "{failed}");
+        let id = failed["id"].as_str().unwrap();
+        let (status, dead) = server.rest("GET", "/v1/dead", &json!({}));
+        assert_eq!((status, &dead["letters"][0]["id"]), (200, &json!(id)), "{dead}");
+        let (status, retried) = server.rest("POST", &format!("/v1/dead/{id}/retry"), &json!({}));
+        assert_eq!((status, &retried["result"]), (200, &json!("queued")));
+        let queue = eventually("the queue is found", || {
+            let (_, list) = server.rest("GET", "/v1/queues", &json!({}));
+            let queues = list["queues"].as_array()?.clone();
+            queues.into_iter().find(|queue| queue["queue"].as_str().unwrap().ends_with(":osis"))
+        });
+        assert_eq!(queue["limit"], Value::Null);
+        worker.stop();
+        server.stop();
+    }
+
+    fn a_repeated_request_creates_one_job(ground: &Ground) {
+        let server = Server::open(ground);
+        let body = json!({"type": "osis", "script": "1", "id": "b-1"});
+        let first = server.rest("POST", "/v1/jobs", &body);
+        assert_eq!(first, server.rest("POST", "/v1/jobs", &body));
+        let (status, other) = server.rest("POST", "/v1/jobs", &json!({"type": "osis", "script": "2", "id": "b-1"}));
+        assert_eq!((status, &other["code"]), (409, &json!("conflict")));
+        let keyed = |key: &str, script: &str| {
+            let body = json!({"type": "osis", "script": script}).to_string();
+            let answer = server.send("POST", "/v1/jobs", &format!("idempotency-key: {key}\r\n"), &body);
+            (answer.status, answer.json()["id"].clone())
+        };
+        let (status, id) = keyed("k-1", "1");
+        assert_eq!(status, 201);
+        assert_eq!((keyed("k-1", "1"), keyed("\"k-1\"", "1")), ((201, id.clone()), (201, id.clone())));
+        assert_eq!(keyed("k-1", "2").0, 409);
+        assert_ne!(keyed("k-2", "1").1, id);
+        assert_eq!(ground.jobs().len(), 3);
+        // A job that nobody runs is not awaited for ever, and goes on.
+        let (status, late) = server.rest("POST", "/v1/jobs", &json!({"type": "osis", "script": "1", "wait": 0.05}));
+        assert_eq!((status, &late["job"]), (202, &Value::Null));
+        let path = format!("/v1/jobs/{}", late["id"].as_str().unwrap());
+        let (status, timeout) = server.rest("GET", &format!("{path}/result?wait=50ms"), &json!({}));
+        assert_eq!((status, &timeout["code"]), (408, &json!("timeout")));
+        let (status, cancelled) = server.rest("POST", &format!("{path}/cancel"), &json!({}));
+        assert_eq!((status, &cancelled["result"]), (200, &json!("cancelled")));
+        assert_eq!(server.rest("DELETE", &path, &json!({})).0, 200);
+        assert_eq!(server.rest("GET", &path, &json!({})).0, 404);
+        server.stop();
+    }
+
+    fn bad_requests_name_their_fault(ground: &Ground) {
+        let server = Server::open(ground);
+        for (verb, path, body, status, part) in [
+            ("POST", "/v1/jobs", "{", 400, "no JSON object"),
+            ("POST", "/v1/jobs", "[]", 400, "no JSON object"),
+            ("POST", "/v1/jobs", "{}", 400, "type"),
+            ("POST", "/v1/jobs", "{\"type\":\"osis\"}", 400, "script"),
+            ("POST", "/v1/jobs", "{\"type\":\"osis\",\"script\":\"1\",\"colour\":1}", 400, "colour"),
+            ("POST", "/v1/jobs", "{\"type\":\"o s\",\"script\":\"1\"}", 400, "type"),
+            ("POST", "/v1/jobs", "{\"type\":\"osis\",\"script\":\"1\",\"delay\":\"soon\"}", 400, "seconds"),
+            ("POST", "/v1/jobs/x/cancel?id=y", "{}", 400, "twice"),
+            ("GET", "/v1/jobs?limit=0", "", 400, "limit"),
+            ("GET", "/v1/jobs?limit=many", "", 400, "many"),
+            ("GET", "/v1/jobs?cursor=x", "", 400, "cursor"),
+            ("GET", "/v1/jobs/none", "", 404, "none"),
+            ("GET", "/v2/jobs", "", 404, "/v1"),
+            ("PATCH", "/v1/jobs", "{}", 405, "methods"),
+            ("PUT", "/v1/queues/osis/limits", "{\"rate\":\"often\"}", 400, "rate"),
+            ("GET", "/v1/batches/none", "", 404, "none"),
+            ("GET", "/v1/schedules/none", "", 404, "none"),
+        ] {
+            let answer = server.send(verb, path, "", body);
+            let problem = answer.json();
+            assert_eq!(answer.status, status, "{verb} {path} {body}: {problem}");
+            assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+            assert!(problem["detail"].as_str().unwrap().contains(part), "{verb} {path} {body}: {problem}");
+        }
+        let plain = server.send("POST", "/v1/jobs", "content-type: text/plain\r\n", "{}");
+        assert!([400, 415].contains(&plain.status), "{}", plain.status);
+        assert!(ground.jobs().is_empty());
+        server.stop();
+    }
+
+    fn requests_of_json_rpc_follow_its_rules(ground: &Ground) {
+        let server = Server::open(ground);
+        let send = |text: &str| server.send("POST", "/", "", text);
+        let code = |text: &str| send(text).json()["error"]["code"].clone();
+        for (text, expected) in [
+            ("{", -32700),
+            ("1", -32600),
+            ("{}", -32600),
+            ("[]", -32600),
+            (r#"{"jsonrpc":"1.0","method":"system.info","id":1}"#, -32600),
+            (r#"{"jsonrpc":"2.0","method":"system.info","id":{}}"#, -32600),
+            (r#"{"jsonrpc":"2.0","method":"none","id":1}"#, -32601),
+            (r#"{"jsonrpc":"2.0","method":"job.get","params":[1,2],"id":1}"#, -32602),
+            (r#"{"jsonrpc":"2.0","method":"job.get","params":{"id":"none"},"id":1}"#, -32004),
+        ] {
+            assert_eq!(code(text), json!(expected), "{text}");
+        }
+        let many = |count: usize| {
+            let one = r#"{"jsonrpc":"2.0","method":"system.info","id":1}"#;
+            send(&format!("[{}]", vec![one; count].join(","))).json()
+        };
+        assert_eq!(many(100).as_array().unwrap().len(), 100);
+        assert_eq!(many(101)["error"]["code"], -32600);
+        let mixed = send(r#"[{"jsonrpc":"2.0","method":"system.info"},7,{"jsonrpc":"2.0","method":"system.info","id":null}]"#).json();
+        assert_eq!((mixed.as_array().unwrap().len(), &mixed[0]["error"]["code"], &mixed[1]["id"]), (2, &json!(-32600), &Value::Null));
+        let silent = send(r#"{"jsonrpc":"2.0","method":"system.info"}"#);
+        assert_eq!((silent.status, silent.body.as_str()), (204, ""));
+        let answer = server.send("GET", "/", "", "");
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("post")));
+        let deep = format!(r#"{{"jsonrpc":"2.0","method":"job.create","params":{{"type":"osis","payload":{}{}}},"id":1}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert!(send(&deep).status < 500);
+        server.stop();
+    }
+}

@@ -1,0 +1,110 @@
+//! Keys of the API: who may call what.
+
+use serde_json::{Value, json};
+
+use super::{Server, bearer};
+use crate::common::{Ground, eventually, on_all_data};
+
+fn key(ground: &Ground, name: &str, scope: &str) -> String {
+    let made = ground.run(&["key", "create", name, "--scope", scope]).ok();
+    made.stdout.trim().to_owned()
+}
+
+/// Returns true if a key of `scope` may call a method that needs `needed`.
+fn allows(scope: &str, needed: &str) -> bool {
+    scope == "admin" || needed == "viewer" || scope == needed
+}
+
+/// All methods, from the document: name, scope, verb and path.
+fn methods(server: &Server, admin: &str) -> Vec<(String, String, String, String)> {
+    let answer = server
+        .send("GET", "/v1/openapi.json", &bearer(admin), "")
+        .json();
+    let mut methods = Vec::new();
+    for (path, verbs) in answer["paths"].as_object().unwrap() {
+        for (verb, operation) in verbs.as_object().unwrap() {
+            let name = operation["operationId"].as_str().unwrap().to_owned();
+            let text = operation["description"].as_str().unwrap();
+            let scope = text.split('`').nth(1).unwrap().to_owned();
+            methods.push((name, scope, verb.to_uppercase(), path.clone()));
+        }
+    }
+    methods
+}
+
+on_all_data! {
+    fn each_method_is_allowed_as_the_table_says(ground: &Ground) {
+        let keys = ["admin", "user", "registrar", "viewer"].map(|scope| (scope, key(ground, scope, scope)));
+        let server = Server::start(ground, &[]);
+        let methods = methods(&server, &keys[0].1);
+        assert!(methods.len() > 40, "{}", methods.len());
+        for (name, needed, verb, path) in &methods {
+            let path: String = path.split('{').enumerate().map(|(at, part)| match at {
+                0 => part.to_owned(),
+                _ => format!("x{}", part.split_once('}').unwrap().1),
+            }).collect();
+            // No parameter is given, so that nothing changes.
+            for (scope, key) in keys.iter().filter(|(scope, _)| *scope != "admin") {
+                let is_allowed = allows(scope, needed);
+                let code = server.rpc(name, &json!({"absent": 1}), &bearer(key))["error"]["code"].as_i64();
+                assert_eq!(code == Some(-32003), !is_allowed, "{scope} {name}: {code:?}");
+                let body = json!({"absent": 1}).to_string();
+                let status = server.send(verb, &format!("{path}?absent=1"), &bearer(key), &body).status;
+                assert_eq!(status == 403, !is_allowed, "{scope} {verb} {path}: {status}");
+                assert!(status < 500, "{verb} {path}: {status}");
+            }
+            assert_eq!(server.rpc(name, &json!({}), "")["error"]["code"], -32001, "{name}");
+            assert_eq!(server.send(verb, &path, "", "{}").status, 401, "{verb} {path}");
+        }
+        server.stop();
+    }
+
+    fn a_key_is_refused_after_its_end(ground: &Ground) {
+        let (root, late) = (key(ground, "root", "admin"), key(ground, "late", "user"));
+        let server = Server::start(ground, &[]);
+        let status = |key: &str| server.send("GET", "/v1/system", &bearer(key), "").status;
+        assert_eq!((status(&root), status(&late)), (200, 200));
+        // A wrong secret of a name that exists, and a name that does not.
+        let wrong = format!("{}A", &late[..late.len() - 1]);
+        assert_eq!((status(&wrong), status("mwk_nobody.AAAA")), (401, 401));
+        let rotated = ground.run(&["key", "rotate", "late"]).ok().stdout.trim().to_owned();
+        eventually("the old secret is refused", || (status(&late) != 200).then_some(()));
+        eventually("the new one is not", || (status(&rotated) == 200).then_some(()));
+        ground.run(&["key", "revoke", "late"]).ok();
+        eventually("it is revoked", || (status(&rotated) != 200).then_some(()));
+        ground.run(&["key", "revoke", "late"]).exits(5);
+        let list = ground.run(&["key", "list", "--json"]).ok().jsons();
+        assert_eq!((list.len(), &list[0]["name"]), (1, &Value::from("root")));
+        // A key that is over, which the store keeps.
+        let over = server.rpc("key.create", &json!({"name": "over", "scope": "user", "expires_at": "2020-01-01T00:00:00Z"}), &bearer(&root));
+        let over = over["result"]["key"].as_str().unwrap().to_owned();
+        eventually("it is refused as wrong", || (status(&over) == 401).then_some(()));
+        assert_eq!(status(&root), 200);
+        server.stop();
+    }
+
+    fn who_sends_wrong_keys_has_to_wait(ground: &Ground) {
+        let root = key(ground, "root", "admin");
+        let server = Server::start(ground, &[]);
+        let refused = eventually("there are too many", || {
+            let answer = server.send("GET", "/v1/system", &bearer("mwk_x.y"), "");
+            (answer.status == 429).then_some(answer)
+        });
+        assert_eq!(refused.header("retry-after"), Some("1"));
+        eventually("it may call again", || {
+            (server.send("GET", "/v1/system", &bearer(&root), "").status == 200).then_some(())
+        });
+        server.stop();
+    }
+
+    fn without_keys_nothing_is_served(ground: &Ground) {
+        let refused = ground.run(&["supervisor", "--listen", "127.0.0.1:0"]).exits(2);
+        assert!(refused.stderr.contains("meshwork key create"), "{}", refused.stderr);
+        let server = Server::start(ground, &["--bootstrap-admin-key", "root"]);
+        let (status, info) = server.rest("GET", "/v1/system", &json!({}));
+        assert_eq!((status, &info["code"]), (401, &Value::from("authentication_required")));
+        server.stop();
+        // The store has no key itself.
+        assert!(!ground.stored().contains("mwk_"));
+    }
+}

@@ -1,0 +1,68 @@
+//! The API of `meshwork supervisor --listen`, as programs that speak HTTP see it.
+
+mod jobs;
+mod keys;
+
+use serde_json::{Value, json};
+
+use crate::common::http::{Came, JSON, came, connect};
+use crate::common::{Ground, Running, json as parsed};
+
+/// A supervisor with an API.
+pub(crate) struct Server {
+    running: Running,
+    address: String,
+}
+
+impl Server {
+    /// Starts one with these further words.
+    pub(crate) fn start(ground: &Ground, words: &[&str]) -> Self {
+        let first = ["supervisor", "--listen", "127.0.0.1:0", "--json"];
+        let mut running = ground.start(&[&first, words].concat());
+        let event = parsed(&running.line());
+        let url = event["api"][0].as_str().unwrap();
+        let address = url.strip_prefix("http://").unwrap().to_owned();
+        Self { running, address }
+    }
+
+    /// Starts one that needs no keys.
+    pub(crate) fn open(ground: &Ground) -> Self {
+        Self::start(ground, &["--insecure-no-auth"])
+    }
+
+    pub(crate) fn stop(self) {
+        self.running.stop();
+    }
+
+    /// Sends a request with these headers, each with its line break.
+    pub(crate) fn send(&self, verb: &str, path: &str, headers: &str, body: &str) -> Came {
+        let (address, length) = (&self.address, body.len());
+        let request = format!(
+            "{verb} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{JSON}{headers}content-length: {length}\r\n\r\n{body}"
+        );
+        came(connect(address, &request))
+    }
+
+    /// Calls a path.
+    pub(crate) fn rest(&self, verb: &str, path: &str, body: &Value) -> (u16, Value) {
+        let body = if verb == "GET" {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let answer = self.send(verb, path, "", &body);
+        (answer.status, answer.json())
+    }
+
+    /// Calls a method of JSON-RPC.
+    pub(crate) fn rpc(&self, method: &str, params: &Value, headers: &str) -> Value {
+        let request = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1});
+        self.send("POST", "/rpc", headers, &request.to_string())
+            .json()
+    }
+}
+
+/// The header of a key.
+pub(crate) fn bearer(key: &str) -> String {
+    format!("authorization: Bearer {key}\r\n")
+}

@@ -1,0 +1,229 @@
+//! Callers of the API: their keys, and what they may call.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use meshwork_broker::Broker;
+use meshwork_model::api_key::{ApiKey, ApiSecret, SECRET_BYTES, Scope};
+use meshwork_model::keys::context::ActorId;
+use meshwork_model::name::ApiKeyName;
+use subtle::ConstantTimeEq;
+
+use super::error::{ApiError, Code};
+use crate::http::guard::{Admission, Authenticate, Refusal, bearer};
+
+/// Time for which a key that was read stays valid here: a revocation holds after it.
+const CACHED_FOR: Duration = Duration::from_millis(500);
+/// Greatest number of cached keys.
+const MOST_CACHED: usize = 1024;
+/// Wrong keys in one second from one address after which it has to wait.
+const WRONG_PER_SECOND: u32 = 5;
+/// Greatest number of addresses with wrong keys that are remembered.
+const MOST_PEERS: usize = 4096;
+/// Time that the store has to answer for a key.
+const STORE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Caller of a method.
+#[derive(Debug, Clone)]
+pub enum Access {
+    /// The server needs no keys, or the caller has opened its socket: it may call all methods.
+    All,
+    /// A key.
+    Key(Arc<ApiKey>),
+    /// No key was given.
+    Nobody,
+}
+
+impl Access {
+    /// The scope of the caller.
+    #[must_use]
+    pub fn scope(&self) -> Option<Scope> {
+        match self {
+            Self::All => Some(Scope::Admin),
+            Self::Key(key) => Some(key.scope),
+            Self::Nobody => None,
+        }
+    }
+
+    /// Name of the caller's key.
+    #[must_use]
+    pub fn key_name(&self) -> Option<&ApiKeyName> {
+        match self {
+            Self::Key(key) => Some(&key.name),
+            Self::All | Self::Nobody => None,
+        }
+    }
+
+    /// Name of the caller in events.
+    #[must_use]
+    pub fn actor_name(&self) -> Option<String> {
+        self.key_name().map(|name| format!("api:{name}"))
+    }
+
+    /// Refuses a method that the caller may not call.
+    pub(crate) fn check(&self, needed: Scope, name: &str) -> Result<(), ApiError> {
+        let Some(scope) = self.scope() else {
+            let message = "this method needs a key: send authorization: Bearer mwk_…";
+            return Err(ApiError::new(Code::AuthenticationRequired, message)
+                .hint("`meshwork key create NAME --scope user` makes one"));
+        };
+        if scope.allows(needed) {
+            return Ok(());
+        }
+        let message = format!("{name} needs the scope {needed}, and the key has the scope {scope}");
+        Err(ApiError::new(Code::Forbidden, message))
+    }
+}
+
+/// Makes a key: the secret to be shown once, and the record to be stored.
+#[must_use]
+pub fn new_key(
+    name: ApiKeyName,
+    scope: Scope,
+    (actor, expires_ms): (Option<ActorId>, Option<u64>),
+    (random, now_ms): (&[u8; SECRET_BYTES], u64),
+) -> (ApiSecret, ApiKey) {
+    let secret = ApiSecret::new(name.clone(), random);
+    let key = ApiKey {
+        name,
+        scope,
+        digest: secret.digest(),
+        actor,
+        created_ms: now_ms,
+        expires_ms,
+    };
+    (secret, key)
+}
+
+/// The keys of the store, as the guard checks them.
+#[derive(Debug)]
+pub struct KeyRing {
+    broker: Broker,
+    known: Mutex<HashMap<ApiKeyName, (Instant, Option<Arc<ApiKey>>)>>,
+    wrong: Mutex<HashMap<IpAddr, (Instant, u32)>>,
+}
+
+impl KeyRing {
+    /// Checks keys in this store.
+    #[must_use]
+    pub fn new(broker: Broker) -> Self {
+        Self {
+            broker,
+            known: Mutex::default(),
+            wrong: Mutex::default(),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<ApiKeyName, (Instant, Option<Arc<ApiKey>>)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wrong(&self) -> MutexGuard<'_, HashMap<IpAddr, (Instant, u32)>> {
+        self.wrong.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the caller that gives this key.
+    ///
+    /// # Errors
+    /// If the key is wrong, expired or revoked, the address has given too many wrong ones, or the store does not answer.
+    pub async fn caller(&self, text: &str, peer: IpAddr) -> Result<Access, ApiError> {
+        if self.is_blocked(peer, Instant::now()) {
+            let message = "too many wrong keys from this address: wait a second";
+            return Err(ApiError::new(Code::TooManyRequests, message));
+        }
+        let Some(secret) = ApiSecret::parse(text) else {
+            return Err(self.refused(peer));
+        };
+        let Some(key) = self.key(secret.name()).await? else {
+            return Err(self.refused(peer));
+        };
+        let same: bool = key.digest.ct_eq(&secret.digest()).into();
+        match same && !key.is_expired(meshwork::host_ms()) {
+            true => Ok(Access::Key(key)),
+            false => Err(self.refused(peer)),
+        }
+    }
+
+    async fn key(&self, name: &ApiKeyName) -> Result<Option<Arc<ApiKey>>, ApiError> {
+        let now = Instant::now();
+        let known = self.known().get(name).cloned();
+        if let Some((_, key)) = known.filter(|(at, _)| now.duration_since(*at) < CACHED_FOR) {
+            return Ok(key);
+        }
+        let away = || ApiError::new(Code::StorageError, "the store does not answer for the key");
+        let read = tokio::time::timeout(STORE_TIMEOUT, self.broker.api_key(name));
+        let key = read.await.map_err(|_| away())?.map_err(|_| away())?;
+        let key = key.map(Arc::new);
+        let mut known = self.known();
+        if known.len() >= MOST_CACHED {
+            known.retain(|_, (at, _)| now.duration_since(*at) < CACHED_FOR);
+        }
+        if known.len() < MOST_CACHED {
+            // The time before the read counts, so that a revocation during it holds in time.
+            known.insert(name.clone(), (now, key.clone()));
+        }
+        Ok(key)
+    }
+
+    fn is_blocked(&self, peer: IpAddr, now: Instant) -> bool {
+        self.wrong().get(&peer).is_some_and(|(since, count)| {
+            now.duration_since(*since) < Duration::from_secs(1) && *count >= WRONG_PER_SECOND
+        })
+    }
+
+    fn refused(&self, peer: IpAddr) -> ApiError {
+        let now = Instant::now();
+        let mut wrong = self.wrong();
+        if wrong.len() >= MOST_PEERS {
+            wrong.retain(|_, (since, _)| now.duration_since(*since) < Duration::from_secs(1));
+        }
+        if wrong.len() < MOST_PEERS {
+            let entry = wrong.entry(peer).or_insert((now, 0));
+            if now.duration_since(entry.0) >= Duration::from_secs(1) {
+                *entry = (now, 0);
+            }
+            entry.1 += 1;
+        }
+        let message = "the key is wrong, expired or revoked";
+        ApiError::new(Code::InvalidCredentials, message).hint("`meshwork key list` shows the keys")
+    }
+}
+
+impl Authenticate for KeyRing {
+    fn check<'a>(
+        &'a self,
+        head: &'a mut Parts,
+        peer: IpAddr,
+    ) -> BoxFuture<'a, Result<Admission, Refusal>> {
+        async move {
+            // A method decides whether it needs a key.
+            let Some(text) = bearer(&head.headers).map(str::to_owned) else {
+                head.extensions.insert(Access::Nobody);
+                return Ok(Admission::Anonymous);
+            };
+            match self.caller(&text, peer).await {
+                Ok(access) => {
+                    head.extensions.insert(access);
+                    Ok(Admission::Authenticated)
+                }
+                Err(error) => Err(refusal(error)),
+            }
+        }
+        .boxed()
+    }
+}
+
+fn refusal(error: ApiError) -> Refusal {
+    let (status, code) = match error.code {
+        Code::TooManyRequests => (StatusCode::TOO_MANY_REQUESTS, "too_many_requests"),
+        Code::StorageError => (StatusCode::SERVICE_UNAVAILABLE, "storage_error"),
+        _ => (StatusCode::UNAUTHORIZED, "invalid_credentials"),
+    };
+    Refusal::new(status, code, error.message)
+}

@@ -1,0 +1,88 @@
+//! One call of a method: the client of the store, the key of the caller, and what the transport has to know.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use data_encoding::HEXLOWER;
+use meshwork::Client;
+use meshwork_model::trace::TraceContext;
+use sha2::{Digest, Sha256};
+
+use serde_json::value::RawValue;
+
+use super::access::Access;
+use super::census::Census;
+use super::error::ApiError;
+use super::method::{Method, Params};
+
+/// One call of a method.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The store.
+    pub(crate) client: Client,
+    /// The caller.
+    pub access: Access,
+    pub(crate) census: Arc<Census>,
+    /// `Idempotency-Key` of the request.
+    pub(crate) idempotency_key: Option<String>,
+    /// Trace of the request.
+    pub(crate) trace: Option<TraceContext>,
+    /// Digest of the parameters.
+    pub(crate) digest: String,
+    status: Arc<AtomicU16>,
+}
+
+impl Call {
+    /// Returns a call of `access`.
+    pub(crate) fn new(client: Client, access: Access, census: Arc<Census>) -> Self {
+        // Events name the key.
+        let client = match access.actor_name() {
+            Some(name) => client.acting_as(&name),
+            None => client,
+        };
+        Self {
+            client,
+            access,
+            census,
+            idempotency_key: None,
+            trace: None,
+            digest: String::new(),
+            status: Arc::default(),
+        }
+    }
+
+    /// Id of a job that is created with an idempotency key: the same for the same caller and key.
+    pub(crate) fn idempotent_id(&self) -> Option<String> {
+        let key = self.idempotency_key.as_ref()?;
+        let caller = self.access.actor_name().unwrap_or_default();
+        let digest = Sha256::digest(format!("{caller}\n{key}"));
+        Some(format!("api-{}", &HEXLOWER.encode(&digest)[..32]))
+    }
+
+    /// Gives the response the status 202: the job goes on.
+    pub(crate) fn accepted(&self) {
+        self.status.store(202, Ordering::Relaxed);
+    }
+
+    /// Status that the method gave the response, if it is not the usual one.
+    pub(crate) fn status(&self) -> Option<u16> {
+        Some(self.status.load(Ordering::Relaxed)).filter(|status| *status != 0)
+    }
+}
+
+/// Calls a method on a store, as who may call all of them.
+///
+/// # Errors
+/// If a parameter is wrong, or the call fails.
+pub async fn call_on(
+    client: &Client,
+    method: &Method,
+    params: Params,
+) -> Result<Box<RawValue>, ApiError> {
+    let census = Arc::new(Census::new());
+    let call = Call::new(client.clone(), Access::All, Arc::clone(&census));
+    tokio::select! {
+        result = method.call(call, params) => result,
+        never = census.run(client) => never,
+    }
+}

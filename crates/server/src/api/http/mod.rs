@@ -1,0 +1,192 @@
+//! The API over HTTP: REST by paths, JSON-RPC at `/` and `/rpc`, both documents, and the health checks.
+
+mod problem;
+mod query;
+mod rest;
+mod rpc;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, get, on, post};
+use axum::{Extension, Router};
+use meshwork::Client;
+use meshwork::metrics::{Format, Metrics};
+use meshwork_model::api_key::Scope;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::access::Access;
+use super::call::Call;
+use super::census::Census;
+use super::error::{ApiError, Code};
+use super::method::HttpVerb;
+use super::{METHODS, docs};
+use crate::http::guard::{Bodies, Guard, Limits, Profile};
+use crate::http::{Bounds, Listener};
+use crate::readiness::Readiness;
+use problem::Problem;
+
+/// Longest life of a connection; clients reconnect.
+const CONNECTION: Duration = Duration::from_secs(600);
+/// Greatest number of connections.
+const CONNECTIONS: usize = 4096;
+
+/// Properties of the API for the guard.
+pub const PROFILE: Profile = Profile {
+    probes: &["/healthz", "/readyz"],
+    methods: "GET, POST, PUT, DELETE",
+    headers: "authorization, content-type, idempotency-key, traceparent",
+    refuse: |refusal| Problem::refused(&refusal).into_response(),
+};
+
+/// Limits of the API.
+#[derive(Debug, Clone, Copy)]
+pub struct ApiLimits {
+    /// Longest body in bytes.
+    pub max_body: u32,
+    /// Greatest number of requests at once.
+    pub concurrency: usize,
+    /// Time for the head of a request, and again for its body.
+    pub read_timeout: Duration,
+    /// Longest wait for running requests at shutdown.
+    pub grace: Duration,
+}
+
+/// The API of a store.
+#[derive(Debug, Clone)]
+pub struct Api(Arc<Shared>);
+
+/// State of all requests.
+#[derive(Debug)]
+struct Shared {
+    client: Client,
+    metrics: Metrics,
+    census: Arc<Census>,
+    limits: ApiLimits,
+    bodies: Bodies,
+    slots: Semaphore,
+    readiness: Readiness,
+}
+
+impl Api {
+    /// Returns the API of the store that `client` is connected to.
+    #[must_use]
+    pub fn new(client: Client, limits: ApiLimits) -> Self {
+        Self(Arc::new(Shared {
+            metrics: Metrics::new(&client),
+            client,
+            census: Arc::new(Census::new()),
+            limits,
+            bodies: Bodies::new(limits.max_body, limits.read_timeout),
+            slots: Semaphore::new(limits.concurrency),
+            readiness: Readiness::default(),
+        }))
+    }
+
+    /// Looks for queues and workers in the background, until it is dropped.
+    pub async fn scan(&self) {
+        self.0.census.run(&self.0.client).await
+    }
+
+    /// Serves until `stop`, and then until the requests under way have ended or their grace is over.
+    pub async fn serve(&self, listener: Listener, guard: Guard, stop: CancellationToken) {
+        let limits = Limits {
+            total: CONNECTIONS,
+            ..guard.limits(CONNECTIONS)
+        };
+        let bounds = Bounds {
+            connections: limits,
+            head_within: self.0.limits.read_timeout,
+            lasts: CONNECTION,
+            grace: self.0.limits.grace,
+        };
+        let router = guard.before(self.router());
+        listener.serve(router, bounds, stop).await;
+    }
+
+    /// The routes, without the guard. A request without an [`Access`] may call all methods.
+    fn router(&self) -> Router {
+        let mut router = Router::new();
+        for method in METHODS.iter() {
+            let filter = match method.verb {
+                HttpVerb::Get => MethodFilter::GET,
+                HttpVerb::Post => MethodFilter::POST,
+                HttpVerb::Put => MethodFilter::PUT,
+                HttpVerb::Delete => MethodFilter::DELETE,
+            };
+            let call =
+                move |state, path, query, request| rest::call(method, state, path, query, request);
+            router = router.route(method.path, on(filter, call));
+        }
+        let only_post = || async { (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")]) };
+        router
+            .route("/v1/openapi.json", get(openapi))
+            .route("/", post(rpc::call).get(only_post))
+            .route("/rpc", post(rpc::call).get(only_post))
+            .route("/healthz", get(|| async { "healthy\n" }))
+            .route("/readyz", get(readiness))
+            .route("/metrics", get(metrics))
+            .fallback(nowhere)
+            .method_not_allowed_fallback(wrong_verb)
+            .with_state(Arc::clone(&self.0))
+    }
+}
+
+impl Shared {
+    /// Returns a call of the caller that the guard has found.
+    fn call(&self, access: Option<Extension<Access>>) -> Call {
+        let access = access.map_or(Access::All, |Extension(access)| access);
+        Call::new(self.client.clone(), access, Arc::clone(&self.census))
+    }
+}
+
+async fn readiness(State(shared): State<Arc<Shared>>) -> (StatusCode, &'static str) {
+    shared.readiness.answer(shared.client.broker().now()).await
+}
+
+/// Metrics of all queues, for who may read.
+async fn metrics(
+    State(shared): State<Arc<Shared>>,
+    access: Option<Extension<Access>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let call = shared.call(access);
+    call.access.check(Scope::Viewer, "/metrics")?;
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    let format = Format::accepted(accept);
+    let headers = [
+        (CONTENT_TYPE, format.content_type()),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    Ok((headers, shared.metrics.text(format).await).into_response())
+}
+
+async fn openapi() -> Response {
+    json(StatusCode::OK, docs::openapi().to_string())
+}
+
+async fn nowhere() -> Problem {
+    let message = "there is nothing here: methods are below /v1, see /v1/openapi.json";
+    Problem::from(ApiError::new(Code::MethodNotFound, message))
+}
+
+async fn wrong_verb() -> Response {
+    let message = "this path has other methods: see /v1/openapi.json";
+    let mut problem = Problem::from(ApiError::new(Code::MethodNotFound, message));
+    problem.status = StatusCode::METHOD_NOT_ALLOWED;
+    problem.into_response()
+}
+
+/// Response with JSON.
+fn json(status: StatusCode, body: String) -> Response {
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    (status, headers, body).into_response()
+}

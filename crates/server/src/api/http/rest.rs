@@ -1,0 +1,110 @@
+//! One request of REST: parameters from path, query and body; the result or a problem as the response.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use meshwork_model::trace::TraceContext;
+
+use super::problem::Problem;
+use super::{Shared, json, query};
+use crate::api::access::Access;
+use crate::api::error::{ApiError, Code};
+use crate::api::method::{Method, Params};
+use crate::http::guard::Permit;
+
+/// Longest idempotency key in bytes.
+const MAX_KEY: usize = 256;
+
+/// Calls a method.
+pub(super) async fn call(
+    method: &'static Method,
+    State(shared): State<Arc<Shared>>,
+    path: Result<Path<BTreeMap<String, String>>, PathRejection>,
+    RawQuery(text): RawQuery,
+    request: Request,
+) -> Result<Response, Problem> {
+    let path = path
+        .map_err(|_| ApiError::invalid("the path is not UTF-8"))?
+        .0;
+    let query = query::pairs(text.as_deref().unwrap_or_default())?;
+    let access = request.extensions().get::<Access>().cloned();
+    let permit = request.extensions().get::<Arc<Permit>>().cloned();
+    let mut call = shared.call(access.map(Extension));
+    // A caller without a key, or of the wrong scope, is refused before the body is read.
+    call.access.check(method.scope, method.name)?;
+    call.idempotency_key = idempotency_key(request.headers())?;
+    call.trace = trace(request.headers());
+    let mut params = body(&shared, method, request).await?;
+    query::add(&mut params, method, path.into_iter().chain(query))?;
+    let _busy = permit.as_ref().map(Permit::busy);
+    let full = || {
+        ApiError::new(
+            Code::TooManyRequests,
+            "too many requests at once: ask again",
+        )
+    };
+    let _slot = shared.slots.try_acquire().map_err(|_| full())?;
+    let result = method.call(call.clone(), params).await?;
+    let status = call.status().unwrap_or(method.status);
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    Ok(json(status, result.get().to_owned()))
+}
+
+/// Reads the body, an object; none is an empty one.
+async fn body(shared: &Shared, method: &Method, request: Request) -> Result<Params, Problem> {
+    if !method.verb.has_body() {
+        return Ok(Params::new());
+    }
+    let (head, body) = request.into_parts();
+    let received = shared.bodies.read(body).await;
+    let received = received.map_err(|refusal| Problem::refused(&refusal))?;
+    let bytes = received.bytes();
+    if bytes.trim_ascii().is_empty() {
+        return Ok(Params::new());
+    }
+    check_content_type(&head.headers)?;
+    serde_json::from_slice(bytes).map_err(|error| {
+        let message = format!("the body is no JSON object: {error}");
+        ApiError::new(Code::ParseError, message).into()
+    })
+}
+
+/// Refuses a body that is not declared to be JSON: a page in a browser can send other types without a preflight request.
+pub(super) fn check_content_type(head: &HeaderMap) -> Result<(), Problem> {
+    let kind = head.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    let kind = kind.and_then(|it| it.split(';').next()).unwrap_or_default();
+    if kind.trim().eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let message = "send content-type: application/json";
+    let mut problem = Problem::from(ApiError::new(Code::InvalidRequest, message));
+    problem.status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    Err(problem)
+}
+
+/// Reads the idempotency key. The draft of its header writes it in quotes; both forms are the same key.
+fn idempotency_key(head: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let Some(value) = head.get("idempotency-key") else {
+        return Ok(None);
+    };
+    let text = value.to_str().ok().map(|text| text.trim_matches('"'));
+    let text = text.filter(|text| (1..=MAX_KEY).contains(&text.len()));
+    match text {
+        Some(text) => Ok(Some(text.to_owned())),
+        None => Err(ApiError::invalid(format!(
+            "Idempotency-Key: give 1 to {MAX_KEY} ASCII characters"
+        ))),
+    }
+}
+
+/// Reads the trace of the client. An invalid one is ignored, as W3C requires.
+fn trace(head: &HeaderMap) -> Option<TraceContext> {
+    let text = |name: &str| head.get(name)?.to_str().ok();
+    TraceContext::parse(text("traceparent")?, text("tracestate")).ok()
+}

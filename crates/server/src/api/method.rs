@@ -1,0 +1,214 @@
+//! A method of the API: name, parameters, result, scope and path, and the function that runs it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use axum::http;
+use data_encoding::HEXLOWER;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use meshwork_model::api_key::Scope;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
+
+use sha2::{Digest, Sha256};
+
+use super::call::Call;
+use super::error::{ApiError, Code};
+
+/// Time that the store has to answer a call that does not wait for a job.
+const STORE_TIMEOUT: Duration = Duration::from_secs(18);
+
+/// A method of HTTP that the API uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HttpVerb {
+    /// Reads.
+    Get,
+    /// Creates or changes.
+    Post,
+    /// Replaces.
+    Put,
+    /// Deletes.
+    Delete,
+}
+
+impl HttpVerb {
+    /// The method as HTTP has it.
+    #[must_use]
+    pub fn method(self) -> http::Method {
+        match self {
+            Self::Get => http::Method::GET,
+            Self::Post => http::Method::POST,
+            Self::Put => http::Method::PUT,
+            Self::Delete => http::Method::DELETE,
+        }
+    }
+
+    /// Returns true if the parameters beside those of the path come in a body.
+    #[must_use]
+    pub fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Put)
+    }
+}
+
+/// Parameters of a call by name. Their JSON is unchanged.
+pub type Params = BTreeMap<String, Box<RawValue>>;
+
+type Run =
+    dyn Fn(Call, Params) -> BoxFuture<'static, Result<Box<RawValue>, ApiError>> + Send + Sync;
+
+/// A method of the API.
+pub struct Method {
+    /// Name, as in `job.create`.
+    pub name: &'static str,
+    /// Its purpose, one line.
+    pub summary: &'static str,
+    /// The scope that a key needs.
+    pub scope: Scope,
+    /// Its HTTP method.
+    pub verb: HttpVerb,
+    /// Its path, with parameters in braces.
+    pub path: &'static str,
+    /// Other names.
+    pub aliases: &'static [&'static str],
+    /// Status of a successful response.
+    pub status: u16,
+    waits: bool,
+    params: fn(&mut SchemaGenerator) -> Schema,
+    result: fn(&mut SchemaGenerator) -> Schema,
+    run: Box<Run>,
+}
+
+impl Method {
+    /// Returns a method that `handler` runs.
+    pub(crate) fn new<P, R, F>(
+        (name, scope): (&'static str, Scope),
+        (verb, path): (HttpVerb, &'static str),
+        summary: &'static str,
+        handler: fn(Call, P) -> F,
+    ) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Future<Output = Result<Reply<R>, ApiError>> + Send + 'static,
+    {
+        let run = move |mut call: Call, params: Params| {
+            let params = read::<P>(&mut call, params);
+            async move {
+                let params = params?;
+                handler(call, params).await?.written()
+            }
+            .boxed()
+        };
+        Self {
+            name,
+            summary,
+            scope,
+            verb,
+            path,
+            aliases: &[],
+            status: 200,
+            waits: false,
+            params: SchemaGenerator::subschema_for::<P>,
+            result: SchemaGenerator::subschema_for::<R>,
+            run: Box::new(run),
+        }
+    }
+
+    /// Gives it other names.
+    pub(crate) fn also(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Lets it take the time that its caller gives.
+    pub(crate) fn waits(mut self) -> Self {
+        self.waits = true;
+        self
+    }
+
+    /// Gives its successful responses the status 201.
+    pub(crate) fn creates(mut self) -> Self {
+        self.status = 201;
+        self
+    }
+
+    /// Schema of its parameters, an object.
+    pub fn params(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.params)(generator)
+    }
+
+    /// Schema of its result.
+    pub fn result(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.result)(generator)
+    }
+
+    /// Calls the method.
+    ///
+    /// # Errors
+    /// If the key may not call it, a parameter is wrong, or the call fails.
+    pub async fn call(&self, call: Call, params: Params) -> Result<Box<RawValue>, ApiError> {
+        call.access.check(self.scope, self.name)?;
+        if self.waits {
+            return (self.run)(call, params).await;
+        }
+        let late = ApiError::new(Code::StorageError, "the store does not answer")
+            .hint("repeat the call with the same id or Idempotency-Key");
+        let run = tokio::time::timeout(STORE_TIMEOUT, (self.run)(call, params));
+        run.await.unwrap_or(Err(late))
+    }
+}
+
+/// Reads the parameters, and keeps their digest. The wait is no part of it, since it does not change the object.
+fn read<P: DeserializeOwned>(call: &mut Call, mut params: Params) -> Result<P, ApiError> {
+    let written = |params: &Params| {
+        let failed = |error| ApiError::new(Code::Internal, format!("not written: {error}"));
+        serde_json::to_string(params).map_err(failed)
+    };
+    let text = written(&params)?;
+    params.remove("wait");
+    call.digest = HEXLOWER.encode(&Sha256::digest(written(&params)?));
+    serde_json::from_str(&text).map_err(|error| ApiError::invalid(words(&error)))
+}
+
+/// An error of serde without the place, which is none in the request.
+fn words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ")
+        .map_or(text.clone(), |(words, _)| words.to_owned())
+}
+
+impl fmt::Debug for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Method({})", self.name)
+    }
+}
+
+/// Result of a method. A view that borrows is written at once.
+pub(crate) struct Reply<R> {
+    json: Result<Box<RawValue>, serde_json::Error>,
+    of: std::marker::PhantomData<fn() -> R>,
+}
+
+impl<R: Serialize> Reply<R> {
+    /// Returns a result.
+    pub(crate) fn new(value: &R) -> Self {
+        Self::borrowed(value)
+    }
+
+    /// Returns a result that was written from a borrowed form of `R`.
+    pub(crate) fn borrowed(value: &(impl Serialize + ?Sized)) -> Self {
+        Self {
+            json: to_raw_value(value),
+            of: std::marker::PhantomData,
+        }
+    }
+
+    fn written(self) -> Result<Box<RawValue>, ApiError> {
+        let failed = |error| ApiError::new(Code::Internal, format!("result not written: {error}"));
+        self.json.map_err(failed)
+    }
+}

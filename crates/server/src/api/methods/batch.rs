@@ -1,0 +1,187 @@
+//! Methods of batches.
+
+use meshwork::model::batch::Callback;
+use meshwork::view::BatchView;
+use meshwork_model::api_key::Scope;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::new_job::NewJobParams;
+use crate::api::call::Call;
+use crate::api::error::ApiError;
+use crate::api::method::{HttpVerb, Method, Reply};
+use crate::api::params::{self, Span, parse};
+
+/// The methods.
+pub(in crate::api) fn methods() -> Vec<Method> {
+    use HttpVerb::{Get, Post};
+    use Scope::{User, Viewer};
+    vec![
+        Method::new(
+            ("batch.create", User),
+            (Post, "/v1/batches"),
+            "Open a batch, with callback jobs for its end",
+            create,
+        )
+        .creates(),
+        Method::new(
+            ("batch.add", User),
+            (Post, "/v1/batches/{id}/jobs"),
+            "Enqueue jobs of a batch, at most 1000",
+            add,
+        )
+        .creates(),
+        Method::new(
+            ("batch.seal", User),
+            (Post, "/v1/batches/{id}/seal"),
+            "Let a batch take no more jobs",
+            seal,
+        ),
+        Method::new(
+            ("batch.get", Viewer),
+            (Get, "/v1/batches/{id}"),
+            "Read a batch",
+            get,
+        ),
+        Method::new(
+            ("batch.list", Viewer),
+            (Get, "/v1/batches"),
+            "List batches, the newest first",
+            list,
+        ),
+        Method::new(
+            ("batch.cancel", User),
+            (Post, "/v1/batches/{id}/cancel"),
+            "Cancel all jobs of a batch",
+            cancel,
+        ),
+    ]
+}
+
+/// A new batch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "BatchCreateParams")]
+struct CreateParams {
+    /// Id of the batch; a UUID if none is given.
+    id: Option<String>,
+    /// Name for people.
+    name: Option<String>,
+    /// Time after which the batch is sealed if nobody has sealed it.
+    open_for: Option<Span>,
+    /// Job for the end of all jobs.
+    on_done: Option<NewJobParams>,
+    /// Job for the end, if all have finished.
+    on_success: Option<NewJobParams>,
+    /// Job for the end, if one has failed.
+    on_failure: Option<NewJobParams>,
+}
+
+/// The id of a batch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "BatchParams")]
+struct IdParams {
+    /// Id of the batch.
+    id: String,
+}
+
+async fn create(call: Call, params: CreateParams) -> Result<Reply<BatchView>, ApiError> {
+    let mut request = call.client.batch();
+    if let Some(id) = &params.id {
+        request = request.id(parse("id", id)?);
+    }
+    if let Some(name) = params.name {
+        request = request.name(name);
+    }
+    if let Some(open_for) = params.open_for {
+        request = request.open_for(open_for.0);
+    }
+    for (kind, job) in [
+        (Callback::Done, params.on_done),
+        (Callback::Success, params.on_success),
+        (Callback::Failure, params.on_failure),
+    ] {
+        if let Some(job) = job {
+            request = request.on(kind, job.request()?);
+        }
+    }
+    let batch = request.open().await?;
+    Ok(Reply::new(&BatchView::from(&batch.status().await?)))
+}
+
+/// Jobs of a batch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "BatchAddParams")]
+struct AddParams {
+    /// Id of the batch.
+    id: String,
+    /// The jobs, at most 1000.
+    jobs: Vec<NewJobParams>,
+}
+
+/// Ids of jobs that were enqueued.
+#[derive(Debug, Serialize, JsonSchema)]
+struct AddedJobs {
+    /// The ids, in the order of the jobs.
+    ids: Vec<String>,
+}
+
+async fn add(call: Call, params: AddParams) -> Result<Reply<AddedJobs>, ApiError> {
+    if params.jobs.is_empty() || params.jobs.len() > params::MAX_LIMIT {
+        return Err(ApiError::invalid("jobs: give 1 to 1000"));
+    }
+    let id = parse("id", &params.id)?;
+    let jobs = params.jobs.into_iter().map(NewJobParams::request);
+    let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+    let added = call.client.batch_of(id).add(jobs).await?;
+    let ids = added.iter().map(ToString::to_string).collect();
+    Ok(Reply::new(&AddedJobs { ids }))
+}
+
+async fn seal(call: Call, params: IdParams) -> Result<Reply<BatchView>, ApiError> {
+    let batch = call.client.batch_of(parse("id", &params.id)?);
+    batch.seal().await?;
+    Ok(Reply::new(&BatchView::from(&batch.status().await?)))
+}
+
+async fn get(call: Call, params: IdParams) -> Result<Reply<BatchView>, ApiError> {
+    let status = call.client.batch_status(&parse("id", &params.id)?).await?;
+    Ok(Reply::new(&BatchView::from(&status)))
+}
+
+/// A page of batches.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "BatchListParams")]
+struct ListParams {
+    /// Greatest number of batches, 1 to 1000. Default: 100.
+    limit: Option<usize>,
+}
+
+/// Batches.
+#[derive(Debug, Serialize, JsonSchema)]
+struct BatchList {
+    /// The batches, the newest first.
+    batches: Vec<BatchView>,
+}
+
+async fn list(call: Call, params: ListParams) -> Result<Reply<BatchList>, ApiError> {
+    let batches = call.client.batches(params::limit(params.limit)?).await?;
+    let batches = batches.iter().map(BatchView::from).collect();
+    Ok(Reply::new(&BatchList { batches }))
+}
+
+/// The batch and the reason.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "BatchCancelParams")]
+struct CancelParams {
+    /// Id of the batch.
+    id: String,
+    /// Reason, as its jobs show it. Default: `cancelled`.
+    reason: Option<String>,
+}
+
+async fn cancel(call: Call, params: CancelParams) -> Result<Reply<BatchView>, ApiError> {
+    let batch = call.client.batch_of(parse("id", &params.id)?);
+    let reason = params.reason.as_deref().unwrap_or("cancelled");
+    batch.cancel(reason).await?;
+    Ok(Reply::new(&BatchView::from(&batch.status().await?)))
+}

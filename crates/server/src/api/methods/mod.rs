@@ -1,0 +1,11 @@
+//! The methods, one file for each object.
+
+pub(super) mod batch;
+pub(super) mod dead;
+pub(super) mod job;
+pub(super) mod key;
+pub(super) mod new_job;
+pub(super) mod queue;
+pub(super) mod schedule;
+pub(super) mod system;
+pub(super) mod worker;

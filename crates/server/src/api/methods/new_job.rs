@@ -1,0 +1,232 @@
+//! Parameters of a new job.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use meshwork::JobRequest;
+use meshwork_model::job::{OnDuplicate, OnFailure, Until};
+use meshwork_model::route::{Fallback, Priority};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::api::ApiError;
+use crate::api::params::{Span, moment, parse, parse_some};
+
+/// A job to be enqueued.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewJobParams {
+    /// Time to wait for the end of the job, at most 5 minutes.
+    pub(super) wait: Option<Span>,
+    /// Type of the script: `osis`, `sal`, `v`, `python`, or the name of a handler.
+    #[serde(rename = "type")]
+    script_type: String,
+    /// Text of the script, or the text for a handler. Give this or `payload`.
+    script: Option<String>,
+    /// JSON for a handler.
+    #[schemars(with = "Option<serde_json::Value>")]
+    payload: Option<Box<RawValue>>,
+    /// Id of the job; a UUID if none is given. The same id with the same parameters adds no second job.
+    id: Option<String>,
+    /// Group of workers.
+    group: Option<String>,
+    /// Routing key: workers with this key run the job. Give this or `group`.
+    route: Option<String>,
+    /// One worker of the group.
+    instance: Option<String>,
+    /// Queue to use if that worker is not alive: `group` or `type`.
+    fallback: Option<String>,
+    /// `high`, `normal` or `low`.
+    priority: Option<String>,
+    /// Input of the script.
+    input: Option<String>,
+    /// Environment of the script.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Longest time of one run.
+    timeout: Option<Span>,
+    /// Number of retries: N allow N + 1 runs. Default: 0.
+    retries: Option<u32>,
+    /// First pause before a retry.
+    backoff: Option<Span>,
+    /// Time within which a worker has to begin the job; after that it fails.
+    start_timeout: Option<Span>,
+    /// Labels.
+    #[serde(default)]
+    tags: Vec<String>,
+    /// Jobs that must finish first.
+    #[serde(default)]
+    depends_on: Vec<String>,
+    /// Rule for the failure of one of them: `fail` or `run`.
+    on_failure: Option<String>,
+    /// Longest wait for them.
+    prerequisite_timeout: Option<Span>,
+    /// True if the job runs alone on its worker.
+    #[serde(default)]
+    exclusive: bool,
+    /// Id of the caller, as other systems record it.
+    caller: Option<String>,
+    /// Id of the caller's context, as other systems record it.
+    context_id: Option<String>,
+    /// Log file on the worker's host.
+    log_path: Option<String>,
+    /// Batch of the job.
+    batch: Option<String>,
+    /// Start time (RFC 3339). Give this or `delay`.
+    at: Option<String>,
+    /// Time before the start.
+    delay: Option<Span>,
+    /// Concurrency key, such as a tenant.
+    key: Option<String>,
+    /// Unique name: no other job of the same type and name is accepted until this one has ended.
+    unique: Option<String>,
+    /// Time for which the unique name is kept instead.
+    unique_for: Option<Span>,
+    /// Event until which it is kept: `done` or `started`.
+    unique_until: Option<String>,
+    /// Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one.
+    on_duplicate: Option<String>,
+}
+
+impl NewJobParams {
+    /// Returns the id that the caller gives.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// Returns the job.
+    ///
+    /// # Errors
+    /// If a parameter is wrong, or two exclude each other.
+    pub(crate) fn request(self) -> Result<JobRequest, ApiError> {
+        let script = match (self.script, self.payload) {
+            (Some(script), None) => script,
+            (None, Some(payload)) => payload.get().to_owned(),
+            (Some(_), Some(_)) => {
+                return Err(ApiError::invalid("script and payload: give one of them"));
+            }
+            (None, None) => return Err(ApiError::invalid("give a script, or a payload")),
+        };
+        let mut request = JobRequest::new(parse("type", &self.script_type)?, script);
+        if let Some(id) = &self.id {
+            request = request.id(parse("id", id)?);
+        }
+        request = placed(
+            request,
+            (self.group.as_deref(), self.route.as_deref()),
+            (self.instance.as_deref(), self.fallback.as_deref()),
+        )?;
+        if let Some(priority) = parse_some::<Priority>("priority", self.priority.as_deref())? {
+            request = request.priority(priority);
+        }
+        if let Some(input) = self.input {
+            request = request.input(input);
+        }
+        if !self.env.is_empty() {
+            request = request.env(self.env);
+        }
+        if let Some(timeout) = self.timeout {
+            request = request.timeout(timeout.0);
+        }
+        if let Some(retries) = self.retries {
+            request = request.retries(retries);
+        }
+        if let Some(backoff) = self.backoff {
+            request = request.backoff(backoff.0);
+        }
+        if let Some(timeout) = self.start_timeout {
+            request = request.start_timeout(timeout.0);
+        }
+        for tag in &self.tags {
+            request = request.tag(parse("tags", tag)?);
+        }
+        for id in &self.depends_on {
+            request = match id.split_once('=') {
+                Some((name, id)) => request.depends_on_as(name, parse("depends_on", id)?),
+                None => request.depends_on(parse("depends_on", id)?),
+            };
+        }
+        if let Some(rule) = parse_some::<OnFailure>("on_failure", self.on_failure.as_deref())? {
+            request = request.on_failure(rule);
+        }
+        if let Some(timeout) = self.prerequisite_timeout {
+            request = request.prerequisite_timeout(timeout.0);
+        }
+        if self.exclusive {
+            request = request.concurrent(false);
+        }
+        if self.caller.is_some() || self.context_id.is_some() {
+            let (caller, context) = (self.caller, self.context_id);
+            request = request.caller(caller.unwrap_or_default(), context.unwrap_or_default());
+        }
+        if let Some(path) = self.log_path {
+            request = request.log_path(path);
+        }
+        if let Some(batch) = &self.batch {
+            request = request.batch(parse("batch", batch)?);
+        }
+        request = timed(request, self.at.as_deref(), self.delay)?;
+        if let Some(key) = self.key {
+            request = request.key(key);
+        }
+        let Some(name) = self.unique else {
+            return Ok(request);
+        };
+        let until = match (self.unique_for, self.unique_until.as_deref()) {
+            (Some(span), None) => Until::For(millis(span.0)),
+            (None, None | Some("done")) => Until::Done,
+            (None, Some("started")) => Until::Started,
+            _ => {
+                let message = "unique_until is `done` or `started`, and unique_for replaces it";
+                return Err(ApiError::invalid(message));
+            }
+        };
+        let policy = parse_some::<OnDuplicate>("on_duplicate", self.on_duplicate.as_deref())?;
+        Ok(request.unique(name, until, policy.unwrap_or_default()))
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Sets the queue of a job.
+fn placed(
+    mut request: JobRequest,
+    (group, route): (Option<&str>, Option<&str>),
+    (instance, fallback): (Option<&str>, Option<&str>),
+) -> Result<JobRequest, ApiError> {
+    if group.is_some() && route.is_some() {
+        return Err(ApiError::invalid("group and route: give one of them"));
+    }
+    if let Some(group) = parse_some("group", group)? {
+        request = request.group(group);
+    }
+    if let Some(route) = parse_some("route", route)? {
+        request = request.route(&route);
+    }
+    if let Some(instance) = parse_some("instance", instance)? {
+        request = request.instance(instance);
+    }
+    match fallback {
+        None => Ok(request),
+        Some("group") => Ok(request.fallback(Fallback::Group)),
+        Some("type") => Ok(request.fallback(Fallback::Type)),
+        Some(_) => Err(ApiError::invalid("fallback: give `group` or `type`")),
+    }
+}
+
+/// Sets the time of a job.
+fn timed(
+    request: JobRequest,
+    at: Option<&str>,
+    delay: Option<Span>,
+) -> Result<JobRequest, ApiError> {
+    match (at, delay) {
+        (Some(_), Some(_)) => Err(ApiError::invalid("at and delay: give one of them")),
+        (Some(at), None) => Ok(request.run_at_ms(moment("at", at)?)),
+        (None, Some(delay)) => Ok(request.delay(delay.0)),
+        (None, None) => Ok(request),
+    }
+}

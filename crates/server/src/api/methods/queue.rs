@@ -1,0 +1,273 @@
+//! Methods of queues.
+
+use meshwork::model::keys::hero::JobKeys;
+use meshwork::view::{QueueSettingsView, QueueView};
+use meshwork_model::api_key::Scope;
+use meshwork_model::queue::{QueueSetting, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::call::Call;
+use crate::api::error::{ApiError, Code};
+use crate::api::method::{HttpVerb, Method, Reply};
+use crate::api::params::parse;
+
+/// The methods.
+pub(in crate::api) fn methods() -> Vec<Method> {
+    use HttpVerb::{Get, Post, Put};
+    use Scope::{Admin, Viewer};
+    vec![
+        Method::new(
+            ("queue.list", Viewer),
+            (Get, "/v1/queues"),
+            "List the queues, as the last scan found them",
+            list,
+        ),
+        Method::new(
+            ("queue.get", Viewer),
+            (Get, "/v1/queues/{queue}"),
+            "Read a queue: its jobs by state, and its settings",
+            get,
+        ),
+        Method::new(
+            ("queue.pause", Admin),
+            (Post, "/v1/queues/{queue}/pause"),
+            "Let no job of a queue start",
+            pause,
+        ),
+        Method::new(
+            ("queue.resume", Admin),
+            (Post, "/v1/queues/{queue}/resume"),
+            "End the pause and the drain of a queue",
+            resume,
+        ),
+        Method::new(
+            ("queue.drain", Admin),
+            (Post, "/v1/queues/{queue}/drain"),
+            "Refuse new jobs of a queue; its jobs run",
+            drain,
+        ),
+        Method::new(
+            ("queue.purge", Admin),
+            (Post, "/v1/queues/{queue}/purge"),
+            "Delete the jobs that wait in a queue",
+            purge,
+        )
+        .waits(),
+        Method::new(
+            ("queue.limit", Admin),
+            (Put, "/v1/queues/{queue}/limits"),
+            "Change the limits of a queue; those that are not given stay, null removes one",
+            limit,
+        ),
+    ]
+}
+
+/// No parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "NoParams")]
+pub(super) struct NoParams {}
+
+/// A queue.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "QueueParams")]
+struct QueueParams {
+    /// The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
+    queue: String,
+}
+
+/// The queues.
+#[derive(Debug, Serialize, JsonSchema)]
+struct QueueList {
+    /// The queues, by name. Lists of other priorities are given if they have jobs or a limit.
+    queues: Vec<QueueView>,
+    /// Age of the scan that found them, in milliseconds.
+    age_ms: u64,
+}
+
+/// Queue with its jobs by state.
+#[derive(Debug, Serialize, JsonSchema)]
+struct QueueState {
+    /// List of the queue.
+    queue: String,
+    /// Number of jobs that wait in it, of all priorities.
+    waiting: usize,
+    /// Number of running jobs.
+    running: usize,
+    /// Number of jobs that wait for a slot of their concurrency key.
+    set_aside: usize,
+    /// Number of jobs that wait for a retry.
+    retrying: usize,
+    /// Number of delayed jobs that have never run.
+    delayed: usize,
+    /// Greatest number of jobs that may wait in it; null for no limit.
+    limit: Option<u64>,
+    /// Settings.
+    #[serde(flatten)]
+    settings: QueueSettingsView,
+}
+
+pub(super) fn list_of(call: &Call, name: &str) -> Result<String, ApiError> {
+    let keys = call.client.broker().keys();
+    let list = keys.parse_work_queue(name);
+    list.map_err(|error| ApiError::invalid(format!("queue: {error}")))
+}
+
+/// Returns true for an empty list of a priority without a limit: every worker listens to several.
+fn is_idle_priority(queue: &QueueView) -> bool {
+    queue.queue.contains(":prio:")
+        && queue.waiting + queue.running + queue.set_aside == 0
+        && queue.limit.is_none()
+}
+
+async fn list(call: Call, _: NoParams) -> Result<Reply<QueueList>, ApiError> {
+    let found = call.census.found().await.ok_or_else(no_scan)?;
+    let queues = found.queues.iter().filter(|queue| !is_idle_priority(queue));
+    let (queues, age_ms) = (queues.cloned().collect(), found.age_ms());
+    Ok(Reply::new(&QueueList { queues, age_ms }))
+}
+
+pub(super) fn no_scan() -> ApiError {
+    ApiError::new(
+        Code::StorageError,
+        "the store has not been scanned yet: ask again",
+    )
+}
+
+async fn get(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let list = list_of(&call, &params.queue)?;
+    state(&call, &list).await
+}
+
+async fn state(call: &Call, list: &str) -> Result<Reply<QueueState>, ApiError> {
+    let (depth, settings) = (
+        call.client.depth(list).await?,
+        call.client.settings().await?,
+    );
+    let list = JobKeys::without_priority(list);
+    Ok(Reply::new(&QueueState {
+        queue: list.to_owned(),
+        waiting: depth.waiting,
+        running: depth.running,
+        set_aside: depth.set_aside,
+        retrying: depth.retrying,
+        delayed: depth.delayed,
+        limit: settings.limits.queues.get(list).copied(),
+        settings: QueueSettingsView::new(list, settings.of(list)),
+    }))
+}
+
+async fn pause(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let list = list_of(&call, &params.queue)?;
+    call.client.pause(&list).await?;
+    state(&call, &list).await
+}
+
+async fn resume(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let list = list_of(&call, &params.queue)?;
+    call.client.resume(&list).await?;
+    state(&call, &list).await
+}
+
+async fn drain(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let list = list_of(&call, &params.queue)?;
+    call.client.start_drain(&list).await?;
+    state(&call, &list).await
+}
+
+/// Number of deleted jobs.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Purged {
+    /// List of the queue.
+    queue: String,
+    /// Number of deleted jobs, at most 10,000.
+    deleted: usize,
+    /// True if there may be more: repeat the call.
+    more: bool,
+}
+
+/// Greatest number of jobs that one call of `queue.purge` deletes.
+const MAX_PURGED: usize = 10_000;
+
+async fn purge(call: Call, params: QueueParams) -> Result<Reply<Purged>, ApiError> {
+    let queue = list_of(&call, &params.queue)?;
+    let deleted = call.client.purge(&queue, MAX_PURGED, |_| {}).await?;
+    let more = deleted == MAX_PURGED;
+    Ok(Reply::new(&Purged {
+        queue,
+        deleted,
+        more,
+    }))
+}
+
+/// New limits.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "QueueLimitParams")]
+struct LimitParams {
+    /// The queue.
+    queue: String,
+    /// Greatest number of jobs that may wait.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<u64>")]
+    length: Option<Option<u64>>,
+    /// Greatest number of jobs that run at once.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<u64>")]
+    concurrency: Option<Option<u64>>,
+    /// Rate at which jobs start, such as `10/1m`.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    rate: Option<Option<String>>,
+    /// Greatest number of jobs of one key that run at once.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<u64>")]
+    key_concurrency: Option<Option<u64>>,
+    /// Rate at which jobs of one key start.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    key_rate: Option<Option<String>>,
+    /// Greatest size of a job, in bytes.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<u64>")]
+    payload: Option<Option<u64>>,
+    /// True if keys take turns.
+    fair: Option<bool>,
+}
+
+/// Reads a value that may be null, apart from one that is missing.
+fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, ApiError> {
+    let list = list_of(&call, &params.queue)?;
+    let rate = |name: &str, given: &Option<Option<String>>| {
+        let rate = given.as_ref();
+        let parsed = rate.map(|it| it.as_deref().map(|it| parse::<Rate>(name, it)).transpose());
+        parsed.transpose()
+    };
+    let rates = (
+        rate("rate", &params.rate)?,
+        rate("key_rate", &params.key_rate)?,
+    );
+    let settings: Vec<_> = [
+        params.concurrency.map(QueueSetting::Concurrency),
+        rates.0.map(QueueSetting::Rate),
+        params.key_concurrency.map(QueueSetting::KeyConcurrency),
+        rates.1.map(QueueSetting::KeyRate),
+        params.payload.map(QueueSetting::Payload),
+        params.fair.map(QueueSetting::Fair),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !settings.is_empty() {
+        call.client.update_queue(&list, &settings).await?;
+    }
+    if let Some(length) = params.length {
+        call.client.set_max_length(Some(&list), length).await?;
+    }
+    state(&call, &list).await
+}

@@ -1,0 +1,199 @@
+//! Methods of schedules.
+
+use meshwork::ScheduleRequest;
+use meshwork::model::schedule::policy::{CatchUp, Overlap};
+use meshwork::view::ScheduleView;
+use meshwork_model::api_key::Scope;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::new_job::NewJobParams;
+use crate::api::call::Call;
+use crate::api::error::ApiError;
+use crate::api::method::{HttpVerb, Method, Reply};
+use crate::api::params::{Span, moment, parse_some};
+
+/// The methods.
+pub(in crate::api) fn methods() -> Vec<Method> {
+    use HttpVerb::{Delete, Get, Post, Put};
+    use Scope::{Admin, User, Viewer};
+    vec![
+        Method::new(
+            ("schedule.put", Admin),
+            (Put, "/v1/schedules/{name}"),
+            "Create or replace a schedule",
+            put,
+        ),
+        Method::new(
+            ("schedule.get", Viewer),
+            (Get, "/v1/schedules/{name}"),
+            "Read a schedule",
+            get,
+        ),
+        Method::new(
+            ("schedule.list", Viewer),
+            (Get, "/v1/schedules"),
+            "List schedules, page by page, in no order",
+            list,
+        ),
+        Method::new(
+            ("schedule.pause", Admin),
+            (Post, "/v1/schedules/{name}/pause"),
+            "Let a schedule fire no more",
+            pause,
+        ),
+        Method::new(
+            ("schedule.resume", Admin),
+            (Post, "/v1/schedules/{name}/resume"),
+            "Let a paused schedule fire again",
+            resume,
+        ),
+        Method::new(
+            ("schedule.run", User),
+            (Post, "/v1/schedules/{name}/run"),
+            "Enqueue a job of a schedule now",
+            run,
+        ),
+        Method::new(
+            ("schedule.delete", Admin),
+            (Delete, "/v1/schedules/{name}"),
+            "Delete a schedule; its jobs stay",
+            delete,
+        ),
+    ]
+}
+
+/// A schedule.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "SchedulePutParams")]
+struct PutParams {
+    /// Name of the schedule.
+    name: String,
+    /// Cron expression. Give this or `every`.
+    cron: Option<String>,
+    /// Interval.
+    every: Option<Span>,
+    /// Time zone of the cron expression. Default: UTC.
+    zone: Option<String>,
+    /// First time at which it may fire (RFC 3339).
+    start_at: Option<String>,
+    /// Time after which it does not fire (RFC 3339).
+    end_at: Option<String>,
+    /// Rule for missed slots.
+    catch_up: Option<String>,
+    /// Rule for a slot whose previous job has not ended.
+    overlap: Option<String>,
+    /// The job.
+    job: NewJobParams,
+}
+
+/// The name of a schedule.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "ScheduleParams")]
+struct NameParams {
+    /// Name of the schedule.
+    name: String,
+}
+
+async fn shown(call: &Call, name: &str) -> Result<Reply<ScheduleView>, ApiError> {
+    let there = call.client.schedule(name)?.show().await?;
+    Ok(Reply::new(&ScheduleView::from(&there)))
+}
+
+async fn put(call: Call, params: PutParams) -> Result<Reply<ScheduleView>, ApiError> {
+    let job = params.job.request()?;
+    let mut request = match (&params.cron, params.every) {
+        (Some(cron), None) => ScheduleRequest::cron(cron, job)?,
+        (None, Some(every)) => ScheduleRequest::every(every.0, job)?,
+        _ => return Err(ApiError::invalid("cron and every: give one of them")),
+    };
+    if let Some(zone) = &params.zone {
+        request = request.zone(zone)?;
+    }
+    if let Some(at) = &params.start_at {
+        request = request.start(moment("start_at", at)?);
+    }
+    if let Some(at) = &params.end_at {
+        request = request.end(moment("end_at", at)?);
+    }
+    if let Some(rule) = parse_some::<CatchUp>("catch_up", params.catch_up.as_deref())? {
+        request = request.catch_up(rule);
+    }
+    if let Some(rule) = parse_some::<Overlap>("overlap", params.overlap.as_deref())? {
+        request = request.overlap(rule);
+    }
+    call.client.schedule(&params.name)?.replace(request).await?;
+    shown(&call, &params.name).await
+}
+
+async fn get(call: Call, params: NameParams) -> Result<Reply<ScheduleView>, ApiError> {
+    shown(&call, &params.name).await
+}
+
+/// A page of schedules.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "ScheduleListParams")]
+struct ListParams {
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// Page of schedules.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SchedulePage {
+    /// The schedules, in no order.
+    schedules: Vec<ScheduleView>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
+}
+
+async fn list(call: Call, params: ListParams) -> Result<Reply<SchedulePage>, ApiError> {
+    let from = match params.cursor.as_deref().map(str::parse) {
+        None => 0,
+        Some(Ok(from)) => from,
+        Some(Err(_)) => {
+            return Err(ApiError::invalid("cursor: give `next` of the page before"));
+        }
+    };
+    let page = call.client.schedules(from).await?;
+    Ok(Reply::new(&SchedulePage {
+        schedules: page.schedules.iter().map(ScheduleView::from).collect(),
+        next: (page.next != 0).then(|| page.next.to_string()),
+    }))
+}
+
+async fn pause(call: Call, params: NameParams) -> Result<Reply<ScheduleView>, ApiError> {
+    call.client.schedule(&params.name)?.pause().await?;
+    shown(&call, &params.name).await
+}
+
+async fn resume(call: Call, params: NameParams) -> Result<Reply<ScheduleView>, ApiError> {
+    call.client.schedule(&params.name)?.resume().await?;
+    shown(&call, &params.name).await
+}
+
+/// Job of a schedule.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StartedJob {
+    /// Id of the job.
+    id: String,
+}
+
+async fn run(call: Call, params: NameParams) -> Result<Reply<StartedJob>, ApiError> {
+    let id = call.client.schedule(&params.name)?.run().await?;
+    let id = id.to_string();
+    Ok(Reply::new(&StartedJob { id }))
+}
+
+/// A schedule that was deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DeletedSchedule {
+    /// Name of the schedule.
+    name: String,
+}
+
+async fn delete(call: Call, params: NameParams) -> Result<Reply<DeletedSchedule>, ApiError> {
+    call.client.schedule(&params.name)?.remove().await?;
+    let name = params.name;
+    Ok(Reply::new(&DeletedSchedule { name }))
+}

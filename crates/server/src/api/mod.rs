@@ -1,0 +1,20 @@
+//! The API: one table of methods ([`table`]), called by REST ([`http::rest`]) and by JSON-RPC ([`http::rpc`]), and described
+//! by two documents ([`docs`]).
+
+mod access;
+mod call;
+mod census;
+pub mod docs;
+mod error;
+mod http;
+mod method;
+mod methods;
+mod params;
+mod table;
+
+pub use access::{Access, KeyRing, new_key};
+pub use call::{Call, call_on};
+pub use error::{ApiError, Code};
+pub use http::{Api, ApiLimits, PROFILE};
+pub use method::{HttpVerb, Method, Params};
+pub use table::{METHODS, find};

@@ -1,0 +1,46 @@
+//! The table of all methods.
+
+use std::sync::LazyLock;
+
+use super::method::Method;
+use super::methods::{batch, dead, job, key, queue, schedule, system, worker};
+
+/// All methods, by object.
+pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
+    let objects = [
+        job::methods,
+        queue::methods,
+        worker::methods,
+        schedule::methods,
+        dead::methods,
+        batch::methods,
+        key::methods,
+        system::methods,
+    ];
+    objects.into_iter().flat_map(|methods| methods()).collect()
+});
+
+/// Returns the method of this name or alias.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Method> {
+    let is = |method: &&Method| method.name == name || method.aliases.contains(&name);
+    METHODS.iter().find(is)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn each_name_and_each_path_is_there_once() {
+        let (mut names, mut paths) = (HashSet::new(), HashSet::new());
+        for method in METHODS.iter() {
+            for name in method.aliases.iter().chain([&method.name]) {
+                assert!(names.insert(*name), "{name}");
+            }
+            assert!(paths.insert((method.verb, method.path)), "{}", method.path);
+        }
+    }
+}
