@@ -8,12 +8,8 @@ use meshwork::Client;
 use meshwork_model::trace::TraceContext;
 use sha2::{Digest, Sha256};
 
-use serde_json::value::RawValue;
-
 use super::access::Access;
 use super::census::Census;
-use super::error::ApiError;
-use super::method::{Method, Params};
 
 /// One call of a method.
 #[derive(Debug, Clone)]
@@ -67,22 +63,5 @@ impl Call {
     /// Status that the method gave the response, if it is not the usual one.
     pub(crate) fn status(&self) -> Option<u16> {
         Some(self.status.load(Ordering::Relaxed)).filter(|status| *status != 0)
-    }
-}
-
-/// Calls a method on a store, as who may call all of them.
-///
-/// # Errors
-/// If a parameter is wrong, or the call fails.
-pub async fn call_on(
-    client: &Client,
-    method: &Method,
-    params: Params,
-) -> Result<Box<RawValue>, ApiError> {
-    let census = Arc::new(Census::new());
-    let call = Call::new(client.clone(), Access::All, Arc::clone(&census));
-    tokio::select! {
-        result = method.call(call, params) => result,
-        never = census.run(client) => never,
     }
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http;
 use data_encoding::HEXLOWER;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use meshwork::Client;
 use meshwork_model::api_key::Scope;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -16,7 +18,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use sha2::{Digest, Sha256};
 
+use super::access::Access;
 use super::call::Call;
+use super::census::Census;
 use super::error::{ApiError, Code};
 
 /// Time that the store has to answer a call that does not wait for a job.
@@ -159,6 +163,23 @@ impl Method {
             .hint("repeat the call with the same id or Idempotency-Key");
         let run = tokio::time::timeout(STORE_TIMEOUT, (self.run)(call, params));
         run.await.unwrap_or(Err(late))
+    }
+}
+
+/// Calls a method on a store, as who may call all of them.
+///
+/// # Errors
+/// If a parameter is wrong, or the call fails.
+pub async fn call_on(
+    client: &Client,
+    method: &Method,
+    params: Params,
+) -> Result<Box<RawValue>, ApiError> {
+    let census = Arc::new(Census::new());
+    let call = Call::new(client.clone(), Access::All, Arc::clone(&census));
+    tokio::select! {
+        result = method.call(call, params) => result,
+        never = census.run(client) => never,
     }
 }
 

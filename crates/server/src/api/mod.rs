@@ -13,8 +13,8 @@ mod params;
 mod table;
 
 pub use access::{Access, KeyRing, new_key};
-pub use call::{Call, call_on};
+pub use call::Call;
 pub use error::{ApiError, Code};
 pub use http::{Api, ApiLimits, PROFILE};
-pub use method::{HttpVerb, Method, Params};
+pub use method::{HttpVerb, Method, Params, call_on};
 pub use table::{METHODS, find};

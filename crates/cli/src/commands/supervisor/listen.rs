@@ -106,7 +106,7 @@ impl ListenArgs {
         Ok(serving)
     }
 
-    /// Returns the keys of the store; `None` with `--insecure-no-auth`. Makes the first one if that is asked for.
+    /// Returns the keys of the store; `None` with `--insecure-no-auth`. Makes the first one with `--bootstrap-admin-key`.
     async fn keys(&self, client: &Client) -> Result<Option<Arc<dyn Authenticate>>, CommandError> {
         if self.insecure_no_auth {
             return Ok(None);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
 use meshwork::view::{JobSummary, JobView};
-use meshwork::{Cancelled, Deleted, Error, EventFilter, JobFilter, Retried, RunNow};
+use meshwork::{Cancelled, Deleted, Error, JobFilter, Retried, RunNow};
 use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,6 @@ use crate::api::params::{self, Span, moment, parse, parse_some};
 const MAX_WAIT: Duration = Duration::from_secs(300);
 /// Pages of records that one call of `job.list` reads at most.
 const MAX_PAGES: usize = 8;
-/// Log lines of a page.
-const LOG_LINES: usize = 1000;
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -64,21 +62,9 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         )
         .waits(),
         Method::new(
-            ("job.logs", Viewer),
-            (Get, "/v1/jobs/{id}/logs"),
-            "Read log lines of a job",
-            logs,
-        ),
-        Method::new(
-            ("job.events", Viewer),
-            (Get, "/v1/jobs/{id}/events"),
-            "Read the newest events of a job",
-            events,
-        ),
-        Method::new(
             ("job.cancel", User),
             (Post, "/v1/jobs/{id}/cancel"),
-            "Cancel a job; a running one is asked to stop",
+            "Cancel a job; a running one gets a request to stop",
             cancel,
         )
         .also(&["job.stop"]),
@@ -324,113 +310,6 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<JobPage<'static>>,
     }
     let jobs = jobs.iter().map(JobSummary::from).collect();
     Ok(Reply::borrowed(&JobPage { jobs, next }))
-}
-
-/// A page of log lines.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "JobLogsParams")]
-struct LogsParams {
-    /// Id of the job.
-    id: String,
-    /// Only lines after the line with this id.
-    after: Option<String>,
-}
-
-/// Page of log lines.
-#[derive(Debug, Serialize, JsonSchema)]
-struct LogPage {
-    /// The lines, the oldest first.
-    lines: Vec<LogLine>,
-    /// Id of the last line, to be given as `after`; null if there was none.
-    last: Option<String>,
-}
-
-/// Line of a log.
-#[derive(Debug, Serialize, JsonSchema)]
-struct LogLine {
-    /// Position in the log.
-    id: String,
-    /// Time at which the line was stored (RFC 3339).
-    at: String,
-    /// `stdout`, `stderr` or another stream.
-    stream: String,
-    /// The line without its line break.
-    line: String,
-}
-
-async fn logs(call: Call, params: LogsParams) -> Result<Reply<LogPage>, ApiError> {
-    let id = JobId::foreign(params.id);
-    let job = call.client.summary(&id).await?;
-    let after = params.after.as_deref();
-    let lines = call.client.broker().log_lines(&id, after).await?;
-    let secrets = job.env_vars.secrets();
-    let lines: Vec<_> = lines
-        .into_iter()
-        .take(LOG_LINES)
-        .map(|line| LogLine {
-            id: line.id,
-            at: meshwork::model::time::iso(line.at_ms),
-            stream: line.stream,
-            line: String::from_utf8_lossy(&secrets.mask_bytes(&line.line)).into_owned(),
-        })
-        .collect();
-    let last = lines.last().map(|line| line.id.clone()).or(params.after);
-    Ok(Reply::new(&LogPage { lines, last }))
-}
-
-/// A page of events.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "JobEventsParams")]
-struct EventsParams {
-    /// Id of the job.
-    id: String,
-    /// Greatest number of events, 1 to 1000. Default: 100.
-    limit: Option<usize>,
-}
-
-/// Page of events.
-#[derive(Debug, Serialize, JsonSchema)]
-struct EventPage {
-    /// The events, the oldest first.
-    events: Vec<Event>,
-}
-
-/// Event of a job.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Event {
-    /// Position among all events.
-    id: String,
-    /// Time of the event (RFC 3339).
-    at: String,
-    /// The job.
-    job: String,
-    /// The change: `enqueue`, `claim`, `retry`, `finished`, `error` and others.
-    event: String,
-    /// Worker or client.
-    by: String,
-    /// Message, reason or type.
-    note: String,
-}
-
-async fn events(call: Call, params: EventsParams) -> Result<Reply<EventPage>, ApiError> {
-    let filter = EventFilter {
-        job: Some(JobId::foreign(params.id)),
-        since_ms: 0,
-    };
-    let page = call
-        .client
-        .events(&filter, params::limit(params.limit)?)
-        .await?;
-    let events = page.events.into_iter().map(|event| Event {
-        id: event.id,
-        at: meshwork::model::time::iso(event.at_ms),
-        job: event.job,
-        event: event.event,
-        by: event.by,
-        note: event.note,
-    });
-    let events = events.collect();
-    Ok(Reply::new(&EventPage { events }))
 }
 
 /// The job and how to cancel it.
