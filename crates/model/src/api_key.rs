@@ -241,7 +241,7 @@ mod tests {
             name: "ci".parse().unwrap(),
             scope: Scope::User,
             digest: [7; 32],
-            actor: Some(ActorId::new(12).unwrap()),
+            actor: Some(ActorId(12)),
             created_ms: 1,
             expires_ms: Some(5),
         };

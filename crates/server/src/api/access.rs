@@ -101,11 +101,14 @@ pub fn new_key(
     (secret, key)
 }
 
+/// Keys that were read, or are none, with the time of the read.
+type Known = HashMap<ApiKeyName, (Instant, Option<Arc<ApiKey>>)>;
+
 /// The keys of the store, as the guard checks them.
 #[derive(Debug)]
 pub struct KeyRing {
     broker: Broker,
-    known: Mutex<HashMap<ApiKeyName, (Instant, Option<Arc<ApiKey>>)>>,
+    known: Mutex<Known>,
     wrong: Mutex<HashMap<IpAddr, (Instant, u32)>>,
 }
 
@@ -120,7 +123,7 @@ impl KeyRing {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<ApiKeyName, (Instant, Option<Arc<ApiKey>>)>> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

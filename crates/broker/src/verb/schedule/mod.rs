@@ -52,12 +52,15 @@ impl Next {
     }
 }
 
+/// Fields of a schedule, with their values.
+pub(in crate::verb) type Fields = [(&'static str, Vec<u8>); 3];
+
 /// Returns the next slot and the fields of a schedule that replaces `there` now.
 pub(in crate::verb) fn definition(
     schedule: &Schedule,
     there: Option<&Scheduled>,
     now: u64,
-) -> Result<(Next, [(&'static str, Vec<u8>); 3]), Error> {
+) -> Result<(Next, Fields), Error> {
     let name = &schedule.name;
     let from = decided(now, there);
     let over = || Error::ScheduleOver { name: name.clone() };

@@ -79,7 +79,7 @@ fn a_deployed_flow_runs_by_name_and_by_its_schedule() {
             "flow: sum\n{schedule}inputs: {{n: 1}}\njobs: {{a: {{run: sum.rhai, with: {{n: '{{{{inputs.n}}}}'}}}}}}\n"
         );
         ground.file("sum.yaml", &text);
-        ground.file("sum.rhai", &format!("parse_json(INPUT).n + {add}\n"));
+        ground.file("sum.rhai", format!("parse_json(INPUT).n + {add}\n"));
     };
     file("schedule: {cron: '0 2 * * *', with: {n: 5}}\n", 10);
     let deployed = ground.run(&["flow", "deploy", "sum.yaml"]).ok();

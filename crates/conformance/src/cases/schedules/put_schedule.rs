@@ -352,7 +352,7 @@ async fn a_change_beside_a_slot_takes_nothing_back(world: &World) -> Outcome {
             STEPS.saturating_sub(step),
             world.broker.put_schedule(&changed, true),
         );
-        let (ticked, changed) = futures_util::future::try_join(tick, change).await?;
+        let (ticked, changed) = Box::pin(futures_util::future::try_join(tick, change)).await?;
         same!(changed, Put::Replaced);
         let name = name.parse()?;
         let there = world.broker.read_schedule(&name).await?;

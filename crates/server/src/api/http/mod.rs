@@ -89,7 +89,7 @@ impl Api {
     }
 
     /// Looks for queues and workers in the background, until it is dropped.
-    pub async fn scan(&self) {
+    pub async fn scan(&self) -> ! {
         self.0.census.run(&self.0.client).await
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use meshwork::JobRequest;
-use meshwork_model::job::{OnDuplicate, OnFailure, Until};
+use meshwork_model::job::{OnFailure, Until};
 use meshwork_model::route::{Fallback, Priority};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -141,18 +141,11 @@ impl NewJobParams {
         for tag in &self.tags {
             request = request.tag(parse("tags", tag)?);
         }
-        for id in &self.depends_on {
-            request = match id.split_once('=') {
-                Some((name, id)) => request.depends_on_as(name, parse("depends_on", id)?),
-                None => request.depends_on(parse("depends_on", id)?),
-            };
-        }
-        if let Some(rule) = parse_some::<OnFailure>("on_failure", self.on_failure.as_deref())? {
-            request = request.on_failure(rule);
-        }
-        if let Some(timeout) = self.prerequisite_timeout {
-            request = request.prerequisite_timeout(timeout.0);
-        }
+        request = after(
+            request,
+            (&self.depends_on, self.on_failure.as_deref()),
+            self.prerequisite_timeout,
+        )?;
         if self.exclusive {
             request = request.concurrent(false);
         }
@@ -170,20 +163,46 @@ impl NewJobParams {
         if let Some(key) = self.key {
             request = request.key(key);
         }
-        let Some(name) = self.unique else {
-            return Ok(request);
+        let policy = parse_some("on_duplicate", self.on_duplicate.as_deref())?;
+        let until = until(self.unique_for, self.unique_until.as_deref())?;
+        Ok(match self.unique {
+            Some(name) => request.unique(name, until, policy.unwrap_or_default()),
+            None => request,
+        })
+    }
+}
+
+/// Adds the prerequisites, `ID` or `NAME=ID`.
+fn after(
+    mut request: JobRequest,
+    (ids, on_failure): (&[String], Option<&str>),
+    timeout: Option<Span>,
+) -> Result<JobRequest, ApiError> {
+    for id in ids {
+        request = match id.split_once('=') {
+            Some((name, id)) => request.depends_on_as(name, parse("depends_on", id)?),
+            None => request.depends_on(parse("depends_on", id)?),
         };
-        let until = match (self.unique_for, self.unique_until.as_deref()) {
-            (Some(span), None) => Until::For(millis(span.0)),
-            (None, None | Some("done")) => Until::Done,
-            (None, Some("started")) => Until::Started,
-            _ => {
-                let message = "unique_until is `done` or `started`, and unique_for replaces it";
-                return Err(ApiError::invalid(message));
-            }
-        };
-        let policy = parse_some::<OnDuplicate>("on_duplicate", self.on_duplicate.as_deref())?;
-        Ok(request.unique(name, until, policy.unwrap_or_default()))
+    }
+    if let Some(rule) = parse_some::<OnFailure>("on_failure", on_failure)? {
+        request = request.on_failure(rule);
+    }
+    Ok(match timeout {
+        Some(timeout) => request.prerequisite_timeout(timeout.0),
+        None => request,
+    })
+}
+
+/// Returns the end of a unique name.
+fn until(span: Option<Span>, event: Option<&str>) -> Result<Until, ApiError> {
+    match (span, event) {
+        (Some(span), None) => Ok(Until::For(millis(span.0))),
+        (None, None | Some("done")) => Ok(Until::Done),
+        (None, Some("started")) => Ok(Until::Started),
+        _ => {
+            let message = "unique_until is `done` or `started`, and unique_for replaces it";
+            Err(ApiError::invalid(message))
+        }
     }
 }
 
