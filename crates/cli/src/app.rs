@@ -24,6 +24,8 @@ pub(crate) struct App {
     pub(crate) place: DataLocation,
     pub(crate) namespace: Namespace,
     pub(crate) out: Out,
+    /// True with `--verbose`.
+    pub(crate) verbose: bool,
     /// Context of the node that the command uses, if any.
     pub(crate) entered: Option<Entered>,
     /// Ends the command with an error from any task, such as the loss of the store.
@@ -44,6 +46,14 @@ impl App {
     pub(crate) fn keys(&self) -> JobKeys {
         let of_context = self.entered_keys();
         of_context.unwrap_or_else(|| JobKeys::new(self.namespace.clone()))
+    }
+
+    /// Returns the printed name of a queue; with `--verbose` its whole key.
+    pub(crate) fn queue_name(&self, queue: &str) -> String {
+        match self.verbose {
+            true => queue.to_owned(),
+            false => self.keys().queue_name(queue).to_owned(),
+        }
     }
 
     /// Connects a client, or returns that of the command's context.

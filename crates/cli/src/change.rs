@@ -55,7 +55,7 @@ pub(crate) fn tell(
             let (word, exit) = match &error {
                 MeshworkError::JobNotFound { .. } => ("missing", Exit::NO_JOB),
                 MeshworkError::NotDeadLettered { .. } => ("not_dead", Exit::FAILED),
-                MeshworkError::CancelTimeout { .. } => ("stopping", Exit::NOT_ENDED),
+                MeshworkError::CancelTimeout { .. } => ("cancelling", Exit::NOT_ENDED),
                 _ => return Err(error.into()),
             };
             (word, Some(format!("error: {error}")), exit)

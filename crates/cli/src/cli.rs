@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use clap::builder::Resettable;
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use meshwork::model::name::Namespace;
@@ -16,7 +17,10 @@ use crate::commands::Command;
 use crate::environment;
 use crate::error::CommandError;
 use crate::exit::{self, Exit};
-use crate::out::{ListFormat, Out, OutError, format_of, note, show_raw, with_format};
+use crate::help;
+use crate::out::{
+    ListFormat, Out, OutError, format_of, note, show_raw, with_cut_words, with_format,
+};
 use crate::telemetry::logging;
 use crate::telemetry::logging::{LogFormat, Logging};
 use crate::words;
@@ -69,8 +73,7 @@ impl Cli {
     /// Parses the command line. Prints errors and help, and returns the exit code for them.
     pub(crate) fn read() -> Result<Self, Exit> {
         let line = CommandLine::read(words::expanded(std::env::args_os().collect()));
-        let command = words::with_short_forms(with_format(with_environment(Self::command())));
-        let command = protocol::with_option(command);
+        let command = with_environment(tree());
         let matches = command.clone().try_get_matches_from(&line.words);
         let read = matches.and_then(|matches| {
             let mut cli = Self::from_arg_matches(&matches)?;
@@ -79,7 +82,14 @@ impl Cli {
             cli.json |= cli.list == Some(ListFormat::Json);
             Ok(cli)
         });
-        read.map_err(|said| tell(said, &line, command))
+        read.map_err(|said| match is_help(&said) {
+            true => {
+                let command = help::prepared(command, &line);
+                let said = command.clone().try_get_matches_from(&line.words).err();
+                said.map_or(Exit::DONE, |said| tell(said, &line, command))
+            }
+            false => tell(said, &line, command),
+        })
     }
 
     /// Starts the log.
@@ -105,11 +115,10 @@ impl Cli {
             place: self.place,
             namespace: self.namespace,
             out,
+            verbose: self.verbose > 0,
             entered: None,
             fatal,
-            command_line: || {
-                protocol::with_option(words::with_short_forms(with_format(Self::command())))
-            },
+            command_line: tree,
         };
         let exit = tokio::select! {
             exit = Box::pin(self.command.run(&mut context)) => exit?,
@@ -120,11 +129,21 @@ impl Cli {
     }
 }
 
+/// Returns all commands and options.
+pub(crate) fn tree() -> clap::Command {
+    protocol::with_option(words::with_short_forms(with_format(Cli::command())))
+}
+
+fn is_help(said: &clap::Error) -> bool {
+    let missing = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    said.kind() == ErrorKind::DisplayHelp || said.kind() == missing
+}
+
 /// Prints an error on stderr. Returns the exit code.
 pub(crate) fn report(error: &CommandError) -> Exit {
     // The reader closed stdout on purpose, as `head` does.
     if error.exit != Exit::NO_READER {
-        note(format_args!("error: {error}"));
+        note(with_cut_words(&format!("error: {error}")));
         if let Some(hint) = error.hint() {
             note(format_args!("hint: {hint}"));
         }
@@ -138,16 +157,23 @@ fn tell(mut said: clap::Error, line: &CommandLine, mut command: clap::Command) -
     command.build();
     let hint = words::correct(&mut said, &line.words, &command)
         .or_else(|| protocol::hint(&said, line, &command));
-    let printed = match &line.renamed {
-        None => said.print(),
-        // As it was written; in one colour.
-        Some(renamed) => {
-            let text = renamed.shown(&said.render().to_string());
-            match said.use_stderr() {
-                true => write!(io::stderr(), "{text}"),
-                false => write!(io::stdout(), "{text}"),
-            }
-        }
+    let plain = said.render().to_string();
+    let text = match said.use_stderr() {
+        true => with_cut_words(&plain),
+        false => plain.clone(),
+    };
+    let text = match &line.renamed {
+        None => text,
+        // As it was written.
+        Some(renamed) => renamed.shown(&text),
+    };
+    let printed = match text == plain {
+        true => said.print(),
+        // In one colour.
+        false => match said.use_stderr() {
+            true => write!(io::stderr(), "{text}"),
+            false => write!(io::stdout(), "{text}"),
+        },
     };
     if let Some(hint) = hint {
         note(format_args!("hint: {hint}"));

@@ -154,7 +154,7 @@ impl EphemeralWorker {
             self.own = Some(self.start(listened).await?);
         } else if self.gone.get_or_insert_with(Instant::now).elapsed() > ABSENCE_TIMEOUT {
             let script_type = self.route.script_type.to_string();
-            let queue = self.route.queue(self.client.broker().keys());
+            let queue = queue_name(&self.client, &self.route);
             return Err(NoWorkerError::Gone { script_type, queue }.into());
         }
         Ok(())
@@ -182,7 +182,7 @@ impl EphemeralWorker {
         if workers.iter().any(may_run) {
             return Ok(());
         }
-        let queue = self.route.queue(self.client.broker().keys());
+        let queue = queue_name(&self.client, &self.route);
         Err(NoWorkerError::Faulty { fault, queue }.into())
     }
 
@@ -243,7 +243,7 @@ impl WorkerCheck {
         if self.require_worker {
             return Err(nobody(client, route).into());
         }
-        let queue = route.queue(client.broker().keys());
+        let queue = queue_name(client, route);
         note(format_args!(
             "warning: no worker runs jobs of type `{name}` now; they wait in {queue} for one"
         ));
@@ -256,6 +256,12 @@ fn nobody(client: &Client, route: &Route) -> NoWorkerError {
     NoWorkerError::Nobody {
         script_type: route.script_type.to_string(),
         known: runtime::runtimes().collect::<Vec<_>>().join(", "),
-        queue: route.queue(client.broker().keys()),
+        queue: queue_name(client, route),
     }
+}
+
+/// Returns the name of a route's queue.
+fn queue_name(client: &Client, route: &Route) -> String {
+    let keys = client.broker().keys();
+    keys.queue_name(&route.queue(keys)).to_owned()
 }

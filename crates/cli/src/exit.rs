@@ -55,7 +55,7 @@ Exit codes:
   3    no connection, the server is unsuitable or refuses a call, or the name of a worker is not free yet
   4    the job did not end within the wait
   5    the job, schedule or batch does not exist
-  6    a system error: no thread, no space for the output, or the address is in use
+  6    a system error: no thread, a file or the output cannot be written, or the address is in use
   130  interrupted by SIGINT (128 and the number of the signal; 143 for SIGTERM)
   141  the reader of the output is gone
 

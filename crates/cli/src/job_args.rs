@@ -35,19 +35,19 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = parsers::Env)]
     pub(crate) env: Vec<(String, String)>,
     /// Longest time of one attempt, in whole seconds, up to 7 days [default: 1800]
-    #[arg(long, value_name = "S", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
     /// Longest time until a worker begins the job: 500ms, 10m, 2h, up to ten years. After it, the job ends in error.
     /// Counts from --at or --delay, if given. Retries have no such limit [default: none]
-    #[arg(long, value_name = "TIME", value_parser = parsers::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::span, allow_hyphen_values = true)]
     pub(crate) start_timeout: Option<Duration>,
     /// Retries after the first attempt
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_RETRIES)))]
+          value_parser = parsers::whole::<u32>(0..=u64::from(MAX_RETRIES)))]
     pub(crate) retries: u32,
     /// Backoff before the first retry, in seconds, up to 3600; it doubles with each further retry, up to 600 [default:
     /// 1]
-    #[arg(long, value_name = "S", value_parser = parsers::backoff, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::backoff, allow_hyphen_values = true)]
     pub(crate) backoff: Option<Duration>,
     /// Priority: high, normal or low, or 0, 1 or 2
     #[arg(
@@ -74,7 +74,7 @@ pub(crate) struct JobArgs {
     pub(crate) on_failure: OnFailure,
     /// Longest wait for the jobs of --depends-on, in whole seconds, up to 7 days; then the job ends in error [default:
     /// no limit]
-    #[arg(long, value_name = "S", value_parser = parsers::job_timeout, requires = "depends_on",
+    #[arg(long, value_name = "DURATION", value_parser = parsers::job_timeout, requires = "depends_on",
           allow_hyphen_values = true)]
     pub(crate) prerequisite_timeout: Option<Duration>,
     /// Run the job alone on its worker, with no other job beside it

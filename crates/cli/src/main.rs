@@ -14,6 +14,7 @@ mod ephemeral_worker;
 mod error;
 mod exit;
 mod follow;
+mod help;
 mod identity;
 mod interrupt;
 mod job_args;

@@ -16,7 +16,7 @@ use crate::identity::IdentityArgs;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Context")]
 pub(crate) struct ScopeArgs {
-    /// Context of the jobs [default: none: jobs of Hero]
+    /// Context of the jobs [default: none]
     #[arg(long, value_name = "ID", global = true)]
     context: Option<ContextId>,
     #[command(flatten)]

@@ -17,12 +17,12 @@ use crate::args::parsers::Named;
 pub(crate) struct TimingArgs {
     /// Run at this time: 'tomorrow 9:00', 'monday 9:00', 2026-01-31, '2026-01-31 12:00', RFC 3339
     /// (2026-01-31T12:00:00Z, …+01:00), or +10m from now
-    #[arg(long, value_name = "TIME", value_parser = moment::future)]
+    #[arg(long, value_name = "WHEN", value_parser = moment::future)]
     at: Option<Moment>,
     #[command(flatten)]
     zone: ZoneArg,
     /// Run after this delay: 500ms, 90s, 10m, 2h, 7d
-    #[arg(long, visible_alias = "in", value_name = "TIME", value_parser = parsers::span, conflicts_with = "at",
+    #[arg(long, visible_alias = "in", value_name = "DURATION", value_parser = parsers::span, conflicts_with = "at",
           allow_hyphen_values = true)]
     delay: Option<Duration>,
     /// Concurrency key, such as a tenant: keys have limits of their own, and share a fair queue equally
@@ -32,7 +32,7 @@ pub(crate) struct TimingArgs {
     #[arg(long, value_name = "NAME")]
     unique: Option<String>,
     /// Keep the unique name for this time instead, even if the job ends before
-    #[arg(long, value_name = "TIME", value_parser = parsers::span, requires = "unique",
+    #[arg(long, value_name = "DURATION", value_parser = parsers::span, requires = "unique",
           allow_hyphen_values = true)]
     unique_for: Option<Duration>,
     /// Keep the unique name until the job starts, or until it is done with all retries: started or done [default: done]
@@ -44,11 +44,11 @@ pub(crate) struct TimingArgs {
     #[arg(long, value_name = "WORD", requires = "unique", default_value = "keep")]
     on_duplicate: OnDuplicate,
     /// Run when no other job of this name has arrived for this time; the last one runs
-    #[arg(long, value_name = "NAME=TIME", value_parser = parsers::named,
+    #[arg(long, value_name = "NAME=DURATION", value_parser = parsers::named,
           conflicts_with_all = ["at", "delay", "unique", "throttle"])]
     debounce: Option<Named>,
     /// Store only the first job of this name within this time
-    #[arg(long, value_name = "NAME=TIME", value_parser = parsers::named, conflicts_with = "unique")]
+    #[arg(long, value_name = "NAME=DURATION", value_parser = parsers::named, conflicts_with = "unique")]
     throttle: Option<Named>,
 }
 

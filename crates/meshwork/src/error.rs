@@ -102,7 +102,7 @@ pub enum Error {
     },
     /// The queue drains; nothing was written.
     #[error(
-        "job {id} is refused: {queue} is being drained; submit it elsewhere, or resume the queue"
+        "job {id} is refused: the queue {queue} is being drained; submit it elsewhere, or resume the queue"
     )]
     QueueDraining {
         /// Id of the job.
@@ -112,7 +112,7 @@ pub enum Error {
     },
     /// The job is larger than its queue allows; nothing was written.
     #[error(
-        "job {id} is refused: it takes {bytes} bytes, more than {queue} allows for one job; pass what is \
+        "job {id} is refused: it takes {bytes} bytes, more than the queue {queue} allows for one job; pass what is \
          large by reference, or raise the limit"
     )]
     PayloadTooLarge {
@@ -125,7 +125,7 @@ pub enum Error {
     },
     /// The queue is full; nothing was written.
     #[error(
-        "job {id} is refused: {queue} holds {} jobs already, which is its limit; submit it again when \
+        "job {id} is refused: the queue {queue} holds {} jobs already, which is its limit; submit it again when \
          workers have taken some, or raise the limit",
         limit.map_or_else(|| "as many".to_owned(), |limit| limit.to_string())
     )]
@@ -174,7 +174,7 @@ pub enum Error {
     },
     /// The queue was not empty within the caller's wait.
     #[error(
-        "{queue} is not empty after {waited:?}: {} wait, {} are set aside, {} run, {} are to run again; it \
+        "the queue {queue} is not empty after {waited:?}: {} wait, {} are set aside, {} run, {} are to run again; it \
          takes no new ones, wait again, or resume it",
         depth.waiting, depth.set_aside, depth.running, depth.retrying
     )]

@@ -20,6 +20,25 @@ pub enum Status {
     Error,
 }
 
+/// State of a job for people: the words of lists and filters. A [`Status`] does not tell all of them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Is in its queue.
+    Queued,
+    /// Waits for its time, or for a retry.
+    Delayed,
+    /// Waits for prerequisites.
+    Waiting,
+    /// Claimed by a worker.
+    Running,
+    /// Ended with a result.
+    Finished,
+    /// Ended without a result.
+    Failed,
+    /// Ended by a cancellation.
+    Cancelled,
+}
+
 /// An event in the life of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
@@ -99,6 +118,64 @@ impl Status {
             Self::Started => "started",
             Self::Finished => "finished",
             Self::Error => "error",
+        }
+    }
+}
+
+impl State {
+    /// All states, in the order of a job's life.
+    pub const ALL: [Self; 7] = [
+        Self::Queued,
+        Self::Delayed,
+        Self::Waiting,
+        Self::Running,
+        Self::Finished,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// Returns the word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Delayed => "delayed",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Returns the status in the record of a job in this state.
+    #[must_use]
+    pub const fn status(self) -> Status {
+        match self {
+            Self::Queued | Self::Delayed => Status::Dispatched,
+            Self::Waiting => Status::WaitingForPrerequisites,
+            Self::Running => Status::Started,
+            Self::Finished => Status::Finished,
+            Self::Failed | Self::Cancelled => Status::Error,
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl From<Status> for State {
+    /// Returns the state as far as the status alone tells it: a delayed job is queued, a cancelled one has failed.
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Dispatched => Self::Queued,
+            Status::WaitingForPrerequisites => Self::Waiting,
+            Status::Started => Self::Running,
+            Status::Finished => Self::Finished,
+            Status::Error => Self::Failed,
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
         .map(|(_, id)| id)
         .collect();
     let what = such_as(many, &ids);
-    let remedy = "list them with `meshwork job list --status stale`; run one again with `meshwork job retry ID`, or all \
+    let remedy = "list them with `meshwork job list --state stale`; run one again with `meshwork job retry ID`, or all \
                   of them with `meshwork worker --rescue-orphans-after AGE`";
     vec![Finding::bad(
         Level::Warning,

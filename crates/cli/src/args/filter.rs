@@ -5,7 +5,7 @@ use meshwork::model::keys::hero::JobKeys;
 use meshwork::model::name::{BatchId, Group, RoutingKey, ScriptType};
 use meshwork::model::outcome::DEAD_REASONS;
 use meshwork::model::schedule::wall_time::Direction;
-use meshwork::model::state::Status;
+use meshwork::model::state::State;
 use meshwork::{Client, JobFilter, JobState};
 
 use crate::args::moment::{self, Moment, ZoneArg};
@@ -27,12 +27,11 @@ pub(crate) struct Select {
     /// Only jobs of this queue, as `queue list` shows it; the list of a priority is a separate queue
     #[arg(long)]
     queue: Option<String>,
-    /// Only jobs in this state: queued, delayed, waiting (for other jobs), running, failed or done; stale: open jobs
-    /// that no queue lists, or started without a lease longer ago than their timeout. Also the words of the record:
-    /// dispatched, waiting_for_prerequisites, started, finished, error
-    #[arg(long, visible_alias = "state")]
+    /// Only jobs in this state: queued, delayed, waiting (for other jobs), running, finished, failed or cancelled; stale:
+    /// open jobs that no queue lists, or started without a lease longer ago than their timeout
+    #[arg(long = "state", visible_alias = "status")]
     status: Option<JobState>,
-    /// Only failed jobs: --status failed
+    /// Only failed jobs: --state failed
     #[arg(long, conflicts_with = "status")]
     failed: bool,
     /// Only jobs of this concurrency key
@@ -99,7 +98,7 @@ impl Select {
 
     fn status(&self) -> Option<JobState> {
         self.status
-            .or_else(|| self.failed.then_some(JobState::Is(Status::Error)))
+            .or_else(|| self.failed.then_some(JobState::Is(State::Failed)))
     }
 
     /// Returns the filter without its times; needs no server.

@@ -47,12 +47,12 @@ pub(crate) struct GuardArgs {
     origins: Vec<Origin>,
     /// Limit the time for the head of a request, and again for its body, in seconds, 0.1 to 600. A connection without a
     /// request is closed after this time
-    #[arg(long, value_name = "S", default_value = "10", value_parser = parsers::read_timeout,
+    #[arg(long, value_name = "DURATION", default_value = "10", value_parser = parsers::read_timeout,
           allow_hyphen_values = true)]
     read_timeout: Duration,
     /// Limit the connections of one address, 1 to 10000: a proxy in front needs one for each request at once
     #[arg(long, value_name = "N", default_value_t = PER_PEER, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u16).range(1..=10_000))]
+          value_parser = parsers::whole::<u16>(1..=10_000))]
     peer_connections: u16,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct DataLocation {
     /// Time to retry the connection to an unreachable or starting server, in seconds, up to 3600; 0: try once
     #[arg(
         long,
-        value_name = "S",
+        value_name = "DURATION",
         env = "MESHWORK_CONNECT_TIMEOUT",
         default_value = "15",
         value_parser = parsers::connect_timeout,

@@ -1,6 +1,7 @@
 //! Parsers of arguments that are not plain numbers or names, and their errors.
 
 use std::ffi::OsStr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,6 +46,20 @@ pub(crate) const LONGEST_WAIT: &str = "7d";
 const OR_UNITS: &str = ", or has units: 500ms, 10s, 5m, 1h30m";
 /// Greatest age, in seconds: 100 years.
 const MAX_AGO: u64 = 100 * 365 * 24 * 3600;
+
+/// Returns a parser of whole numbers within these bounds.
+pub(crate) fn whole<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let number = number.and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| match (range.start(), range.end()) {
+            (least, &u64::MAX) => format!("give a whole number, {least} or more"),
+            (least, most) => format!("give a whole number from {least} to {most}"),
+        })
+    }
+}
 
 /// Parses a job's timeout, in whole seconds as in the record.
 pub(crate) fn job_timeout(text: &str) -> Result<Duration, String> {
@@ -271,6 +286,27 @@ pub(crate) fn handler(text: &str) -> Result<(String, PathBuf), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_out_of_bounds_is_refused_with_the_bounds() {
+        let read = whole::<u8>(1..=300);
+        assert_eq!(read("255"), Ok(255));
+        for bad in [
+            "",
+            "0",
+            "301",
+            "256",
+            "-1",
+            "1.5",
+            "abc",
+            "99999999999999999999",
+        ] {
+            let said = read(bad).unwrap_err();
+            assert_eq!(said, "give a whole number from 1 to 300", "{bad}");
+        }
+        let said = whole::<u32>(1..=u64::MAX)("abc").unwrap_err();
+        assert_eq!(said, "give a whole number, 1 or more");
+    }
 
     #[test]
     fn timeouts_are_whole_seconds_within_their_limits() {

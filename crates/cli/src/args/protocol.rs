@@ -1,5 +1,5 @@
-//! `--protocol`: the same nouns for jobs of Hero, jobs of Bananas and actions of Nooble4. A command line that names another
-//! protocol is read by that protocol's own commands, so that each has its own options and its own help.
+//! `--protocol`: the same nouns for Meshwork's own jobs, jobs of Bananas and actions of Nooble4. A command line that names
+//! another protocol is read by that protocol's own commands, so that each has its own options and its own help.
 
 use std::ffi::{OsStr, OsString};
 
@@ -55,11 +55,13 @@ const NOUNS: [Noun; 5] = [
 
 /// Name of the option.
 const OPTION: &str = "--protocol";
+/// Protocol without `--protocol`: Meshwork's own jobs.
+const DEFAULT: &str = "jobs";
 
 /// Arguments in the form of one protocol's commands.
 pub(crate) struct CommandLine {
     pub(crate) words: Vec<OsString>,
-    /// The command of another protocol than Hero's, if one is named.
+    /// The command of another protocol than the default, if one is named.
     pub(crate) renamed: Option<Renamed>,
     noun: Option<&'static Noun>,
 }
@@ -91,7 +93,7 @@ impl CommandLine {
         })
     }
 
-    /// Returns the arguments for the named protocol; none for Hero's, or without `--protocol`.
+    /// Returns the arguments for the named protocol; none for the default one, or without `--protocol`.
     fn of_protocol(words: &[OsString]) -> Option<Self> {
         let (at, noun) = noun_of(words)?;
         let end = words.iter().position(|word| word == "--");
@@ -136,12 +138,12 @@ fn option_of(words: &[OsString], noun: usize) -> Option<(usize, usize, &OsStr)> 
     None
 }
 
-/// Adds `--protocol` to each noun, for help and completions. The values that are parsed here are Hero's, or invalid
-/// ones.
+/// Adds `--protocol` to each noun, for help and completions. The values that are parsed here are the default, or
+/// invalid ones.
 pub(crate) fn with_option(mut command: Command) -> Command {
     for noun in &NOUNS {
         let others = noun.protocols.iter().map(|(name, _)| *name);
-        let names: Vec<_> = std::iter::once("hero").chain(others).collect();
+        let names: Vec<_> = std::iter::once(DEFAULT).chain(others).collect();
         let help = format!(
             "Protocol: {}; each has its own options (`meshwork {} --protocol {} --help`)",
             names.join(", "),
@@ -153,7 +155,7 @@ pub(crate) fn with_option(mut command: Command) -> Command {
             .value_name("NAME")
             .value_parser(PossibleValuesParser::new(names))
             .hide_possible_values(true)
-            .default_value("hero")
+            .default_value(DEFAULT)
             .action(ArgAction::Set)
             .global(true)
             .help(help);
@@ -187,10 +189,13 @@ pub(crate) fn hint(said: &clap::Error, line: &CommandLine, command: &Command) ->
             .try_fold(command, |of, name| of.find_subcommand(name));
         of.is_some_and(|of| has_option(of, name))
     };
-    let hero = ("hero", &noun.names[..1]);
+    let own = (DEFAULT, &noun.names[..1]);
     let others = noun.protocols.iter().copied();
-    let mut all = std::iter::once(hero).chain(others);
-    let here = line.renamed.as_ref().map_or("hero", |other| other.protocol);
+    let mut all = std::iter::once(own).chain(others);
+    let here = line
+        .renamed
+        .as_ref()
+        .map_or(DEFAULT, |other| other.protocol);
     let (protocol, _) = all.find(|(protocol, path)| *protocol != here && has(path))?;
     Some(format!("--{name} is an option of --protocol {protocol}"))
 }
@@ -256,7 +261,7 @@ mod tests {
         for line in [
             "m",
             "m job list",
-            "m job list --protocol hero",
+            "m job list --protocol jobs",
             "m job list --protocol",
             "m job list --protocol nooble",
             "m job submit -- --protocol bananas",

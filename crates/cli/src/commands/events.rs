@@ -34,7 +34,7 @@ pub(crate) struct Events {
     zone: ZoneArg,
     /// Greatest number of past events; 0 for none
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(0..=100_000))]
+          value_parser = parsers::whole::<u32>(0..=100_000))]
     limit: u32,
 }
 

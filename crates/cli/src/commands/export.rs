@@ -30,7 +30,7 @@ pub(crate) struct Export {
     #[arg(default_value = "-")]
     file: PathBuf,
     /// Wait until no job runs, for at most this time [default: 7 days]
-    #[arg(long, value_name = "TIME", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
           default_missing_value = parsers::LONGEST_WAIT)]
     wait: Option<Duration>,
 }
@@ -74,7 +74,7 @@ impl Export {
     async fn to_file(&self, client: &Client) -> Result<Transferred, CommandError> {
         let unwritten = |error: io::Error| {
             let message = format!("cannot write {}: {error}", self.file.display());
-            CommandError::new(Exit::FAILED, io::Error::new(error.kind(), message))
+            CommandError::new(Exit::SYSTEM, io::Error::new(error.kind(), message))
         };
         let folder = self
             .file
@@ -122,8 +122,8 @@ pub(super) fn failed(error: TransferError) -> CommandError {
         | E::Started { .. }
         | E::OldList { .. }
         | E::Bound { .. }
-        | E::Record(_)
-        | E::Io(_) => CommandError::new(Exit::FAILED, error),
+        | E::Record(_) => CommandError::new(Exit::FAILED, error),
+        E::Io(_) => CommandError::new(Exit::SYSTEM, error),
         _ => CommandError::usage(error),
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Create {
     #[arg(long, value_name = "N")]
     actor: Option<ActorId>,
     /// Refuse the key from this time on: 2027-01-31, '2027-01-31 12:00', +90d
-    #[arg(long, value_name = "TIME", value_parser = moment::future)]
+    #[arg(long, value_name = "WHEN", value_parser = moment::future)]
     expires: Option<Moment>,
     #[command(flatten)]
     zone: ZoneArg,

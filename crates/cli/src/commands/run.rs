@@ -52,11 +52,11 @@ pub(crate) struct Run {
     job_args: JobArgs,
     /// Greatest number of concurrent jobs in this process [default: the number of processors]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = HERE,
-          value_parser = clap::value_parser!(u16).range(1..=1000))]
+          value_parser = parsers::whole::<u16>(1..=1000))]
     concurrency: Option<u16>,
     /// Lease duration, in seconds, 0.3 to 3600: if the process is killed, another worker takes its jobs after this
     /// time, or sooner if it runs on the same host [default: 10]
-    #[arg(long, value_name = "S", value_parser = parsers::lease, allow_hyphen_values = true,
+    #[arg(long, value_name = "DURATION", value_parser = parsers::lease, allow_hyphen_values = true,
           help_heading = HERE)]
     lease: Option<Duration>,
     #[command(flatten)]

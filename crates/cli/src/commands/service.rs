@@ -89,28 +89,28 @@ struct Listen {
     contexts: Vec<String>,
     /// Greatest number of concurrent actions, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 10, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u16).range(1..=MAX_CONCURRENCY as i64))]
+          value_parser = parsers::whole::<u16>(1..=MAX_CONCURRENCY as u64))]
     concurrency: u16,
     /// Longest time of one attempt: 5m, 90s; a plain number is seconds. Then the attempt is aborted, and has failed
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parsers::span)]
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parsers::span)]
     timeout: Duration,
     /// Attempts of an action without a waiting caller; after the last one it is a dead letter (`meshwork dead
     /// --protocol nooble`). A call with a waiting caller gets one attempt, and its failure as the reply
     #[arg(long = "max-attempts", value_name = "N", default_value_t = 3, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = parsers::whole::<u32>(1..=u64::MAX))]
     runs: u32,
     /// Lease duration, in seconds, 0.3 to 3600: if the process is killed, other services take its actions after this
     /// time
-    #[arg(long, value_name = "S", default_value = "10", value_parser = parsers::lease,
+    #[arg(long, value_name = "DURATION", default_value = "10", value_parser = parsers::lease,
           allow_hyphen_values = true)]
     lease: Duration,
     /// Longest wait for running actions at shutdown
-    #[arg(long = "shutdown-timeout", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
+    #[arg(long = "shutdown-timeout", value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     grace: Duration,
     /// Reclaim actions that workers of Nooble4 have not acknowledged for this time: 30m [default: never]. An action
     /// that such a worker still runs then runs twice
-    #[arg(long = "rescue-orphans-after", value_name = "AGE", value_parser = parsers::span)]
+    #[arg(long = "rescue-orphans-after", value_name = "DURATION", value_parser = parsers::span)]
     adopt: Option<Duration>,
     /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) over HTTP at this address; port 0 selects a
     /// free port

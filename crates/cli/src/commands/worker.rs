@@ -2,9 +2,9 @@
 
 mod bananas;
 mod config;
-mod hero;
 pub(crate) mod in_contexts;
 mod list;
+mod options;
 pub(crate) mod request;
 
 use std::net::SocketAddr;
@@ -20,10 +20,10 @@ use meshwork::{Client, Worker};
 use serde::Serialize;
 
 pub(crate) use bananas::BananasWorker;
-use hero::Hero;
 use in_contexts::{InContexts, Started};
 use meshwork_server::metrics::Served;
-use request::HeroRequest;
+use options::JobOptions;
+use request::Request;
 
 use crate::app::App;
 use crate::args::endpoint::EndpointArgs;
@@ -54,9 +54,9 @@ enum Other {
     /// Make a worker quiet: it claims no more jobs and completes running ones, until it is stopped
     ///
     /// SIGTSTP to its process does the same.
-    Quiet(HeroRequest),
+    Quiet(Request),
     /// Stop a worker gracefully, as SIGTERM to its process
-    Stop(HeroRequest),
+    Stop(Request),
 }
 
 impl WorkerCommand {
@@ -68,7 +68,7 @@ impl WorkerCommand {
             None => {}
         }
         let mut listen = self.listen;
-        if !listen.hero.has_group() {
+        if !listen.jobs.has_group() {
             listen.common.read_routes()?;
         }
         // Boxed, since the future is large and is moved.
@@ -85,14 +85,14 @@ struct Common {
     routes: Option<Routes>,
     /// Greatest number of concurrent jobs, in all contexts together [default: 10]
     #[arg(long, value_name = "N", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u16).range(1..=1000))]
+          value_parser = parsers::whole::<u16>(1..=1000))]
     concurrency: Option<u16>,
     /// Lease duration: other workers reclaim the jobs of a killed worker after this time
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parsers::lease,
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parsers::lease,
           allow_hyphen_values = true)]
     lease: Duration,
     /// Longest wait for running jobs at shutdown; then they are aborted and released
-    #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
+    #[arg(long, value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     shutdown_timeout: Duration,
     /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) over HTTP at this address; port 0 selects a
@@ -114,13 +114,13 @@ impl Common {
     }
 }
 
-/// Options of a worker for jobs of Hero.
+/// Options of a worker for Meshwork's own jobs.
 #[derive(Debug, clap::Args)]
 struct Listen {
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
-    hero: Hero,
+    jobs: JobOptions,
     #[command(flatten)]
     contexts: InContexts,
 }
@@ -186,11 +186,11 @@ impl Listen {
     ) -> Result<Exit, CommandError> {
         let open = context.retried(async || self.contexts.open(&serves, client).await);
         let members = interrupt.or(open).await?;
-        if self.hero.types().is_empty() {
-            self.hero.types = interrupt.or(members.types()).await?;
+        if self.jobs.types().is_empty() {
+            self.jobs.types = interrupt.or(members.types()).await?;
         }
         let endpoint = self.common.endpoint.bind(self.common.metrics_addr).await?;
-        let types = self.hero.all_types();
+        let types = self.jobs.all_types();
         let started = interrupt
             .or(members.start(&types, self.concurrency(), |client| self.worker(client)))
             .await?;
@@ -231,13 +231,13 @@ impl Listen {
         let worker = Worker::new(client);
         let worker = match &self.common.routes {
             Some(routes) => worker.routes(routes.clone()),
-            None => worker.group(self.hero.group()),
+            None => worker.group(self.jobs.group()),
         };
         let worker = worker
             .concurrency(self.concurrency())
             .lease(self.common.lease)
             .shutdown_timeout(self.common.shutdown_timeout);
-        self.hero.set(worker)
+        self.jobs.set(worker)
     }
 
     /// Prints that the worker listens.
@@ -248,11 +248,11 @@ impl Listen {
         metrics: Option<&str>,
         context: &mut App,
     ) -> Result<(), CommandError> {
-        let types = self.hero.types();
+        let types = self.jobs.types();
         let routes = self.common.routes.as_ref().map(Routes::to_string);
-        let of_group = self.hero.group();
+        let of_group = self.jobs.group();
         let group = routes.is_none().then_some(of_group.as_str());
-        let instance = self.hero.instance.as_ref().map(Instance::as_str);
+        let instance = self.jobs.instance.as_ref().map(Instance::as_str);
         if context.out.is_json() {
             context.out.json(&Event::Listening {
                 worker,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use meshwork::model::job::Job;
 use meshwork::model::route::Priority;
-use meshwork::model::state::Status;
+use meshwork::model::state::{State, Status};
 use meshwork::model::time;
 use meshwork::model::trace::TraceContext;
 use serde::Serialize;
@@ -18,6 +18,7 @@ use crate::out::{Column, Out, OutError, Row, value_of};
 pub(crate) struct Record<'a> {
     id: &'a str,
     status: &'a str,
+    state: &'a str,
     output: Option<Box<RawValue>>,
     error: Option<Cow<'a, str>>,
     traceback: Option<Cow<'a, str>>,
@@ -34,6 +35,7 @@ pub(crate) struct Record<'a> {
 pub(crate) struct Summary<'a> {
     pub(crate) id: &'a str,
     status: &'a str,
+    state: &'a str,
     /// Error, with the secrets of the environment masked.
     pub(crate) error: Option<Cow<'a, str>>,
     #[serde(flatten)]
@@ -42,15 +44,19 @@ pub(crate) struct Summary<'a> {
 
 impl Row for Summary<'_> {
     fn columns() -> Vec<Column> {
-        let names = ["id", "status", "type", "created", "attempts", "error"];
+        let names = ["id", "state", "type", "created", "attempts", "error"];
         Column::named(names, &["attempts"])
+    }
+
+    fn optional() -> &'static [&'static str] {
+        &["created", "attempts", "type"]
     }
 
     fn cells(&self) -> Vec<String> {
         let about = &self.about;
         vec![
             self.id.to_owned(),
-            self.status.to_owned(),
+            self.state.to_owned(),
             about.script_type.unwrap_or_default().to_owned(),
             about.created_at.to_owned(),
             about.attempts.to_string(),
@@ -126,14 +132,16 @@ impl<'a> From<&'a Job> for About<'a> {
     }
 }
 
-impl<'a> From<&'a Job> for Record<'a> {
-    fn from(job: &'a Job) -> Self {
+impl<'a> Record<'a> {
+    /// Returns the printed form of a job in a state.
+    pub(crate) fn new(job: &'a Job, state: Option<State>) -> Self {
         let secrets = job.env_vars.secrets();
         let masked = |text: &'a Option<String>| text.as_deref().map(|text| secrets.mask(text));
         let log = |bytes| String::from_utf8_lossy(&secrets.mask_bytes(bytes)).into_owned();
         Self {
             id: &job.id,
             status: status_of(job),
+            state: state_word(job, state),
             output: job.output.as_deref().map(value_of),
             error: masked(&job.error),
             traceback: masked(&job.traceback),
@@ -146,11 +154,20 @@ impl<'a> From<&'a Job> for Record<'a> {
     }
 }
 
-impl<'a> From<&'a Job> for Summary<'a> {
+impl<'a> From<&'a Job> for Record<'a> {
+    /// Returns the printed form of a job that is not delayed, such as an ended one.
     fn from(job: &'a Job) -> Self {
+        Self::new(job, job.state(false))
+    }
+}
+
+impl<'a> Summary<'a> {
+    /// Returns the row of a job in a state.
+    pub(crate) fn new(job: &'a Job, state: Option<State>) -> Self {
         Self {
             id: &job.id,
             status: status_of(job),
+            state: state_word(job, state),
             error: job
                 .error
                 .as_deref()
@@ -160,10 +177,18 @@ impl<'a> From<&'a Job> for Summary<'a> {
     }
 }
 
-/// Returns the status as a word. A status of another client is printed as it is.
+/// Returns the status as the word of the record. A status of another client is printed as it is.
 pub(crate) fn status_of(job: &Job) -> &str {
     match job.status() {
         Some(status) => status.as_str(),
+        None => &job.status,
+    }
+}
+
+/// Returns the state as a word; without one, the status of another client.
+pub(crate) fn state_word(job: &Job, state: Option<State>) -> &str {
+    match state {
+        Some(state) => state.as_str(),
         None => &job.status,
     }
 }
@@ -199,8 +224,13 @@ pub(crate) fn line(name: &str, value: &str, out: &mut Out) -> Result<(), OutErro
     out.line(format_args!("{name:12} {}", crate::out::printable(value)))
 }
 
-/// Prints a job for people, a line per field that is set.
-pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
+/// Prints a job in a state for people, a line per field that is set. `queue`: the name of its queue.
+pub(crate) fn describe(
+    job: &Job,
+    state: Option<State>,
+    queue: Option<&str>,
+    out: &mut Out,
+) -> Result<(), OutError> {
     let about = About::from(job);
     let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());
     let snoozes = about.snoozes.to_string();
@@ -217,7 +247,7 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
     let error = error.map(|text| job.env_vars.secrets().mask(text).into_owned());
     for (name, value) in [
         ("id", Some(job.id.as_str())),
-        ("status", Some(status_of(job))),
+        ("state", Some(state_word(job, state))),
         ("error", error.as_deref()),
         ("dead letter", about.dead),
         ("progress", about.progress),
@@ -252,7 +282,7 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
         ("lost", (about.lost > 0).then_some(lost.as_str())),
         ("snoozes", (about.snoozes > 0).then_some(snoozes.as_str())),
         ("worker", about.worker),
-        ("queue", about.queue),
+        ("queue", queue),
         ("old list", job.lock.as_deref()),
         ("created", Some(about.created_at)),
         ("started", about.started_at.as_deref()),

@@ -26,7 +26,7 @@ pub(crate) use note::{note, notes_as_json, script_note};
 pub(crate) use progress::Progress;
 pub(crate) use row::Row;
 pub(crate) use table::{Column, Table};
-pub(crate) use text::{one_line, printable, show_raw};
+pub(crate) use text::{one_line, printable, show_raw, with_cut_words};
 
 /// Errors of output.
 #[derive(Debug, thiserror::Error)]
@@ -122,11 +122,14 @@ impl Out {
 
     /// Prints a table within the width of the terminal.
     pub(crate) fn table(&mut self, table: Table) -> Result<(), OutError> {
-        let width = self
-            .terminal
-            .then(console::Term::stdout)
-            .and_then(|t| t.size_checked());
-        self.line(table.drawn(width.map(|(_, columns)| columns)))
+        self.line(table.drawn(self.width()))
+    }
+
+    /// Returns the width of the terminal, in columns; none if stdout is no terminal.
+    pub(crate) fn width(&self) -> Option<u16> {
+        let terminal = self.terminal.then(console::Term::stdout);
+        let size = terminal.and_then(|terminal| terminal.size_checked());
+        size.map(|(_, columns)| columns)
     }
 
     /// Flushes stdout.

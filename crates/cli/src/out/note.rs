@@ -3,7 +3,9 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use meshwork::model::time;
 use serde::Serialize;
 
 use super::text::{for_terminal, printable};
@@ -11,9 +13,10 @@ use super::text::{for_terminal, printable};
 /// True if messages are JSON.
 static AS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Same format as the lines of the log, without a time, which the collector adds.
+/// Same format as the lines of the log.
 #[derive(Serialize)]
 struct Line<'a> {
+    timestamp: String,
     level: &'a str,
     message: &'a str,
 }
@@ -42,7 +45,9 @@ pub(crate) fn note(text: impl Display) {
     let text = text.to_string();
     if AS_JSON.load(Ordering::Relaxed) {
         let failed = text.starts_with("error: ");
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let line = Line {
+            timestamp: time::iso(since_1970.unwrap_or_default().as_millis() as u64),
             level: if failed { "ERROR" } else { "INFO" },
             message: &text,
         };

@@ -9,6 +9,11 @@ pub(crate) trait Row: Serialize {
     /// Returns the columns of the table.
     fn columns() -> Vec<Column>;
 
+    /// Returns the names of columns that a narrow terminal does not need, the least needed first.
+    fn optional() -> &'static [&'static str] {
+        &[]
+    }
+
     /// Returns a cell for each column.
     fn cells(&self) -> Vec<String>;
 }
@@ -26,7 +31,7 @@ impl Out {
             let lines = self.list.lines(rows).unwrap_or_default();
             return lines.into_iter().try_for_each(|line| self.line(line));
         }
-        let mut table = Table::new(R::columns());
+        let mut table = Table::new(R::columns()).optional(R::optional());
         for row in rows {
             table.row(row.cells());
         }

@@ -59,6 +59,32 @@ pub(super) fn commands_a_terminal(c: char) -> bool {
     c.is_control() || turns
 }
 
+/// Longest word of an error, in characters: that of a concurrency key, the longest valid name.
+const MAX_WORD: usize = 256;
+/// Printed part of a longer word, in characters.
+const SHOWN_WORD: usize = 60;
+
+/// Cuts the long words of an error, as a key or an id that is refused for its length.
+pub(crate) fn with_cut_words(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for word in text.split_inclusive([' ', '\n', '"', '\'', '`']) {
+        let many = word.chars().count();
+        if many <= MAX_WORD {
+            shown.push_str(word);
+            continue;
+        }
+        shown.extend(word.chars().take(SHOWN_WORD));
+        shown.push('…');
+        // The space, the quote and other marks.
+        shown.push_str(
+            word.rsplit(char::is_alphanumeric)
+                .next()
+                .unwrap_or_default(),
+        );
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

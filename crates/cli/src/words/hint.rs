@@ -71,12 +71,12 @@ const ELSEWHERE: [(&[&str], &str); 13] = [
         "meshwork dead list",
     ),
     (&["failed", "failures", "errors"], "meshwork list --failed"),
-    (&["running", "active"], "meshwork list --status running"),
+    (&["running", "active"], "meshwork list --state running"),
     (
         &["queued", "pending", "waiting"],
-        "meshwork list --status queued",
+        "meshwork list --state queued",
     ),
-    (&["delayed", "scheduled"], "meshwork list --status delayed"),
+    (&["delayed", "scheduled"], "meshwork list --state delayed"),
     (
         &["crontab", "beat", "periodic", "scheduler"],
         "meshwork schedule list",

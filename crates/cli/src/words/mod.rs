@@ -127,6 +127,47 @@ mod tests {
         names.into_iter().chain(below).collect()
     }
 
+    /// Returns the texts of a command and of those below that name Hero, each with the command, and its option if any.
+    fn naming_hero(command: &Command, found: &mut Vec<(String, String)>) {
+        let is_named = |text: &str| text.to_lowercase().contains("hero");
+        let name = command.get_name().to_owned();
+        for arg in command.get_arguments() {
+            let texts = [arg.get_help(), arg.get_long_help()].into_iter().flatten();
+            let texts: Vec<_> = texts.map(ToString::to_string).collect();
+            let values = arg.get_possible_values();
+            let values = values.iter().map(|value| value.get_name().to_owned());
+            let defaults = arg.get_default_values().iter();
+            let defaults = defaults.map(|value| value.to_string_lossy().into_owned());
+            if texts
+                .into_iter()
+                .chain(values)
+                .chain(defaults)
+                .any(|text| is_named(&text))
+            {
+                found.push((name.clone(), arg.get_id().to_string()));
+            }
+        }
+        let texts = [command.get_about(), command.get_long_about()];
+        let after = [command.get_after_help(), command.get_after_long_help()];
+        let texts = texts.into_iter().chain(after).flatten();
+        if texts.map(ToString::to_string).any(|text| is_named(&text)) {
+            found.push((name, String::new()));
+        }
+        command
+            .get_subcommands()
+            .for_each(|below| naming_hero(below, found));
+    }
+
+    #[test]
+    fn only_options_of_compatibility_name_hero() {
+        let command = crate::args::protocol::with_option(with_short_forms(Cli::command()));
+        let mut found = Vec::new();
+        naming_hero(&command, &mut found);
+        let known = [("meshwork", "namespace"), ("start", "list")];
+        let known = known.map(|(command, option)| (command.to_owned(), option.to_owned()));
+        assert_eq!(found, known);
+    }
+
     #[test]
     fn every_other_name_is_in_the_help() {
         let mut command = crate::args::protocol::with_option(with_short_forms(Cli::command()));

@@ -4,7 +4,7 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use crate::common::{Done, Ground, Running, bare, on_all_data};
+use crate::common::{Done, Ground, Running, bare, json, on_all_data};
 use meshwork_test_servers::fakes::FakeRedis6;
 use meshwork_test_servers::servers::RealServer;
 
@@ -31,7 +31,81 @@ fn says(done: &Done, code: i32, words: &[&str]) {
     }
 }
 
+/// Lines of JSON that are no job, each with the field that its error names.
+const BAD_LINES: [(&str, &str); 8] = [
+    (
+        r#"{"script": "1", "type": "osis", "retries": "x"}"#,
+        "field \"retries\": invalid type",
+    ),
+    (
+        r#"{"script": "1", "type": "osis", "tags": "x"}"#,
+        "field \"tags\": invalid type",
+    ),
+    (
+        r#"{"script": "1", "type": "osis", "env": {"A": 1}}"#,
+        "field \"env\": invalid type",
+    ),
+    (
+        r#"{"script": "1", "type": "osis", "timeout": -1}"#,
+        "field \"timeout\": invalid value",
+    ),
+    (
+        r#"{"script": "1", "type": "osis", "id": "a b"}"#,
+        "field \"id\": the job id",
+    ),
+    (
+        r#"{"script": "1", "type": "osis", "priority": "soon"}"#,
+        "field \"priority\": `soon`",
+    ),
+    (
+        r#"{"script": "1", "type": "osis", "backoff": 1e9}"#,
+        "field \"backoff\": give",
+    ),
+    (
+        r#"{"script": "1", "type": "osis", "delay": "soon"}"#,
+        "'--delay <DURATION>'",
+    ),
+];
+
 on_all_data! {
+    fn the_error_of_a_line_names_the_field(ground: &Ground) {
+        for (line, words) in BAD_LINES {
+            ground.file("jobs.jsonl", line);
+            refused(ground, &["enqueue", "--jsonl", "jobs.jsonl"], USAGE, &["line 1", words]);
+        }
+    }
+
+    fn a_long_word_is_not_repeated(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        let long = "k".repeat(300);
+        for args in [
+            &["enqueue", "a.rhai", "--key", &long][..],
+            &["enqueue", "a.rhai", "--tag", &long],
+            &["enqueue", "a.rhai", "--id", &long],
+            &["enqueue", "a.rhai", "--unique", &long],
+            &["queue", "pause", &long],
+            &["job", "show", &long],
+        ] {
+            let done = ground.run(args);
+            assert_ne!(done.code, Some(0), "{args:?}");
+            let said = done.stderr;
+            assert!(said.contains("kkkk…") && !said.contains(&long[..100]), "{args:?}: {said}");
+        }
+    }
+
+    fn each_line_of_a_json_log_has_a_time(ground: &Ground) {
+        ground.file("a.rhai", "throw 1");
+        let done = ground.run(&["run", "a.rhai", "--log-format", "json", "-v"]).exits(1);
+        let lines: Vec<_> = done.stderr.lines().map(json).collect();
+        let notes = lines.iter().filter(|line| line["target"].is_null());
+        assert!(notes.count() > 0, "{}", done.stderr);
+        for line in &lines {
+            let at = line["timestamp"].as_str().unwrap_or_else(|| panic!("{line}"));
+            assert!(at.len() >= 24 && at.ends_with('Z'), "{line}");
+        }
+    }
+
+
     fn scripts(ground: &Ground) {
         ground.file("empty.rhai", " \n");
         ground.file("huge.rhai", vec![b' '; 1024 * 1024 + 1]);
@@ -51,7 +125,7 @@ on_all_data! {
             refuse(&["notes.txt"], &["notes.txt", ".rhai is osis, .py is python, .sh is exec, .v is v", "--type"]);
             refuse(&["-"], &["on stdin", "--type"]);
             if command == ["run"] {
-                refuse(&["notes.txt", "--type", "osiris"], &["`osiris`", "hero:q:work:type:osiris", "osis, python"]);
+                refuse(&["notes.txt", "--type", "osiris"], &["`osiris`", "listens to osiris", "osis, python"]);
             }
         }
         ground.file("a.v", "1");
@@ -82,25 +156,27 @@ on_all_data! {
             refused(ground, &["run", "a.rhai", "--timeout", bad], USAGE, &words);
         }
         for (args, words) in [
-            (&["run", "a.rhai", "--retries", "-1"][..], "0..=100"),
-            (&["run", "a.rhai", "--retries", "101"], "0..=100"),
-            (&["run", "a.rhai", "--concurrency", "0"], "1..=1000"),
+            (&["run", "a.rhai", "--retries", "-1"][..], "0 to 100"),
+            (&["run", "a.rhai", "--retries", "101"], "0 to 100"),
+            (&["run", "a.rhai", "--concurrency", "0"], "1 to 1000"),
             (&["run", "a.rhai", "--lease", "0"], "0.3 to 3600"),
             (&["worker", "--type", "osis", "--lease", "NaN"], "0.3 to 3600"),
             (&["worker", "--type", "osis", "--shutdown-timeout", "-1"], "0 to 604800"),
-            (&["worker", "--type", "osis", "--concurrency", "1001"], "1..=1000"),
+            (&["worker", "--type", "osis", "--concurrency", "1001"], "1 to 1000"),
             (&["job", "wait", "j", "--timeout", "-1"], "0 to 604800"),
-            (&["job", "list", "--limit", "0"], "1..=100000"),
+            (&["job", "list", "--limit", "0"], "1 to 100000"),
             (&["job", "list", "--status", "lost"], "\"lost\" is no state of a job"),
+            (&["job", "enqueue", "a.rhai", "--retries", "abc"], "give a whole number from 0 to 100"),
+            (&["worker", "--type", "osis", "--retain-count", "many"], "give a whole number, 0 or more"),
             (&["run", "a.rhai", "--backoff", "-1"], "0 to 3600"),
             (&["run", "a.rhai", "--backoff", "3600.5"], "0 to 3600"),
             (&["job", "stop", "j", "--timeout", "NaN"], "0 to 604800"),
             (&["queue", "limit", "set", "osis", "-1"], "-1"),
             (&["queue", "limit", "set", "osis", "1000000001"], "1000000000"),
             (&["queue", "limit", "set", "osis", "many"], "many"),
-            (&["dead", "list", "--limit", "0"], "1..=100000"),
-            (&["events", "--limit", "100001"], "0..=100000"),
-            (&["events", "--limit", "-1"], "0..=100000"),
+            (&["dead", "list", "--limit", "0"], "1 to 100000"),
+            (&["events", "--limit", "100001"], "0 to 100000"),
+            (&["events", "--limit", "-1"], "0 to 100000"),
         ] {
             refused(ground, args, USAGE, &[words]);
         }
@@ -156,16 +232,16 @@ on_all_data! {
         }
         refused(ground, &["queue", "limit", "set", "osis"], USAGE, &["--concurrency 5"]);
         for (args, word) in [
-            (&["--concurrency", "0"][..], "1..=1000000000"),
+            (&["--concurrency", "0"][..], "1 to 1000000000"),
             (&["--rate", "100"], "100/min"),
             (&["--key-rate", "x/s"], "no whole number"),
-            (&["--payload", "0"], "1..=536870912"),
+            (&["--payload", "0"], "1 to 536870912"),
         ] {
             refused(ground, &[&["queue", "limit", "set", "osis"], args].concat(), USAGE, &[word]);
         }
         let default = ["queue", "limit", "set", "default", "--fair"];
         refused(ground, &default, USAGE, &["name a queue"]);
-        refused(ground, &["queue", "weight", "osis", "a", "101"], USAGE, &["1..=100"]);
+        refused(ground, &["queue", "weight", "osis", "a", "101"], USAGE, &["1 to 100"]);
         refused(ground, &["queue", "weight", "osis", "", "2"], USAGE, &["1 to 256 bytes"]);
         for verb in ["pause", "resume", "drain"] {
             refused(ground, &["queue", verb, "a b"], USAGE, &["is no work queue"]);
@@ -295,7 +371,7 @@ fn nobody_answers() {
         &["dead", "replay", "--all", "--yes"],
         &["events", "-f"],
         &["job", "logs", "-f", "j"],
-        &["queue", "limit", "set", "osis", "1"],
+        &["queue", "limit", "set", "osis", "1", "--create"],
         &["worker", "--type", "osis"],
     ] {
         let done = ground.run(args);

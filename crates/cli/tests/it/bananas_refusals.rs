@@ -11,7 +11,7 @@ fn what_cannot_be_meant_is_refused() {
     let bananas = ["worker", "--protocol", "bananas"];
     for (args, named) in [
         (vec!["worker"], "--type"),
-        (vec!["worker", "--protocol", "hero"], "--type"),
+        (vec!["worker", "--protocol", "jobs"], "--type"),
         (
             vec!["worker", "--type", "osis", "--handler", "a=a.py"],
             "--handler",

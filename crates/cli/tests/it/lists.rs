@@ -11,8 +11,8 @@ on_all_data! {
         worker.kill();
         let csv = ground.run(&["list", "--format", "csv"]).ok().stdout;
         let lines: Vec<_> = csv.lines().collect();
-        assert_eq!(lines[0], "id,status,type,created,attempts,error");
-        assert!(lines[1].starts_with("j1,error,osis,2") && lines[1].contains(",1,\"") && lines[1].contains("a, \"\"b\"\""), "{csv}");
+        assert_eq!(lines[0], "id,state,type,created,attempts,error");
+        assert!(lines[1].starts_with("j1,failed,osis,2") && lines[1].contains(",1,\"") && lines[1].contains("a, \"\"b\"\""), "{csv}");
         let tsv = ground.run(&["job", "list", "--format=tsv"]).ok().stdout;
         assert_eq!(tsv.lines().map(|line| line.split('\t').count()).collect::<Vec<_>>(), [6, 6]);
         for noun in ["queue", "worker", "schedule", "batch", "dead", "flow"] {
@@ -63,7 +63,7 @@ on_all_data! {
         ground.run(&["show", "j1"]).exits(5);
         let done = ground.run(&args).ok();
         assert_eq!(done.stdout, "j1\n");
-        assert_eq!(done.stderr, "warning: no worker runs jobs of type `later` now; they wait in hero:q:work:type:later for one\n");
+        assert_eq!(done.stderr, "warning: no worker runs jobs of type `later` now; they wait in later for one\n");
         let line = "{\"script\":\"1\",\"type\":\"later\",\"id\":\"j2\"}\n";
         ground.file("jobs", line);
         let done = ground.run(&["enqueue", "--jsonl", "jobs"]).ok();

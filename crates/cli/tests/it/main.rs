@@ -27,6 +27,7 @@ mod numbers;
 mod output;
 mod protocol;
 mod rights;
+mod screen;
 mod secrets;
 mod sick;
 pub(crate) mod stores;

@@ -1,4 +1,4 @@
-//! `--protocol`: the same nouns for jobs of Hero, jobs of Bananas and actions of Nooble4, each with its own options.
+//! `--protocol`: the same nouns for Meshwork's own jobs, jobs of Bananas and actions of Nooble4, each with its own options.
 
 use crate::common::{Ground, on_all_data};
 
@@ -65,8 +65,8 @@ on_all_data! {
     fn what_is_another_protocols_is_named(ground: &Ground) {
         for (args, words) in [
             (&["worker", "--type", "osis", "--job-timeout", "5m"][..], "--protocol bananas"),
-            (&["worker", "--protocol", "bananas", "--retain-age", "5m"], "--protocol hero"),
-            (&["worker", "--protocol", "nooble", "--type", "osis"], "--protocol hero"),
+            (&["worker", "--protocol", "bananas", "--retain-age", "5m"], "--protocol jobs"),
+            (&["worker", "--protocol", "nooble", "--type", "osis"], "--protocol jobs"),
             (&["worker", "--protocol", "celery"], "possible values"),
             (&["worker", "--protocol"], "a value is required"),
             (&["job", "list", "--protocol", "nooble"], "meshwork action call"),

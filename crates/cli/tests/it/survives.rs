@@ -25,7 +25,7 @@ fn held(ground: &Ground) -> (Running, String) {
     ground.file("gate.py", script);
     let worker = ground.worker(&["--type", "python", "--lease", "2"]);
     ground.run(&["job", "enqueue", "gate.py", "--id", "j"]).ok();
-    (worker, ground.job_that_is("started"))
+    (worker, ground.job_that_is("running"))
 }
 
 /// Opens the gate. The job has to end with one start.

@@ -71,6 +71,68 @@ on_all_data! {
     }
 }
 
+/// Returns the lines that stay on a screen, without colours and other commands to the terminal.
+fn on_screen(text: &str) -> Vec<String> {
+    let text = console::strip_ansi_codes(text);
+    // What follows a carriage return overwrites the line.
+    let shown = |line: &str| {
+        let line = line.trim_end_matches('\r');
+        line.rsplit('\r')
+            .next()
+            .unwrap_or_default()
+            .trim_end()
+            .to_owned()
+    };
+    text.split('\n').map(shown).collect()
+}
+
+on_all_data! {
+    /// The terminal of these tests has 80 columns.
+    fn nothing_wraps_in_80_columns(ground: &Ground) {
+        let long = "0123456789".repeat(12);
+        ground.file("bad.py", format!("raise ValueError('{long}')"));
+        let group = format!("group-{}", &long[..40]);
+        ground.run(&["job", "enqueue", "bad.py"]).ok();
+        ground.run(&["job", "enqueue", "bad.py", "--group", &group]).ok();
+        let worker = ground.worker(&["--type", "python", "--instance", "an-instance-with-a-name"]);
+        ground.job_that_is("failed");
+        for (args, columns) in [
+            (&["job", "list"][..], &["id", "state", "error"][..]),
+            (&["dead", "list"], &["id", "reason", "error"]),
+            (&["worker", "list"], &["type", "jobs", "slots", "id"]),
+            (&["queue", "list"], &["queue", "waiting", "running", "listeners"]),
+            (&["queue", "stats", "--interval", "0.5"], &["queue", "waiting", "workers", "errors"]),
+            (&["queue", "limit", "show"], &["queue", "set"]),
+            (&["schedule", "list"], &["name"]),
+            (&["batch", "list"], &["id", "state"]),
+        ] {
+            let Some(done) = in_terminal(&ground.command(args), &[]) else { return };
+            let lines = on_screen(&done.ok().stdout);
+            for line in &lines {
+                assert!(console::measure_text_width(line) <= 80, "{args:?}: {line}");
+            }
+            let head = lines.iter().find(|line| line.contains(columns[0]) && line.contains("  "));
+            let head: Vec<_> = head.unwrap().split("  ").map(str::trim).collect();
+            for column in columns {
+                assert!(head.contains(column), "{args:?} {column}: {lines:#?}");
+            }
+        }
+        worker.stop();
+    }
+
+    fn the_dashboard_keeps_workers_and_errors_in_80_columns(ground: &Ground) {
+        ended(ground);
+        ground.file("bad.py", "raise ValueError(1)");
+        ground.run(&["run", "bad.py"]).exits(1);
+        let watch = ground.command(&["queue", "stats", "--watch", "--interval", "0.5"]);
+        let Some(done) = in_terminal(&watch, &[("script 1", "\u{3}")]) else { return };
+        let lines = on_screen(&done.stdout);
+        assert!(lines.iter().all(|line| console::measure_text_width(line) <= 80), "{lines:#?}");
+        let head = lines.iter().find(|line| line.contains("waiting")).unwrap();
+        assert!(head.contains("workers") && head.contains("errors"), "{head}");
+    }
+}
+
 #[test]
 fn names_of_others_are_made_visible_by_doctor_and_metrics() {
     let Some(ground) = Ground::redis() else {

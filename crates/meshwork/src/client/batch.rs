@@ -8,6 +8,7 @@ use meshwork_broker::{
 use meshwork_model::batch::{Callback, Membership, NewBatch};
 use meshwork_model::job::NewJob;
 use meshwork_model::name::{BatchId, JobId};
+use meshwork_model::outcome::cancelled_for;
 use tokio::time::Instant;
 
 use super::{Client, JobRequest, REPEAT_FOR, worth_repeating};
@@ -172,15 +173,16 @@ impl Batch {
     }
 
     /// Cancels the batch. Its callbacks and waiting jobs end in error; running jobs get a cancel request. Returns
-    /// before running jobs have ended. If the call is interrupted, workers complete it. Returns false if the batch had
-    /// ended.
+    /// before running jobs have ended. If the call is interrupted, workers complete it. The error of the cancelled jobs
+    /// names the reason. Returns false if the batch had ended.
     ///
     /// # Errors
     /// The batch does not exist, or a call to the server fails.
     pub async fn cancel(&self, reason: &str) -> Result<bool, Error> {
+        let reason = cancelled_for(reason);
         loop {
             let (id, broker) = (&self.id, &self.client.broker);
-            match repeat(broker, || broker.cancel_batch(id, reason)).await? {
+            match repeat(broker, || broker.cancel_batch(id, &reason)).await? {
                 BatchCancelled::GoingOn => {}
                 BatchCancelled::Cancelled => return Ok(true),
                 BatchCancelled::Ended => return Ok(false),

@@ -5,13 +5,11 @@ use std::time::Duration;
 use meshwork_broker::Cancelled;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
+use meshwork_model::outcome::CANCELLED;
 use meshwork_model::state::Status;
 
 use super::Client;
 use crate::Error;
-
-/// The `error` of a job that was cancelled before it ran, or by force.
-pub(super) const STOPPED: &str = "stopped";
 
 impl Client {
     /// Cancels a job. A waiting job ends in error `stopped` at once. For a running job, the worker gets a request
@@ -22,7 +20,7 @@ impl Client {
     /// The job does not exist, or a call to the server fails.
     pub async fn cancel(&self, id: &JobId) -> Result<Cancelled, Error> {
         let job = self.summary(id).await?;
-        Ok(self.broker.cancel_anywhere(&job, STOPPED, false).await?)
+        Ok(self.broker.cancel_anywhere(&job, CANCELLED, false).await?)
     }
 
     /// Ends a job in error `stopped` at once. The worker that runs it kills the script at its next renewal, within a
@@ -32,7 +30,7 @@ impl Client {
     /// The job does not exist, or a call to the server fails.
     pub async fn force_cancel(&self, id: &JobId) -> Result<Cancelled, Error> {
         let job = self.summary(id).await?;
-        Ok(self.broker.cancel(&job, STOPPED, true).await?)
+        Ok(self.broker.cancel(&job, CANCELLED, true).await?)
     }
 
     /// Cancels a job that a filter found: as [`Client::cancel`], or with `force` as [`Client::force_cancel`].
@@ -40,7 +38,7 @@ impl Client {
     /// # Errors
     /// A call to the server fails.
     pub async fn cancel_found(&self, job: &Job, force: bool) -> Result<Cancelled, Error> {
-        Ok(self.broker.cancel(job, STOPPED, force).await?)
+        Ok(self.broker.cancel(job, CANCELLED, force).await?)
     }
 
     /// Cancels a job and waits until it has ended. Returns [`Cancelled::Ended`] if the job ended by itself.

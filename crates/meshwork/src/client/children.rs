@@ -4,9 +4,9 @@ use futures_util::StreamExt;
 use meshwork_broker::{AddedChild, Backoff, Cancelled, Claimed};
 use meshwork_model::job::{ChildDigest, Job, NewJob, child_id};
 use meshwork_model::name::JobId;
+use meshwork_model::outcome::CANCELLED;
 use tokio::time::Instant;
 
-use super::cancel::STOPPED;
 use super::{Client, REPEAT_FOR, worth_repeating};
 use crate::Error;
 
@@ -85,7 +85,12 @@ impl Client {
             }
             let open = page.iter().filter(|job| !is_final(job));
             let mut stops = futures_util::stream::iter(open)
-                .map(async |job| (job, self.broker.cancel_anywhere(job, STOPPED, force).await))
+                .map(async |job| {
+                    (
+                        job,
+                        self.broker.cancel_anywhere(job, CANCELLED, force).await,
+                    )
+                })
                 .buffer_unordered(AT_ONCE);
             while let Some((job, cancelled)) = stops.next().await {
                 report(job, cancelled?);

@@ -1,11 +1,12 @@
 //! Filters for lists of jobs and for changes of many jobs.
 
+use std::collections::HashSet;
 use std::str::FromStr;
 
 use meshwork_broker::{DeadLetter, MAX_ITEMS};
 use meshwork_model::job::{Job, Tag};
 use meshwork_model::name::{BatchId, Group, JobId, RoutingKey, ScriptType};
-use meshwork_model::state::Status;
+use meshwork_model::state::{State, Status};
 use meshwork_model::time;
 
 use super::Client;
@@ -14,32 +15,25 @@ use crate::Error;
 /// Number of whole records in memory during a text search; each may have an input of 16 MiB.
 const TEXT_RECORDS: usize = 8;
 
-/// State of a job for people. It adds states to the statuses of records.
+/// State by which a filter selects jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
-    /// The record has this status.
-    Is(Status),
-    /// The job is in its queue; it waits for no time and no other job.
-    Queued,
-    /// The job waits for its time, or for a retry.
-    Delayed,
+    /// The job is in this state.
+    Is(State),
     /// The job is open and on no list, or it was started without a lease longer ago than its timeout; see
     /// [`Client::stale`].
     Stale,
 }
 
-/// Names of all [`JobState`]s, for messages.
-const STATES: &str = "queued, delayed, waiting, running, failed, done or stale, or a status of the record: dispatched, \
-                      waiting_for_prerequisites, started, finished or error";
-
 impl JobState {
-    /// Returns the status that the record must have.
-    fn status(self) -> Option<Status> {
-        match self {
-            Self::Is(status) => Some(status),
-            Self::Queued | Self::Delayed => Some(Status::Dispatched),
-            Self::Stale => None,
-        }
+    /// Returns true if a job may be in this state, whether it is delayed or not.
+    fn may_be(self, job: &Job) -> bool {
+        let Self::Is(wanted) = self else {
+            return true;
+        };
+        [false, true]
+            .map(|is_delayed| job.state(is_delayed))
+            .contains(&Some(wanted))
     }
 }
 
@@ -47,18 +41,13 @@ impl FromStr for JobState {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "queued" => Self::Queued,
-            "delayed" => Self::Delayed,
-            "waiting" => Self::Is(Status::WaitingForPrerequisites),
-            "running" => Self::Is(Status::Started),
-            "failed" => Self::Is(Status::Error),
-            "done" => Self::Is(Status::Finished),
-            "stale" => Self::Stale,
-            _ => Self::Is(
-                text.parse()
-                    .map_err(|_| format!("{text:?} is no state of a job: give {STATES}"))?,
-            ),
+        if text == "stale" {
+            return Ok(Self::Stale);
+        }
+        let found = State::ALL.into_iter().find(|state| state.as_str() == text);
+        found.map(Self::Is).ok_or_else(|| {
+            let words = State::ALL.map(State::as_str).join(", ");
+            format!("{text:?} is no state of a job: give {words} or stale")
         })
     }
 }
@@ -121,8 +110,7 @@ fn is(wanted: Option<&str>, is: Option<&str>) -> bool {
 impl JobFilter {
     /// Returns true if a record matches, without regard to text, delay and time.
     fn includes_record(&self, job: &Job, list: &str) -> bool {
-        let status = self.status.and_then(JobState::status);
-        status.is_none_or(|status| job.status() == Some(status))
+        self.status.is_none_or(|state| state.may_be(job))
             && is(
                 self.script_type.as_ref().map(ScriptType::as_str),
                 job.script_type.as_deref(),
@@ -231,20 +219,37 @@ impl Client {
 
     /// Keeps the dispatched jobs that wait for a time, or those that do not, if the filter distinguishes them.
     async fn keep_delayed(&self, filter: &JobFilter, jobs: &mut Vec<Job>) -> Result<(), Error> {
-        let delayed = match filter.status {
-            Some(JobState::Delayed) => true,
-            Some(JobState::Queued) => false,
+        let wanted = match filter.status {
+            Some(JobState::Is(state @ (State::Delayed | State::Queued))) => state,
             _ => return Ok(()),
         };
-        let ids: Vec<_> = jobs.iter().map(Job::job_id).collect();
-        let mut wanted = Vec::with_capacity(ids.len());
-        for chunk in ids.chunks(MAX_ITEMS) {
-            let times = self.broker.next_runs(chunk).await?.into_iter();
-            wanted.extend(times.map(|time| time.is_some() == delayed));
-        }
-        let mut wanted = wanted.into_iter();
-        jobs.retain(|_| wanted.next().unwrap_or(false));
+        let mut states = self.states(jobs).await?.into_iter();
+        jobs.retain(|_| states.next().flatten() == Some(wanted));
         Ok(())
+    }
+
+    /// Returns the states of jobs, in order; `None` for a status that another client wrote and that is no word of a
+    /// record.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    pub async fn states(&self, jobs: &[Job]) -> Result<Vec<Option<State>>, Error> {
+        let may_be_delayed = |job: &&Job| job.status() == Some(Status::Dispatched);
+        let ids: Vec<_> = jobs
+            .iter()
+            .filter(may_be_delayed)
+            .map(Job::job_id)
+            .collect();
+        let mut delayed = HashSet::new();
+        for chunk in ids.chunks(MAX_ITEMS) {
+            let times = self.broker.next_runs(chunk).await?;
+            let found = chunk.iter().zip(times).filter(|(_, time)| time.is_some());
+            delayed.extend(found.map(|(id, _)| id.as_str().to_owned()));
+        }
+        Ok(jobs
+            .iter()
+            .map(|job| job.state(delayed.contains(&job.id)))
+            .collect())
     }
 
     /// Keeps the jobs whose records contain the filter's text.
@@ -274,18 +279,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_have_the_words_of_people_and_of_records() {
+    fn states_have_one_word_each() {
         let state = |text: &str| text.parse::<JobState>();
-        assert_eq!(state("failed"), state("error"));
-        assert_eq!(state("done"), state("finished"));
-        assert_eq!(state("running"), state("started"));
-        assert_eq!(state("waiting"), state("waiting_for_prerequisites"));
-        assert_ne!(state("queued"), state("delayed"));
-        let error = state("lost").unwrap_err();
-        assert!(
-            error.contains("\"lost\"") && error.contains("queued") && error.contains("dispatched"),
-            "{error}"
-        );
+        for wanted in State::ALL {
+            assert_eq!(state(wanted.as_str()), Ok(JobState::Is(wanted)));
+        }
+        assert_eq!(state("stale"), Ok(JobState::Stale));
+        for word in ["dispatched", "error", "started", "done", "lost"] {
+            let error = state(word).unwrap_err();
+            assert!(
+                error.contains(word) && error.contains("queued, delayed"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_cancelled_job_has_not_failed() {
+        let of = |error: &str, dead: Option<&str>| {
+            let mut job = Job::from_fields("j", []);
+            job.status = "error".to_owned();
+            (job.error, job.dead) = (Some(error.to_owned()), dead.map(str::to_owned));
+            job
+        };
+        let (cancelled, failed) = (JobState::Is(State::Cancelled), JobState::Is(State::Failed));
+        for error in [
+            "stopped",
+            "stopped_by_request",
+            "cancelled: too late",
+            "replaced by j2",
+            "batch b was cancelled",
+        ] {
+            let job = of(error, None);
+            assert!(cancelled.may_be(&job) && !failed.may_be(&job), "{error}");
+            let dead = of(error, Some("failed"));
+            assert!(failed.may_be(&dead) && !cancelled.may_be(&dead), "{error}");
+        }
+        let job = of("prerequisite a did not finish", None);
+        assert!(failed.may_be(&job) && !cancelled.may_be(&job));
     }
 
     #[test]

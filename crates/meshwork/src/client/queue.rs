@@ -144,7 +144,7 @@ impl Client {
             let now = Instant::now();
             if now >= until {
                 return Err(Error::DrainTimeout {
-                    queue: queue.to_owned(),
+                    queue: self.broker.keys().queue_name(queue).to_owned(),
                     waited: patience,
                     depth,
                 });

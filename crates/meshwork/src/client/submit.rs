@@ -144,11 +144,11 @@ impl Client {
             Enqueued::Kept(other) => Ok(Some(other)),
             Enqueued::Taken(other) => Err(Error::DuplicateUniqueKey { id, other }),
             Enqueued::Draining => {
-                let queue = job.route.queue(self.broker.keys());
+                let queue = self.queue_of(job);
                 Err(Error::QueueDraining { id, queue })
             }
             Enqueued::Large(bytes) => {
-                let queue = job.route.queue(self.broker.keys());
+                let queue = self.queue_of(job);
                 Err(Error::PayloadTooLarge { id, queue, bytes })
             }
             Enqueued::Unknown(prerequisite) => Err(Error::UnknownPrerequisite { id, prerequisite }),
@@ -173,7 +173,13 @@ impl Client {
         Ok(Error::QueueFull {
             id: job.id.clone(),
             limit: limits.of(&queue),
-            queue,
+            queue: keys.queue_name(&queue).to_owned(),
         })
+    }
+
+    /// Returns the name of a job's queue.
+    fn queue_of(&self, job: &NewJob) -> String {
+        let keys = self.broker.keys();
+        keys.queue_name(&job.route.queue(keys)).to_owned()
     }
 }

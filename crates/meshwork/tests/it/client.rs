@@ -83,7 +83,10 @@ async fn a_refused_job_says_what_is_in_the_way(client: Client) {
     let Error::QueueFull { id, queue, limit } = &error else {
         panic!("{error}");
     };
-    assert_eq!((id, queue, limit), (&named("j2"), &osis(&client), &Some(1)));
+    assert_eq!(
+        (id, queue.as_str(), limit),
+        (&named("j2"), "osis", &Some(1))
+    );
     client
         .enqueue(request("j3").priority(Priority::High))
         .await

@@ -6,9 +6,10 @@ use serde_json::value::RawValue;
 
 use super::{field, limits};
 use crate::name::{JobId, ScriptType};
+use crate::outcome::is_cancellation;
 use crate::route::Route;
 use crate::secret::EnvVars;
-use crate::state::Status;
+use crate::state::{State, Status};
 use crate::trace::{InvalidTrace, TraceContext};
 
 /// The content of a record. A field that is missing or unreadable has its default; unknown fields are kept.
@@ -351,6 +352,26 @@ impl Job {
         } else {
             status
         })
+    }
+
+    /// Returns the state for people, if the status is known. `is_delayed`: the job is among the delayed jobs, which the
+    /// record does not tell.
+    #[must_use]
+    pub fn state(&self, is_delayed: bool) -> Option<State> {
+        Some(match self.status()? {
+            Status::Dispatched if is_delayed => State::Delayed,
+            Status::Error if self.is_cancelled() => State::Cancelled,
+            status => status.into(),
+        })
+    }
+
+    /// Returns true if a cancellation has ended the job. Only the text of the error tells it, as Hero's clients and
+    /// workers write it; a failure becomes a dead letter, whatever its text.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.status() == Some(Status::Error)
+            && self.dead.is_none()
+            && self.error.as_deref().is_some_and(is_cancellation)
     }
 
     /// Returns the trace. Invalid parts are omitted, and the second value has the reason.

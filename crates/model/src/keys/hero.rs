@@ -109,6 +109,13 @@ impl JobKeys {
         }
     }
 
+    /// Returns the name of a queue for people: its key without the prefix of all queues. A legacy list has no other name
+    /// than its key. [`Self::parse_work_queue`] reads both forms.
+    #[must_use]
+    pub fn queue_name<'a>(&self, queue: &'a str) -> &'a str {
+        queue.strip_prefix(&self.work_prefix()).unwrap_or(queue)
+    }
+
     /// The queue that all workers of a type share: `hero:q:work:type:{script_type}`.
     #[must_use]
     pub fn work_queue_type(&self, script_type: &ScriptType) -> String {

@@ -34,7 +34,7 @@ pub(crate) struct Call {
     #[command(flatten)]
     action_args: ActionArgs,
     /// Longest wait for the reply, in seconds; 0: do not wait
-    #[arg(long, value_name = "S", default_value = "30", value_parser = parsers::wait)]
+    #[arg(long, value_name = "DURATION", default_value = "30", value_parser = parsers::wait)]
     wait: Duration,
     /// Request the reply on a private list of this call, as Nooble4's own clients do
     #[arg(long = "private-reply")]

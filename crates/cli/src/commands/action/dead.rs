@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{Side, part};
 use crate::app::App;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
@@ -59,7 +60,7 @@ pub(crate) struct List {
     of: Of,
     /// Greatest number of rows, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u16).range(1..=1000))]
+          value_parser = parsers::whole::<u16>(1..=1000))]
     limit: u16,
 }
 

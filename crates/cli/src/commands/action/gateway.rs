@@ -42,18 +42,18 @@ pub(crate) struct Gateway {
     #[arg(long = "service", value_name = "NAME", value_parser = service)]
     services: Vec<String>,
     /// Longest time of a request after its body has arrived, in seconds; then the response is 504
-    #[arg(long, value_name = "S", default_value = "30", value_parser = parsers::wait)]
+    #[arg(long, value_name = "DURATION", default_value = "30", value_parser = parsers::wait)]
     wait: Duration,
     /// Greatest number of concurrent requests, 1 to 10000; beyond it the response is 503
     #[arg(long, value_name = "N", default_value_t = 256, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u16).range(1..=10_000))]
+          value_parser = parsers::whole::<u16>(1..=10_000))]
     concurrency: u16,
     /// Longest body, in bytes; for a longer one the response is 413
     #[arg(long, value_name = "BYTES", default_value_t = 10 * 1024 * 1024, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(2..=i64::from(ALL_BODIES)))]
+          value_parser = parsers::whole::<u32>(2..=u64::from(ALL_BODIES)))]
     max_body: u32,
     /// Longest wait for running requests at shutdown
-    #[arg(long = "shutdown-timeout", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
+    #[arg(long = "shutdown-timeout", value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     grace: Duration,
     #[command(flatten)]

@@ -56,10 +56,10 @@ pub(crate) struct Listen {
     #[arg(long = "accept-unsolicited", requires = "callbacks")]
     accept_unsolicited: bool,
     /// End after this number of notifications and callbacks [default: no limit]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parsers::whole::<u64>(1..=u64::MAX))]
     count: Option<u64>,
     /// End after this time: 500ms, 90s, 10m; a plain number is seconds [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = parsers::span)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::span)]
     timeout: Option<Duration>,
 }
 

@@ -45,7 +45,7 @@ struct List {
     side: Side,
     /// Greatest number of rows, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u16).range(1..=1000))]
+          value_parser = parsers::whole::<u16>(1..=1000))]
     limit: u16,
 }
 

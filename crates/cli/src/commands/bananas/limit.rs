@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Side;
 use crate::app::App;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row};
@@ -42,7 +43,7 @@ pub(crate) struct Set {
     route: RoutingKey,
     /// Greatest number of concurrent jobs
     #[arg(long, value_name = "N", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u64).range(1..=MAX_CONCURRENCY))]
+          value_parser = parsers::whole::<u64>(1..=MAX_CONCURRENCY))]
     concurrency: Option<u64>,
     /// Greatest rate of starts: 100/min, `10/s burst 20`, `window 100/1m`
     #[arg(long, value_name = "RATE")]

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{Side, of_bananas};
 use crate::app::App;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row, note};
@@ -67,7 +68,8 @@ pub(crate) struct Add {
         long = "max-attempts",
         visible_alias = "max-retries",
         value_name = "N",
-        default_value_t = 3
+        default_value_t = 3,
+        value_parser = parsers::whole::<u32>(0..=u64::MAX)
     )]
     max_retries: u32,
     /// Replace a schedule of that name

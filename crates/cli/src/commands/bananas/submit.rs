@@ -42,7 +42,8 @@ pub(crate) struct Submit {
         long = "max-attempts",
         visible_alias = "max-retries",
         value_name = "N",
-        default_value_t = 3
+        default_value_t = 3,
+        value_parser = parsers::whole::<u32>(0..=u64::MAX)
     )]
     max_retries: u32,
     /// Run at this time: 'tomorrow 9:00', '2026-01-31 12:00', 2026-01-31T12:00:00Z, or +10m from now
@@ -54,7 +55,7 @@ pub(crate) struct Submit {
     #[arg(long)]
     id: Option<JobId>,
     /// Wait for its end, for at most this many seconds, and print its result
-    #[arg(long, value_name = "S", value_parser = parsers::wait)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait)]
     wait: Option<Duration>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Wait {
     #[arg(value_parser = parsers::job_id)]
     id: JobId,
     /// Longest wait, in seconds; the job continues after that
-    #[arg(long, value_name = "S", value_parser = parsers::wait, default_value = "300")]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, default_value = "300")]
     timeout: Duration,
 }
 

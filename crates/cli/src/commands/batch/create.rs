@@ -44,7 +44,7 @@ pub(crate) struct Create {
     )]
     name: String,
     /// Longest time without a new job, in seconds; then the batch is sealed, and counts as failed [default: 3600]
-    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, allow_hyphen_values = true)]
     open_for: Option<Duration>,
     /// Id of the batch [default: a new one]; an existing batch of that id does not change
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 use super::shown::Shown;
 use crate::app::App;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row, note};
@@ -11,7 +12,7 @@ use crate::out::{Column, Row, note};
 pub(crate) struct List {
     /// Greatest number of rows, 1 to 999
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..=999))]
+          value_parser = parsers::whole::<u32>(1..=999))]
     limit: u32,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use meshwork::model::job::limits::MAX_TIMEOUT;
 use meshwork::model::name::{BatchId, JobId};
-use meshwork::model::state::Status;
+use meshwork::model::state::State;
 use meshwork::model::time;
 use meshwork::{BatchState, BatchStatus, Client};
 
@@ -26,7 +26,7 @@ pub(crate) struct StatusOf {
     #[arg(long)]
     watch: bool,
     /// Longest time to watch, in seconds [default: 7 days]
-    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true,
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, allow_hyphen_values = true,
           requires = "watch")]
     timeout: Option<Duration>,
 }
@@ -70,6 +70,9 @@ async fn describe(client: &Client, batch: &BatchStatus, out: &mut Out) -> Result
     let [total, pending, succeeded, failed] = numbers.map(|n| n.to_string());
     let [created, open_until, ended] =
         [Some(batch.created_ms), batch.open_until_ms, batch.ended_ms].map(|at| at.map(time::iso));
+    let cancelled = batch.cancelled.as_deref();
+    // The line has the word already.
+    let cancelled = cancelled.map(|why| why.strip_prefix("cancelled: ").unwrap_or(why));
     for (name, value) in [
         ("id", Some(batch.id.as_str())),
         ("name", Some(batch.name.as_str())),
@@ -78,7 +81,7 @@ async fn describe(client: &Client, batch: &BatchStatus, out: &mut Out) -> Result
             "expired",
             batch.expired.then_some("nobody sealed it in time"),
         ),
-        ("cancelled", batch.cancelled.as_deref()),
+        ("cancelled", cancelled),
         ("jobs", Some(total.as_str())),
         ("pending", Some(pending.as_str())),
         ("finished", Some(succeeded.as_str())),
@@ -96,7 +99,7 @@ async fn describe(client: &Client, batch: &BatchStatus, out: &mut Out) -> Result
     let ids: Vec<_> = ids.map(|(_, id)| JobId::foreign(id.clone())).collect();
     let statuses = client.broker().statuses(&ids).await?;
     for ((kind, id), status) in batch.callbacks.iter().zip(statuses) {
-        let status = status.map_or("not needed, or gone", Status::as_str);
+        let status = status.map_or("not needed, or gone", |status| State::from(status).as_str());
         job_view::line(&format!("on {kind}"), &format!("{id} ({status})"), out)?;
     }
     Ok(())

@@ -9,6 +9,7 @@ use meshwork::model::time;
 
 use super::audit_file::AuditFile;
 use crate::app::App;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -37,7 +38,7 @@ pub(crate) struct Audit {
     follow: bool,
     /// Greatest number of entries, the latest ones, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..=1000))]
+          value_parser = parsers::whole::<u32>(1..=1000))]
     limit: u32,
     /// Append all entries that the file does not have yet to it, as JSON lines; with -f, also new ones. The file is
     /// created with the rights 0600

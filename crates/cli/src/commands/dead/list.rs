@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::args::filter::Select;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::job_view::Summary;
@@ -21,7 +22,7 @@ pub(crate) struct List {
     select: Select,
     /// Greatest number of rows, 1 to 100000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+          value_parser = parsers::whole::<u32>(1..=100_000))]
     limit: u32,
     /// Continue after a list that was cut; the earlier command printed this word on stderr
     #[arg(long, value_name = "CURSOR")]
@@ -75,7 +76,7 @@ impl<'a> From<&'a DeadLetter> for Line<'a> {
     fn from(letter: &'a DeadLetter) -> Self {
         Self {
             died_at: time::iso(letter.at_ms),
-            job: Summary::from(&letter.job),
+            job: Summary::new(&letter.job, letter.job.state(false)),
         }
     }
 }
@@ -84,6 +85,10 @@ impl Row for Line<'_> {
     fn columns() -> Vec<Column> {
         let names = ["id", "type", "reason", "died", "attempts", "error"];
         Column::named(names, &["attempts"])
+    }
+
+    fn optional() -> &'static [&'static str] {
+        &["died", "attempts", "type"]
     }
 
     fn cells(&self) -> Vec<String> {

@@ -38,7 +38,10 @@ impl Show {
             })?;
             return Ok(Exit::DONE);
         }
-        job_view::describe(job, &mut context.out)?;
+        let queue = job.queue.as_deref();
+        let queue = queue.map(|queue| context.queue_name(queue));
+        let (state, queue) = (job.state(false), queue.as_deref());
+        job_view::describe(job, state, queue, &mut context.out)?;
         job_view::line("died", &died_at, &mut context.out)?;
         let secrets = job.env_vars.secrets();
         if let Some(traceback) = &job.traceback {

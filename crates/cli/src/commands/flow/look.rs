@@ -115,6 +115,10 @@ impl Row for Line {
         Column::named(["id", "name", "status", "submitted", "error"], &["id"])
     }
 
+    fn optional() -> &'static [&'static str] {
+        &["submitted"]
+    }
+
     fn cells(&self) -> Vec<String> {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         vec![
@@ -154,7 +158,11 @@ impl Status {
             context.out.json(&view)?;
             return Ok(Exit::DONE);
         }
-        for line in live::tree(&plan, &view, WIDTH).lines() {
+        let width = context
+            .out
+            .width()
+            .map_or(WIDTH, |width| WIDTH.min(width.into()));
+        for line in live::tree(&plan, &view, width).lines() {
             context.out.line(line)?;
         }
         tell(&view, context)?;
@@ -165,7 +173,7 @@ impl Status {
 /// The most failed items of a job whose errors are printed; --json has all.
 const SHOWN_ITEMS: usize = 10;
 
-/// Columns of a printed tree.
+/// Greatest width of a printed tree, in columns.
 const WIDTH: usize = 100;
 
 /// Prints open approvals, and errors.

@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::interrupted;
 use super::place::{InputArgs, Place, Source};
 use crate::app::App;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -35,7 +36,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     inputs: InputArgs,
     /// Greatest number of concurrent jobs in this process [default: the number of processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = parsers::whole::<u16>(1..=1000))]
     concurrency: Option<u16>,
     #[command(flatten)]
     place: ContextArgs,

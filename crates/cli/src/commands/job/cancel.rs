@@ -34,7 +34,7 @@ pub(crate) struct Cancel {
     #[arg(long)]
     no_wait: bool,
     /// Longest wait until all jobs have ended
-    #[arg(long, value_name = "TIME", default_value = "60", value_parser = parsers::wait,
+    #[arg(long, value_name = "DURATION", default_value = "60", value_parser = parsers::wait,
           allow_hyphen_values = true, conflicts_with = "no_wait")]
     timeout: Duration,
 }
@@ -113,8 +113,8 @@ impl Cancel {
     async fn many(&self, context: &mut App) -> Result<Exit, CommandError> {
         let verb = Verb {
             source: Source::Jobs,
-            verb: "stop",
-            done: "stopped",
+            verb: "cancel",
+            done: "cancelled",
             fits: |job| job.status().is_some_and(|status| !status.is_final()) && job.stop.is_none(),
         };
         let stop = async |client: &Client, job: &Job| {
@@ -144,8 +144,8 @@ impl Cancel {
 
 const fn word(became: Cancelled) -> &'static str {
     match became {
-        Cancelled::Cancelled => "stopped",
-        Cancelled::Stopping => "stopping",
+        Cancelled::Cancelled => "cancelled",
+        Cancelled::Stopping => "cancelling",
         Cancelled::Ended => "ended",
         Cancelled::Missing => "missing",
     }

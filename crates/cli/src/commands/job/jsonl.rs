@@ -319,7 +319,8 @@ impl Source {
 impl All {
     /// Parses and checks the job of a line.
     pub(super) fn job(&self, text: &[u8]) -> Result<NewJob, String> {
-        let line: Line = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let line = serde_json::from_slice(text);
+        let line: Line = line.map_err(|error| unreadable(text, &error))?;
         let request = self.request(line)?;
         request.build().map_err(|error| error.to_string())
     }
@@ -337,7 +338,7 @@ impl All {
         let mut request = given.map_err(|error| error.to_string())?;
         request = places(request, &line)?;
         if let Some(id) = &line.id {
-            request = request.id(parse(id)?);
+            request = request.id(parse("id", id)?);
         }
         if let Some(input) = line.input {
             request = request.input(input);
@@ -353,22 +354,25 @@ impl All {
             request = request.retries(retries);
         }
         if let Some(seconds) = line.backoff {
-            request = request.backoff(parsers::backoff(&seconds.to_string())?);
+            request = request.backoff(of("backoff", parsers::backoff(&seconds.to_string()))?);
         }
         if let Some(time) = &line.start_timeout {
-            request = request.start_timeout(parsers::span(&plain("start_timeout", time)?)?);
+            request = request.start_timeout(of(
+                "start_timeout",
+                parsers::span(&plain("start_timeout", time)?),
+            )?);
         }
         for tag in &line.tags {
-            request = request.tag(parse(tag)?);
+            request = request.tag(parse("tags", tag)?);
         }
         for id in &line.depends_on {
-            request = after(request, parsers::prerequisite(id)?);
+            request = after(request, of("depends_on", parsers::prerequisite(id))?);
         }
         if let Some(seconds) = line.prerequisite_timeout {
             request = request.prerequisite_timeout(Duration::from_secs(seconds));
         }
         if let Some(word) = &line.on_failure {
-            request = request.on_failure(parse(word)?);
+            request = request.on_failure(parse("on_failure", word)?);
         }
         if let Some(exclusive) = line.exclusive {
             request = request.concurrent(!exclusive);
@@ -380,14 +384,15 @@ impl All {
             request = request.caller(caller, context);
         }
         if let Some(batch) = &line.batch {
-            request = request.batch(parse(batch)?);
+            request = request.batch(parse("batch", batch)?);
         } else if let Some(batch) = &self.batch {
             request = request.batch(batch.clone());
         }
         if let Some(path) = line.log_path {
             request = request.log_path(path);
         }
-        let topic = line.topic.as_deref().map(parse).transpose()?;
+        let topic = line.topic.as_deref();
+        let topic = topic.map(|text| parse("topic", text)).transpose()?;
         if self.routing.has_unread_topic(topic.as_ref()) {
             return Err(UNREAD_TOPIC.to_owned());
         }
@@ -398,7 +403,7 @@ impl All {
     fn script(&self, line: &Line) -> Result<Script, String> {
         let all = self.script.as_ref();
         let script_type: Option<ScriptType> = match &line.script_type {
-            Some(name) => Some(parse(name)?),
+            Some(name) => Some(parse("type", name)?),
             None => all
                 .map(|script| script.script_type.clone())
                 .or_else(|| self.job_args.script_type.clone()),
@@ -419,22 +424,22 @@ impl All {
 /// Sets the queue of a job.
 fn places(mut request: JobRequest, line: &Line) -> Result<JobRequest, String> {
     if let Some(group) = &line.group {
-        request = request.group(parse(group)?);
+        request = request.group(parse("group", group)?);
     }
     if let Some(route) = &line.route {
         if line.group.is_some() {
             return Err("it has a group and a route: give one".to_owned());
         }
-        request = request.route(&parse(route)?);
+        request = request.route(&parse("route", route)?);
     }
     if let Some(instance) = &line.instance {
-        request = request.instance(parse(instance)?);
+        request = request.instance(parse("instance", instance)?);
     }
     if let Some(fallback) = &line.fallback {
-        request = request.fallback(parsers::fallback(fallback)?);
+        request = request.fallback(of("fallback", parsers::fallback(fallback))?);
     }
     if let Some(priority) = &line.priority {
-        request = request.priority(parse(priority)?);
+        request = request.priority(parse("priority", priority)?);
     }
     Ok(request)
 }
@@ -476,6 +481,32 @@ fn plain(name: &str, value: &serde_json::Value) -> Result<String, String> {
     }
 }
 
-fn parse<T: std::str::FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: T::Err| error.to_string())
+fn parse<T: std::str::FromStr<Err: ToString>>(name: &str, text: &str) -> Result<T, String> {
+    of(
+        name,
+        text.parse().map_err(|error: T::Err| error.to_string()),
+    )
+}
+
+/// Adds the name of the field to its error.
+fn of<T>(name: &str, read: Result<T, String>) -> Result<T, String> {
+    read.map_err(|fault| format!("field {name:?}: {fault}"))
+}
+
+/// Returns the error of a line that is no job: the field whose value has another type, if one has.
+fn unreadable(text: &[u8], error: &serde_json::Error) -> String {
+    let fields = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(text);
+    let fault = |(name, value): (&String, &Box<RawValue>)| {
+        let alone = BTreeMap::from([(name, value)]);
+        let fault = serde_json::from_str::<Line>(&serde_json::to_string(&alone).ok()?).err()?;
+        let fault = fault.to_string();
+        let fault = fault
+            .split(" at line ")
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        of::<()>(name, Err(fault)).err()
+    };
+    let found = fields.ok().and_then(|fields| fields.iter().find_map(fault));
+    found.unwrap_or_else(|| error.to_string())
 }

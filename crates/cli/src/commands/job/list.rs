@@ -29,7 +29,7 @@ pub(crate) struct List {
     parent: Option<JobId>,
     /// Greatest number of rows, 1 to 100000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+          value_parser = parsers::whole::<u32>(1..=100_000))]
     limit: u32,
     /// Continue after a list that was cut; the earlier command printed this word on stderr
     #[arg(long, value_name = "CURSOR")]
@@ -82,7 +82,11 @@ impl List {
             ));
         }
         self.sort.apply(&mut newest.jobs);
-        context.out.rows(newest.jobs.iter().map(Summary::from))?;
+        let states = client.states(&newest.jobs).await?;
+        let rows = newest.jobs.iter().zip(states);
+        context
+            .out
+            .rows(rows.map(|(job, state)| Summary::new(job, state)))?;
         Ok(Exit::DONE)
     }
 }

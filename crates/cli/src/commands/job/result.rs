@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::job_view::status_of;
+use crate::out::job_view::state_word;
 use crate::single;
 
 /// Print the result of an ended job; the exit code is its outcome
@@ -19,7 +19,7 @@ pub(crate) struct ResultOf {
     #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
     /// Wait until the job has ended, for at most this time [default: 7 days]
-    #[arg(long, value_name = "TIME", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
           default_missing_value = parsers::LONGEST_WAIT)]
     wait: Option<Duration>,
 }
@@ -34,11 +34,9 @@ impl ResultOf {
         if job.status().is_some_and(Status::is_final) {
             return single::print(&job, &mut context.out);
         }
-        let message = format!(
-            "job {} has no result yet: it is {}",
-            job.id,
-            status_of(&job)
-        );
+        let state = client.states(std::slice::from_ref(&job)).await?;
+        let state = state_word(&job, state.into_iter().next().flatten());
+        let message = format!("job {} has no result yet: it is {state}", job.id);
         let error = CommandError::new(Exit::NOT_ENDED, message);
         Err(error
             .with_hint("--wait waits for its end; `meshwork job show` has the reason of its wait"))

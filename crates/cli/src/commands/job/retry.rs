@@ -12,7 +12,7 @@ use crate::exit::Exit;
 
 /// Run ended jobs again, failed or done
 ///
-/// With --all or filter options, retries failed jobs only; for done ones add --status done.
+/// With --all or filter options, retries failed and cancelled jobs only; for finished ones add --state finished.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Retry {
     #[command(flatten)]

@@ -5,9 +5,10 @@ use std::fmt;
 
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
-use meshwork::model::state::Status;
+use meshwork::model::state::{State, Status};
 use meshwork::model::time;
 use meshwork::{Blocker, Client};
+use meshwork_broker::MAX_ITEMS;
 use serde::Serialize;
 
 use crate::app::App;
@@ -56,13 +57,14 @@ struct Line<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct Awaited {
     id: String,
-    /// None if the job does not exist.
+    /// Word of the record. None if the job does not exist.
     status: Option<&'static str>,
+    state: Option<&'static str>,
 }
 
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.id, self.status.unwrap_or("gone"))
+        write!(f, "{} ({})", self.id, self.state.unwrap_or("gone"))
     }
 }
 
@@ -99,10 +101,13 @@ impl Show {
             next_run_at,
             held_by,
         } = Blockers::of(&client, &job).await?;
+        let state = job.state(next_run_at.is_some());
+        let queue = job.queue.as_deref();
+        let queue = queue.map(|queue| context.queue_name(queue));
         let out = &mut context.out;
         if out.is_json() {
             out.json(&Line {
-                job: Record::from(&job),
+                job: Record::new(&job, state),
                 script: shown(&job, &job.script),
                 input: job.input.as_deref().map(|input| shown(&job, input)),
                 depends_on: &job.depends_on,
@@ -119,7 +124,7 @@ impl Show {
             })?;
             return Ok(Exit::DONE);
         }
-        job_view::describe(&job, out)?;
+        job_view::describe(&job, state, queue.as_deref(), out)?;
         for awaited in &waits_for {
             job_view::line("waits for", &awaited.to_string(), out)?;
         }
@@ -189,9 +194,19 @@ async fn waits_for(client: &Client, job: &Job) -> Result<Vec<Awaited>, CommandEr
     }
     let all = client.prerequisites(job).await?.into_iter();
     let open = all.filter(|(_, status)| !status.is_some_and(Status::is_final));
-    let awaited = |(id, status): (JobId, Option<Status>)| Awaited {
+    let open: Vec<_> = open.collect();
+    let ids: Vec<_> = open.iter().map(|(id, _)| id.clone()).collect();
+    let mut next_runs = Vec::with_capacity(ids.len());
+    for chunk in ids.chunks(MAX_ITEMS) {
+        next_runs.extend(client.broker().next_runs(chunk).await?);
+    }
+    let awaited = |((id, status), next_run): ((JobId, Option<Status>), Option<u64>)| Awaited {
         id: id.as_str().to_owned(),
         status: status.map(Status::as_str),
+        state: status.map(|status| match next_run {
+            Some(_) => State::Delayed.as_str(),
+            None => State::from(status).as_str(),
+        }),
     };
-    Ok(open.map(awaited).collect())
+    Ok(open.into_iter().zip(next_runs).map(awaited).collect())
 }

@@ -53,7 +53,7 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "BATCH", help_heading = "Job")]
     batch: Option<BatchId>,
     /// Wait until the job has ended, for at most this time [default: 7 days], and print its result
-    #[arg(long, value_name = "TIME", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
           default_missing_value = parsers::LONGEST_WAIT, conflicts_with = "jsonl", help_heading = "Job")]
     wait: Option<Duration>,
     /// Id of the job [default: a new one]

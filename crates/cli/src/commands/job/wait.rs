@@ -18,7 +18,7 @@ pub(crate) struct Wait {
     #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
     /// Longest wait, in seconds; the job continues after that [default: 7 days]
-    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, allow_hyphen_values = true)]
     timeout: Option<Duration>,
 }
 

@@ -26,6 +26,7 @@ pub(crate) struct Why {
 struct Line<'a> {
     id: &'a str,
     status: &'a str,
+    state: &'a str,
     reasons: Vec<String>,
 }
 
@@ -33,17 +34,20 @@ impl Why {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let job = client.status(&self.id).await?;
+        let state = client.states(std::slice::from_ref(&job)).await?;
+        let state = state.into_iter().next().flatten();
         let line = Line {
             id: &job.id,
             status: job_view::status_of(&job),
-            reasons: reasons(&client, &job).await?,
+            state: job_view::state_word(&job, state),
+            reasons: reasons(&client, &job, context).await?,
         };
         if context.out.is_json() {
             context.out.json(&line)?;
             return Ok(Exit::DONE);
         }
         for reason in &line.reasons {
-            let text = format!("{} {}: {reason}", line.id, line.status);
+            let text = format!("{} {}: {reason}", line.id, line.state);
             context.out.line(printable(&text))?;
         }
         Ok(Exit::DONE)
@@ -51,7 +55,7 @@ impl Why {
 }
 
 /// Returns the reasons for the state of a job, at least one.
-async fn reasons(client: &Client, job: &Job) -> Result<Vec<String>, CommandError> {
+async fn reasons(client: &Client, job: &Job, context: &App) -> Result<Vec<String>, CommandError> {
     let masked = |text: &str| job.env_vars.secrets().mask(text).into_owned();
     match job.status() {
         Some(Status::Finished) => return Ok(vec!["it ended without an error".to_owned()]),
@@ -80,6 +84,7 @@ async fn reasons(client: &Client, job: &Job) -> Result<Vec<String>, CommandError
     reasons.extend(blockers.held_by);
     let queue = client.broker().queue_of(job);
     if !client.broker().is_listened(&queue).await? {
+        let queue = context.queue_name(&queue);
         reasons.push(format!("no worker listens to {queue}: start one"));
     }
     if reasons.is_empty() {

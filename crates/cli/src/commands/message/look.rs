@@ -5,6 +5,7 @@ use meshwork::model::time;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -18,7 +19,7 @@ use crate::out::{Column, Row, note};
 pub(crate) struct List {
     /// Greatest number of rows, 1 to 10000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+          value_parser = parsers::whole::<u32>(1..=10_000))]
     limit: u32,
     #[command(flatten)]
     args: ContextArgs,

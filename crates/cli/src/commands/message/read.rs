@@ -4,6 +4,7 @@ use meshwork::context::Coordinator;
 
 use super::look::print;
 use crate::app::App;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
@@ -18,7 +19,7 @@ use crate::identity::ContextArgs;
 pub(crate) struct Read {
     /// Greatest number of messages, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..=1_000))]
+          value_parser = parsers::whole::<u32>(1..=1_000))]
     limit: u32,
     #[command(flatten)]
     args: ContextArgs,

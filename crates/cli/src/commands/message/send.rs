@@ -44,7 +44,7 @@ pub(crate) struct Send {
     chain: bool,
     /// Retries of each job after a failure, 0 to 100
     #[arg(long, value_name = "N", default_value_t = 0, requires = "jobs",
-          value_parser = clap::value_parser!(u8).range(0..=100))]
+          value_parser = parsers::whole::<u8>(0..=100))]
     retries: u8,
     /// Send a letter instead of a line of a conversation
     #[arg(long, conflicts_with = "jobs")]
@@ -53,13 +53,13 @@ pub(crate) struct Send {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: MessageFormat,
     /// Longest time until the target has stored the message, in seconds [default: 3600]
-    #[arg(long, value_name = "S", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
     timeout: Option<Duration>,
     /// Longest time until the target has acknowledged the message, in seconds [default: 7200]
-    #[arg(long, value_name = "S", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
     timeout_ack: Option<Duration>,
     /// Longest time until the message is processed, in seconds [default: 86400]
-    #[arg(long, value_name = "S", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::job_timeout, allow_hyphen_values = true)]
     timeout_result: Option<Duration>,
     /// Send the message without a signature
     #[arg(long)]

@@ -28,7 +28,7 @@ pub(crate) struct Wait {
     #[arg(value_name = "MESSAGE", value_parser = message_key)]
     message: MessageKey,
     /// Longest wait, in seconds [default: until the message ends, at the latest by its own timeouts]
-    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, allow_hyphen_values = true)]
     timeout: Option<Duration>,
     #[command(flatten)]
     args: ContextArgs,

@@ -41,10 +41,10 @@ pub(crate) struct OfBananas {
     routes: Vec<RoutingKey>,
     /// Greatest number of jobs
     #[arg(long, value_name = "N", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = parsers::whole::<u32>(1..=u64::MAX))]
     limit: Option<u32>,
     /// Timeout of the imported jobs: 5m, 90s [default: 5m]
-    #[arg(long, value_name = "TIME", env = "JOB_TIMEOUT", value_parser = parsers::span)]
+    #[arg(long, value_name = "DURATION", env = "JOB_TIMEOUT", value_parser = parsers::span)]
     job_timeout: Option<Duration>,
     /// Include jobs that are due within 10 seconds. Only safe while no scheduler of Bananas runs: it enqueues jobs that
     /// it has read before, even if they were imported meanwhile

@@ -23,7 +23,7 @@ pub(crate) struct Start {
     list: Option<String>,
     /// Time without a report from an old worker after which its job counts as lost, in seconds, 0.1 to 86400; after
     /// twice that time the job is requeued
-    #[arg(long, value_name = "S", default_value = "30", value_parser = parsers::age,
+    #[arg(long, value_name = "DURATION", default_value = "30", value_parser = parsers::age,
           allow_hyphen_values = true)]
     age: Duration,
 }

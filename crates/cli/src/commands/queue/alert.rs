@@ -37,7 +37,7 @@ pub(crate) struct Set {
     queue: Queue,
     /// Failures in a row before the alert, 1 to 1000
     #[arg(long, value_name = "N", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ALERT_AFTER)))]
+          value_parser = parsers::whole::<u32>(1..=u64::from(MAX_ALERT_AFTER)))]
     after: u32,
     /// Script of the alert job; its text is stored with the alert
     #[arg(long = "job", value_name = "FILE")]
@@ -50,10 +50,10 @@ pub(crate) struct Set {
     group: Option<Group>,
     /// Retries of the alert job, 0 to 100
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(..=100))]
+          value_parser = parsers::whole::<u32>(0..=100))]
     retries: u32,
     /// Longest time of an attempt of the alert job [default: 30m]
-    #[arg(long, value_name = "TIME", value_parser = parsers::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::span, allow_hyphen_values = true)]
     timeout: Option<Duration>,
     /// Tag of the alert job; may be given several times, up to 10
     #[arg(long = "tag", value_name = "TAG")]
@@ -111,17 +111,17 @@ async fn show(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
     let list = queue.list(&context.keys())?;
     let alert = context.client().await?.alert(&list).await?;
     let Some(alert) = alert else {
-        return Err(none(&list));
+        return Err(none(&context.queue_name(&list)));
     };
     if context.out.is_json() {
         context.out.json(&Shown::from(&alert))?;
         return Ok(Exit::DONE);
     }
-    let (queue, after, failures) = (&alert.queue, alert.after, alert.failures);
+    let [queue, target] = [&alert.queue, &alert.target].map(|list| context.queue_name(list));
+    let (after, failures) = (alert.after, alert.failures);
     let state = if alert.alerted { ", alerted" } else { "" };
     context.out.line(format_args!(
-        "{queue} alert after {after}, {failures} failures in a row{state}; the job goes to {}",
-        alert.target
+        "{queue} alert after {after}, {failures} failures in a row{state}; the job goes to {target}"
     ))?;
     if let (Some(job), Some(error)) = (&alert.failed_job, &alert.error) {
         context
@@ -133,12 +133,13 @@ async fn show(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
 
 async fn remove(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
     let list = queue.list(&context.keys())?;
+    let name = context.queue_name(&list);
     if !context.client().await?.remove_alert(&list).await? {
-        return Err(none(&list));
+        return Err(none(&name));
     }
     context
         .out
-        .line(format_args!("{list} has no alert any more"))?;
+        .line(format_args!("{name} has no alert any more"))?;
     Ok(Exit::DONE)
 }
 

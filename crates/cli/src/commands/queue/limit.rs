@@ -5,8 +5,9 @@ use meshwork::model::queue::{MAX_CONCURRENCY, MAX_PAYLOAD, QueueSetting, Rate};
 use meshwork_broker::MAX_QUEUE_LIMIT;
 
 use super::line::{Line, print};
-use super::{Queue, UsageError};
+use super::{Queue, UsageError, refuse_unknown};
 use crate::app::App;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -18,7 +19,7 @@ const DEFAULT: &str = "default";
 pub(crate) enum LimitCommand {
     /// Show all settings, or those of one queue
     Show {
-        /// Name of the queue, as `queue list` shows it, or the part after `hero:q:work:type:`; or `default`
+        /// Name of the queue, as `queue list` shows it, or `default`
         queue: Option<String>,
     },
     Set(Box<Set>),
@@ -36,29 +37,32 @@ pub(crate) struct Set {
     /// Greatest number of waiting jobs in the list; 0 refuses all. The queue name `default` sets the limit of all lists
     /// without their own
     #[arg(value_name = "N", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u64).range(..=MAX_QUEUE_LIMIT))]
+          value_parser = parsers::whole::<u64>(0..=MAX_QUEUE_LIMIT))]
     length: Option<u64>,
     /// Greatest number of concurrent jobs
     #[arg(long, value_name = "N", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u64).range(1..=MAX_CONCURRENCY))]
+          value_parser = parsers::whole::<u64>(1..=MAX_CONCURRENCY))]
     concurrency: Option<u64>,
     /// Greatest rate of starts: 100/min, `10/s burst 20`, `window 100/1m`
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
     /// Greatest number of concurrent jobs of one key
     #[arg(long, value_name = "N", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u64).range(1..=MAX_CONCURRENCY))]
+          value_parser = parsers::whole::<u64>(1..=MAX_CONCURRENCY))]
     key_concurrency: Option<u64>,
     /// Greatest rate of starts of one key
     #[arg(long, value_name = "RATE")]
     key_rate: Option<Rate>,
     /// Greatest size of a job's fields, in bytes
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u64).range(1..=MAX_PAYLOAD))]
+          value_parser = parsers::whole::<u64>(1..=MAX_PAYLOAD))]
     payload: Option<u64>,
     /// Serve keys in turn; `queue weight` gives a key a larger share
     #[arg(long)]
     fair: bool,
+    /// Set the limits although the queue does not exist yet
+    #[arg(long)]
+    create: bool,
 }
 
 /// Remove limits of a queue: the named ones, or all
@@ -119,6 +123,11 @@ impl Set {
         if self.length.is_none() && settings.is_empty() {
             return Err(UsageError::Nothing.into());
         }
+        if self.queue.name != DEFAULT {
+            let list = self.queue.list(&context.keys())?;
+            let client = context.client().await?;
+            refuse_unknown(context, &client, &list, self.create).await?;
+        }
         change(context, &self.queue, self.length.map(Some), &settings).await
     }
 }
@@ -165,16 +174,16 @@ async fn change(
         client.set_max_length(list.as_deref(), length).await?;
     }
     let set = client.settings().await?;
-    print(context, &line(&set, list.as_deref()))
+    print(context, &line(context, &set, list.as_deref()))
 }
 
 /// Returns the printed form of the settings of a list, or of the default.
-fn line<'a>(set: &'a Settings, list: Option<&'a str>) -> Line<'a> {
+fn line<'a>(context: &App, set: &'a Settings, list: Option<&'a str>) -> Line<'a> {
     let Some(list) = list else {
-        return Line::new(DEFAULT, set.limits.default, None);
+        return Line::new(context, DEFAULT, set.limits.default, None);
     };
     let own = set.limits.queues.get(list).copied();
-    Line::new(list, own, set.of(list))
+    Line::new(context, list, own, set.of(list))
 }
 
 async fn show(context: &mut App, queue: Option<Queue>) -> Result<Exit, CommandError> {
@@ -184,12 +193,15 @@ async fn show(context: &mut App, queue: Option<Queue>) -> Result<Exit, CommandEr
     };
     let set = context.client().await?.settings().await?;
     if queue.is_some() {
-        return print(context, &line(&set, list.as_deref()));
+        return print(context, &line(context, &set, list.as_deref()));
     }
-    let default = set.limits.default.map(|_| line(&set, None));
+    let default = set.limits.default.map(|_| line(context, &set, None));
     let lists = set.limits.queues.keys().chain(set.queues.keys());
     let lists: std::collections::BTreeSet<_> = lists.collect();
-    let lines = lists.into_iter().map(|list| line(&set, Some(list)));
-    context.out.rows(default.into_iter().chain(lines))?;
+    let lines = lists
+        .into_iter()
+        .map(|list| line(context, &set, Some(list)));
+    let lines: Vec<_> = default.into_iter().chain(lines).collect();
+    context.out.rows(lines)?;
     Ok(Exit::DONE)
 }

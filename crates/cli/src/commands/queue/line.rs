@@ -16,6 +16,9 @@ use crate::out::{Column, Row};
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
     pub(super) queue: &'a str,
+    /// Printed name of the list.
+    #[serde(skip)]
+    name: String,
     pub(super) limit: Option<u64>,
     #[serde(flatten)]
     pub(super) set: Set<'a>,
@@ -69,9 +72,15 @@ impl<'a> Set<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn new(queue: &'a str, limit: Option<u64>, set: Option<&'a QueueSettings>) -> Self {
+    pub(super) fn new(
+        context: &App,
+        queue: &'a str,
+        limit: Option<u64>,
+        set: Option<&'a QueueSettings>,
+    ) -> Self {
         Self {
             queue,
+            name: context.queue_name(queue),
             limit,
             set: Set::new(queue, set),
         }
@@ -88,7 +97,7 @@ impl Row for Line<'_> {
             "" => "-",
             words => words,
         };
-        vec![self.queue.to_owned(), number(self.limit), words.to_owned()]
+        vec![self.name.clone(), number(self.limit), words.to_owned()]
     }
 }
 
@@ -112,6 +121,6 @@ pub(super) fn print(context: &mut App, line: &Line<'_>) -> Result<Exit, CommandE
         0 => "no limit".to_owned(),
         _ => words.join(", "),
     };
-    context.out.line(format_args!("{} {words}", line.queue))?;
+    context.out.line(format_args!("{} {words}", line.name))?;
     Ok(Exit::DONE)
 }

@@ -20,6 +20,9 @@ pub(crate) struct List {}
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     queue: &'a str,
+    /// Printed name of the list.
+    #[serde(skip)]
+    name: String,
     waiting: usize,
     running: usize,
     listeners: usize,
@@ -35,15 +38,20 @@ impl List {
         let client = context.client().await?;
         let (mut queues, limits) = (client.queues().await?, client.limits().await?);
         queues.retain(|info| !is_idle_priority(info) || limits.queues.contains_key(&info.queue));
-        context.out.rows(queues.iter().map(Line::from))?;
+        let lines = queues
+            .iter()
+            .map(|info| Line::new(info, context.queue_name(&info.queue)));
+        let lines: Vec<_> = lines.collect();
+        context.out.rows(lines)?;
         Ok(Exit::DONE)
     }
 }
 
-impl<'a> From<&'a QueueInfo> for Line<'a> {
-    fn from(info: &'a QueueInfo) -> Self {
+impl<'a> Line<'a> {
+    fn new(info: &'a QueueInfo, name: String) -> Self {
         Self {
             queue: &info.queue,
+            name,
             waiting: info.waiting,
             running: info.running,
             listeners: info.listeners,
@@ -72,6 +80,10 @@ impl Row for Line<'_> {
         )
     }
 
+    fn optional() -> &'static [&'static str] {
+        &["aside", "limit"]
+    }
+
     fn cells(&self) -> Vec<String> {
         let numbers = [self.waiting, self.running, self.set_aside, self.listeners];
         let [waiting, running, aside, listeners] = numbers.map(|n| n.to_string());
@@ -81,7 +93,7 @@ impl Row for Line<'_> {
             self.set.words()
         }
         .to_owned();
-        let (queue, limit) = (self.queue.to_owned(), number(self.limit));
+        let (queue, limit) = (self.name.clone(), number(self.limit));
         vec![queue, waiting, running, aside, listeners, limit, mark]
     }
 }

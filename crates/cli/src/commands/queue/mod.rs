@@ -9,6 +9,7 @@ mod purge;
 mod stats;
 mod weight;
 
+use meshwork::Client;
 use meshwork::model::keys::hero::{JobKeys, NoWorkQueue};
 
 use crate::app::App;
@@ -37,7 +38,7 @@ pub(crate) enum QueueCommand {
 /// Queue argument.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Queue {
-    /// Name of the queue, as `queue list` shows it, or the part after `hero:q:work:type:`
+    /// Name of the queue, as `queue list` shows it, or its key
     #[arg(value_name = "QUEUE")]
     name: String,
 }
@@ -49,6 +50,21 @@ impl Queue {
     }
 }
 
+/// Refuses to change a queue that does not exist yet, unless it is to be created: its name may be wrong.
+async fn refuse_unknown(
+    context: &App,
+    client: &Client,
+    list: &str,
+    create: bool,
+) -> Result<(), CommandError> {
+    if create || client.is_used(list).await? {
+        return Ok(());
+    }
+    let name = context.queue_name(list);
+    let error = UsageError::Unknown(name);
+    Err(CommandError::from(error).with_hint("`meshwork queue list` shows the queues"))
+}
+
 /// Invalid requests; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsageError {
@@ -56,6 +72,10 @@ pub(crate) enum UsageError {
         "nothing to set: give the greatest number of waiting jobs, or an option as --concurrency 5 or --rate 100/min"
     )]
     Nothing,
+    #[error(
+        "the queue {0} does not exist yet; nothing was changed: correct its name, or give --create"
+    )]
+    Unknown(String),
     #[error("`default` has only a limit of waiting jobs; name a queue for the other limits")]
     Default,
 }

@@ -7,8 +7,8 @@ use meshwork::model::keys::hero::JobKeys;
 use meshwork::{Client, QueueDepth};
 use serde::Serialize;
 
-use super::Queue;
 use super::line::{Line, print};
+use super::{Queue, refuse_unknown};
 use crate::app::App;
 use crate::args::parsers;
 use crate::confirm::confirm;
@@ -19,7 +19,7 @@ use crate::out::note;
 /// One queue or all.
 #[derive(Debug, clap::Args)]
 struct Which {
-    /// Name of the queue, as `queue list` shows it, or the part after `hero:q:work:type:`
+    /// Name of the queue, as `queue list` shows it, or its key
     #[arg(value_name = "QUEUE", required_unless_present = "all")]
     queue: Option<String>,
     /// All queues that have jobs or workers
@@ -61,7 +61,7 @@ pub(crate) struct Drain {
     #[arg(long)]
     no_wait: bool,
     /// Longest wait until the queue is empty
-    #[arg(long, value_name = "TIME", default_value = "3600", value_parser = parsers::wait,
+    #[arg(long, value_name = "DURATION", default_value = "3600", value_parser = parsers::wait,
           allow_hyphen_values = true, conflicts_with = "no_wait")]
     timeout: Duration,
 }
@@ -105,12 +105,8 @@ impl Pause {
         let client = context.client().await?;
         let mut exit = Exit::DONE;
         for list in self.which.lists("pause", context, &client).await? {
-            if self.which.queue.is_some() && !self.create && !client.is_used(&list).await? {
-                return Err(CommandError::usage(format_args!(
-                    "the queue {list} does not exist yet; nothing was changed: correct its name, or give --create"
-                ))
-                .with_hint("`meshwork queue list` shows the queues"));
-            }
+            let create = self.create || self.which.all;
+            refuse_unknown(context, &client, &list, create).await?;
             client.pause(&list).await?;
             exit = exit.or(tell(context, &client, &list).await?);
         }
@@ -127,7 +123,7 @@ impl Resume {
             let set = before.of(&list);
             let (paused, draining) = set.map_or((false, false), |set| (set.paused, set.draining));
             client.resume(&list).await?;
-            let queue = JobKeys::without_priority(&list);
+            let queue = context.queue_name(JobKeys::without_priority(&list));
             note(match (paused, draining) {
                 (true, true) => format!("resumed {queue}: its pause and its drain have ended"),
                 (true, false) => format!("resumed {queue}: its pause has ended"),
@@ -147,6 +143,7 @@ impl Resume {
 impl Drain {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
+        let name = context.queue_name(&list);
         let client = context.client().await?;
         let depth = if self.no_wait {
             client.start_drain(&list).await?;
@@ -159,7 +156,7 @@ impl Drain {
                 .is_some_and(|set| set.paused)
             {
                 note(format_args!(
-                    "{list} is paused: its waiting jobs start after `queue resume`, which also ends the drain"
+                    "{name} is paused: its waiting jobs start after `queue resume`, which also ends the drain"
                 ));
             }
             let mut last = None;
@@ -184,11 +181,11 @@ impl Drain {
                 0 => String::new(),
                 n => format!(", but for {n} that wait for their time"),
             };
-            context.out.line(format_args!("{list} is empty{later}"))?;
+            context.out.line(format_args!("{name} is empty{later}"))?;
         } else {
             context
                 .out
-                .line(format_args!("{list} takes no new jobs; {}", words(&depth)))?;
+                .line(format_args!("{name} takes no new jobs; {}", words(&depth)))?;
         }
         Ok(Exit::DONE)
     }
@@ -213,5 +210,6 @@ async fn tell(context: &mut App, client: &Client, list: &str) -> Result<Exit, Co
     let set = client.settings().await?;
     let list = JobKeys::without_priority(list);
     let limit = set.limits.queues.get(list).copied();
-    print(context, &Line::new(list, limit, set.of(list)))
+    let line = Line::new(context, list, limit, set.of(list));
+    print(context, &line)
 }

@@ -35,6 +35,7 @@ struct Purgeable<'a> {
 impl Purge {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let queue = self.queue.list(&context.keys())?;
+        let name = context.queue_name(&queue);
         let client = context.client().await?;
         let count = client.purgeable(&queue).await?;
         if self.dry_run {
@@ -43,16 +44,16 @@ impl Purge {
                     queue: &queue,
                     purgeable: count,
                 })?,
-                false => context.out.line(format_args!("{queue} {count} jobs"))?,
+                false => context.out.line(format_args!("{name} {count} jobs"))?,
             }
             return Ok(Exit::DONE);
         }
         if count == 0 {
-            note(format_args!("nothing waits in {queue}"));
+            note(format_args!("nothing waits in {name}"));
             return Ok(Exit::DONE);
         }
         confirm(
-            &format!("to delete {count} jobs that wait in {queue}"),
+            &format!("to delete {count} jobs that wait in {name}"),
             self.yes,
         )?;
         let mut progress = Progress::new(count);

@@ -16,15 +16,14 @@ use crate::out::note;
 
 /// Show the backlog, latency and throughput of each queue
 ///
-/// Rates are those of the last --interval. Queues are named by the part after `hero:q:work:type:`; priority lists that
-/// were never used are omitted. Errors are counted by kind, since the first job.
+/// Rates are those of the last --interval. Priority lists that were never used are omitted. Errors are counted by kind, since the first job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stats {
     /// Repeat until Ctrl-C; with --json, print a line each time
     #[arg(short, long)]
     watch: bool,
     /// Time between two samples, in seconds, 0.5 to 3600 [default: 1; with --watch 2]
-    #[arg(long, value_name = "S", value_parser = parsers::interval, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::interval, allow_hyphen_values = true)]
     interval: Option<Duration>,
 }
 
@@ -44,7 +43,9 @@ impl Stats {
             if context.out.is_json() {
                 context.out.json(&board.json())?;
             } else {
-                context.out.raw(board.drawn(None).as_bytes())?;
+                let width = context.out.width();
+                let size = width.map(|width| (usize::MAX, width.into()));
+                context.out.raw(board.drawn(size).as_bytes())?;
             }
             return Ok(Exit::DONE);
         }

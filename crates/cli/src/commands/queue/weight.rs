@@ -6,6 +6,7 @@ use meshwork::model::queue::{MAX_WEIGHT, QueueSetting};
 use super::Queue;
 use super::line::{Line, print};
 use crate::app::App;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -22,7 +23,7 @@ pub(crate) struct Weight {
     key: String,
     /// Weight, 1 to 100; 1 removes the setting
     #[arg(value_name = "N", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u64).range(1..=MAX_WEIGHT))]
+          value_parser = parsers::whole::<u64>(1..=MAX_WEIGHT))]
     weight: u64,
 }
 
@@ -36,6 +37,7 @@ impl Weight {
         client.update_queue(list, &change).await?;
         let set = client.settings().await?;
         let limit = set.limits.queues.get(list).copied();
-        print(context, &Line::new(list, limit, set.of(list)))
+        let line = Line::new(context, list, limit, set.of(list));
+        print(context, &line)
     }
 }

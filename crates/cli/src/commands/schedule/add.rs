@@ -63,14 +63,14 @@ pub(crate) struct Add {
     cron: Option<Recurrence>,
     /// Interval in whole seconds, as 30s, 15m, 1h30m; counted from --start, or from 1970. Or days, as monday, 'weekdays
     /// 9:00', 'mon,thu 17:30', 'day 2:30', month; or hour
-    #[arg(long, value_name = "TIME", conflicts_with = "cron", allow_hyphen_values = true,
+    #[arg(long, value_name = "DURATION|DAYS", conflicts_with = "cron", allow_hyphen_values = true,
           value_parser = Recurrence::every, help_heading = "Time")]
     every: Option<Recurrence>,
     /// No slot before this time (2026-01-31, '2026-01-31 12:00', 2026-01-31T12:00:00Z)
-    #[arg(long, value_name = "TIME", value_parser = moment::point, help_heading = "Time")]
+    #[arg(long, value_name = "WHEN", value_parser = moment::point, help_heading = "Time")]
     start: Option<Moment>,
     /// No slot after this time
-    #[arg(long, value_name = "TIME", value_parser = moment::point, help_heading = "Time")]
+    #[arg(long, value_name = "WHEN", value_parser = moment::point, help_heading = "Time")]
     end: Option<Moment>,
     /// Slots missed without a worker: skip (those over a minute late), one (the latest), all (the last 100) or all:N (N
     /// up to 1000)

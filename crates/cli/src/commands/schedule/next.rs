@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::FlowScope;
 use crate::app::App;
 use crate::args::moment::{self, Moment};
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -28,18 +29,18 @@ pub(crate) struct Next {
     )]
     cron: Option<Recurrence>,
     /// Interval or days, as 'weekdays 9:00', instead of a schedule
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["name", "cron"], allow_hyphen_values = true,
+    #[arg(long, value_name = "DURATION|DAYS", conflicts_with_all = ["name", "cron"], allow_hyphen_values = true,
           value_parser = Recurrence::every)]
     every: Option<Recurrence>,
     /// Time zone of the expression, an IANA name, as Europe/Brussels [default: UTC; with --every the local zone]
     #[arg(long, value_name = "ZONE", conflicts_with = "name")]
     tz: Option<Zone>,
     /// Start after this time (2026-01-31, '2026-01-31 12:00', 2026-01-31T12:00:00Z) [default: now]
-    #[arg(long, value_name = "TIME", value_parser = moment::point)]
+    #[arg(long, value_name = "WHEN", value_parser = moment::point)]
     after: Option<Moment>,
     /// Number of slots, 1 to 10000
     #[arg(short = 'n', long = "count", value_name = "N", default_value_t = 1, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+          value_parser = parsers::whole::<u32>(1..=10_000))]
     count: u32,
 }
 

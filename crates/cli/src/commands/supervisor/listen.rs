@@ -34,14 +34,14 @@ pub(crate) struct ListenArgs {
     insecure_no_auth: bool,
     /// Longest body, in bytes; for a longer one the response is 413
     #[arg(long, value_name = "BYTES", default_value_t = 1024 * 1024, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(2..=i64::from(ALL_BODIES)))]
+          value_parser = parsers::whole::<u32>(2..=u64::from(ALL_BODIES)))]
     max_body: u32,
     /// Greatest number of requests at once, 1 to 10000; beyond it the response is 429
     #[arg(long, value_name = "N", default_value_t = 1000, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u16).range(1..=10_000))]
+          value_parser = parsers::whole::<u16>(1..=10_000))]
     requests: u16,
     /// Longest wait for running requests at shutdown
-    #[arg(long = "request-timeout", value_name = "TIME", default_value = "25s", value_parser = parsers::wait,
+    #[arg(long = "request-timeout", value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     grace: Duration,
     #[command(flatten)]

@@ -97,10 +97,10 @@ struct Bananas {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Longest time of one attempt: 5m, 1m30s [env: JOB_TIMEOUT] [default: 5m]
-    #[arg(long, value_name = "TIME", value_parser = parsers::span)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::span)]
     job_timeout: Option<Duration>,
     /// Attempts of a job whose record does not limit them [env: MAX_RETRIES] [default: 3]
-    #[arg(long, visible_alias = "max-retries", value_name = "N")]
+    #[arg(long, visible_alias = "max-retries", value_name = "N", value_parser = parsers::whole::<u32>(0..=u64::MAX))]
     max_attempts: Option<u32>,
     /// Treatment of jobs of other routes on unrouted lists while no Meshwork worker serves their route: run or skip.
     /// With such a worker they are moved to the list of their route
@@ -114,7 +114,7 @@ struct Bananas {
     foreign_jobs: ForeignJobs,
     /// Requeue jobs that foreign workers have kept in the running list for longer than this: 30m [default: never]. A
     /// job that a worker of Bananas still runs then runs twice
-    #[arg(long, value_name = "AGE", value_parser = parsers::span)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::span)]
     rescue_orphans_after: Option<Duration>,
     /// Do not promote delayed jobs; another scheduler does
     #[arg(long)]

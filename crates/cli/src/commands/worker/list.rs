@@ -32,6 +32,10 @@ impl Row for Listed {
         Column::named(names, &["pid", "jobs", "slots"])
     }
 
+    fn optional() -> &'static [&'static str] {
+        &["version", "since", "host", "pid", "instance", "group"]
+    }
+
     /// Returns the cells; empty for unknown values.
     fn cells(&self) -> Vec<String> {
         let worker = &self.0;

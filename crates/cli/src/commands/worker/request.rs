@@ -19,11 +19,11 @@ use crate::out::note;
 /// The options of a request.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RequestArgs {
-    /// The worker's id, as it prints it when it starts, and `worker list` under `id`; for jobs of Hero also its --instance
+    /// The worker's id, as it prints it when it starts, and `worker list` under `id`; or its --instance
     #[arg(value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     id: String,
     /// Longest wait until the worker has confirmed; it polls three times per lease
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parsers::span)]
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = parsers::span)]
     timeout: Duration,
 }
 
@@ -81,9 +81,9 @@ impl RequestArgs {
     }
 }
 
-/// Options of a request to workers for jobs of Hero.
+/// Options of a request to workers for Meshwork's own jobs.
 #[derive(Debug, clap::Args)]
-pub(crate) struct HeroRequest {
+pub(crate) struct Request {
     /// The worker's id, as `worker list` shows it under `id`, or its --instance
     #[arg(value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new(),
           required_unless_present = "all")]
@@ -95,11 +95,11 @@ pub(crate) struct HeroRequest {
     #[arg(short, long, requires = "all")]
     yes: bool,
     /// Longest wait until a worker has confirmed; it polls three times per lease
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parsers::span)]
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = parsers::span)]
     timeout: Duration,
 }
 
-impl HeroRequest {
+impl Request {
     /// Sends the request. A worker that does not confirm does not keep the request from the others.
     pub(crate) async fn run(
         self,

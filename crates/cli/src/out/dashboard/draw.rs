@@ -2,6 +2,7 @@
 //! terminal.
 
 use console::{Style, measure_text_width, pad_str, truncate_str};
+use meshwork::model::name::Namespace;
 use meshwork::model::time;
 
 use crate::out::dashboard::{Board, Line};
@@ -49,16 +50,32 @@ const COLUMNS: [(&str, bool); 10] = [
     ("errors", false),
 ];
 
+/// Columns that become narrower in a terminal that is too narrow for all, in this order, and their greatest width then;
+/// 0 omits the column. The queue, its backlog, its workers and its errors stay.
+const NARROWED: [(&str, usize); 10] = [
+    ("trend", 0),
+    ("errors", 30),
+    ("mean run", 0),
+    ("created/s", 0),
+    ("queue", 30),
+    ("oldest", 0),
+    ("errors", 16),
+    ("finished/s", 0),
+    ("queue", 16),
+    ("failed/s", 0),
+];
+
 impl Board {
     /// Returns the dashboard as text. With a size, at most that many lines and columns.
     pub(crate) fn drawn(&self, size: Option<(usize, usize)>) -> String {
-        let mut lines = self.head();
+        let width = size.map_or(usize::MAX, |(_, width)| width);
+        let mut lines = self.head(width);
         let rows = self.lines();
         let room = size.map_or(usize::MAX, |(height, _)| {
             height.saturating_sub(lines.len() + 2)
         });
         let shown = &rows[..rows.len().min(room)];
-        lines.extend(self.table(shown));
+        lines.extend(self.table(shown, width));
         let left = rows.len() - shown.len();
         if left > 0 {
             lines.push(format!(
@@ -75,27 +92,29 @@ impl Board {
         lines.join("\n") + "\n"
     }
 
-    fn head(&self) -> Vec<String> {
+    fn head(&self, width: usize) -> Vec<String> {
         let (stats, crew) = (&self.now, self.crew());
         let bold = Style::new().bold();
         let dead = marked(stats.dead.to_string(), stats.dead > 0, Style::new().red());
-        let mut head = format!(
-            "{}  {}  running {}  delayed {}  dead letters {}  workers {} ({} of {} slots busy)",
-            bold.apply_to(self.keys.namespace()),
-            time::iso(stats.now_ms),
-            bold.apply_to(stats.running),
-            stats.delayed,
-            dead.1.apply_to(dead.0),
-            crew.workers,
-            crew.slots_busy,
-            crew.slots,
-        );
-        if let Some(ms) = stats.overdue_ms {
-            let late = Style::new().yellow();
-            let overdue = format!("overdue since {}", age(ms as f64 / 1000.0));
-            head += &format!("  {}", late.apply_to(overdue));
+        let mut parts = Vec::new();
+        if *self.keys.namespace() != Namespace::default() {
+            parts.push(bold.apply_to(self.keys.namespace()).to_string());
         }
-        let mut lines = vec![head];
+        parts.extend([
+            clock(stats.now_ms),
+            format!("running {}", bold.apply_to(stats.running)),
+            format!("delayed {}", stats.delayed),
+            format!("dead letters {}", dead.1.apply_to(dead.0)),
+            format!(
+                "workers {} ({}/{} slots)",
+                crew.workers, crew.slots_busy, crew.slots
+            ),
+        ]);
+        if let Some(ms) = stats.overdue_ms {
+            let overdue = format!("overdue since {}", age(ms as f64 / 1000.0));
+            parts.push(Style::new().yellow().apply_to(overdue).to_string());
+        }
+        let mut lines = packed(&parts, width);
         if stats.partial {
             lines.push(
                 "queues may be missing: the search for them is under way, or there are over 10,000"
@@ -110,7 +129,7 @@ impl Board {
         lines
     }
 
-    fn table(&self, lines: &[Line<'_>]) -> Vec<String> {
+    fn table(&self, lines: &[Line<'_>], room: usize) -> Vec<String> {
         let names = COLUMNS.map(|(name, _)| Cell(name.to_owned(), Style::new().bold()));
         let rows = lines.iter().map(|line| self.cells(line));
         let rows: Vec<_> = std::iter::once(names).chain(rows).collect();
@@ -120,12 +139,13 @@ impl Board {
             let empty = rows.iter().skip(1).all(|row| row[at].0.is_empty());
             if empty { 0 } else { cells.max().unwrap_or(0) }
         };
-        let widths: Vec<_> = (0..COLUMNS.len()).map(width).collect();
+        let mut widths = std::array::from_fn(width);
+        narrow(&mut widths, room);
         rows.iter().map(|row| drawn_row(row, &widths)).collect()
     }
 
     fn cells(&self, line: &Line<'_>) -> [Cell; COLUMNS.len()] {
-        let short = line.queue.strip_prefix(&self.keys.work_prefix());
+        let short = self.keys.queue_name(line.queue);
         let rates = [
             line.created_per_second,
             line.finished_per_second,
@@ -143,7 +163,7 @@ impl Board {
         };
         let (red, yellow) = (Style::new().red(), Style::new().yellow());
         [
-            plain(one_line(short.unwrap_or(line.queue), MAX_NAME)),
+            plain(one_line(short, MAX_NAME)),
             marked(waiting, false, Style::new()),
             marked(oldest, is_late, yellow.clone()),
             marked(created, false, Style::new()),
@@ -170,7 +190,22 @@ impl Board {
     }
 }
 
-fn drawn_row(row: &[Cell; COLUMNS.len()], widths: &[usize]) -> String {
+/// Omits and cuts columns in the order of [`NARROWED`], until the table fits into this width.
+fn narrow(widths: &mut [usize; COLUMNS.len()], room: usize) {
+    for (name, most) in NARROWED {
+        let shown = widths.iter().filter(|width| **width > 0);
+        let total: usize = shown.map(|width| width + GAP.len()).sum();
+        if total <= room.saturating_add(GAP.len()) {
+            return;
+        }
+        let column = COLUMNS.iter().position(|(column, _)| *column == name);
+        if let Some(width) = column.and_then(|at| widths.get_mut(at)) {
+            *width = most.min(*width);
+        }
+    }
+}
+
+fn drawn_row(row: &[Cell; COLUMNS.len()], widths: &[usize; COLUMNS.len()]) -> String {
     let columns = row.iter().zip(widths).zip(COLUMNS);
     let columns = columns.filter(|((_, width), _)| **width > 0);
     let cells = columns.map(|((Cell(text, style), width), (_, right))| {
@@ -179,11 +214,36 @@ fn drawn_row(row: &[Cell; COLUMNS.len()], widths: &[usize]) -> String {
         } else {
             console::Alignment::Left
         };
-        let padded = pad_str(text, *width, side, None);
+        let padded = pad_str(text, *width, side, Some("…"));
         style.apply_to(padded).to_string()
     });
     let cells: Vec<_> = cells.collect();
     cells.join(GAP).trim_end().to_owned()
+}
+
+/// Joins parts into as few lines of at most this width as possible.
+fn packed(parts: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        let wide = measure_text_width(part) + GAP.len();
+        match lines.last_mut() {
+            Some(line) if measure_text_width(line).saturating_add(wide) <= width => {
+                line.push_str(GAP);
+                line.push_str(part);
+            }
+            _ => lines.push(part.clone()),
+        }
+    }
+    lines
+}
+
+/// Returns the time of day, in UTC.
+fn clock(ms: u64) -> String {
+    let text = time::iso(ms);
+    let parts = text
+        .split_once('T')
+        .and_then(|(_, time)| time.split_once('.'));
+    parts.map_or(text.clone(), |(time, _)| format!("{time}Z"))
 }
 
 fn none() -> String {
@@ -229,6 +289,7 @@ fn errors(line: &Line<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use meshwork::model::keys::hero::JobKeys;
     use meshwork_broker::{QueueStats, Stats};
 
     use super::*;
@@ -290,6 +351,40 @@ mod tests {
             "{drawn}"
         );
         assert!(drawn.contains("more"), "{drawn}");
+    }
+
+    #[test]
+    fn a_terminal_of_80_columns_shows_workers_and_errors() {
+        console::set_colors_enabled(false);
+        let mut board = Board::new(JobKeys::new("other".parse().unwrap()));
+        for second in 1..40 {
+            board.take(look(second * 1_000, |queue| {
+                queue.queue = format!("other:q:work:type:python:group:{}", "g".repeat(50));
+                (queue.created, queue.finished) = (second * 9_999, second * 8_888);
+                (queue.waiting, queue.set_aside, queue.oldest_ms) =
+                    (123_456, 789, Some(90_000_000));
+                queue.listeners = 77;
+                queue.errors = [("script".to_owned(), 123), ("permanent".to_owned(), 45)].into();
+            }));
+        }
+        let drawn = board.drawn(Some((24, 80)));
+        let lines: Vec<_> = drawn.lines().collect();
+        assert!(
+            lines.iter().all(|line| measure_text_width(line) <= 80),
+            "{drawn}"
+        );
+        let row = lines.last().unwrap();
+        for part in ["123456+789", "  77", "script 123, per"] {
+            assert!(row.contains(part), "{part}: {drawn}");
+        }
+        assert!(
+            drawn.contains("workers") && drawn.contains("errors"),
+            "{drawn}"
+        );
+        assert!(
+            !lines[0].contains('…') && !drawn.contains("trend"),
+            "{drawn}"
+        );
     }
 
     #[test]

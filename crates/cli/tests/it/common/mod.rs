@@ -192,10 +192,10 @@ impl Ground {
         self.run(&["job", "list", "--json"]).ok().jsons()
     }
 
-    /// Waits until a job of this status is there, and returns its id.
-    pub(crate) fn job_that_is(&self, status: &str) -> String {
-        eventually(&format!("a job is {status}"), || {
-            let args = ["job", "list", "--json", "--status", status];
+    /// Waits until a job in this state is there, and returns its id.
+    pub(crate) fn job_that_is(&self, state: &str) -> String {
+        eventually(&format!("a job is {state}"), || {
+            let args = ["job", "list", "--json", "--state", state];
             let job = self.run(&args).ok().jsons().into_iter().next()?;
             Some(job["id"].as_str().unwrap().to_owned())
         })

@@ -285,7 +285,7 @@ on_all_data! {
     }
 
     fn only_children_that_a_client_could_submit_are_taken(ground: &Ground) {
-        ground.run(&["queue", "limit", "set", "v", "1"]).ok();
+        ground.run(&["queue", "limit", "set", "v", "1", "--create"]).ok();
         let script = "result = []\n\
             for child in [dict(script='1', type='v'), dict(script='2', type='v'), dict(script=''), dict(script='x' * 1048577),\n\
             \x20     dict(script='1', timeout=0), dict(script='1', retries=101), dict(script='1', group='a b'),\n\

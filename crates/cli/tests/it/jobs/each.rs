@@ -117,7 +117,7 @@ on_all_data! {
         let args = ["run", "wait.rhai", "--json", "--concurrency", "1", "--each", "a", "b", "c"];
         let mut running = ground.start(&args);
         assert_eq!(json(&running.line())["output"], 1);
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         running.signal(Signal::INT);
         let done = running.ended().exits(130);
         assert!(done.stderr.contains("1 of 3 finished"), "{}", done.stderr);
@@ -126,7 +126,7 @@ on_all_data! {
         let mut again = ground.start(&args);
         assert!(again.said().contains("resuming: 1 of 3"));
         assert_eq!(json(&again.line())["output"], 1);
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         again.signal(Signal::TERM);
         again.ended().exits(143);
     }
@@ -135,7 +135,7 @@ on_all_data! {
         ground.file("wait.rhai", "loop { }");
         ground.file("a", "1");
         let running = ground.start(&["run", "wait.rhai", "--lease", "1", "--each", "a"]);
-        let left = ground.job_that_is("started");
+        let left = ground.job_that_is("running");
         running.kill();
         let again = ground.start(&["run", "wait.rhai", "--lease", "1", "--fresh", "--each", "a"]);
         eventually("another job is started", || {

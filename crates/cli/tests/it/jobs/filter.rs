@@ -50,13 +50,11 @@ on_all_data! {
             (&["--route", "default"], &["keyed", "late", "low", "member", "plain", "second"]),
             (&["--queue", "osis:prio:2"], &["low"]),
             (&["--batch", "b"], &["member"]),
-            (&["--status", "delayed"], &["late"]),
-            (&["--status", "waiting"], &["second"]),
-            (&["--status", "waiting_for_prerequisites"], &["second"]),
-            (&["--status", "queued"], &["grouped", "keyed", "low", "member", "plain"]),
-            (&["--status", "dispatched"], &["grouped", "keyed", "late", "low", "member", "plain"]),
-            (&["--status", "running"], &[]),
-            (&["--status", "stale"], &[]),
+            (&["--state", "delayed"], &["late"]),
+            (&["--state", "waiting"], &["second"]),
+            (&["--state", "queued"], &["grouped", "keyed", "low", "member", "plain"]),
+            (&["--state", "running"], &[]),
+            (&["--state", "stale"], &[]),
             (&["--text", "// keyed"], &["keyed"]),
             (&["--text", "nowhere"], &[]),
             (&["--since", "1h", "--key", "k"], &["keyed"]),
@@ -66,7 +64,7 @@ on_all_data! {
             assert_eq!(listed(ground, options), ids, "{options:?}");
         }
         for (options, word) in [
-            (["--status", "lost"], "queued, delayed"),
+            (["--state", "lost"], "queued, delayed"),
             (["--queue", "a b"], "no work queue"),
             (["--text", ""], "it is empty"),
             (["--error", ""], "it is empty"),
@@ -140,7 +138,7 @@ on_all_data! {
         assert!(dry.stdout.contains("a1 meant") && dry.stderr.contains("2 jobs meant"), "{dry:#?}");
         let done = ground.run(&["job", "retry", "--error", "stopped", "--yes"]).ok();
         assert!(done.stdout.contains("a2 queued") && done.stderr.contains("2 jobs queued"), "{done:#?}");
-        assert_eq!(listed(ground, &["--status", "failed"]), [""; 0]);
+        assert_eq!(listed(ground, &["--state", "cancelled"]), [""; 0]);
         refused(ground, &["job", "delete", "--key", "a"], 2, &["to delete 2 jobs"]);
         let done = ground.run(&["job", "delete", "--key", "a", "-y"]).ok();
         assert!(done.stderr.contains("2 jobs deleted"), "{done:#?}");
@@ -150,7 +148,7 @@ on_all_data! {
         ground.run(&["job", "wait", "ends"]).ok();
         worker.kill();
         refused(ground, &["job", "retry", "--all", "--yes"], 0, &["no such job"]);
-        let done = ground.run(&["job", "retry", "--status", "done", "--text", "// ends", "--yes"]).ok();
+        let done = ground.run(&["job", "retry", "--state", "finished", "--text", "// ends", "--yes"]).ok();
         assert_eq!(done.stdout, "ends queued\n");
     }
 
@@ -176,7 +174,7 @@ on_all_data! {
 
     /// Jobs that are set aside for the turn of their key wait in the queue too.
     fn a_fair_queue_is_purged_whole(ground: &Ground) {
-        let limit = ["queue", "limit", "set", "osis", "--fair", "--key-concurrency", "1"];
+        let limit = ["queue", "limit", "set", "osis", "--create", "--fair", "--key-concurrency", "1"];
         ground.run(&limit).ok();
         for number in 0..6 {
             submit(ground, &format!("j{number}"), &["--key", "k"]);

@@ -72,7 +72,7 @@ on_all_data! {
     fn status_is_for_people_and_programs(ground: &Ground) {
         let id = ended(ground, "throw \"boom\"");
         let done = ground.run(&["job", "status", &id]).ok();
-        for line in [format!("id           {id}\n"), "status       error\n".into(), "type         osis\n".into()] {
+        for line in [format!("id           {id}\n"), "state        failed\n".into(), "type         osis\n".into()] {
             assert!(done.stdout.contains(&line), "{}", done.stdout);
         }
         let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
@@ -119,11 +119,11 @@ on_all_data! {
         ground.file("endless.rhai", "loop { }");
         let worker = ground.worker(&["--type", "osis", "--concurrency", "1", "--lease", "3"]);
         let runs = submitted(ground, &["endless.rhai"]);
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         let waits = submitted(ground, &["endless.rhai"]);
         // The other way round, it might have the slot that the first one leaves.
         let done = ground.run(&["job", "stop", &waits, &runs]).ok();
-        assert_eq!(done.stdout, format!("{waits} stopped\n{runs} stopped\n"));
+        assert_eq!(done.stdout, format!("{waits} cancelled\n{runs} cancelled\n"));
         let error = |id: &str| ground.run(&["job", "wait", id, "--json"]).exits(1).json()["error"].clone();
         assert_eq!((error(&runs), error(&waits)), ("stopped_by_request".into(), "stopped".into()));
         let again = ground.run(&["job", "stop", &runs, "--json"]).ok().json();
@@ -139,19 +139,19 @@ on_all_data! {
         // A worker that is gone, which nobody knows yet.
         let worker = ground.worker(&["--type", "osis", "--lease", "600"]);
         let id = submitted(ground, &["endless.rhai"]);
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         worker.kill();
         let done = ground.run(&["job", "stop", &id, "--no-wait"]).ok();
-        assert_eq!(done.stdout, format!("{id} stopping\n"));
+        assert_eq!(done.stdout, format!("{id} cancelling\n"));
         let done = ground.run(&["job", "stop", &id, "--timeout", "0.2", "--json"]).exits(4);
-        assert_eq!(done.json(), serde_json::json!({"id": id, "result": "stopping"}));
+        assert_eq!(done.json(), serde_json::json!({"id": id, "result": "cancelling"}));
         for word in [&id, "has not ended 200ms after its cancel request", "by force"] {
             assert!(done.stderr.contains(word), "{word}: {}", done.stderr);
         }
         let text = ground.run(&["job", "status", &id]).ok().stdout;
         assert!(text.contains("to be stopped stopped\n"), "{text}");
         let done = ground.run(&["job", "stop", &id, "--force"]).ok();
-        assert_eq!(done.stdout, format!("{id} stopped\n"));
+        assert_eq!(done.stdout, format!("{id} cancelled\n"));
         assert_eq!(status(ground, &id), "error");
     }
 
@@ -183,7 +183,7 @@ on_all_data! {
         let over = ended(ground, "1");
         let worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "0"]);
         let runs = submitted(ground, &["endless.rhai"]);
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         let done = ground.run(&["job", "delete", &runs, &over]).exits(1);
         assert!(done.stderr.contains("cancel it first"), "{}", done.stderr);
         assert_eq!(done.stdout, format!("{over} deleted\n"));
@@ -213,7 +213,7 @@ on_all_data! {
         ground.file("a.v", "1");
         let worker = ground.worker(&["--type", "osis", "--concurrency", "1", "--shutdown-timeout", "0"]);
         submitted(ground, &["endless.rhai"]);
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         submitted(ground, &["endless.rhai"]);
         submitted(ground, &["a.v"]);
         let queues = ground.run(&["queue", "list", "--json"]).ok().jsons();

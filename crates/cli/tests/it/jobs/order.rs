@@ -35,13 +35,13 @@ on_all_data! {
         assert_eq!(job["status"], "waiting_for_prerequisites");
         assert_eq!(job["depends_on"], json!(["first", "second"]));
         assert_eq!(job["waits_for"], json!([
-            {"id": "first", "status": "dispatched"}, {"id": "second", "status": "dispatched"},
+            {"id": "first", "status": "dispatched", "state": "queued"}, {"id": "second", "status": "dispatched", "state": "queued"},
         ]));
         assert_eq!(status(ground, "first")["dependents"], json!(["last"]));
-        let listed = ["job", "list", "--json", "--status", "waiting_for_prerequisites"];
+        let listed = ["job", "list", "--json", "--state", "waiting"];
         assert_eq!(ground.run(&listed).ok().json()["id"], "last");
         let text = ground.run(&["job", "status", "last"]).ok().stdout;
-        assert!(text.contains("waits for    first (dispatched)\n"), "{text}");
+        assert!(text.contains("waits for    first (queued)\n"), "{text}");
         assert_eq!(waiting(ground), [("hero:q:work:type:osis".to_owned(), 2)]);
         ground.file("a.rhai", "1");
         let worker = ground.worker(&["--type", "osis"]);
@@ -158,13 +158,13 @@ on_all_data! {
     }
 
     fn a_queue_takes_as_many_as_it_may(ground: &Ground) {
-        let set = ground.run(&["queue", "limit", "set", "osis", "2"]).ok().stdout;
-        assert_eq!(set, "hero:q:work:type:osis length 2\n");
+        let set = ground.run(&["queue", "limit", "set", "osis", "2", "--create"]).ok().stdout;
+        assert_eq!(set, "osis length 2\n");
         submit(ground, "j1", &[]);
         submit(ground, "j2", &[]);
         let before = ground.stored();
         let done = ground.run(&["job", "submit", "a.rhai", "--id", "j3"]).exits(1);
-        for word in ["job j3 is refused", "hero:q:work:type:osis holds 2 jobs already", "queue limit set"] {
+        for word in ["job j3 is refused", "the queue osis holds 2 jobs already", "queue limit set"] {
             assert!(done.stderr.contains(word), "{word}: {}", done.stderr);
         }
         assert_eq!(ground.stored(), before);

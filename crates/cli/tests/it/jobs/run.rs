@@ -10,7 +10,7 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// Fields of every object about a job.
-const FIELDS: [&str; 36] = [
+const FIELDS: [&str; 37] = [
     "attempts",
     "caller",
     "children",
@@ -36,6 +36,7 @@ const FIELDS: [&str; 36] = [
     "snoozes",
     "start_by",
     "started_at",
+    "state",
     "status",
     "stderr",
     "stdout",
@@ -94,7 +95,7 @@ on_all_data! {
         ground.file("a.rhai", ENDLESS);
         for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
             let running = ground.start(&["run", "a.rhai"]);
-            let id = ground.job_that_is("started");
+            let id = ground.job_that_is("running");
             running.signal(signal);
             let done = running.ended().exits(code);
             assert!(done.stderr.contains("interrupted"), "{}", done.stderr);
@@ -116,9 +117,9 @@ on_all_data! {
         ground.file("a.rhai", "1");
         let worker = ground.worker(&["--type", "osis", "--concurrency", "1", "--lease", "1"]);
         ground.run(&["job", "submit", "endless.rhai", "--timeout", "2"]).ok();
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         let running = ground.start(&["run", "a.rhai", "--json", "--concurrency", "2"]);
-        ground.job_that_is("dispatched");
+        ground.job_that_is("queued");
         worker.kill();
         assert_eq!(running.ended().ok().json()["output"], 1);
     }
@@ -159,7 +160,7 @@ fn a_second_interrupt_does_not_wait() {
     let ground = Ground::url(server.url());
     ground.file("a.rhai", ENDLESS);
     let mut running = ground.start(&["run", "a.rhai"]);
-    ground.job_that_is("started");
+    ground.job_that_is("running");
     // A server that does not answer: stopping in order would take seconds.
     server.pause();
     running.signal(Signal::INT);

@@ -17,10 +17,10 @@ on_all_data! {
         tried(&["--version"], "meshwork ");
         tried(&["completions", "bash"], "meshwork");
         tried(&["job", "enqueue", "f.rhai", "--id", "j1"], "j1");
-        tried(&["job", "list", "--status", "queued"], "j1");
+        tried(&["job", "list", "--state", "queued"], "j1");
         tried(&["job", "show", "j1"], "40 + 2");
-        tried(&["job", "cancel", "j1"], "j1 stopped");
-        tried(&["job", "list", "--status", "failed"], "j1");
+        tried(&["job", "cancel", "j1"], "j1 cancelled");
+        tried(&["job", "list", "--status", "cancelled"], "j1");
         tried(&["job", "submit", "f.rhai", "--id", "j2", "--delay", "1h"], "j2");
         tried(&["worker", "list"], "version");
         tried(&["worker", "--help"], "--concurrency");
@@ -51,7 +51,7 @@ on_all_data! {
             assert_eq!((&job["script"], &job["status"]), (&"1".into(), &"dispatched".into()));
             assert!(job["next_run_at"].is_string(), "{job}");
         }
-        assert_eq!(ground.run(&["job", "stop", "j1"]).ok().stdout, "j1 stopped\n");
+        assert_eq!(ground.run(&["job", "stop", "j1"]).ok().stdout, "j1 cancelled\n");
         ground.run(&["dead", "replay", "--all", "--yes"]).ok();
         let help = ground.run(&["job", "--help"]).ok().stdout;
         for words in ["[alias: stop]", "[alias: status]", "[alias: submit]"] {
@@ -82,7 +82,7 @@ on_all_data! {
         ground.run(&args).ok();
         ground.run(&["queue", "pause", "osis"]).ok();
         let text = ground.run(&["job", "show", "j1"]).ok().stdout;
-        for part in ["status       dispatched", "held by      its queue is paused", "attempts     0", "created  ", "\nscript:\n// xxx", "bytes more", "\ninput:\n{\"a\":1}"] {
+        for part in ["state        queued", "held by      its queue is paused", "attempts     0", "created  ", "\nscript:\n// xxx", "bytes more", "\ninput:\n{\"a\":1}"] {
             assert!(text.contains(part), "{part:?}: {text}");
         }
         ground.run(&["queue", "resume", "osis"]).ok();

@@ -24,7 +24,7 @@ fn through_an_outage(args: &[&str]) -> Option<crate::common::Done> {
     let gate = format!("GATE={}", ground.path("gate").display());
     let args = [&["run", "gate.py", "--json", "--env", &gate], args].concat();
     let running = ground.start(&args);
-    ground.job_that_is("started");
+    ground.job_that_is("running");
     server.kill9();
     server.start_again();
     ground.file("gate", "");

@@ -19,6 +19,7 @@ fn fill(ground: &Ground, jobs: usize) {
             "limit",
             "set",
             "osis",
+            "--create",
             "--concurrency",
             "3",
             "--fair",
@@ -236,7 +237,7 @@ crate::common::on_all_data! {
         ground.file("wait.sh", format!("#!/bin/sh\nuntil [ -e {} ]; do sleep 0.01; done\necho 1", go.display()));
         let worker = ground.worker(&["--type", "exec"]);
         ground.run(&["job", "submit", "wait.sh", "--id", "w"]).ok();
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         let file = ground.path("export");
         let file = file.to_str().unwrap();
         let refused = ground.run(&["export", file]).exits(1);
@@ -346,6 +347,11 @@ fn a_foreign_list_under_the_name_of_a_job_is_left_out_by_name() {
     let done = ground.run(&["export", "store.jsonl"]).ok();
     assert!(done.stderr.contains("hero:job:notes is a list"), "{done:?}");
     ground.raw("RPUSH hero:job:old_actor a");
+    let done = ground.run(&["export", "no/such/folder.jsonl"]).exits(6);
+    assert!(
+        done.stderr.contains("cannot write no/such/folder.jsonl"),
+        "{done:?}"
+    );
     let done = ground.run(&["export", "store.jsonl"]).exits(1);
     assert!(done.stderr.contains("hero:job:old_actor"), "{done:?}");
 }

@@ -19,7 +19,7 @@ fn busy(ground: &Ground) -> (crate::common::Running, String) {
     ground
         .run(&["job", "submit", "endless.rhai", "--timeout", "600"])
         .ok();
-    (worker, ground.job_that_is("started"))
+    (worker, ground.job_that_is("running"))
 }
 
 /// `run` of a short script: its record, and what it said.
@@ -91,7 +91,7 @@ on_all_data! {
         let args = ["--type", "osis", "--instance", "one", "--lease", LEASE];
         let first = ground.worker(&args);
         ground.run(&["job", "submit", "endless.rhai", "--timeout", "600"]).ok();
-        let id = ground.job_that_is("started");
+        let id = ground.job_that_is("running");
         first.kill();
         let began = Instant::now();
         let second = ground.worker(&args);

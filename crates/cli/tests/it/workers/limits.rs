@@ -76,9 +76,12 @@ on_all_data! {
     }
 
     fn a_paused_queue_says_so(ground: &Ground) {
-        refused(ground, &["queue", "pause", "osis"], 2, &["does not exist yet", OSIS, "--create"]);
+        refused(ground, &["queue", "pause", "osis"], 2, &["the queue osis does not exist yet", "--create"]);
+        for set in [&["queue", "limit", "set", "osis", "5"][..], &["queue", "set", "osis", "--concurrency", "1"]] {
+            refused(ground, set, 2, &["the queue osis does not exist yet", "--create"]);
+        }
         let done = ground.run(&["queue", "pause", "osis", "--create"]).ok();
-        assert_eq!(done.stdout, format!("{OSIS} paused\n"));
+        assert_eq!(done.stdout, "osis paused\n");
         submit(ground, &["--id", "j1"]);
         let worker = ground.worker(&["--type", "osis"]);
         let listed = ground.run(&["queue", "list", "--json"]).ok().jsons();
@@ -109,17 +112,17 @@ on_all_data! {
         ground.run(&["queue", "resume", "osis"]).ok();
         let _worker = ground.worker(&["--type", "osis"]);
         let done = ground.run(&["queue", "drain", "osis"]).ok();
-        assert_eq!(done.stdout, format!("{OSIS} is empty, but for 1 that wait for their time\n"));
+        assert_eq!(done.stdout, "osis is empty, but for 1 that wait for their time\n");
         ground.run(&["queue", "resume", "osis"]).ok();
         submit(ground, &[]);
     }
 
     fn limits_are_set_shown_and_removed(ground: &Ground) {
-        let set = ["queue", "limit", "set", "osis"];
+        let set = ["queue", "limit", "set", "osis", "--create"];
         let args = ["100", "--concurrency", "2", "--rate", "10/s burst 20", "--key-concurrency", "1"];
         let done = ground.run(&[&set[..], &args].concat()).ok();
         let words = "length 100, concurrency 2, rate 10/s burst 20, key concurrency 1";
-        assert_eq!(done.stdout, format!("{OSIS} {words}\n"));
+        assert_eq!(done.stdout, format!("osis {words}\n"));
         ground.run(&[&set[..], &["--fair", "--payload", "2000"]].concat()).ok();
         ground.run(&["queue", "weight", "osis", "a b", "3"]).ok();
         let shown = ground.run(&["queue", "limit", "show", "osis", "--json"]).ok().json();
@@ -141,7 +144,7 @@ on_all_data! {
     }
 
     fn keys_have_their_turns(ground: &Ground) {
-        ground.run(&["queue", "limit", "set", "osis", "--fair", "--concurrency", "1"]).ok();
+        ground.run(&["queue", "limit", "set", "osis", "--create", "--fair", "--concurrency", "1"]).ok();
         for id in ["a1", "a2", "a3", "b1"] {
             submit(ground, &["--id", id, "--key", &id[..1]]);
         }
@@ -222,7 +225,7 @@ on_all_data! {
         submit(ground, &["--id", "low", "--priority", "low"]);
         refused(ground, &["job", "stop"], 2, &["--all"]);
         refused(ground, &["job", "stop", "a1", "--key", "a"], 2, &["--key"]);
-        refused(ground, &["job", "stop", "--all"], 2, &["to stop 4 jobs", "--yes"]);
+        refused(ground, &["job", "stop", "--all"], 2, &["to cancel 4 jobs", "--yes"]);
         refused(ground, &["job", "stop", "--queue", "a b", "--yes"], 2, &["no work queue"]);
         refused(ground, &["job", "stop", "--older-than", "1h", "--yes"], 0, &["no such job"]);
         let dry = ground.run(&["job", "stop", "--key", "a", "--dry-run", "--json"]).ok();
@@ -231,12 +234,12 @@ on_all_data! {
         assert_eq!(meant, ["a1", "a2"]);
         assert_eq!(status(ground, "a1")["status"], "dispatched");
         let done = ground.run(&["job", "stop", "--key", "a", "--yes"]).ok();
-        assert!(done.stdout.contains("a1 stopped") && done.stderr.contains("2 jobs stopped"), "{done:#?}");
+        assert!(done.stdout.contains("a1 cancelled") && done.stderr.contains("2 jobs cancelled"), "{done:#?}");
         let done = ground.run(&["job", "stop", "--queue", "osis:prio:2", "-y"]).ok();
-        assert_eq!(done.stdout, "low stopped\n");
+        assert_eq!(done.stdout, "low cancelled\n");
         ground.run(&["job", "stop", "--all", "--yes"]).ok();
         let left = eventually("all have ended", || {
-            let jobs = ground.run(&["job", "list", "--status", "error", "--json"]).ok().jsons();
+            let jobs = ground.run(&["job", "list", "--state", "cancelled", "--json"]).ok().jsons();
             (jobs.len() == 4).then_some(jobs)
         });
         assert!(left.iter().all(|job| job["error"] == "stopped"), "{left:?}");

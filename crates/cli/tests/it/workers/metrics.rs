@@ -81,7 +81,7 @@ on_all_data! {
         ground.file("endless.rhai", "loop { }");
         let (mut worker, address) = serving(ground, &["--shutdown-timeout", "600"]);
         ground.run(&["job", "submit", "endless.rhai"]).ok();
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         worker.signal(Signal::TERM);
         assert!(worker.said().contains("repeat the signal"));
         crate::common::eventually("it is not ready", || {

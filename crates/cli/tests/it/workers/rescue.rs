@@ -70,7 +70,7 @@ fn stale_jobs_are_named_and_repeated() {
     let doctor = ground.run(&["doctor"]).stdout;
     assert!(doctor.contains("stale jobs: 1, such as lost"), "{doctor}");
     assert!(
-        doctor.contains("meshwork job list --status stale"),
+        doctor.contains("meshwork job list --state stale"),
         "{doctor}"
     );
     ground.run(&["job", "retry", "lost"]).ok();

@@ -37,7 +37,7 @@ on_all_data! {
         ground.file("endless.rhai", ENDLESS);
         let worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "0"]);
         let id = ground.run(&["job", "submit", "endless.rhai"]).ok().stdout.trim().to_owned();
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         assert_eq!(worker.stop().jsons()[1]["handed_back"], 1);
         let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
         assert_eq!((job["status"].as_str(), &job["attempts"]), (Some("dispatched"), &json("0")));
@@ -47,7 +47,7 @@ on_all_data! {
         ground.file("endless.rhai", ENDLESS);
         let worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "60"]);
         let id = ground.run(&["job", "submit", "endless.rhai", "--timeout", "1"]).ok().stdout.trim().to_owned();
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         assert_eq!(worker.stop().jsons()[1]["handed_back"], 0);
         let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
         assert_eq!(job["error"], "timeout");
@@ -57,7 +57,7 @@ on_all_data! {
         ground.file("endless.rhai", ENDLESS);
         let mut worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "600"]);
         ground.run(&["job", "submit", "endless.rhai"]).ok();
-        ground.job_that_is("started");
+        ground.job_that_is("running");
         worker.signal(Signal::TERM);
         assert!(worker.said().contains("repeat the signal"));
         worker.signal(Signal::TERM);

@@ -38,7 +38,7 @@ fn busy(ground: &Ground, args: &[&str]) -> (Running, String, String) {
     );
     let (worker, id) = listening(ground, args);
     let first = submit(ground, "until_go.sh");
-    ground.job_that_is("started");
+    ground.job_that_is("running");
     (worker, id, first)
 }
 

@@ -258,8 +258,8 @@ async fn attack<'a>(
 /// Sets limits, so that slots are in use.
 async fn limit(quarters: &Quarters<'_>) -> Result<(), ChaosError> {
     for words in [
-        "queue limit set python --concurrency 9 --key-concurrency 2",
-        "queue limit set osis --key-concurrency 2 --fair",
+        "queue limit set python --concurrency 9 --key-concurrency 2 --create",
+        "queue limit set osis --key-concurrency 2 --fair --create",
     ] {
         let mut command = quarters.command();
         command.args(words.split(' ')).stdin(Stdio::null());

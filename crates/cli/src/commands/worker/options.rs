@@ -1,4 +1,4 @@
-//! `meshwork worker`: options for jobs of Hero only.
+//! `meshwork worker`: options for Meshwork's own jobs.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -13,14 +13,16 @@ use crate::args::parsers;
 use crate::commands::action::part;
 use crate::error::CommandError;
 
-/// Options for jobs of Hero only. The library has the defaults of omitted ones; the help repeats them.
+/// Options for Meshwork's own jobs. The library has the defaults of omitted ones; the help repeats them.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Jobs of Hero")]
-pub(super) struct Hero {
+#[command(next_help_heading = "Jobs")]
+pub(super) struct JobOptions {
     /// The types of scripts to run
     #[arg(
         long = "type",
         value_name = "TYPE",
+        display_order = 0,
+        help_heading = None::<&str>,
         required_unless_present_any = ["runtimes", "runner"],
         value_delimiter = ','
     )]
@@ -40,25 +42,25 @@ pub(super) struct Hero {
     #[arg(long = "legacy-worker-id", value_name = "ID", value_delimiter = ',')]
     legacy_ids: Vec<ActorId>,
     /// Time for a script to clean up after a cancel request or its timeout, before it is killed [default: 5s]
-    #[arg(long, value_name = "TIME", value_parser = parsers::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, allow_hyphen_values = true)]
     cancel_grace: Option<Duration>,
     /// Backoff before the first retry of a job without its own, in seconds; it doubles with each attempt, up to
     /// --backoff-cap [default: 1]
-    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, allow_hyphen_values = true)]
     backoff: Option<Duration>,
     /// Longest backoff, in seconds; a job's own first backoff may be longer [default: 600]
-    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, allow_hyphen_values = true)]
     backoff_cap: Option<Duration>,
     /// Retention of ended jobs, in seconds; use the same value for all workers [default: 604800]
-    #[arg(long, value_name = "S", value_parser = parsers::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::wait, allow_hyphen_values = true)]
     retain_age: Option<Duration>,
     /// Greatest number of stored ended jobs; use the same value for all workers [default: 100000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parsers::whole::<u32>(0..=u64::MAX))]
     retain_count: Option<u32>,
     /// Age from which orphans are requeued, in seconds, up to 3600 [default: 30 for Meshwork's clients, never for
     /// foreign ones]. An orphan is on no list, or its worker is dead. Choose more than foreign workers need from
     /// popping an id to writing `started`; use the same value for all workers
-    #[arg(long, value_name = "AGE", value_parser = parsers::orphan_age, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::orphan_age, allow_hyphen_values = true)]
     rescue_orphans_after: Option<Duration>,
     /// Prefix of the keys of Nooble4's services, whose actions scripts call with call_action
     #[arg(
@@ -79,7 +81,7 @@ pub(super) struct Hero {
     log_dir: Vec<PathBuf>,
 }
 
-impl Hero {
+impl JobOptions {
     /// Returns true if a group was given.
     pub(super) fn has_group(&self) -> bool {
         self.group.is_some()
