@@ -23,8 +23,8 @@ mod library_docs {}
 pub use meshwork_broker::conn::{Target, TlsFiles};
 pub use meshwork_broker::{
     BatchState, BatchStatus, Blocker, Cancelled, Configured, DeadCursor, DeadLetter, DeadPage,
-    Deleted, Enqueued, JobEvent, JobPage, Limits, LogLine, QueueAlert, QueueDepth, QueueInfo,
-    Retention, Retried, RunNow, SchedulePage, Scheduled, Settings,
+    Deleted, Enqueued, JobChange, JobEvent, JobPage, Limits, LogLine, QueueAlert, QueueDepth,
+    QueueInfo, Retention, Retried, RunNow, SchedulePage, Scheduled, SetJob, Settings,
 };
 pub use meshwork_model as model;
 

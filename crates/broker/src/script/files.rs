@@ -187,6 +187,7 @@ files![
     "resolve_dependents.lua",
     "retry.lua",
     "run_now.lua",
+    "set_job.lua",
     "schedule/due_schedules.lua",
     "schedule/fire_schedules.lua",
     "schedule/put_schedule.lua",

@@ -39,6 +39,7 @@ pub enum Verb {
     Configure,
     Alert,
     RunNow,
+    SetJob,
     ImportBananas,
     ExportBananas,
     Restore,
@@ -119,7 +120,7 @@ impl Protocol {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 84] = [
+    pub const ALL: [Self; 85] = [
         Self::Enqueue,
         Self::AddChild,
         Self::Claim,
@@ -154,6 +155,7 @@ impl Verb {
         Self::Configure,
         Self::Alert,
         Self::RunNow,
+        Self::SetJob,
         Self::ImportBananas,
         Self::ExportBananas,
         Self::Restore,
@@ -245,6 +247,7 @@ impl Verb {
             Self::Configure => "configure",
             Self::Alert => "alert",
             Self::RunNow => "run_now",
+            Self::SetJob => "set_job",
             Self::ImportBananas => "import_bananas",
             Self::ExportBananas => "export_bananas",
             Self::Restore => "restore",

@@ -40,6 +40,7 @@ pub use jobs::release::Released;
 pub use jobs::renew::{Listener, Renewal, Renewed};
 pub use jobs::retry::Retried;
 pub use jobs::run_now::RunNow;
+pub use jobs::set_job::{JobChange, SetJob};
 pub use migrate::{Ended, Found, LegacyQueue, MigrateError, Survey, TypeSurvey, Waiting};
 pub use orphans::check::{OrphanCheck, Rescue};
 pub use orphans::list::StaleJob;

@@ -153,6 +153,14 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "give how long: 500ms, 90s, 10m, 1h30m, 7d, at most ten years".to_owned())
 }
 
+/// Parses a delay; 0: none.
+pub(crate) fn delay(text: &str) -> Result<Duration, String> {
+    let most = Duration::from_millis(limits::MAX_DELAY_MS);
+    duration(text)
+        .filter(|read| *read <= most)
+        .ok_or_else(|| "give how long: 0, 500ms, 90s, 10m, 1h30m, 7d, at most ten years".to_owned())
+}
+
 /// A name with a duration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {

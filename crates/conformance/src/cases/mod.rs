@@ -78,6 +78,7 @@ pub const GROUPS: &[Group] = &[
     group("retry", jobs::retry::CASES),
     group("delete", jobs::delete::CASES),
     group("run_now", jobs::run_now::CASES),
+    group("set_job", jobs::set_job::CASES),
     group("configure", queue::configure::CASES),
     group("alert", queue::alert::CASES),
     group("put_schedule", schedules::put_schedule::CASES),

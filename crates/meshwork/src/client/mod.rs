@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use meshwork_broker::conn::{Target, TlsFiles};
 use meshwork_broker::{
-    Blocker, BlockingConn, Broker, Deleted, JobPage, MAX_ITEMS, Retried, RunNow,
+    Blocker, BlockingConn, Broker, Deleted, JobChange, JobPage, MAX_ITEMS, Retried, RunNow, SetJob,
 };
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::JobKeys;
@@ -241,6 +241,16 @@ impl Client {
     pub async fn run_now(&self, id: &JobId) -> Result<RunNow, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.run_now(&job).await?)
+    }
+
+    /// Changes the priority, the due time or the timeout of a job that waits. A job whose priority or due time changes
+    /// goes to the end of its queue.
+    ///
+    /// # Errors
+    /// The job does not exist, or a call to the server fails.
+    pub async fn set_job(&self, id: &JobId, change: &JobChange) -> Result<SetJob, Error> {
+        let job = self.summary(id).await?;
+        Ok(self.broker.set_job(&job, change).await?)
     }
 
     /// Returns true if a live worker listens to the queue of `route`.

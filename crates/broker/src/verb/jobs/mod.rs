@@ -20,3 +20,4 @@ pub(crate) mod replies;
 pub(crate) mod resolve_dependents;
 pub(crate) mod retry;
 pub(crate) mod run_now;
+pub(crate) mod set_job;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use meshwork_broker::{
-    Broker, Claim, Claimed, Clock, Controlled, Error, Listener, PrefetchLists, Renewal, Retention,
-    complete,
+    Broker, Claim, Claimed, Clock, Controlled, Error, JobChange, Listener, PrefetchLists, Renewal,
+    Retention, complete,
 };
 use meshwork_conformance::snapshot::snapshot;
 use meshwork_model::batch::{Membership, NewBatch};
@@ -16,6 +16,7 @@ use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::{Failure, FailureKind};
 use meshwork_model::queue::QueueSetting;
+use meshwork_model::route::Priority;
 use meshwork_model::schedule::Schedule;
 use meshwork_model::schedule::timing::Timing;
 
@@ -23,7 +24,7 @@ use crate::common::{PATIENCE, WORKER, connect, job, queue};
 
 const START: u64 = 1_700_000_000_000;
 /// All verbs that change something.
-pub(super) const VERBS: [&str; 42] = [
+pub(super) const VERBS: [&str; 43] = [
     "enqueue",
     "enqueue_options",
     "enqueue_after",
@@ -50,6 +51,7 @@ pub(super) const VERBS: [&str; 42] = [
     "retry",
     "delete",
     "run_now",
+    "set_job",
     "put_schedule",
     "pause_schedule",
     "fire_schedules",
@@ -338,6 +340,15 @@ impl Store {
                 .run_now(&read(&self.broker, "delayed").await)
                 .await
                 .map(drop),
+            "set_job" => {
+                let change = JobChange {
+                    priority: Some(Priority::High),
+                    delay: Some(Duration::from_secs(1)),
+                    timeout: None,
+                };
+                let waiting = read(&self.broker, "waiting").await;
+                broker.set_job(&waiting, &change).await.map(drop)
+            }
             "put_schedule" => {
                 let timing = Timing::new("@every 20s".parse().unwrap());
                 let schedule = Schedule::new("t".parse().unwrap(), timing, job("any"));

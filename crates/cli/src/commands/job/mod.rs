@@ -9,6 +9,7 @@ mod logs;
 mod result;
 mod retry;
 mod run_now;
+mod set;
 mod show;
 mod submit;
 #[cfg(test)]
@@ -73,6 +74,7 @@ enum JobCommand {
     Cancel(Box<cancel::Cancel>),
     Retry(Box<retry::Retry>),
     RunNow(run_now::RunNow),
+    Set(set::Set),
     Delete(Box<delete::Delete>),
     Approve(approve::Approve),
 }
@@ -93,6 +95,7 @@ impl JobCommand {
             Self::Cancel(_) => ((Object::Job, Operation::Cancel), Some("cancel jobs")),
             Self::Retry(_) => ((Object::Job, Operation::Cancel), Some("retry jobs")),
             Self::RunNow(_) => ((Object::Job, Operation::Cancel), Some("run jobs now")),
+            Self::Set(_) => ((Object::Job, Operation::Cancel), Some("change jobs")),
             Self::Delete(_) => ((Object::Job, Operation::Delete), Some("delete jobs")),
             Self::Approve(_) => ((Object::Flow, Operation::Update), None),
         }
@@ -109,6 +112,7 @@ impl JobCommand {
             Self::Cancel(cancel) => cancel.chosen.ids.iter_mut().collect(),
             Self::Retry(retry) => retry.chosen.ids.iter_mut().collect(),
             Self::RunNow(now) => now.ids.iter_mut().collect(),
+            Self::Set(set) => set.ids.iter_mut().collect(),
             Self::Delete(delete) => delete.chosen.ids.iter_mut().collect(),
             Self::Enqueue(_) | Self::List(_) | Self::Approve(_) => Vec::new(),
         }
@@ -126,6 +130,7 @@ impl JobCommand {
             Self::Cancel(cancel) => Box::pin(cancel.run(context)).await,
             Self::Retry(retry) => retry.run(context).await,
             Self::RunNow(now) => now.run(context).await,
+            Self::Set(set) => set.run(context).await,
             Self::Delete(delete) => delete.run(context).await,
             Self::Approve(approve) => approve.run(context).await,
         }

@@ -21,4 +21,5 @@ pub(crate) mod renew;
 pub(crate) mod replies;
 pub(crate) mod retry;
 pub(crate) mod run_now;
+pub(crate) mod set_job;
 pub(crate) mod start_limits;

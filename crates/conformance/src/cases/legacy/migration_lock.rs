@@ -1,6 +1,6 @@
 //! The migration lock: if an id is also on its old list, the side that removes it from there runs the job.
 
-use meshwork_broker::{Claim, ClaimedJobs, Failed, LegacyList, PrefetchLists};
+use meshwork_broker::{Claim, ClaimedJobs, Failed, LegacyList, PrefetchLists, SetJob};
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Priority;
 
@@ -8,6 +8,7 @@ use crate::cases::harness::legacy_worker::{
     AGE, fill, look_after, looked_at, migrate, old, pop, put_old, set, start, write,
 };
 use crate::cases::harness::world::{LEASE, START, WORKER, ids};
+use crate::cases::jobs::set_job::{HIGH, change, high, in_ms};
 use crate::cases::{Failure, Outcome, World, cases, check, same};
 
 cases![
@@ -27,6 +28,7 @@ cases![
     a_dependant_is_pushed_to_both,
     a_job_asked_for_again_is_pushed_to_both,
     a_stopped_job_is_on_neither,
+    a_changed_job_is_moved_on_both,
     a_deleted_job_is_on_neither,
     wherever_the_id_stands_in_a_long_old_list,
     a_walk_through_a_long_old_list_ends_the_call,
@@ -414,5 +416,29 @@ async fn an_unannounced_second_push_is_run_by_one_side(world: &World) -> Outcome
     world.pass(86_400_000);
     world.put_foreign("j3", &[]).await?;
     same!(ids(&world.take(1).await?), ["j3"]);
+    Ok(())
+}
+
+/// The id is on both lists, or on neither while it is delayed. An old worker that has the id keeps the job.
+async fn a_changed_job_is_moved_on_both(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["a", "b"]).await?;
+    same!(change(world, "a", HIGH).await?, SetJob::Set);
+    same!(world.list(&old(world)).await?, ["b", "a"]);
+    same!(world.field("a", "mw_lock").await?, Some(old(world)));
+    same!(high(world).await?, ["a"]);
+    same!(change(world, "a", in_ms(5_000)).await?, SetJob::Set);
+    same!(world.list(&old(world)).await?, ["b"]);
+    same!(world.field("a", "mw_lock").await?, None);
+    same!(pop(world).await?.as_deref(), Some("b"));
+    let before = world.all().await?;
+    same!(change(world, "b", HIGH).await?, SetJob::Taken);
+    world.unchanged(&before).await?;
+    // The client of this one has pushed it to both lists.
+    put_old(world, "c", &[]).await?;
+    world.push("c").await?;
+    same!(change(world, "c", in_ms(5_000)).await?, SetJob::Set);
+    same!(world.list(&old(world)).await?, [""; 0]);
+    same!(world.field("c", "mw_legacy").await?.as_deref(), Some("1"));
     Ok(())
 }
