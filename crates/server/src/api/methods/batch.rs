@@ -175,13 +175,13 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<BatchList>, ApiErr
 struct CancelParams {
     /// Id of the batch.
     id: String,
-    /// Reason, as its jobs show it. Default: `cancelled`.
+    /// Reason, as its jobs show it. Default: `stopped`.
     reason: Option<String>,
 }
 
 async fn cancel(call: Call, params: CancelParams) -> Result<Reply<BatchView>, ApiError> {
     let batch = call.client.batch_of(parse("id", &params.id)?);
-    let reason = params.reason.as_deref().unwrap_or("cancelled");
+    let reason = params.reason.as_deref().unwrap_or("stopped");
     batch.cancel(reason).await?;
     Ok(Reply::new(&BatchView::from(&batch.status().await?)))
 }

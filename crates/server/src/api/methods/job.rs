@@ -223,7 +223,7 @@ struct ListParams {
     group: Option<String>,
     /// Only jobs of this queue.
     queue: Option<String>,
-    /// Only jobs in this state: `queued`, `delayed`, `waiting`, `running`, `failed`, `done`, or a status of the record.
+    /// Only jobs in this state: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`.
     status: Option<String>,
     /// Only jobs of this concurrency key.
     key: Option<String>,
