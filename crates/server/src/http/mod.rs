@@ -2,6 +2,7 @@
 
 pub mod guard;
 mod heads;
+mod socket;
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,6 +17,8 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+pub use socket::{Socket, SocketError};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -139,7 +142,7 @@ async fn accept(listener: TcpListener, take: impl Fn(TcpStream, SocketAddr, Sock
 
 /// Serves one connection. A client that is late, or talks no HTTP, is hung up on.
 async fn connection(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
     bounds: Bounds,
     permit: Permit,

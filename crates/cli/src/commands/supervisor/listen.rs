@@ -1,14 +1,15 @@
 //! The API of a supervisor: its addresses, its keys, and its start.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork::Client;
 use meshwork::model::name::ApiKeyName;
 use meshwork_server::api::{Api, ApiLimits, KeyRing, PROFILE};
-use meshwork_server::http::Listener;
 use meshwork_server::http::guard::{ALL_BODIES, Authenticate};
+use meshwork_server::http::{Listener, Socket};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,7 @@ use crate::args::guard::GuardArgs;
 use crate::args::parsers;
 use crate::commands::rpc;
 use crate::error::CommandError;
+use crate::exit::Exit;
 use crate::out::note;
 
 /// Options of the API.
@@ -26,6 +28,9 @@ pub(crate) struct ListenArgs {
     /// Serve the API at this address; may be given several times; port 0 selects a free port
     #[arg(long = "listen", value_name = "ADDRESS:PORT")]
     addresses: Vec<SocketAddr>,
+    /// Serve the API at this Unix socket too, which only its owner may open, and needs no key there
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
     /// Make a key of the scope admin with this name if there is no key yet, and print it once
     #[arg(long, value_name = "NAME", requires = "addresses")]
     bootstrap_admin_key: Option<ApiKeyName>,
@@ -69,7 +74,7 @@ enum KeyError {
 impl ListenArgs {
     /// Returns true if an API is to be served.
     pub(crate) fn is_given(&self) -> bool {
-        !self.addresses.is_empty()
+        !self.addresses.is_empty() || self.socket.is_some()
     }
 
     /// Takes the addresses, finds the keys, and starts to serve.
@@ -78,7 +83,12 @@ impl ListenArgs {
         for address in &self.addresses {
             listeners.push(Listener::bind(*address, "the API").await?);
         }
-        let keys = self.keys(client).await?;
+        let socket = self.socket.as_deref().map(Socket::bind).transpose();
+        let socket = socket.map_err(|error| CommandError::new(Exit::SYSTEM, error))?;
+        let keys = match listeners.is_empty() {
+            true => None,
+            false => self.keys(client).await?,
+        };
         let api = Api::new(
             client.clone(),
             ApiLimits {
@@ -101,6 +111,13 @@ impl ListenArgs {
             serving
                 .tasks
                 .spawn(async move { api.serve(listener, guard, stop).await });
+        }
+        if let (Some(socket), Some(path)) = (socket, &self.socket) {
+            serving.urls.push(format!("unix:{}", path.display()));
+            let (api, stop) = (api.clone(), serving.stop.clone());
+            serving
+                .tasks
+                .spawn(async move { api.serve_socket(socket, stop).await });
         }
         serving.scan.spawn(async move { api.scan().await });
         Ok(serving)

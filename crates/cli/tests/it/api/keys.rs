@@ -1,9 +1,14 @@
 //! Keys of the API: who may call what.
 
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+
 use serde_json::{Value, json};
 
 use super::{Server, bearer};
-use crate::common::{Ground, eventually, on_all_data};
+use crate::common::{Ground, eventually, json as parsed, on_all_data};
 
 fn key(ground: &Ground, name: &str, scope: &str) -> String {
     let made = ground.run(&["key", "create", name, "--scope", scope]).ok();
@@ -95,6 +100,36 @@ on_all_data! {
             (server.send("GET", "/v1/system", &bearer(&root), "").status == 200).then_some(())
         });
         server.stop();
+    }
+
+    fn who_may_open_the_socket_needs_no_key(ground: &Ground) {
+        let path = ground.path("api.sock");
+        let words = ["supervisor", "--json", "--socket", path.to_str().unwrap()];
+        let mut first = ground.start(&words);
+        assert_eq!(parsed(&first.line())["api"][0], format!("unix:{}", path.display()));
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let call = || {
+            let mut stream = UnixStream::connect(&path).unwrap();
+            let request = b"GET /v1/system HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+            stream.write_all(request).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        };
+        assert!(call().contains("\"scope\":\"admin\""), "{}", call());
+        let taken = ground.run(&words).exits(6);
+        assert!(taken.stderr.contains("another process"), "{}", taken.stderr);
+        // A socket that was left is replaced; at a regular end it is removed.
+        first.kill();
+        assert!(path.exists());
+        let mut second = ground.start(&words);
+        second.line();
+        assert!(call().starts_with("HTTP/1.1 200"));
+        second.stop();
+        assert!(!path.exists());
+        fs::write(&path, "mine").unwrap();
+        ground.run(&words).exits(6);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     }
 
     fn without_keys_nothing_is_served(ground: &Ground) {

@@ -27,7 +27,7 @@ use super::error::{ApiError, Code};
 use super::method::HttpVerb;
 use super::{METHODS, docs};
 use crate::http::guard::{Bodies, Guard, Limits, Profile};
-use crate::http::{Bounds, Listener};
+use crate::http::{Bounds, Listener, Socket};
 use crate::readiness::Readiness;
 use problem::Problem;
 
@@ -95,18 +95,30 @@ impl Api {
 
     /// Serves until `stop`, and then until the requests under way have ended or their grace is over.
     pub async fn serve(&self, listener: Listener, guard: Guard, stop: CancellationToken) {
-        let limits = Limits {
-            total: CONNECTIONS,
-            ..guard.limits(CONNECTIONS)
+        let bounds = self.bounds(guard.limits(CONNECTIONS));
+        let router = guard.before(self.router());
+        listener.serve(router, bounds, stop).await;
+    }
+
+    /// Serves a socket, whose clients need no key, until `stop`, and then until the requests under way have ended or
+    /// their grace is over.
+    pub async fn serve_socket(&self, socket: Socket, stop: CancellationToken) {
+        let guard = Guard {
+            peer_connections: u16::MAX,
+            ..Guard::of_hosts(Vec::new(), PROFILE)
         };
-        let bounds = Bounds {
-            connections: limits,
+        let bounds = self.bounds(guard.limits(CONNECTIONS));
+        let router = guard.before(self.router());
+        socket.serve(router, bounds, stop).await;
+    }
+
+    fn bounds(&self, connections: Limits) -> Bounds {
+        Bounds {
+            connections,
             head_within: self.0.limits.read_timeout,
             lasts: CONNECTION,
             grace: self.0.limits.grace,
-        };
-        let router = guard.before(self.router());
-        listener.serve(router, bounds, stop).await;
+        }
     }
 
     /// The routes, without the guard. A request without an [`Access`] may call all methods.
