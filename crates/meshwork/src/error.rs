@@ -8,7 +8,7 @@ use meshwork_model::job::Invalid;
 use meshwork_model::keys::context::ActorId;
 use meshwork_model::name::{BatchId, JobId, NameError, ScheduleName};
 use meshwork_model::schedule::Unreadable;
-use meshwork_model::schedule::timing::RhythmError;
+use meshwork_model::schedule::timing::RecurrenceError;
 use meshwork_model::schedule::zone::ZoneError;
 use meshwork_model::worker_request::WorkerRequest;
 
@@ -234,7 +234,7 @@ pub enum Error {
     },
     /// The recurrence of a schedule is invalid.
     #[error(transparent)]
-    Rhythm(#[from] RhythmError),
+    Recurrence(#[from] RecurrenceError),
     /// The time zone is unknown.
     #[error(transparent)]
     Zone(#[from] ZoneError),

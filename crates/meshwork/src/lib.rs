@@ -30,7 +30,7 @@ pub use meshwork_model as model;
 
 pub use client::{
     Batch, BatchRequest, BulkCancel, Client, EventFilter, EventFollower, EventPage, FoundJobs,
-    JobFilter, JobRequest, JobState, LogFollower, MAX_TEXT_SCAN, ScheduleHandle, ScheduleRequest,
+    JobFilter, JobRequest, JobState, LogFollower, MAX_TEXT_SCAN, NewSchedule, ScheduleHandle,
     local_name,
 };
 pub use clock::host_ms;

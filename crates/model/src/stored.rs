@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::context::field as context;
+use crate::context::field as context_field;
 use crate::job::{Job, NewJob, field, text};
 use crate::keys::context::{ContextKeys, JobKey, Prerequisite};
 use crate::keys::hero::JobKeys;
@@ -22,9 +22,9 @@ const STORED_IN_CONTEXT: [&str; 13] = [
     field::TIMEOUT,
     field::RETRIES,
     field::ENV_VARS,
-    context::RESULT,
-    context::PREREQUISITES,
-    context::DEPENDENDS,
+    context_field::RESULT,
+    context_field::PREREQUISITES,
+    context_field::DEPENDENDS,
     field::REPLY,
 ];
 
@@ -72,8 +72,8 @@ pub fn time(keys: &JobKeys, text: &str) -> Option<u64> {
 #[must_use]
 pub fn field_of(keys: &JobKeys, name: &'static str) -> &'static str {
     match (keys.context(), name) {
-        (Some(_), field::OUTPUT) => context::RESULT,
-        (Some(_), field::DEPENDENCIES) => context::DEPENDENDS,
+        (Some(_), field::OUTPUT) => context_field::RESULT,
+        (Some(_), field::DEPENDENCIES) => context_field::DEPENDENDS,
         _ => name,
     }
 }
@@ -88,10 +88,10 @@ fn translated<N: AsRef<str> + From<&'static str>>(
     let mut out = Vec::new();
     for (name, value) in fields {
         match name.as_ref() {
-            context::RESULT => {
+            context_field::RESULT => {
                 out.extend(plain_output(value).map(|output| (field::OUTPUT.into(), output)));
             }
-            context::DEPENDENDS => {
+            context_field::DEPENDENDS => {
                 let numbers: Vec<u32> = serde_json::from_slice(&value).unwrap_or_default();
                 let caller = keys.parse_job(id.as_bytes()).map(|key| key.caller);
                 let key = |id| {
@@ -103,7 +103,7 @@ fn translated<N: AsRef<str> + From<&'static str>>(
                 let jobs = numbers.into_iter().filter_map(|id| key(id).ok());
                 after.extend(jobs.map(|key| keys.job(key)));
             }
-            context::PREREQUISITES => {
+            context_field::PREREQUISITES => {
                 let texts: Vec<String> = serde_json::from_slice(&value).unwrap_or_default();
                 after.extend(texts);
             }

@@ -373,7 +373,7 @@ pub enum ConnectError {
     },
     /// The server is not suitable for jobs.
     #[error("{place} cannot be used: {reason}")]
-    Unfit {
+    Unsuitable {
         /// The server, without secrets.
         place: String,
         /// The reason, with a remedy.

@@ -66,7 +66,7 @@ pub(super) async fn read_info(
             return ConnectError::Refused { place, reason };
         }
         let reason = Unsuitable::NoInfo(reason);
-        ConnectError::Unfit { place, reason }
+        ConnectError::Unsuitable { place, reason }
     })
 }
 
@@ -93,7 +93,7 @@ impl ServerInfo {
             return Err(ConnectError::Loading { place });
         }
         self.check_version_and_policy()
-            .map_err(|reason| ConnectError::Unfit { place, reason })
+            .map_err(|reason| ConnectError::Unsuitable { place, reason })
     }
 
     /// Returns the value of a line of `INFO`.

@@ -165,7 +165,7 @@ async fn a_server_that_evicts_is_refused_and_left_as_it_is() {
         .await
         .unwrap_err();
     assert!(
-        matches!(&error, ConnectError::Unfit { reason: Unsuitable::Evicts(policy), .. } if policy == "allkeys-lru"),
+        matches!(&error, ConnectError::Unsuitable { reason: Unsuitable::Evicts(policy), .. } if policy == "allkeys-lru"),
         "{error}"
     );
     assert!(
@@ -186,7 +186,7 @@ async fn a_redis_6_is_refused_and_left_as_it_is() {
     let fake = FakeRedis6::start();
     let error = connect(&fake.url(), TlsFiles::default()).await.unwrap_err();
     assert!(
-        matches!(&error, ConnectError::Unfit { reason: Unsuitable::TooOld(version), .. } if version.starts_with("6.")),
+        matches!(&error, ConnectError::Unsuitable { reason: Unsuitable::TooOld(version), .. } if version.starts_with("6.")),
         "{error}"
     );
     let writes = ["SET", "HSET", "LPUSH", "EVAL", "EVALSHA", "SCRIPT"];

@@ -65,7 +65,7 @@ pub(crate) enum TargetError {
     NoHome,
     #[error(
         "this runs inside a job{}, and no store is named: {} may not be the store of the job, and may be deleted \
-         with the job; let the script call submit(), which adds a child to the job's own store, or name a place: --redis, \
+         with the job; let the script call add_child(), which adds a child to the job's own store, or name a place: --redis, \
          REDIS_URL or MESHWORK_DATA", job.as_ref().map(|id| format!(" ({id})")).unwrap_or_default(), path.display()
     )]
     InsideJob { job: Option<String>, path: PathBuf },

@@ -129,7 +129,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::JobExists { .. }
         | E::UnknownType { .. }
         | E::WorkerNameTaken { certain: true, .. }
-        | E::Rhythm(_)
+        | E::Recurrence(_)
         | E::Zone(_)
         | E::ScheduleExists { .. }
         | E::NoHandlers => Exit::USAGE,

@@ -28,7 +28,7 @@ struct Level {
 impl Client {
     /// Adds a child of a running job. While the server is unreachable, the call is repeated as by
     /// [`Client::enqueue`].
-    pub(crate) async fn submit_child(
+    pub(crate) async fn add_child(
         &self,
         claimed: &Claimed,
         number: u32,

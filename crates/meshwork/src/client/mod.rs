@@ -44,7 +44,7 @@ use in_context::Numbers;
 pub use logs::LogFollower;
 pub use name::local_name;
 pub use request::JobRequest;
-pub use schedule::{ScheduleHandle, ScheduleRequest};
+pub use schedule::{NewSchedule, ScheduleHandle};
 
 /// Longest time for which a call is repeated while the server is unreachable.
 const REPEAT_FOR: Duration = Duration::from_secs(15);

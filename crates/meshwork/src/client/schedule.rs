@@ -7,7 +7,7 @@ use meshwork_model::name::{JobId, ScheduleName};
 use meshwork_model::schedule::Schedule;
 use meshwork_model::schedule::every::Every;
 use meshwork_model::schedule::policy::{CatchUp, Overlap};
-use meshwork_model::schedule::timing::{Recurrence, RhythmError, Timing};
+use meshwork_model::schedule::timing::{Recurrence, RecurrenceError, Timing};
 use meshwork_model::schedule::zone::Zone;
 
 use super::{Client, JobRequest};
@@ -15,14 +15,14 @@ use crate::Error;
 
 /// Builder of schedules.
 #[derive(Debug, Clone)]
-pub struct ScheduleRequest {
+pub struct NewSchedule {
     timing: Timing,
     catch_up: CatchUp,
     overlap: Overlap,
     job: JobRequest,
 }
 
-impl ScheduleRequest {
+impl NewSchedule {
     /// Creates a schedule of a job by a cron expression: 5 fields, or 6 with the second first; `@hourly`, `@daily`,
     /// `@midnight`, `@weekly`, `@monthly`, `@yearly` or `@annually`; or an interval as `@every 30s`. The job's id is
     /// ignored.
@@ -40,15 +40,15 @@ impl ScheduleRequest {
     /// The interval is not possible.
     pub fn every(interval: Duration, job: JobRequest) -> Result<Self, Error> {
         let text = format!("{}ms", interval.as_millis());
-        let every: Every = text.parse().map_err(RhythmError::from)?;
+        let every: Every = text.parse().map_err(RecurrenceError::from)?;
         Ok(Self::new(Recurrence::Every(every), job))
     }
 
     /// Creates a schedule of a job by a recurrence.
     #[must_use]
-    pub fn new(rhythm: Recurrence, job: JobRequest) -> Self {
+    pub fn new(recurrence: Recurrence, job: JobRequest) -> Self {
         Self {
-            timing: Timing::new(rhythm),
+            timing: Timing::new(recurrence),
             catch_up: CatchUp::default(),
             overlap: Overlap::default(),
             job,
@@ -159,7 +159,7 @@ impl ScheduleHandle {
     /// # Errors
     /// The schedule is invalid or would never run, or its name exists ([`Error::ScheduleExists`]). Nothing is written
     /// then.
-    pub async fn add(&self, request: ScheduleRequest) -> Result<(), Error> {
+    pub async fn add(&self, request: NewSchedule) -> Result<(), Error> {
         match self.put(request, false).await? {
             Put::Added | Put::Replaced => Ok(()),
             Put::Exists => Err(Error::ScheduleExists {
@@ -173,11 +173,11 @@ impl ScheduleHandle {
     ///
     /// # Errors
     /// As [`ScheduleHandle::add`]; or a due slot cannot be decided first.
-    pub async fn replace(&self, request: ScheduleRequest) -> Result<bool, Error> {
+    pub async fn replace(&self, request: NewSchedule) -> Result<bool, Error> {
         Ok(self.put(request, true).await? == Put::Replaced)
     }
 
-    async fn put(&self, request: ScheduleRequest, replace: bool) -> Result<Put, Error> {
+    async fn put(&self, request: NewSchedule, replace: bool) -> Result<Put, Error> {
         let schedule = request.build(&self.name)?;
         Ok(self
             .client

@@ -7,7 +7,7 @@ use meshwork_model::job::exec::{Exec, Program};
 use meshwork_model::job::{Job, field};
 use meshwork_model::name::ScriptType;
 
-use super::AnyRunner;
+use super::AnyRuntime;
 use crate::runtime;
 
 /// No runtime runs a file with this name.
@@ -45,7 +45,7 @@ pub enum HandlerError {
 
 /// Handler of one job name.
 pub(super) struct Entry {
-    pub(super) runner: AnyRunner,
+    pub(super) runtime: AnyRuntime,
     /// Script; `None` for a function.
     script: Option<Vec<u8>>,
 }
@@ -54,9 +54,9 @@ impl Entry {
     /// Reads a script. The ending of its file selects the runtime.
     pub(super) fn script(name: &str, path: &Path) -> Result<Self, HandlerError> {
         let (script_type, text) = read_script(name, path)?;
-        let runner = runtime::builtin(script_type).ok_or_else(|| unknown(name, path))?;
+        let runtime = runtime::builtin(script_type).ok_or_else(|| unknown(name, path))?;
         let script = Some(text.into_bytes());
-        Ok(Self { runner, script })
+        Ok(Self { runtime, script })
     }
 
     /// Returns the job in the form that its runtime takes: the payload is the script of a function, and the input of a
@@ -122,9 +122,9 @@ fn unknown(name: &str, path: &Path) -> HandlerError {
 pub(super) struct Handlers(HashMap<String, Entry>);
 
 impl Handlers {
-    pub(super) fn add(&mut self, name: &str, runner: AnyRunner) {
+    pub(super) fn add(&mut self, name: &str, runtime: AnyRuntime) {
         let script = None;
-        self.0.insert(name.to_owned(), Entry { runner, script });
+        self.0.insert(name.to_owned(), Entry { runtime, script });
     }
 
     pub(super) fn add_script(&mut self, name: &str, path: &Path) -> Result<(), HandlerError> {
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn what_a_script_gives_is_json() {
         let entry = Entry {
-            runner: runtime::builtin("python").unwrap(),
+            runtime: runtime::builtin("python").unwrap(),
             script: Some(Vec::new()),
         };
         for (output, result) in [

@@ -10,4 +10,4 @@ use std::sync::Arc;
 use crate::runtime::Runtime;
 
 /// A runtime of any kind.
-type AnyRunner = Arc<dyn Runtime>;
+type AnyRuntime = Arc<dyn Runtime>;

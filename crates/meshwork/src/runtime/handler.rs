@@ -17,8 +17,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
+use super::children::{AddChildError, ChildAdder, add_child};
 use super::log::{LogSink, LogWriter, Stream};
-use super::submit::{SubmitError, Submitter, submit};
 use super::{Inputs, Run, Runtime, StopReason};
 use crate::Batch;
 
@@ -51,23 +51,23 @@ pub struct JobContext {
     pub batch: Option<Batch>,
     /// In a callback: the outcome of its batch when the callback was enqueued.
     pub batch_end: Option<BatchEnd>,
-    submitter: Option<Submitter>,
+    child_adder: Option<ChildAdder>,
     log: LogSink,
     stdout: Arc<Mutex<LogWriter>>,
 }
 
 impl JobContext {
-    /// Submits a child of this job and returns its id: the job's id, a dot, and the number of this call within the
-    /// attempt. The same calls of a later attempt return the same ids and add nothing. So each attempt has to submit
+    /// Adds a child of this job and returns its id: the job's id, a dot, and the number of this call within the
+    /// attempt. The same calls of a later attempt return the same ids and add nothing. So each attempt has to add
     /// the same children in the same order. Calls of one run are done one after another. A call waits up to 15 s for
     /// the store.
     ///
     /// # Errors
-    /// The child is invalid or its queue refuses it; an earlier attempt submitted another child with this call; the run
+    /// The child is invalid or its queue refuses it; an earlier attempt added another child with this call; the run
     /// has lost its job, or the job is being cancelled; or the call to the store fails. In the last case the child may
     /// be stored, and a later attempt finds it.
-    pub async fn submit(&self, child: &NewChild) -> Result<JobId, SubmitError> {
-        submit(self.submitter.as_ref(), child).await
+    pub async fn add_child(&self, child: &NewChild) -> Result<JobId, AddChildError> {
+        add_child(self.child_adder.as_ref(), child).await
     }
 
     /// Appends text to the job's log, as its stdout. Never blocks.
@@ -224,7 +224,7 @@ fn context(run: &Run, stdout: &Arc<Mutex<LogWriter>>, cancelled: &CancellationTo
         inputs: run.inputs.clone(),
         batch: run.batch.clone(),
         batch_end: job.callback.is_some().then(|| batch_end(job)).flatten(),
-        submitter: run.submitter.clone(),
+        child_adder: run.child_adder.clone(),
         log: run.log.clone(),
         stdout: Arc::clone(stdout),
     }

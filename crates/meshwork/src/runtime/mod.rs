@@ -13,7 +13,7 @@ mod requests;
 pub(crate) mod rhai;
 mod sandbox;
 mod stop;
-mod submit;
+mod children;
 mod verdict;
 mod workdir;
 
@@ -44,25 +44,25 @@ pub use program::{InterpreterError, interpreter};
 pub use requests::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
 pub use sandbox::{adopt_orphans, init};
 pub use stop::{StopReason, StopSignal};
-pub use submit::SubmitError;
-pub(crate) use submit::Submitter;
+pub use children::AddChildError;
+pub(crate) use children::ChildAdder;
 pub use verdict::JobError;
 
 /// The built-in runtimes.
 const RUNTIMES: &[BuiltIn] = &[
     BuiltIn {
         name: ScriptType::OSIS,
-        runner: rhai::runtime,
+        create: rhai::runtime,
         check: rhai::check,
     },
     BuiltIn {
         name: ScriptType::PYTHON,
-        runner: python::runtime,
+        create: python::runtime,
         check: python::check,
     },
     BuiltIn {
         name: ScriptType::EXEC,
-        runner: program::runtime,
+        create: program::runtime,
         check: program::check,
     },
 ];
@@ -70,7 +70,7 @@ const RUNTIMES: &[BuiltIn] = &[
 struct BuiltIn {
     /// Script type, which names its queues.
     name: &'static str,
-    runner: fn() -> Arc<dyn Runtime>,
+    create: fn() -> Arc<dyn Runtime>,
     check: check::Checker,
 }
 
@@ -89,7 +89,7 @@ pub fn builtin(script_type: &str) -> Option<Arc<dyn Runtime>> {
     RUNTIMES
         .iter()
         .find(|runtime| runtime.name == script_type)
-        .map(|runtime| (runtime.runner)())
+        .map(|runtime| (runtime.create)())
 }
 
 /// Returns the script types of all built-in runtimes.
@@ -123,8 +123,8 @@ pub struct Run {
     pub inputs: Inputs,
     /// Batch of the job. Jobs that are added through it are added by this run.
     pub batch: Option<Batch>,
-    /// Submits child jobs; `None` for jobs of other systems.
-    pub(crate) submitter: Option<Submitter>,
+    /// Adds children; `None` for jobs of other systems.
+    pub(crate) child_adder: Option<ChildAdder>,
     /// Sends actions to services; nothing for jobs of Bananas.
     pub(crate) caller: ActionCaller,
 }
@@ -145,7 +145,7 @@ impl Run {
             announced: None,
             inputs: Inputs::default(),
             batch: None,
-            submitter: None,
+            child_adder: None,
             caller: ActionCaller::default(),
         }
     }

@@ -102,13 +102,13 @@ async fn run<P: Protocol>(
     run.grace = engine.config.cancel_grace;
     run.trace = trace;
     run.announced = reserved;
-    run.submitter = prepared.submitter;
+    run.child_adder = prepared.child_adder;
     run.caller = prepared.caller;
     run.batch = prepared.batch;
     run.inputs = prepared.inputs;
     let log = run.log.clone();
     let written = log_file.map(|file| tokio::spawn(file.keep(log.drain(logfile::CAPACITY))));
-    let bounded = bounded(&*prepared.runner, run);
+    let bounded = bounded(&*prepared.runtime, run);
     let report = if P::KEEPS_LOGS {
         let mut forwarder = LogForwarder::new(log.drain(log_forwarder::CAPACITY));
         let report = {
@@ -161,12 +161,12 @@ async fn open_log(folders: &Arc<LogFolders>, job: &Arc<Job>) -> Result<Option<Lo
 }
 
 /// Runs a job, and aborts it if it does not end in time.
-async fn bounded(runner: &dyn Runtime, run: Run) -> Report {
+async fn bounded(runtime: &dyn Runtime, run: Run) -> Report {
     let (stop, grace) = (run.stop.clone(), run.grace);
     let overdue = run.deadline + grace + CUT_OFF;
     tokio::select! {
         biased;
-        report = AssertUnwindSafe(runner.run(run)).catch_unwind() => {
+        report = AssertUnwindSafe(runtime.run(run)).catch_unwind() => {
             report.unwrap_or_else(|_| panicked())
         }
         () = tokio::time::sleep_until(overdue) => Report::failed(Failure::timeout()),

@@ -21,9 +21,9 @@ pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>) {
     let runtimes: BTreeMap<String, Arc<dyn Runtime>> =
         engine.protocol.runtimes().into_iter().collect();
     let first = async {
-        let all = runtimes.iter().map(async |(runtime, runner)| {
-            if let Err(failure) = probe(Some(runner)).await {
-                readiness.failed(runtime, &failure.message);
+        let all = runtimes.iter().map(async |(name, runtime)| {
+            if let Err(failure) = probe(Some(runtime)).await {
+                readiness.failed(name, &failure.message);
             }
         });
         join_all(all).await;
@@ -38,9 +38,9 @@ pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>) {
         let next = readiness.next();
         let ended = async {
             match next {
-                Some((runtime, until)) => {
+                Some((name, until)) => {
                     tokio::time::sleep_until(until).await;
-                    readiness.checked(&runtime, probe(runtimes.get(&runtime)).await);
+                    readiness.checked(&name, probe(runtimes.get(&name)).await);
                 }
                 None => std::future::pending().await,
             }
@@ -55,9 +55,11 @@ pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>) {
 }
 
 /// Checks a runtime. One without a known runtime is tried by its next claim.
-async fn probe(runner: Option<&Arc<dyn Runtime>>) -> Result<(), Failure> {
-    let Some(runner) = runner else { return Ok(()) };
-    let found = tokio::time::timeout(PROBE, runner.probe()).await;
+async fn probe(runtime: Option<&Arc<dyn Runtime>>) -> Result<(), Failure> {
+    let Some(runtime) = runtime else {
+        return Ok(());
+    };
+    let found = tokio::time::timeout(PROBE, runtime.probe()).await;
     found.unwrap_or_else(|_| {
         let message = "the check of the runtime does not end";
         Err(Failure::new(FailureKind::NotStarted, message))

@@ -23,7 +23,7 @@ use super::in_flight::InFlight;
 use super::task::Completion;
 use crate::Batch;
 use crate::failure::Reason;
-use crate::runtime::{ActionCaller, Inputs, Runtime, Submitter};
+use crate::runtime::{ActionCaller, ChildAdder, Inputs, Runtime};
 use crate::span::Subject;
 
 /// Queues from which a worker takes jobs.
@@ -46,7 +46,7 @@ impl Queues for Vec<String> {
 
 /// A job that is ready to run.
 pub struct Prepared {
-    pub(crate) runner: Arc<dyn Runtime>,
+    pub(crate) runtime: Arc<dyn Runtime>,
     /// The job in the form that runtimes take.
     pub(crate) job: Arc<Job>,
     /// Longest time of the run.
@@ -54,7 +54,7 @@ pub struct Prepared {
     /// Results of the job's prerequisites.
     pub(crate) inputs: Inputs,
     /// Submits child jobs of the run.
-    pub(crate) submitter: Option<Submitter>,
+    pub(crate) child_adder: Option<ChildAdder>,
     /// Calls actions for the run.
     pub(crate) caller: ActionCaller,
     /// The batch of the job.
@@ -62,16 +62,16 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Creates a run of `job` by `runner`. After `timeout` the runtime has [`Config::cancel_grace`] to end it, and five
+    /// Creates a run of `job` by `runtime`. After `timeout` the runtime has [`Config::cancel_grace`] to end it, and five
     /// seconds later the run is aborted.
     #[must_use]
-    pub fn new(runner: Arc<dyn Runtime>, job: Arc<Job>, timeout: Duration) -> Self {
+    pub fn new(runtime: Arc<dyn Runtime>, job: Arc<Job>, timeout: Duration) -> Self {
         Self {
-            runner,
+            runtime,
             job,
             timeout,
             inputs: Inputs::default(),
-            submitter: None,
+            child_adder: None,
             caller: ActionCaller::default(),
             batch: None,
         }
@@ -278,7 +278,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         subject.run(self.worker(), None)
     }
     /// Returns the runtime of a job if it is known without a call, to reserve its place in a batch.
-    fn runner(&self, _job: &Self::Job) -> Option<&Arc<dyn Runtime>> {
+    fn runtime_of(&self, _job: &Self::Job) -> Option<&Arc<dyn Runtime>> {
         None
     }
 

@@ -103,7 +103,7 @@ impl<P: Protocol> Starter<P> {
     }
 
     fn reserve(&self, job: &P::Job) -> Option<Announced> {
-        self.engine.protocol.runner(job)?.announce()
+        self.engine.protocol.runtime_of(job)?.announce()
     }
 
     /// Starts a job that came without a claim. `begun` is notified when the run has passed its first step, or has

@@ -33,8 +33,8 @@ fn worker(client: &Client, ends: &Arc<Mutex<Vec<BatchEnd>>>) -> Worker {
         }
     };
     Worker::new(client)
-        .runner("grow".parse().unwrap(), handler(grow))
-        .runner("end".parse().unwrap(), handler(end))
+        .runtime("grow".parse().unwrap(), handler(grow))
+        .runtime("end".parse().unwrap(), handler(end))
 }
 
 /// Jobs add to their sealed batch while they run; when all of them have ended the callback is called once.

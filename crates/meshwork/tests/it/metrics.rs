@@ -19,7 +19,7 @@ use meshwork_test_servers::servers::RealServer;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn worker(client: &Client, runner: &Arc<Scripted>) -> Worker {
-    Worker::new(client).runner(osis(), Arc::clone(runner) as _)
+    Worker::new(client).runtime(osis(), Arc::clone(runner) as _)
 }
 
 /// The samples of a page, by name and labels.

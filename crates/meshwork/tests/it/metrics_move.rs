@@ -14,7 +14,7 @@ use meshwork::protocol::bananas::{
     Client as BananasClient, Request as BananasRequest, Worker as BananasWorker,
 };
 use meshwork::runtime::JobContext;
-use meshwork::{Client, JobRequest, Monitor, ScheduleRequest, Worker, WorkerHandle};
+use meshwork::{Client, JobRequest, Monitor, NewSchedule, Worker, WorkerHandle};
 use meshwork_broker::bananas::{Claim as BananasClaim, Requeue};
 use meshwork_broker::{Claim, PrefetchLists};
 use meshwork_test_servers::eventually;
@@ -105,7 +105,7 @@ fn obedient() -> Arc<Scripted> {
 }
 
 async fn worker(client: &Client, runner: &Arc<Scripted>) -> WorkerHandle {
-    let worker = Worker::new(client).runner(osis(), Arc::clone(runner) as _);
+    let worker = Worker::new(client).runtime(osis(), Arc::clone(runner) as _);
     let worker = worker.concurrency(SLOTS).lease(LEASE);
     let worker = worker
         .shutdown_timeout(Duration::ZERO)
@@ -210,7 +210,7 @@ async fn nobody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTreeSe
 /// Of a type that nobody works for.
 async fn schedules_come(client: &Client, watcher: &mut Watcher, seen: &mut BTreeSet<&'static str>) {
     let job = JobRequest::new("reports".parse().unwrap(), "1");
-    let request = ScheduleRequest::every(Duration::from_secs(1), job).unwrap();
+    let request = NewSchedule::every(Duration::from_secs(1), job).unwrap();
     let schedule = client.schedule("pulse").unwrap();
     schedule.add(request).await.unwrap();
     let names = [
@@ -312,7 +312,7 @@ async fn stale_jobs_are_counted(
     // The next walk begins at once.
     raw::<()>(client, &["DEL", "hero:q:walk"]).await;
     // Nothing foreign is pushed before a second walk, a minute later.
-    let looks = Worker::new(client).runner(osis(), obedient() as _);
+    let looks = Worker::new(client).runtime(osis(), obedient() as _);
     let looks = looks.rescue_orphans_after(Duration::from_millis(200));
     let looks = looks
         .shutdown_timeout(Duration::ZERO)

@@ -63,7 +63,7 @@ async fn carries_on(back: Instant, server: &RealServer, namespace: &str, gate: &
 async fn busy(client: &Client, gate: &Gate) -> meshwork::WorkerHandle {
     let runner: Arc<Scripted> = Scripted::gated(gate);
     let worker = Worker::new(client)
-        .runner(osis(), runner)
+        .runtime(osis(), runner)
         .start()
         .await
         .unwrap();
@@ -200,7 +200,7 @@ async fn an_answer_that_comes_after_its_lease() {
     let (late, in_time) = (Scripted::echo(), Scripted::echo());
     let start = async |client: &Client, runner: &Arc<Scripted>| {
         let runner: Arc<Scripted> = Arc::clone(runner);
-        let worker = Worker::new(client).runner(osis(), runner).lease(LEASE);
+        let worker = Worker::new(client).runtime(osis(), runner).lease(LEASE);
         worker.start().await.unwrap()
     };
     let first = start(&there, &late).await;
@@ -236,7 +236,7 @@ async fn many_that_come_late_hold_up_no_stop() {
         client(&server.url(), "hero").await,
     );
     let runner = Scripted::echo();
-    let worker = Worker::new(&there).runner(osis(), Arc::clone(&runner) as _);
+    let worker = Worker::new(&there).runtime(osis(), Arc::clone(&runner) as _);
     let worker = worker
         .concurrency(JOBS)
         .lease(LEASE)

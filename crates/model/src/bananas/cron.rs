@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{ClientVariant, DEFAULT_MAX_RETRIES, InvalidJob, NewJob};
 use crate::name::{JobId, NameError, ScheduleName};
 use crate::route::UnknownPriority;
-use crate::schedule::timing::{Recurrence, RhythmError, Timing};
+use crate::schedule::timing::{Recurrence, RecurrenceError, Timing};
 use crate::schedule::zone::ZoneError;
 
 /// Greatest number of schedules in a deployment. Each worker reads all of them once a second.
@@ -139,7 +139,7 @@ impl Cron {
         let rhythm: Recurrence = stored
             .rhythm
             .parse()
-            .map_err(|error: RhythmError| unreadable(error.to_string()))?;
+            .map_err(|error: RecurrenceError| unreadable(error.to_string()))?;
         let zone = stored
             .zone
             .parse()

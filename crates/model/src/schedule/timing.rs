@@ -37,7 +37,7 @@ pub enum Recurrence {
 /// The reason why a recurrence was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RhythmError {
+pub enum RecurrenceError {
     /// The expression is not valid.
     #[error(transparent)]
     Cron(#[from] CronError),
@@ -51,7 +51,7 @@ impl Recurrence {
     ///
     /// # Errors
     /// The text is neither.
-    pub fn every(text: &str) -> Result<Self, RhythmError> {
+    pub fn every(text: &str) -> Result<Self, RecurrenceError> {
         match phrase::cron(text) {
             Some(cron) => Ok(Self::Cron(cron)),
             None => Ok(Self::Every(text.parse()?)),
@@ -60,10 +60,10 @@ impl Recurrence {
 }
 
 impl FromStr for Recurrence {
-    type Err = RhythmError;
+    type Err = RecurrenceError;
 
     /// Parses a cron expression, or `@every` and an interval.
-    fn from_str(text: &str) -> Result<Self, RhythmError> {
+    fn from_str(text: &str) -> Result<Self, RecurrenceError> {
         let text = text.trim();
         let every = text.split_once(char::is_whitespace);
         let every = every.filter(|(word, _)| word.eq_ignore_ascii_case("@every"));

@@ -130,7 +130,7 @@ fn half_way(
 /// Returns the number of moves so far in both directions, from the events.
 fn moves(redis: &mut Connection) -> Result<u64, BananasError> {
     let script = "local n = 0 for _, e in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do \
-                  if e[2][4] == 'take_over' or e[2][4] == 'give_back' then n = n + 1 end end return n";
+                  if e[2][4] == 'import' or e[2][4] == 'export' then n = n + 1 end end return n";
     let events = JobKeys::default().events();
     Ok(redis::cmd("EVAL")
         .arg(script)

@@ -43,7 +43,7 @@ pub async fn work(orders: &Orders) -> Result<(), LegacyError> {
         name: orders.name.clone(),
     };
     let worker = Worker::new(&client)
-        .runner(TYPE.parse()?, Arc::new(runner))
+        .runtime(TYPE.parse()?, Arc::new(runner))
         .instance(orders.worker_id.parse()?)
         .legacy_ids([orders.worker_id.parse()?])
         .concurrency(2)

@@ -198,7 +198,7 @@ fn code_of(error: &Error) -> Code {
         | Error::Script { .. }
         | Error::UnknownType { .. }
         | Error::UnknownPrerequisite { .. }
-        | Error::Rhythm(_)
+        | Error::Recurrence(_)
         | Error::Zone(_)
         | Error::PayloadTooLarge { .. }
         | Error::Broker(

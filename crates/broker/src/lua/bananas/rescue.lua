@@ -1,6 +1,6 @@
 --- @include protocols/bananas
 --- @flags allow-oom
--- Puts an orphan of Bananas back at the front of its list, if it is still as strays.lua found it.
+-- Puts an orphan of Bananas back at the front of its list, if it is still as orphans.lua found it.
 -- KEYS[1]  the list
 -- ARGV[1]  the time in ms, '0' for the server's clock
 -- ARGV[2]  the job's id

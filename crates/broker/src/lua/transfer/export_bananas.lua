@@ -41,7 +41,7 @@ for k = 1, #KEYS, 4 do
     redis.call('SET', KEYS[k + 2], text)
     if kind == 'dead' then redis.call('PEXPIRE', KEYS[k + 2], DEAD_FOR) end
     if kind == 'later' then redis.call('ZADD', KEYS[k + 3], time, id) else redis.call('LPUSH', KEYS[k + 3], id) end
-    event(id, 'give_back', who, KEYS[k + 3])
+    event(id, 'export', who, KEYS[k + 3])
     answer = 'given'
   end
   answers[#answers + 1] = answer

@@ -61,7 +61,7 @@ for k = 5, #KEYS, 3 do
       leave_place(id)
       local newest = redis.call('ZRANGE', TAKEN, -1, -1, 'WITHSCORES')[2]
       redis.call('ZADD', TAKEN, int((tonumber(newest or '') or 0) + 1), id)
-      event(id, 'take_over', who, place)
+      event(id, 'import', who, place)
       answer = 'taken'
     elseif is and is.mw_bananas and not final(is.status) then
       leave_place(id)

@@ -90,8 +90,8 @@ if mine then
   -- Each worker is registered once for each of its types: more entries are those of others, which may be gone.
   local actors = try('ZCARD', ACTORS)
   if type(actors) ~= 'number' or actors > types then tasks[#tasks + 1] = 'reclaim_dead' end
-  if redis.call('EXISTS', UNRESOLVED) == 1 then tasks[#tasks + 1] = 'settle' end
-  if is_due(WATCHED) or is_due(STARTS) then tasks[#tasks + 1] = 'watch' end
-  if is_due(BATCHES_OPEN) then tasks[#tasks + 1] = 'tend_batches' end
+  if redis.call('EXISTS', UNRESOLVED) == 1 then tasks[#tasks + 1] = 'resolve_dependents' end
+  if is_due(WATCHED) or is_due(STARTS) then tasks[#tasks + 1] = 'check_orphans' end
+  if is_due(BATCHES_OPEN) then tasks[#tasks + 1] = 'sweep_batches' end
 end
 return respond({taken, mine and 1 or 0, soonest(now), answer, tasks, note_clock()})

@@ -171,7 +171,7 @@ impl Moves {
 
     /// Ends a place without a run. `seen` is the state that the step has read, `how` a letter: `f`, `e`, `c` or `s`;
     /// `text` is the result or the error.
-    pub fn settle(
+    pub fn finalize(
         &mut self,
         node: &str,
         seen: &str,
@@ -182,7 +182,7 @@ impl Moves {
         let parts = [node, seen, how, &generation, key, status];
         let mut parts: Vec<_> = parts.map(|text| text.as_bytes().to_vec()).into();
         parts.push(text.to_vec());
-        self.push("settle", parts);
+        self.push("finalize", parts);
     }
 
     /// Resets a place for a retry. `seen` is the state that the step has read, `then` its new state (empty: none).

@@ -24,6 +24,44 @@ pub struct Controlled<'a> {
     pub turn: Duration,
 }
 
+/// A task of maintenance whose work a poll detects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaderTask {
+    /// Releases the jobs of dead processes of this host.
+    ReclaimDead,
+    /// [`Broker::resolve_dependents`].
+    ResolveDependents,
+    /// [`Broker::check_orphans`].
+    CheckOrphans,
+    /// [`Broker::sweep_batches`].
+    SweepBatches,
+}
+
+impl LeaderTask {
+    /// All of them, in the order in which a leader runs them.
+    pub const ALL: [Self; 4] = [
+        Self::ReclaimDead,
+        Self::ResolveDependents,
+        Self::CheckOrphans,
+        Self::SweepBatches,
+    ];
+
+    /// Returns the name in the script's answer and in logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReclaimDead => "reclaim_dead",
+            Self::ResolveDependents => "resolve_dependents",
+            Self::CheckOrphans => "check_orphans",
+            Self::SweepBatches => "sweep_batches",
+        }
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|task| task.as_str() == name)
+    }
+}
+
 /// The answer for the worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Control {
@@ -32,8 +70,8 @@ pub struct Control {
     /// True if the worker is the leader, which does maintenance: promotes delayed jobs, resolves dependents, checks
     /// orphans, prunes.
     pub turn: bool,
-    /// For the leader, the names of the verbs of maintenance that have something to do. Others are due by time alone.
-    pub tasks: Vec<String>,
+    /// For the leader, the tasks that have something to do. Others are due by time alone.
+    pub tasks: Vec<LeaderTask>,
     /// Time until the next delayed job is due, if there is one.
     pub due: Option<Duration>,
     /// For each type, its migration, if it has one.
@@ -71,12 +109,16 @@ impl Broker {
         let (stop, turn) = (answer.texts("stop")?, answer.flag("turn")?);
         let due = answer.millis("due")?;
         let migrations = answer.texts("migrations")?;
+        let tasks = answer.texts("tasks")?;
         Ok(Control {
             stop,
             turn,
             due,
             migrations: migrations.iter().map(|text| set(text)).collect(),
-            tasks: answer.texts("tasks")?,
+            tasks: tasks
+                .iter()
+                .filter_map(|name| LeaderTask::of(name))
+                .collect(),
             steps_back: answer.next::<String>("steps")?.parse().unwrap_or_default(),
         })
     }

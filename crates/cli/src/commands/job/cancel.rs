@@ -27,7 +27,7 @@ pub(crate) struct Cancel {
     /// End the jobs at once, without their workers; a script runs on until its worker notices
     #[arg(long)]
     force: bool,
-    /// Cancel their children too: the jobs that they submitted with submit(), on all levels
+    /// Cancel their children too: the jobs that they added with add_child(), on all levels
     #[arg(long, requires = "ids")]
     children: bool,
     /// Do not wait until the jobs have ended

@@ -24,7 +24,7 @@ use crate::out::note;
 pub(crate) struct List {
     #[command(flatten)]
     select: Select,
-    /// Only the children of this job, which it submitted with submit()
+    /// Only the children of this job, which it added with add_child()
     #[arg(long, value_name = "ID", value_parser = parsers::job_id, help_heading = "Filter")]
     parent: Option<JobId>,
     /// Greatest number of rows, 1 to 100000

@@ -8,7 +8,7 @@ use meshwork::model::schedule::policy::{CatchUp, Overlap};
 use meshwork::model::schedule::timing::{Recurrence, Timing};
 use meshwork::model::schedule::wall_time::Direction;
 use meshwork::model::schedule::zone::Zone;
-use meshwork::{ScheduleRequest, Scheduled};
+use meshwork::{NewSchedule, Scheduled};
 use serde::Serialize;
 
 use super::FlowScope;
@@ -134,7 +134,7 @@ impl Add {
         let job = self.timing.add_to(job, &zone)?;
         let job = self.given.clone().add_to(job, &self.script)?;
         let route = job.clone().build().map_err(meshwork::Error::from)?.route;
-        let mut request = ScheduleRequest::new(rhythm, job)
+        let mut request = NewSchedule::new(rhythm, job)
             .in_zone(zone.clone())
             .catch_up(self.catch_up)
             .overlap(self.overlap);

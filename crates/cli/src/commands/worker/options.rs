@@ -154,7 +154,7 @@ impl JobOptions {
             let runner = runtime::interpreter(script_type, command).map_err(|error| {
                 CommandError::usage(format_args!("the runtime of {script_type}: {error}"))
             })?;
-            worker = worker.runner(script_type.clone(), runner);
+            worker = worker.runtime(script_type.clone(), runner);
         }
         let given = |name: &&ScriptType| self.runtimes.iter().any(|(runtime, _)| runtime == *name);
         for script_type in self.types.iter().filter(|name| !given(name)) {

@@ -68,7 +68,7 @@ on_all_data! {
             let said = within_a_job(ground, env, &[]);
             assert_eq!((&said["code"], &said["out"]), (&json!(2), &json!("")), "{env}: {said}");
             let why = said["err"].as_str().unwrap();
-            assert!(why.contains("inside a job") && why.contains("submit()"), "{why}");
+            assert!(why.contains("inside a job") && why.contains("add_child()"), "{why}");
             assert!(why.contains("--redis") && why.contains("MESHWORK_DATA"), "{why}");
         }
         let elsewhere = format!("MESHWORK_DATA={}", ground.path("elsewhere").display());
@@ -252,7 +252,7 @@ on_all_data! {
         let worker = worker(ground, &[]);
         let said = output(ground, "p");
         assert_eq!(said[0], "p.1000");
-        assert!(said[1].as_str().unwrap().contains("call 1001 of submit(): a job has at most 1000 children"), "{said}");
+        assert!(said[1].as_str().unwrap().contains("call 1001 of add_child(): a job has at most 1000 children"), "{said}");
         assert_eq!(children(ground, "p").len(), 1000);
         let done = ground.run(&["job", "stop", "p", "--children", "--json"]).ok();
         assert_eq!(done.jsons().len(), 1001);
@@ -303,11 +303,11 @@ on_all_data! {
             "the script takes 1048577 bytes, the limit is 1048576",
             "a timeout of 0 s is not possible",
             "101 retries are too many: at most 100",
-            "the option `group` of submit()",
+            "the option `group` of add_child()",
             "the input takes 16777217 bytes, the limit is 16777216",
-            "ValueError: the request of submit() has",
-            "TypeError: submit() got an unexpected keyword argument 'prio'",
-            "TypeError: submit() takes a script as text",
+            "ValueError: the request of add_child() has",
+            "TypeError: add_child() got an unexpected keyword argument 'prio'",
+            "TypeError: add_child() takes a script as text",
             // Calls that were refused count, but for those whose options cannot be meant.
             "p.8",
         ];

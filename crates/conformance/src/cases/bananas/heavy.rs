@@ -95,9 +95,9 @@ async fn looks_at_the_oldest_that_run(world: &World) -> Outcome {
     let seen = side.keys().seen();
     same!(world.raw::<usize>(&["ZCARD", &seen]).await?, 1_000);
     world.pass(600_000);
-    let strays = short(side.verbs.orphans(AGE)).await?;
-    same!(strays.len(), 1_000);
-    same!(strays[0].id, b"j0");
-    check!(short(side.verbs.rescue(&strays[0], ClientVariant::Go)).await?);
+    let orphans = short(side.verbs.orphans(AGE)).await?;
+    same!(orphans.len(), 1_000);
+    same!(orphans[0].id, b"j0");
+    check!(short(side.verbs.rescue(&orphans[0], ClientVariant::Go)).await?);
     Ok(())
 }

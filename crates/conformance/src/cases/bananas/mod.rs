@@ -1,24 +1,24 @@
 //! Jobs of Bananas: one file per verb. Each case uses [`Side`].
 
 pub(super) mod claim;
+pub(super) mod complete;
 pub(super) mod configure;
 pub(super) mod cron;
 pub(super) mod dead;
 pub(super) mod enqueue;
+pub(super) mod export;
 pub(super) mod fail;
-pub(super) mod finish;
-pub(super) mod forward;
-pub(super) mod give_back;
 pub(super) mod heavy;
-pub(super) mod move_to;
+pub(super) mod import;
+pub(super) mod move_to_route;
+pub(super) mod orphans;
 mod over;
 pub(super) mod promote;
 pub(super) mod reclaim;
 pub(super) mod release;
 pub(super) mod renew;
+pub(super) mod reroute;
 pub(super) mod stats;
-pub(super) mod strays;
-pub(super) mod take_over;
 
 use std::time::Duration;
 
@@ -135,9 +135,9 @@ impl<'a> Side<'a> {
     /// Requeues jobs that are too old, and returns their ids.
     async fn adopt(&self) -> Got<Vec<String>> {
         let mut adopted = Vec::new();
-        for stray in self.verbs.orphans(AGE).await? {
-            if self.verbs.rescue(&stray, ClientVariant::Go).await? {
-                adopted.push(String::from_utf8_lossy(&stray.id).into_owned());
+        for orphan in self.verbs.orphans(AGE).await? {
+            if self.verbs.rescue(&orphan, ClientVariant::Go).await? {
+                adopted.push(String::from_utf8_lossy(&orphan.id).into_owned());
             }
         }
         Ok(adopted)

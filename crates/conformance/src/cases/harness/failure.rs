@@ -59,9 +59,9 @@ impl From<meshwork_model::name::NameError> for Failure {
     }
 }
 
-impl From<meshwork_model::schedule::timing::RhythmError> for Failure {
+impl From<meshwork_model::schedule::timing::RecurrenceError> for Failure {
     #[track_caller]
-    fn from(error: meshwork_model::schedule::timing::RhythmError) -> Self {
+    fn from(error: meshwork_model::schedule::timing::RecurrenceError) -> Self {
         Self::new(error)
     }
 }

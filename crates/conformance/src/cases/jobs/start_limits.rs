@@ -1,6 +1,6 @@
 //! Start timeouts: a job that no worker began in time never begins.
 
-use meshwork_broker::{Deleted, Retried};
+use meshwork_broker::{Deleted, LeaderTask, Retried};
 use meshwork_model::job::{NewJob, OnFailure, When};
 use meshwork_model::outcome::FailureKind;
 
@@ -105,11 +105,11 @@ async fn none_begins_after_its_time(world: &World) -> Outcome {
 async fn a_task_of_maintenance_ends_it(world: &World) -> Outcome {
     put(world, &["a"]).await?;
     world.put(&["b"]).await?;
-    let tasks = async || -> Got<Vec<String>> {
+    let tasks = async || -> Got<Vec<LeaderTask>> {
         world.pass(MS); // another leadership
         Ok(ask(world, WORKER, &[]).await?.tasks)
     };
-    check!(tasks().await?.contains(&"watch".to_owned()));
+    check!(tasks().await?.contains(&LeaderTask::CheckOrphans));
     same!(world.broker.check_orphans().await?.looked, 1);
     is_late(world, "a").await?;
     same!(counted(world, "error:timeout").await?, Some(1));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use meshwork_broker::LeaderTask;
 use meshwork_model::migration::Migration;
 
 use crate::cases::harness::legacy_worker::{migrate, old, set};
@@ -110,13 +111,13 @@ async fn the_leader_learns_what_there_is_to_do(world: &World) -> Outcome {
     world
         .raw::<()>(&["ZADD", &actors, &now, "a1", &now, "a2"])
         .await?;
-    let causes: [(&[&str], &str); 4] = [
-        (&["ZADD", &actors, &now, "a3"], "reclaim_dead"),
-        (&["RPUSH", &settle, "j1"], "settle"),
-        (&["ZADD", &watch, &now, "j1"], "watch"),
-        (&["ZADD", &batches, &now, "b1"], "tend_batches"),
+    let causes: [(&[&str], LeaderTask); 4] = [
+        (&["ZADD", &actors, &now, "a3"], LeaderTask::ReclaimDead),
+        (&["RPUSH", &settle, "j1"], LeaderTask::ResolveDependents),
+        (&["ZADD", &watch, &now, "j1"], LeaderTask::CheckOrphans),
+        (&["ZADD", &batches, &now, "b1"], LeaderTask::SweepBatches),
     ];
-    same!(ask(world, "w1", &[]).await?.tasks, Vec::<String>::new());
+    same!(ask(world, "w1", &[]).await?.tasks, Vec::<LeaderTask>::new());
     for (at, (cause, _)) in causes.iter().enumerate() {
         world.raw::<()>(cause).await?;
         world.pass(TURN);
@@ -138,7 +139,7 @@ async fn a_task_is_named_when_it_is_due(world: &World) -> Outcome {
     world.pass(TURN);
     same!(
         ask(world, "w1", &[]).await?.tasks,
-        ["watch", "tend_batches"]
+        [LeaderTask::CheckOrphans, LeaderTask::SweepBatches]
     );
     Ok(())
 }
@@ -151,7 +152,11 @@ async fn a_key_of_another_kind_is_left_to_its_task(world: &World) -> Outcome {
     }
     same!(
         ask(world, "w1", &[]).await?.tasks,
-        ["reclaim_dead", "watch", "tend_batches"]
+        [
+            LeaderTask::ReclaimDead,
+            LeaderTask::CheckOrphans,
+            LeaderTask::SweepBatches
+        ]
     );
     Ok(())
 }

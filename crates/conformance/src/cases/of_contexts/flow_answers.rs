@@ -163,7 +163,7 @@ async fn an_error_of_a_plain_runner_stays_in_the_record(world: &World) -> Outcom
         let key = ground.release(&lease).await?;
         world.raw::<()>(&["HSET", &key, "status", "error"]).await?;
         let mut moves = Moves::default();
-        moves.settle("0", "r 0", ("e", 0), (&key, "error", b"boom"));
+        moves.finalize("0", "r 0", ("e", 0), (&key, "error", b"boom"));
         same!(ground.flows.commit(&lease, &moves).await?, StepDone::Done);
         same!(ground.node("0").await?, "e 0 1");
         same!(world.field(&key, "error").await?.as_deref(), Some("boom"));

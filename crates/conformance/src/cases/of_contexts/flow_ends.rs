@@ -77,7 +77,7 @@ async fn an_item_wakes_its_flow_if_something_follows_from_its_end(world: &World)
         // A step ends one itself.
         let gone = ground.key("b[2]").await?;
         let mut moves = Moves::default();
-        moves.settle("1.2", "r 0", ("f", 0), (&gone, "finished", b"{}"));
+        moves.finalize("1.2", "r 0", ("f", 0), (&gone, "finished", b"{}"));
         for _ in 0..2 {
             same!(ground.flows.commit(&lease, &moves).await?, StepDone::Done);
         }

@@ -288,9 +288,9 @@ async fn a_place_ends_without_a_run(world: &World) -> Outcome {
         let lease = ground.lease().await?;
         let (a, b) = (ground.key("a").await?, ground.key("b").await?);
         let mut moves = Moves::default();
-        moves.settle("0", "w 0", ("e", 0), (&a, "error", b"no such name"));
-        moves.settle("1", "w 0", ("s", 0), (&b, "finished", b"{}"));
-        moves.settle("2", "r 0", ("s", 0), ("", "finished", b"{}"));
+        moves.finalize("0", "w 0", ("e", 0), (&a, "error", b"no such name"));
+        moves.finalize("1", "w 0", ("s", 0), (&b, "finished", b"{}"));
+        moves.finalize("2", "r 0", ("s", 0), ("", "finished", b"{}"));
         for _ in 0..2 {
             same!(ground.flows.commit(&lease, &moves).await?, StepDone::Done);
         }

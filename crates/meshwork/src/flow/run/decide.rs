@@ -140,8 +140,8 @@ impl<'a> Decider<'a> {
     /// Decides about a waiting job. It waits for the ends of all its prerequisites, also after a failure or a
     /// cancellation. So all its ancestors have ended, and its `if` sees their final states.
     fn waiting(&self, state: &FlowState, job: usize, halts: bool) -> Option<Decision> {
-        let settle = |end| {
-            Some(Decision::Settle {
+        let finalize = |end| {
+            Some(Decision::Finalize {
                 job,
                 item: None,
                 end,
@@ -155,7 +155,7 @@ impl<'a> Decider<'a> {
             return None;
         }
         if self.stops(state, job, halts) {
-            return settle(if state.stop.is_some() {
+            return finalize(if state.stop.is_some() {
                 End::Cancelled
             } else {
                 End::Skipped
@@ -163,8 +163,8 @@ impl<'a> Decider<'a> {
         }
         match self.runs(state, job) {
             Ok(true) => {}
-            Ok(false) => return settle(End::Skipped),
-            Err(error) => return settle(End::Failed(error.to_string())),
+            Ok(false) => return finalize(End::Skipped),
+            Err(error) => return finalize(End::Failed(error.to_string())),
         }
         let node = &self.plan.jobs[job];
         let Some(foreach) = &node.foreach else {
@@ -172,7 +172,7 @@ impl<'a> Decider<'a> {
         };
         match expr::items(foreach, &self.facts(state, job, &foreach.text)) {
             Ok(items) => Some(Decision::Expand { job, items }),
-            Err(error) => settle(End::Failed(error.to_string())),
+            Err(error) => finalize(End::Failed(error.to_string())),
         }
     }
 
@@ -203,7 +203,7 @@ impl<'a> Decider<'a> {
             let number = Some(number);
             match &item.phase {
                 Phase::Ended(_) => {}
-                Phase::Waiting if stops => decisions.push(Decision::Settle {
+                Phase::Waiting if stops => decisions.push(Decision::Finalize {
                     job,
                     item: number,
                     end: if state.stop.is_some() {
@@ -225,7 +225,7 @@ impl<'a> Decider<'a> {
         let mut ends = items.iter().map(|item| item.phase.end());
         if ends.all(|end| end.is_some()) {
             let end = group_end(items.iter().filter_map(|item| item.phase.end()));
-            decisions.push(Decision::Settle {
+            decisions.push(Decision::Finalize {
                 job,
                 item: None,
                 end,
@@ -246,7 +246,7 @@ impl<'a> Decider<'a> {
                 generation,
                 work,
             },
-            Err(error) => Decision::Settle {
+            Err(error) => Decision::Finalize {
                 job,
                 item,
                 end: End::Failed(error.to_string()),

@@ -124,7 +124,7 @@ pub fn interpret(
         .collect();
     stops.sort_by_key(|(ms, _)| std::cmp::Reverse(*ms));
     loop {
-        run.settle(&decider);
+        run.apply_decisions(&decider);
         if run.state.outcome.is_some() {
             break;
         }
@@ -175,7 +175,7 @@ struct Run<'r, 'a> {
 
 impl Run<'_, '_> {
     /// Applies decisions until there are none.
-    fn settle(&mut self, decider: &Decider<'_>) {
+    fn apply_decisions(&mut self, decider: &Decider<'_>) {
         loop {
             let decisions = decider.decide(&self.state);
             if decisions.is_empty() {
@@ -198,7 +198,7 @@ impl Run<'_, '_> {
                         });
                     }
                     Decision::Stop { job, item } => self.stop(job, item),
-                    Decision::Settle { job, item, .. } => self.note(job, item, false),
+                    Decision::Finalize { job, item, .. } => self.note(job, item, false),
                     Decision::Expand { .. } | Decision::Finish(_) => {}
                 }
             }

@@ -130,7 +130,7 @@ pub enum Decision {
         items: Vec<Value>,
     },
     /// The job or item ends without a run: it is skipped, its expression failed, or all items of a group have ended.
-    Settle {
+    Finalize {
         /// The job.
         job: usize,
         /// The item of a `foreach`.
@@ -283,7 +283,7 @@ impl FlowState {
         end: End,
     ) -> Result<(), Refused> {
         self.active(job, item, generation)?;
-        self.settle(job, item, end);
+        self.finalize(job, item, end);
         Ok(())
     }
 
@@ -314,7 +314,7 @@ impl FlowState {
         }
     }
 
-    fn settle(&mut self, job: usize, item: Option<usize>, end: End) {
+    fn finalize(&mut self, job: usize, item: Option<usize>, end: End) {
         self.ends += 1;
         let number = self.ends;
         if let Some((phase, _, ended_as)) = self.target(job, item) {
@@ -341,7 +341,7 @@ impl FlowState {
                         .collect(),
                 );
             }
-            Decision::Settle { job, item, end } => self.settle(*job, *item, end.clone()),
+            Decision::Finalize { job, item, end } => self.finalize(*job, *item, end.clone()),
             Decision::Stop { job, item } => {
                 let run = &mut self.jobs[*job];
                 match item {

@@ -70,7 +70,7 @@ impl Step<'_> {
                 .rerun((&name, generation), (&key, &queue), pause, &error);
         } else {
             let end = End::Failed(error);
-            self.settle(view, at, &end, Some(key));
+            self.finalize(view, at, &end, Some(key));
             // The place was released, so it can end.
             let _ = view.state.ended(at.0, at.1, generation, end);
         }

@@ -180,7 +180,7 @@ impl Step<'_> {
                         continue;
                     }
                 };
-                self.settle(view, at, &end, Some(key));
+                self.finalize(view, at, &end, Some(key));
                 let generation = self.generation(view, at);
                 // The place was released, so it can end.
                 let _ = view.state.ended(at.0, at.1, generation, end);
@@ -273,9 +273,9 @@ impl Step<'_> {
                 work,
             } => self.release(view, (*job, *item), *generation, work)?,
             Decision::Expand { job, items } => self.expand(view, *job, items),
-            Decision::Settle { job, item, end } => {
+            Decision::Finalize { job, item, end } => {
                 let at = (*job, *item);
-                self.settle(view, at, end, view.job(self.plan, at));
+                self.finalize(view, at, end, view.job(self.plan, at));
             }
             Decision::Stop { job, item } => return self.stop(view, (*job, *item)).await,
             Decision::Finish(end) => self.finish(view, end),
@@ -352,7 +352,7 @@ impl Step<'_> {
                 "the flow has {others} items, and {} more: at most {MAX_ITEMS} are allowed",
                 items.len()
             );
-            self.settle(
+            self.finalize(
                 view,
                 (job, None),
                 &End::Failed(why),
@@ -370,7 +370,7 @@ impl Step<'_> {
         view.nodes.insert(place(job, None), seen);
     }
 
-    pub(super) fn settle(&mut self, view: &View, at: ResultSlot, end: &End, key: Option<JobKey>) {
+    pub(super) fn finalize(&mut self, view: &View, at: ResultSlot, end: &End, key: Option<JobKey>) {
         let node = place(at.0, at.1);
         let seen = view.nodes.get(&node).map_or("", String::as_str);
         let (how, status, text) = match end {
@@ -391,7 +391,7 @@ impl Step<'_> {
             .unwrap_or_default();
         let generation = self.generation(view, at);
         self.moves
-            .settle(&node, seen, (how, generation), (&key, status, &text));
+            .finalize(&node, seen, (how, generation), (&key, status, &text));
     }
 
     fn finish(&mut self, view: &View, end: &FlowEnd) {

@@ -22,7 +22,7 @@ impl Step<'_> {
         match decision {
             Decision::Stop { job, item } if !matches!(self.plan.jobs[*job].work, Work::Run(_)) => {
                 let (job, item, end) = (*job, *item, End::Cancelled);
-                Decision::Settle { job, item, end }
+                Decision::Finalize { job, item, end }
             }
             other => other.clone(),
         }

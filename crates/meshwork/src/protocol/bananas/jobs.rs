@@ -210,8 +210,8 @@ impl Protocol for BananasProtocol {
         subject.run(worker, None)
     }
 
-    fn runner(&self, job: &Claimed) -> Option<&Arc<dyn Runtime>> {
-        self.entry(job).map(|entry| &entry.runner)
+    fn runtime_of(&self, job: &Claimed) -> Option<&Arc<dyn Runtime>> {
+        self.entry(job).map(|entry| &entry.runtime)
     }
 
     async fn complete_and_claim(
@@ -258,8 +258,8 @@ impl Protocol for BananasProtocol {
         };
         let mut job = entry.job(&claimed.id(), record.payload());
         job.attempt = Self::attempt(claimed).unwrap_or_default();
-        let runner = Arc::clone(&entry.runner);
-        let prepared = Prepared::new(runner, Arc::new(job), config.timeout);
+        let runtime = Arc::clone(&entry.runtime);
+        let prepared = Prepared::new(runtime, Arc::new(job), config.timeout);
         Step::Run(Box::new(prepared))
     }
 

@@ -83,7 +83,7 @@ async fn rescue_orphans(
     state: &BananasProtocol,
     lease: Duration,
 ) -> Result<Never, Error> {
-    let Some(age) = state.strays else {
+    let Some(age) = state.rescue_orphans_after else {
         return std::future::pending().await;
     };
     let mut ticks = interval(LOOK_EVERY);

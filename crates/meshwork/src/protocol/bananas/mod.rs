@@ -47,7 +47,7 @@ pub struct Worker {
     max_retries: u32,
     foreign: Foreign,
     peer: ClientVariant,
-    strays: Option<Duration>,
+    rescue_orphans_after: Option<Duration>,
     scheduler: bool,
 }
 
@@ -63,7 +63,7 @@ impl Worker {
             max_retries: DEFAULT_MAX_RETRIES,
             foreign: Foreign::default(),
             peer: ClientVariant::default(),
-            strays: None,
+            rescue_orphans_after: None,
             scheduler: true,
         }
     }
@@ -156,7 +156,7 @@ impl Worker {
     #[must_use]
     pub fn rescue_orphans_after(self, age: Option<Duration>) -> Self {
         Self {
-            strays: age,
+            rescue_orphans_after: age,
             ..self
         }
     }
@@ -173,7 +173,7 @@ impl Worker {
     /// A setting is outside of its limits ([`Error::Setting`]), or the system has no thread left.
     pub async fn start(self) -> Result<WorkerHandle, Error> {
         self.config.validate()?;
-        if let Some(age) = self.strays {
+        if let Some(age) = self.rescue_orphans_after {
             tracing::warn!(
                 ?age,
                 "jobs that workers of Bananas left behind are put back after this time; one that is still run by \
@@ -190,7 +190,7 @@ impl Worker {
             max_retries: self.max_retries,
             foreign: self.foreign,
             peer: self.peer,
-            strays: self.strays,
+            rescue_orphans_after: self.rescue_orphans_after,
             scheduler: self.scheduler,
             rests: watch::Sender::new(None),
             behind: tokio::sync::Mutex::default(),

@@ -27,7 +27,7 @@ pub(super) struct BananasProtocol {
     pub(super) max_retries: u32,
     pub(super) foreign: Foreign,
     pub(super) peer: ClientVariant,
-    pub(super) strays: Option<Duration>,
+    pub(super) rescue_orphans_after: Option<Duration>,
     pub(super) scheduler: bool,
     /// Time of the next scan for foreign jobs on queues without a route. While it is set, nothing is claimed from these
     /// queues.

@@ -28,7 +28,7 @@ use super::pool::Member;
 use super::registry::reclaim_dead;
 use super::state::HeroProtocol;
 use super::subscription::{ClaimOrder, Lists, base_of};
-use crate::runtime::{self, ActionCaller, Runtime, Submitter};
+use crate::runtime::{self, ActionCaller, ChildAdder, Runtime};
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
 use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
@@ -40,10 +40,10 @@ const DEPART: Duration = Duration::from_millis(500);
 
 impl HeroProtocol {
     /// Returns the runtime of a queue's jobs. The queue names the type; a foreign record may not.
-    fn runner_of(&self, queue: &str) -> Option<&Arc<dyn Runtime>> {
+    fn runtime_of_queue(&self, queue: &str) -> Option<&Arc<dyn Runtime>> {
         let prefix = self.broker.keys().work_prefix();
         let script_type = queue.strip_prefix(&prefix)?.split(':').next()?;
-        self.runners.get(script_type)
+        self.runtimes.get(script_type)
     }
 
     /// Calls actions for a run.
@@ -192,9 +192,9 @@ impl Protocol for HeroProtocol {
     }
 
     fn runtimes(&self) -> Vec<(String, Arc<dyn Runtime>)> {
-        let runners = self.runners.iter();
-        runners
-            .map(|(name, runner)| (name.clone(), Arc::clone(runner)))
+        let runtimes = self.runtimes.iter();
+        runtimes
+            .map(|(name, runtime)| (name.clone(), Arc::clone(runtime)))
             .collect()
     }
 
@@ -210,8 +210,8 @@ impl Protocol for HeroProtocol {
         span::of_run(job, self.identity.worker())
     }
 
-    fn runner(&self, job: &Claimed) -> Option<&Arc<dyn Runtime>> {
-        self.runner_of(&job.queue)
+    fn runtime_of(&self, job: &Claimed) -> Option<&Arc<dyn Runtime>> {
+        self.runtime_of_queue(&job.queue)
     }
 
     async fn complete_and_claim(
@@ -254,7 +254,7 @@ impl Protocol for HeroProtocol {
         if runtime::is_ping(job) {
             return Step::End(Report::done(runtime::PONG));
         }
-        let Some(runner) = self.runner_of(&claimed.queue) else {
+        let Some(runtime) = self.runtime_of_queue(&claimed.queue) else {
             let message = format!("no runtime for the jobs of {}", claimed.queue);
             let failure = Failure::new(FailureKind::Permanent, message);
             return Step::End(Report::failed(failure));
@@ -279,11 +279,11 @@ impl Protocol for HeroProtocol {
             Batch::of_run(&self.broker, id, job.job_id(), token)
         });
         Step::Run(Box::new(Prepared {
-            runner: Arc::clone(runner),
+            runtime: Arc::clone(runtime),
             timeout: Duration::from_secs(job.timeout),
             job,
             inputs,
-            submitter: Submitter::new(&self.broker, claimed, trace.cloned()),
+            child_adder: ChildAdder::new(&self.broker, claimed, trace.cloned()),
             caller: self.caller(),
             batch,
         }))

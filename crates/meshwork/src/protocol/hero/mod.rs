@@ -44,7 +44,7 @@ use subscription::Subscriptions;
 #[derive(Clone)]
 pub struct Worker {
     broker: Broker,
-    runners: Vec<(ScriptType, Arc<dyn Runtime>)>,
+    runtimes: Vec<(ScriptType, Arc<dyn Runtime>)>,
     refused: Option<String>,
     group: Group,
     instance: Option<Instance>,
@@ -65,7 +65,7 @@ impl Worker {
     pub fn new(client: &Client) -> Self {
         Self {
             broker: client.broker().clone(),
-            runners: Vec::new(),
+            runtimes: Vec::new(),
             refused: None,
             group: Group::default(),
             instance: None,
@@ -81,10 +81,10 @@ impl Worker {
         }
     }
 
-    /// Runs jobs of `script_type` with `runner`, a runtime.
+    /// Runs jobs of `script_type` with `runtime`.
     #[must_use]
-    pub fn runner(mut self, script_type: ScriptType, runner: Arc<dyn Runtime>) -> Self {
-        self.runners.push((script_type, runner));
+    pub fn runtime(mut self, script_type: ScriptType, runtime: Arc<dyn Runtime>) -> Self {
+        self.runtimes.push((script_type, runtime));
         self
     }
 
@@ -98,7 +98,7 @@ impl Worker {
             known: runtime::runtimes().collect::<Vec<_>>().join(", "),
         };
         let found = runtime::builtin(script_type.as_str()).ok_or_else(unknown)?;
-        Ok(self.runner(script_type.clone(), found))
+        Ok(self.runtime(script_type.clone(), found))
     }
 
     /// Runs jobs of the type `name` with `handler`. Its payload is the job's script, and its result the job's output,
@@ -106,7 +106,7 @@ impl Worker {
     #[must_use]
     pub fn handle<H: runtime::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
         match name.parse() {
-            Ok(name) => self.runner(name, runtime::handler(handler)),
+            Ok(name) => self.runtime(name, runtime::handler(handler)),
             Err(_) => {
                 self.refused.get_or_insert_with(|| name.to_owned());
                 self
@@ -124,7 +124,7 @@ impl Worker {
         handler: H,
     ) -> Self {
         match name.parse() {
-            Ok(name) => self.runner(name, runtime::group_handler(many, handler)),
+            Ok(name) => self.runtime(name, runtime::group_handler(many, handler)),
             Err(_) => {
                 self.refused.get_or_insert_with(|| name.to_owned());
                 self
@@ -271,18 +271,18 @@ impl Worker {
         if let Some(name) = &self.refused {
             name.parse::<ScriptType>()?;
         }
-        if self.runners.is_empty() {
+        if self.runtimes.is_empty() {
             return Err(Error::NoHandlers);
         }
         self.config.validate()?;
         let log_folders = LogFolders::open(&self.log_dirs)?;
-        let mut runners = HashMap::new();
+        let mut runtimes = HashMap::new();
         let mut listens = Vec::new();
-        for (script_type, runner) in self.runners {
-            if runners.contains_key(script_type.as_str()) {
+        for (script_type, runtime) in self.runtimes {
+            if runtimes.contains_key(script_type.as_str()) {
                 continue;
             }
-            runners.insert(script_type.as_str().to_owned(), runner);
+            runtimes.insert(script_type.as_str().to_owned(), runtime);
             listens.push(Listen {
                 script_type,
                 group: self.group.clone(),
@@ -319,7 +319,7 @@ impl Worker {
             places,
             present,
             lists,
-            runners,
+            runtimes,
             backoff: self.backoff,
             retention: self.retention,
             next_due: NextDue::new(),
@@ -348,7 +348,11 @@ fn start_stepper(broker: &Broker, wakeups: Option<&Arc<Notify>>) -> Option<DropG
 
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let types: Vec<_> = self.runners.iter().map(|(name, _)| name.as_str()).collect();
+        let types: Vec<_> = self
+            .runtimes
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
         f.debug_struct("Worker")
             .field("types", &types)
             .field("group", &self.group)

@@ -24,7 +24,7 @@ pub(super) struct HeroProtocol {
     /// Queues from which it claims now.
     pub(super) lists: watch::Sender<Arc<Lists>>,
     /// Runtimes, by script type.
-    pub(super) runners: HashMap<String, Arc<dyn Runtime>>,
+    pub(super) runtimes: HashMap<String, Arc<dyn Runtime>>,
     /// Calls actions of services for all runs.
     pub(super) calls: Arc<dyn CallActions>,
     pub(super) backoff: RetryBackoff,

@@ -223,18 +223,18 @@ impl Protocol for NoobleProtocol {
                 let stop = CancellationToken::new();
                 let (action, client) = (Arc::clone(action), self.client.clone());
                 let context = ActionContext::new(action, record, client, stop);
-                let runner = call(act, job, context);
-                Prepared::new(runner, Arc::clone(&self.no_job), config.timeout)
+                let runtime = call(act, job, context);
+                Prepared::new(runtime, Arc::clone(&self.no_job), config.timeout)
             }
             Deals::Script(entry) => {
-                let runner = entry.runner.clone();
+                let runtime = entry.runtime.clone();
                 let given = Arc::new(job_of(entry, action));
                 let calls = ScriptCalls::of_handler(&self.client, action);
                 let calls: Arc<dyn CallActions> = Arc::new(calls);
                 Prepared {
                     inputs: record.map(request_input).unwrap_or_default(),
                     caller: ActionCaller::new(&calls),
-                    ..Prepared::new(runner, given, config.timeout)
+                    ..Prepared::new(runtime, given, config.timeout)
                 }
             }
         }))

@@ -175,15 +175,15 @@ impl NoobleProtocol {
             at.map(|at| known.swap_remove(at)).is_none()
         });
         let suspects = std::mem::take(&mut queue.looks().suspects);
-        let (strays, now): (Vec<_>, Vec<_>) =
+        let (orphans, now): (Vec<_>, Vec<_>) =
             unknown.into_iter().partition(|one| suspects.contains(one));
         queue.looks().suspects = now;
-        for stray in messages(queue, strays) {
+        for orphan in messages(queue, orphans) {
             tracing::warn!(
                 queue = queue.name(),
                 "message claimed without a run: its connection broke, or its report was refused"
             );
-            intake.take(stray);
+            intake.take(orphan);
         }
         Ok(())
     }

@@ -160,12 +160,12 @@ def _meshwork():
     # The longest line that the worker takes, and the longest path of a socket.
     most_request, most_path = 32 * 1024 * 1024, 100
 
-    def submit(script, *, type=None, input=None, priority=None, delay=None, retries=None, timeout=None, key=None,
-               group=None, env=None):
-        """Submits a child of this job and returns its id."""
-        in_leader("submit")
+    def add_child(script, *, type=None, input=None, priority=None, delay=None, retries=None, timeout=None, key=None,
+                  group=None, env=None):
+        """Adds a child of this job and returns its id."""
+        in_leader("add_child")
         if not isinstance(script, str):
-            raise TypeError("submit() takes a script as text")
+            raise TypeError("add_child() takes a script as text")
         import base64
         import json
 
@@ -178,9 +178,9 @@ def _meshwork():
             elif not isinstance(input, (bytes, bytearray, memoryview)):
                 input = json.dumps(input, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
             input = base64.b64encode(input).decode("ascii")
-        reply = request("submit", dict(script=script, input=input, options=options), json)
+        reply = request("add_child", dict(script=script, input=input, options=options), json)
         if "id" not in reply:
-            raise RuntimeError(reply.get("error", "submit() was not answered"))
+            raise RuntimeError(reply.get("error", "add_child() was not answered"))
         return reply["id"]
 
     class ActionError(RuntimeError):
@@ -341,14 +341,14 @@ def _meshwork():
     names = ("CALLER_ID", "CONTEXT_ID", "JOB_ID")
     main.__dict__.update(((name, os.environ[name]) for name in names), __file__="script.py", __builtins__=builtins)
     main.progress = progress
-    main.submit = submit
+    main.add_child = main.submit = add_child
     main.call_action, main.send_action, main.notify_action = call_action, send_action, notify_action
     main.ActionError = ActionError
     main.inputs = Inputs()
     for verdict in verdicts:
         verdict.__qualname__ = verdict.__name__
         setattr(main, verdict.__name__, verdict)
-    for named in (submit, call_action, send_action, notify_action, ActionError, ActionTimeout):
+    for named in (add_child, call_action, send_action, notify_action, ActionError, ActionTimeout):
         named.__qualname__ = named.__name__
     sys.modules["__main__"] = main
     with open("script.py", "rb") as file:

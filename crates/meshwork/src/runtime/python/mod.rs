@@ -3,7 +3,7 @@
 //!
 //! A script has the environment of all processes of a run, and the variables `CALLER_ID`, `CONTEXT_ID` and `JOB_ID`.
 //! Its result is the variable `result`: text and bytes unchanged, any other value as JSON; or else its stdout, as in
-//! Hero. `progress(fraction, message=None)` reports progress, from 0 to 1. `submit(script, *, type=None, input=None,
+//! Hero. `progress(fraction, message=None)` reports progress, from 0 to 1. `add_child(script, *, type=None, input=None,
 //! priority=None, delay=None, retries=None, timeout=None, key=None, group=None, env=None)` submits a child and returns
 //! its id, `call_action(type, data, timeout=None)` returns the data of a service's reply, and `send_action()` and
 //! `notify_action()` do not wait ([`super::requests`]). The exceptions `Permanent`, `Retry`, `Snooze` and `Discard` are verdicts. `inputs[name]` is the result of a

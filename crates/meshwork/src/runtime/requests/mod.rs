@@ -1,4 +1,4 @@
-//! Requests of the processes of a run: `submit()` and actions, over a Unix socket in the folder of the run. Clients are
+//! Requests of the processes of a run: `add_child()` and actions, over a Unix socket in the folder of the run. Clients are
 //! `bootstrap.py` and the command. A process that writes anything else harms only itself.
 
 mod wire;
@@ -18,7 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Run;
 use super::action::{ActionCall, ActionCallError, ActionReply, Callback, Delivery, RunCalls};
-use super::submit::{self, Submitter};
+use super::children::{self, ChildAdder};
 use super::workdir::Folder;
 pub use wire::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
 use wire::{MAX_LINE, Request};
@@ -43,7 +43,7 @@ pub(super) struct Requests {
 
 /// Carries out the requests of a run.
 struct Worker {
-    submitter: Option<Submitter>,
+    child_adder: Option<ChildAdder>,
     calls: RunCalls,
 }
 
@@ -51,7 +51,7 @@ impl Requests {
     /// Creates the socket in `folder`, and answers requests.
     pub(super) fn listen(folder: &Folder, run: &Run) -> io::Result<Self> {
         let worker = Worker {
-            submitter: run.submitter.clone(),
+            child_adder: run.child_adder.clone(),
             calls: RunCalls::of(run),
         };
         let (path, _folder) = wire::reachable(&folder.calls())?;
@@ -140,7 +140,7 @@ async fn answer(line: Vec<u8>, worker: &Worker) -> RunAnswer {
         Err(_) => return RunAnswer::default(),
     };
     match order {
-        Order::Child(child) => match submit::submit(worker.submitter.as_ref(), &child).await {
+        Order::Child(child) => match children::add_child(worker.child_adder.as_ref(), &child).await {
             Ok(id) => RunAnswer {
                 id: Some(id.to_string()),
                 ..RunAnswer::default()
@@ -213,7 +213,7 @@ fn read(line: &[u8]) -> Result<Order, String> {
         .map(|input| BASE64.decode(input.as_bytes()))
         .transpose();
     let input = input.map_err(|error| format!("the input is no base64: {error}"))?;
-    let child = submit::child(script, input, options);
+    let child = children::child(script, input, options);
     Ok(child.map_or_else(|error| Order::None(error.to_string()), Order::Child))
 }
 

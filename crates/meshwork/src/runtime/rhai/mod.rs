@@ -4,7 +4,7 @@
 //! A script has these constants, also in functions: `CALLER_ID`, `CONTEXT_ID`, `JOB_ID`, `INPUT` (text, a blob for
 //! other bytes, `()` without input), `ENV` (a map of the job's `env_vars`), and `TRACEPARENT` and `TRACESTATE` (W3C;
 //! `()` without a trace). `print` writes to stdout, `debug` to stderr, and the last expression is the result.
-//! `progress(0.4)` and `progress(0.4, "text")` report progress. `submit(script)` and `submit(script, #{...})` submit a
+//! `progress(0.4)` and `progress(0.4, "text")` report progress. `add_child(script)` and `add_child(script, #{...})` submit a
 //! child and return its id. `call_action(type, #{...})` returns the data of a service's reply, `send_action()` and
 //! `notify_action()` do not wait ([`requests`]).
 //! `INPUTS[name]` is the result of a prerequisite ([`mod@inputs`]). `Permanent`, `Retry`, `Snooze` and `Discard` are

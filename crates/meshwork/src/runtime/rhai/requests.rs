@@ -1,4 +1,4 @@
-//! `submit()` and actions of a Rhai script: the script's thread waits while a task calls the store.
+//! `add_child()` and actions of a Rhai script: the script's thread waits while a task calls the store.
 
 use meshwork_model::job::NewChild;
 use meshwork_model::name::JobId;
@@ -13,12 +13,15 @@ use super::super::Run;
 use super::super::action::{
     ActionCall, ActionCallError, ActionReply, Callback, Delivery, RunCalls,
 };
-use super::super::submit::{self, SubmitError};
+use super::super::children::{self, AddChildError};
 use super::value;
+
+/// The function that adds a child; `submit` is its second name.
+const ADD_CHILD: &str = "add_child";
 
 /// A request, with the way back for its answer.
 enum Request {
-    Child(NewChild, oneshot::Sender<Result<JobId, SubmitError>>),
+    Child(NewChild, oneshot::Sender<Result<JobId, AddChildError>>),
     Action(
         ActionCall,
         oneshot::Sender<Result<ActionReply, ActionCallError>>,
@@ -42,13 +45,13 @@ impl CallFailure {
 /// Starts the task that answers requests, and returns its channel. The task ends when the handle is dropped.
 pub(super) fn serve(run: &Run) -> (Asker, AbortOnDropHandle<()>) {
     let (asker, mut requests) = mpsc::channel::<Request>(1);
-    let (submitter, calls) = (run.submitter.clone(), RunCalls::of(run));
+    let (child_adder, calls) = (run.child_adder.clone(), RunCalls::of(run));
     let task = tokio::spawn(async move {
         // A script that was cut does not wait for its answer any more.
         while let Some(request) = requests.recv().await {
             match request {
                 Request::Child(child, answer) => {
-                    let _ = answer.send(submit::submit(submitter.as_ref(), &child).await);
+                    let _ = answer.send(children::add_child(child_adder.as_ref(), &child).await);
                 }
                 Request::Action(call, answer) => {
                     let _ = answer.send(calls.call(call).await);
@@ -71,9 +74,9 @@ impl Asker {
         answer.blocking_recv().map_err(|_| over())
     }
 
-    fn submit(&self, script: &str, options: Map) -> Result<String, String> {
+    fn add_child(&self, script: &str, options: Map) -> Result<String, String> {
         let child = child(script, options)?;
-        let answer = self.ask("submit", |send| Request::Child(child, send))?;
+        let answer = self.ask(ADD_CHILD, |send| Request::Child(child, send))?;
         answer
             .map(|id| id.to_string())
             .map_err(|error| error.to_string())
@@ -114,14 +117,14 @@ fn child(script: &str, mut options: Map) -> Result<NewChild, String> {
     let input = options.remove("input").filter(|input| !input.is_unit());
     let input = input.map(value::output).transpose();
     let input = input
-        .map_err(|error| format!("the option `input` of submit() is not possible: {error}"))?;
+        .map_err(|error| format!("the option `input` of add_child() is not possible: {error}"))?;
     let bytes = value::output(Dynamic::from_map(options));
     let bytes =
-        bytes.map_err(|error| format!("the options of submit() are not possible: {error}"))?;
+        bytes.map_err(|error| format!("the options of add_child() are not possible: {error}"))?;
     let Ok(Value::Object(options)) = serde_json::from_slice(&bytes) else {
-        return Err("the options of submit() are no map".to_owned());
+        return Err("the options of add_child() are no map".to_owned());
     };
-    submit::child(script.to_owned(), input, options).map_err(|error| error.to_string())
+    children::child(script.to_owned(), input, options).map_err(|error| error.to_string())
 }
 
 type Called<T> = Result<T, Box<EvalAltResult>>;
@@ -133,37 +136,38 @@ fn thrown(value: Dynamic, at: Position) -> Box<EvalAltResult> {
 /// Returns the module with all functions.
 pub(super) fn functions(asker: &Asker) -> Module {
     let mut module = Module::new();
-    submit_functions(asker, &mut module);
+    child_functions(asker, &mut module);
     call_functions(asker, &mut module);
     send_functions(asker, &mut module);
     failure_functions(&mut module);
     module
 }
 
-fn submit_functions(asker: &Asker, module: &mut Module) {
+fn child_functions(asker: &Asker, module: &mut Module) {
     let ask = |asker: &Asker,
                context: &NativeCallContext<'_>,
                script: &str,
                options: Map|
      -> Called<String> {
         let failed = |why: String| thrown(why.into(), context.call_position());
-        asker.submit(script, options).map_err(failed)
+        asker.add_child(script, options).map_err(failed)
     };
-    let function = || FuncRegistration::new("submit").in_global_namespace();
-    let alone = asker.clone();
-    function().set_into_module(
-        module,
-        move |context: NativeCallContext<'_>, script: &str| {
-            ask(&alone, &context, script, Map::new())
-        },
-    );
-    let asker = asker.clone();
-    function().set_into_module(
-        module,
-        move |context: NativeCallContext<'_>, script: &str, options: Map| {
-            ask(&asker, &context, script, options)
-        },
-    );
+    for name in [ADD_CHILD, "submit"] {
+        let function = || FuncRegistration::new(name).in_global_namespace();
+        let (alone, with_options) = (asker.clone(), asker.clone());
+        function().set_into_module(
+            module,
+            move |context: NativeCallContext<'_>, script: &str| {
+                ask(&alone, &context, script, Map::new())
+            },
+        );
+        function().set_into_module(
+            module,
+            move |context: NativeCallContext<'_>, script: &str, options: Map| {
+                ask(&with_options, &context, script, options)
+            },
+        );
+    }
 }
 
 /// Registers a function with the data of an action, and one with a further argument that `delivery` reads.

@@ -297,7 +297,7 @@ async fn a_script_that_hoards_is_cut() {
     };
     let text = "let a = []; a.pad(50_000, 0); let s = \"\"; s.pad(1_000_000, 'x');
         for i in 0..a.len() { a[i] = s + i; }";
-    for (runner, message) in [
+    for (runtime, message) in [
         (
             limits(256 << 20, u64::MAX),
             "the script took more than 256 MiB of memory",
@@ -310,7 +310,7 @@ async fn a_script_that_hoards_is_cut() {
         let job = Job::from_fields("job-1", [("script".to_owned(), text.into())]);
         let deadline = Instant::now() + Duration::from_secs(60);
         let run = Run::new(Arc::new(job), deadline);
-        let failure = runner.run(run).await.result.unwrap_err();
+        let failure = runtime.run(run).await.result.unwrap_err();
         assert_eq!(failure.message, message);
     }
 }

@@ -74,7 +74,7 @@ impl Place {
 
     async fn worker(&self, runner: Arc<Scripted>) -> WorkerHandle {
         let queues = self.context.client(&self.me, Object::Queue, Operation::Pop);
-        let worker = Worker::new(&queues.await.unwrap()).runner(osis(), runner);
+        let worker = Worker::new(&queues.await.unwrap()).runtime(osis(), runner);
         worker.start().await.unwrap()
     }
 
@@ -228,7 +228,7 @@ async fn a_plain_runner_works_beside_ours() {
             .context
             .client(&place.me, Object::Queue, Operation::Pop);
         let worker = Worker::new(&queues.await.unwrap()).concurrency(1);
-        let worker = worker.runner(osis(), ours.clone()).start().await.unwrap();
+        let worker = worker.runtime(osis(), ours.clone()).start().await.unwrap();
         place.plain_job(1, &dispatched).await;
         gate.wait_for(1).await;
         // Ours is busy, and waits for nothing: the plain one takes what comes.

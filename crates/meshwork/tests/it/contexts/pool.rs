@@ -93,7 +93,7 @@ impl Site {
                 .shutdown_timeout(Duration::from_secs(1));
             let runner = runner(at);
             let with =
-                |worker: Worker, name: &ScriptType| worker.runner(name.clone(), runner.clone());
+                |worker: Worker, name: &ScriptType| worker.runtime(name.clone(), runner.clone());
             types
                 .iter()
                 .fold(worker, with)

@@ -1,4 +1,4 @@
-//! `submit()` where there is nobody to submit for, and while nobody answers.
+//! `add_child()` and its other name `submit()` without a job of Meshwork, and while nobody answers.
 
 use std::time::Duration;
 
@@ -9,27 +9,32 @@ use super::support::{failure, output, run, run_of, script, within};
 
 #[tokio::test]
 async fn there_are_no_children_without_a_job_of_ours() {
-    let python = "try: submit('1')\nexcept RuntimeError as error: result = str(error)";
-    let rhai = r#"let said = ""; try { submit("1"); } catch (why) { said = why; } said"#;
-    for (script_type, source) in [("python", python), ("osis", rhai)] {
-        let report = run(script_type, script(source)).await;
-        let said = output(&report);
-        assert!(said.contains("only there for jobs of Meshwork"), "{said}");
+    for name in ["add_child", "submit"] {
+        let python = format!("try: {name}('1')\nexcept RuntimeError as error: result = str(error)");
+        let rhai =
+            format!(r#"let said = ""; try {{ {name}("1"); }} catch (why) {{ said = why; }} said"#);
+        for (script_type, source) in [("python", python), ("osis", rhai)] {
+            let report = run(script_type, script(&source)).await;
+            let said = output(&report);
+            assert!(said.contains("only there for jobs of Meshwork"), "{said}");
+        }
     }
 }
 
 #[tokio::test]
 async fn an_error_that_is_not_caught_is_the_jobs() {
-    let report = run("python", script("x = 1\nsubmit('1')")).await;
+    let report = run("python", script("x = 1\nadd_child('1')")).await;
     let failure_of_python = failure(&report);
     assert!(
-        failure_of_python.message.contains("RuntimeError: submit()"),
+        failure_of_python
+            .message
+            .contains("RuntimeError: add_child()"),
         "{failure_of_python:?}"
     );
-    let report = run("osis", script("let x = 1;\nsubmit(\"1\")")).await;
+    let report = run("osis", script("let x = 1;\nadd_child(\"1\")")).await;
     let failure = failure(&report);
     assert!(
-        failure.message.contains("submit() is only there"),
+        failure.message.contains("add_child() is only there"),
         "{failure:?}"
     );
     let traceback = failure.traceback.as_deref().unwrap_or_default();

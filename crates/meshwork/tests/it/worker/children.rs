@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use meshwork::model::job::NewChild;
 use meshwork::model::name::JobId;
-use meshwork::runtime::{JobContext, SubmitError};
+use meshwork::runtime::{AddChildError, JobContext};
 use meshwork::{Client, JobRequest, Worker};
 use meshwork_test_servers::eventually;
 use tokio::sync::watch;
@@ -30,9 +30,9 @@ pub(crate) async fn a_handler_gets_children(client: Client) {
             script_type: Some("double".parse().unwrap()),
             ..NewChild::new(n.to_string())
         };
-        let first = context.submit(&child).await?;
-        let second = context.submit(&child).await?;
-        Ok::<_, SubmitError>([first, second].map(|id| id.to_string()))
+        let first = context.add_child(&child).await?;
+        let second = context.add_child(&child).await?;
+        Ok::<_, AddChildError>([first, second].map(|id| id.to_string()))
     };
     let worker = Worker::new(&client)
         .handle("double", double)
@@ -79,9 +79,9 @@ pub(crate) async fn a_run_that_lost_its_job_gets_no_child(client: Client) {
     begun(2).await;
     let context = |at: usize| contexts.lock().unwrap()[at].clone();
     let child = NewChild::new("1");
-    let refused = context(0).submit(&child).await;
+    let refused = context(0).add_child(&child).await;
     assert!(
-        matches!(refused, Err(SubmitError::Stale { number: 1, .. })),
+        matches!(refused, Err(AddChildError::Stale { number: 1, .. })),
         "{refused:?}"
     );
     let none: [JobId; 0] = [];
@@ -90,12 +90,12 @@ pub(crate) async fn a_run_that_lost_its_job_gets_no_child(client: Client) {
         children.iter().map(|job| job.job_id()).collect::<Vec<_>>()
     };
     assert_eq!(of().await, none);
-    assert_eq!(context(1).submit(&child).await.unwrap().as_str(), "p.1");
+    assert_eq!(context(1).add_child(&child).await.unwrap().as_str(), "p.1");
     go.send_replace(true);
     client.wait(&id, PATIENCE).await.unwrap();
-    let late = context(1).submit(&child).await;
+    let late = context(1).add_child(&child).await;
     assert!(
-        matches!(late, Err(SubmitError::Stale { number: 2, .. })),
+        matches!(late, Err(AddChildError::Stale { number: 2, .. })),
         "{late:?}"
     );
     assert_eq!(of().await.len(), 1);

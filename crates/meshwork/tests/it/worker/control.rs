@@ -68,7 +68,7 @@ pub(crate) async fn requests_for_what_does_not_run_here_do_no_harm(client: Clien
     let gate = Gate::new();
     let runner = Scripted::gated(&gate);
     let one = worker(&client, &runner).start().await.unwrap();
-    let other = meshwork::Worker::new(&client).runner("sal".parse().unwrap(), runner.clone());
+    let other = meshwork::Worker::new(&client).runtime("sal".parse().unwrap(), runner.clone());
     let other = other.start().await.unwrap();
     let sal = JobRequest::new("sal".parse().unwrap(), "x");
     let elsewhere = client.enqueue(sal).await.unwrap();

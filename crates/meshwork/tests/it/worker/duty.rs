@@ -12,7 +12,7 @@ use meshwork::model::schedule::policy::Overlap;
 use meshwork::model::state::Status;
 use meshwork::model::time::parse_iso;
 use meshwork::runtime::log::Stream;
-use meshwork::{Client, JobRequest, Retention, ScheduleRequest};
+use meshwork::{Client, JobRequest, NewSchedule, Retention};
 use meshwork_test_servers::eventually;
 use tokio::time::Instant;
 
@@ -68,7 +68,7 @@ pub(crate) async fn a_retry_comes_when_it_is_due(client: Client) {
 pub(crate) async fn slots_of_a_schedule_come_when_they_are_due(client: Client) {
     let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
     let every = Duration::from_secs(1);
-    let request = ScheduleRequest::every(every, JobRequest::new(osis(), "x")).unwrap();
+    let request = NewSchedule::every(every, JobRequest::new(osis(), "x")).unwrap();
     let schedule = client.schedule("ticks").unwrap();
     schedule.add(request.overlap(Overlap::Allow)).await.unwrap();
     eventually("eight slots have run", PATIENCE, async || {
@@ -103,7 +103,7 @@ pub(crate) async fn the_first_slot_of_a_new_schedule_is_on_time(client: Client) 
             n += 1;
             // The next whole second.
             let start = client.broker().now().await.unwrap();
-            let request = ScheduleRequest::every(hour, JobRequest::new(osis(), "x")).unwrap();
+            let request = NewSchedule::every(hour, JobRequest::new(osis(), "x")).unwrap();
             let schedule = client.schedule(&format!("new{n}")).unwrap();
             schedule.add(request.start(start)).await.unwrap();
             let job = eventually("the slot has run", PATIENCE, async || {

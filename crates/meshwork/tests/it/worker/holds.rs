@@ -23,7 +23,7 @@ pub(crate) async fn a_paused_queue_holds_up_no_other(client: Client) {
     let runner = Scripted::echo();
     let worker = worker(&client, &runner)
         .concurrency(2)
-        .runner("sal".parse().unwrap(), runner.clone() as _)
+        .runtime("sal".parse().unwrap(), runner.clone() as _)
         .start()
         .await
         .unwrap();

@@ -90,7 +90,7 @@ crate::engines::on_each_engine! {
 }
 
 fn worker(client: &Client, runner: &Arc<Scripted>) -> Worker {
-    Worker::new(client).runner(osis(), Arc::clone(runner) as _)
+    Worker::new(client).runtime(osis(), Arc::clone(runner) as _)
 }
 
 async fn a_job_goes_in_and_its_result_comes_out(client: Client) {

@@ -86,7 +86,7 @@ pub(crate) async fn the_name_of_a_process_that_is_gone_is_free_at_once(client: C
 
 pub(crate) async fn workers_are_found_ours_and_others(client: Client) {
     let ours = worker(&client, &Scripted::echo())
-        .runner("sal".parse().unwrap(), Scripted::echo())
+        .runtime("sal".parse().unwrap(), Scripted::echo())
         .group("io".parse().unwrap())
         .instance("7".parse().unwrap())
         .concurrency(3);

@@ -20,7 +20,7 @@ fn noting(client: &Client, routes: &str, log: &Log) -> Worker {
         log.lock().unwrap().push(line);
         Report::done("")
     });
-    let worker = Worker::new(client).runner(osis(), runner as _);
+    let worker = Worker::new(client).runtime(osis(), runner as _);
     worker.routes(routes.parse().unwrap()).concurrency(1)
 }
 

@@ -73,7 +73,7 @@ pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
         may_end: watch::Sender::new(false),
         ended: watch::Sender::new(false),
     });
-    let first = Worker::new(&client).runner(osis(), Arc::clone(&heeding) as _);
+    let first = Worker::new(&client).runtime(osis(), Arc::clone(&heeding) as _);
     let first = first.lease(SHORT).shutdown_timeout(Duration::ZERO);
     let first = first.start().await.unwrap();
     let jobs = ["slow", "quick"].map(|script| JobRequest::new(osis(), script).build().unwrap());
@@ -124,7 +124,7 @@ pub(crate) async fn a_run_that_holds_its_thread_holds_up_no_stop(client: Client)
         begun: watch::Sender::new(0),
         go: Mutex::new(held),
     });
-    let holds = Worker::new(&client).runner(osis(), Arc::clone(&holding) as _);
+    let holds = Worker::new(&client).runtime(osis(), Arc::clone(&holding) as _);
     let holds = holds
         .shutdown_timeout(Duration::ZERO)
         .start()

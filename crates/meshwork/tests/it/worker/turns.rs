@@ -76,7 +76,7 @@ pub(crate) async fn the_timeout_of_a_job_that_runs_alone_begins_with_its_turn(cl
         })
     };
     let worker = worker(&client, &runner)
-        .runner("python".parse().unwrap(), second as _)
+        .runtime("python".parse().unwrap(), second as _)
         .start()
         .await
         .unwrap();

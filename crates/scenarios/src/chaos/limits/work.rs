@@ -68,7 +68,7 @@ pub async fn be_worker(arguments: &[String]) -> Result<(), String> {
     let client = Client::open(url).await.map_err(said)?;
     let mut worker = Worker::new(&client).concurrency(CONCURRENCY).lease(LEASE);
     for sort in Sort::ALL {
-        worker = worker.runner(sort.script_type()?, Arc::clone(&runner) as _);
+        worker = worker.runtime(sort.script_type()?, Arc::clone(&runner) as _);
     }
     let _working = worker.start().await.map_err(said)?;
     std::future::pending().await

@@ -1,6 +1,6 @@
 //! Methods of schedules.
 
-use meshwork::ScheduleRequest;
+use meshwork::NewSchedule;
 use meshwork::model::schedule::policy::{CatchUp, Overlap};
 use meshwork::view::ScheduleView;
 use meshwork_model::api_key::Scope;
@@ -103,8 +103,8 @@ async fn shown(call: &Call, name: &str) -> Result<Reply<ScheduleView>, ApiError>
 async fn put(call: Call, params: PutParams) -> Result<Reply<ScheduleView>, ApiError> {
     let job = params.job.request()?;
     let mut request = match (&params.cron, params.every) {
-        (Some(cron), None) => ScheduleRequest::cron(cron, job)?,
-        (None, Some(every)) => ScheduleRequest::every(every.0, job)?,
+        (Some(cron), None) => NewSchedule::cron(cron, job)?,
+        (None, Some(every)) => NewSchedule::every(every.0, job)?,
         _ => return Err(ApiError::invalid("cron and every: give one of them")),
     };
     if let Some(zone) = &params.zone {

@@ -59,7 +59,7 @@ local flow_moves = {
   end,
 
   -- a place ends without a run: place, state that was read, how, generation, key ('' if not stored), status, result
-  settle = function(of, a)
+  finalize = function(of, a)
     local node, seen, how, generation, key, status, text = unpack(ARGV, a, a + 6)
     if (redis.call('HGET', of.nodes, node) or '') ~= seen then return end
     redis.call('HSET', of.nodes, node, how .. ' ' .. generation .. ' ' .. next_end(of.record))

@@ -2,7 +2,7 @@
 //! deletes old batches.
 
 use futures_util::future::BoxFuture;
-use meshwork_broker::{Broker, Error, Retention};
+use meshwork_broker::{Broker, Error, LeaderTask, Retention};
 
 use super::task::{Outcome, Task};
 
@@ -20,7 +20,7 @@ impl BatchMonitor {
 
 impl Task for BatchMonitor {
     fn name(&self) -> &'static str {
-        "sweep_batches"
+        LeaderTask::SweepBatches.as_str()
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {

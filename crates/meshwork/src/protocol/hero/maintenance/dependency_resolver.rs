@@ -2,7 +2,7 @@
 //! limit.
 
 use futures_util::future::BoxFuture;
-use meshwork_broker::{Broker, Error};
+use meshwork_broker::{Broker, Error, LeaderTask};
 
 use super::task::{Outcome, Task};
 
@@ -16,7 +16,7 @@ impl DependencyResolver {
 
 impl Task for DependencyResolver {
     fn name(&self) -> &'static str {
-        "resolve_dependents"
+        LeaderTask::ResolveDependents.as_str()
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use meshwork_broker::LeaderTask;
+
 /// Interval of polls, which is also the longest time without a leader.
 pub(in crate::protocol::hero) const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Time for which a worker leads. It is shorter than a poll interval, so that a single worker always leads.
@@ -16,5 +18,5 @@ pub(in crate::protocol::hero) struct Leadership {
     /// Time until the next delayed job or schedule is due; `None` without one.
     pub(in crate::protocol::hero) due: Option<Duration>,
     /// Tasks of the leader that have work now.
-    pub(in crate::protocol::hero) tasks: Vec<String>,
+    pub(in crate::protocol::hero) tasks: Vec<LeaderTask>,
 }

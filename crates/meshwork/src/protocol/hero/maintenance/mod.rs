@@ -15,14 +15,14 @@ mod task;
 use std::time::Duration;
 
 use meshwork_broker::flow::Flows;
-use meshwork_broker::{Broker, Error, Retention};
+use meshwork_broker::{Broker, Error, LeaderTask, Retention};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::worker::dedicated_thread::Never;
 pub(super) use leader::{LEADS_FOR, Leadership, POLL_EVERY};
 pub(super) use promoter::{NextDue, wait_for_wakeups};
-use task::{Ran, TaskList};
+use task::{Ran, Task, TaskList};
 
 /// Longest time of the tasks of one poll, so that renewals and cancel requests are not delayed.
 const TIME_SLICE: Duration = Duration::from_millis(500);
@@ -86,17 +86,20 @@ fn tasks(broker: &Broker, retention: Retention) -> TaskList {
     let mut tasks = TaskList::new(TASK_TIMEOUT);
     tasks.add(Ran::ByAll, cron::Cron::new(broker));
     tasks.add(Ran::ByAll, promoter::Promoter::new(broker));
-    tasks.add(Ran::ByLeader, orphan_rescuer::DeadProcesses::new(broker));
-    tasks.add(
-        Ran::ByLeader,
-        dependency_resolver::DependencyResolver::new(broker),
-    );
-    tasks.add(Ran::ByLeader, orphan_rescuer::Watchdog::new(broker));
+    for name in LeaderTask::ALL {
+        let task: Box<dyn Task> = match name {
+            LeaderTask::ReclaimDead => Box::new(orphan_rescuer::DeadProcesses::new(broker)),
+            LeaderTask::ResolveDependents => {
+                Box::new(dependency_resolver::DependencyResolver::new(broker))
+            }
+            LeaderTask::CheckOrphans => Box::new(orphan_rescuer::Watchdog::new(broker)),
+            LeaderTask::SweepBatches => {
+                Box::new(batch_monitor::BatchMonitor::new(broker, retention))
+            }
+        };
+        tasks.add_requested(name, task);
+    }
     tasks.add(Ran::ByLeader, pruner::Pruner::new(broker, retention));
-    tasks.add(
-        Ran::ByLeader,
-        batch_monitor::BatchMonitor::new(broker, retention),
-    );
     tasks.add(Ran::ByLeader, orphan_rescuer::OrphanedPrefetch::new(broker));
     tasks.add(Ran::ByLeader, orphan_rescuer::ForeignScan::new(broker));
     if let Some(flows) = Flows::of(broker) {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use meshwork_broker::{Broker, Error};
+use meshwork_broker::{Broker, Error, LeaderTask};
 
 use super::task::{Outcome, Task};
 use crate::protocol::hero::registry::reclaim_dead;
@@ -25,7 +25,7 @@ impl DeadProcesses {
 
 impl Task for DeadProcesses {
     fn name(&self) -> &'static str {
-        "reclaim_dead"
+        LeaderTask::ReclaimDead.as_str()
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
@@ -47,7 +47,7 @@ impl Watchdog {
 
 impl Task for Watchdog {
     fn name(&self) -> &'static str {
-        "check_orphans"
+        LeaderTask::CheckOrphans.as_str()
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
@@ -77,7 +77,7 @@ impl OrphanedPrefetch {
 
 impl Task for OrphanedPrefetch {
     fn name(&self) -> &'static str {
-        "stranded"
+        "scan_prefetch"
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
@@ -106,7 +106,7 @@ impl ForeignScan {
 
 impl Task for ForeignScan {
     fn name(&self) -> &'static str {
-        "sweep"
+        "scan_orphans"
     }
 
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {

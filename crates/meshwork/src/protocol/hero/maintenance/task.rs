@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use meshwork_broker::{Error, Outages};
+use meshwork_broker::{Error, LeaderTask, Outages};
 use tokio::time::Instant;
 
 use crate::worker::dedicated_thread::best_effort;
@@ -55,6 +55,8 @@ pub(crate) enum Ran {
 
 struct Entry {
     by: Ran,
+    /// The name under which a poll requests the task.
+    requested_as: Option<LeaderTask>,
     task: Box<dyn Task>,
     due: Option<Instant>,
 }
@@ -72,11 +74,23 @@ impl TaskList {
         Self { entries, timeout }
     }
 
-    /// Adds a task, which runs on request.
+    /// Adds a task that no poll requests.
     pub(crate) fn add(&mut self, by: Ran, task: impl Task + 'static) {
-        let task = Box::new(task);
-        let due = None;
-        self.entries.push(Entry { by, task, due });
+        self.push(by, None, Box::new(task));
+    }
+
+    /// Adds the leader's task that polls request by this name.
+    pub(crate) fn add_requested(&mut self, name: LeaderTask, task: Box<dyn Task>) {
+        self.push(Ran::ByLeader, Some(name), task);
+    }
+
+    fn push(&mut self, by: Ran, requested_as: Option<LeaderTask>, task: Box<dyn Task>) {
+        self.entries.push(Entry {
+            by,
+            requested_as,
+            task,
+            due: None,
+        });
     }
 
     /// Returns the time of the next task that every worker runs.
@@ -101,10 +115,12 @@ impl TaskList {
     }
 
     /// Makes the leader's tasks due that a poll requested, and those without a time.
-    pub(crate) fn expect_leader_tasks(&mut self, requested: &[String]) {
+    pub(crate) fn expect_leader_tasks(&mut self, requested: &[LeaderTask]) {
         let now = Instant::now();
         for entry in &mut self.entries {
-            let is_requested = requested.iter().any(|name| name == entry.task.name());
+            let is_requested = entry
+                .requested_as
+                .is_some_and(|name| requested.contains(&name));
             if entry.by == Ran::ByLeader && (is_requested || entry.due.is_none()) {
                 entry.due = Some(entry.due.map_or(now, |due| due.min(now)));
             }
@@ -167,10 +183,14 @@ mod tests {
     }
 
     /// Returns the number of runs of a task when the leader polls five times.
-    async fn runs(by: Ran, asks: Ran, next: Option<Duration>, polled: &[String]) -> usize {
+    async fn runs(by: Ran, asks: Ran, next: Option<Duration>, polled: &[LeaderTask]) -> usize {
         let runs = Arc::new(AtomicUsize::new(0));
         let mut tasks = TaskList::new(Duration::from_secs(1));
-        tasks.add(by, Counted(Arc::clone(&runs), next));
+        let task = Counted(Arc::clone(&runs), next);
+        match by {
+            Ran::ByLeader => tasks.add_requested(LeaderTask::CheckOrphans, Box::new(task)),
+            Ran::ByAll => tasks.add(by, task),
+        }
         for _ in 0..5 {
             tasks.expect_leader_tasks(polled);
             let worked = tasks.run_due(&Outages::default(), asks).await.unwrap();
@@ -186,9 +206,9 @@ mod tests {
         assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, None, &[]).await, 5);
         let at_once = Some(Duration::ZERO);
         assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, at_once, &[]).await, 5);
-        let other = ["other".to_owned()];
+        let other = [LeaderTask::ReclaimDead];
         assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, minute, &other).await, 1);
-        let requested = ["counted".to_owned()];
+        let requested = [LeaderTask::CheckOrphans];
         assert_eq!(
             runs(Ran::ByLeader, Ran::ByLeader, minute, &requested).await,
             5

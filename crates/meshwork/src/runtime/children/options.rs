@@ -1,4 +1,4 @@
-//! The options of `submit()` as scripts of all languages give them, in the names of the command's options.
+//! The options of `add_child()` as scripts of all languages give them, in the names of the command's options.
 
 use meshwork_model::job::{NewChild, limits};
 use meshwork_model::route::Priority;
@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 pub(in super::super) enum OptionError {
     /// There is no such option.
     #[error(
-        "submit() has no option `{0}`: it takes type, input, priority, delay, retries, timeout, key, group and env"
+        "add_child() has no option `{0}`: it takes type, input, priority, delay, retries, timeout, key, group and env"
     )]
     Unknown(String),
     /// A value that it cannot have.
-    #[error("the option `{name}` of submit() is {why}")]
+    #[error("the option `{name}` of add_child() is {why}")]
     Value { name: String, why: String },
 }
 

@@ -1,4 +1,4 @@
-//! strays: jobs that dead workers of Bananas left in the list of running jobs.
+//! orphans: jobs that dead workers of Bananas left in the list of running jobs.
 
 use meshwork_model::bananas::ClientVariant;
 
@@ -104,16 +104,16 @@ async fn two_put_it_back_once(world: &World) -> Outcome {
     }
     side.adopt().await?;
     world.pass(600_000);
-    let strays = side.verbs.orphans(AGE).await?;
-    same!(strays.len(), 3);
+    let orphans = side.verbs.orphans(AGE).await?;
+    same!(orphans.len(), 3);
     world
         .raw::<()>(&["LREM", &processing, "0", "ended"])
         .await?;
     side.started("ours").await?;
     for times in [1, 0] {
         let mut adopted = 0;
-        for stray in &strays {
-            adopted += usize::from(side.verbs.rescue(stray, ClientVariant::Go).await?);
+        for orphan in &orphans {
+            adopted += usize::from(side.verbs.rescue(orphan, ClientVariant::Go).await?);
         }
         same!(adopted, times);
     }
@@ -128,12 +128,12 @@ async fn what_came_back_meanwhile_is_young(world: &World) -> Outcome {
     side.push(&processing, "j1").await?;
     side.adopt().await?;
     world.pass(600_000);
-    let strays = side.verbs.orphans(AGE).await?;
+    let orphans = side.verbs.orphans(AGE).await?;
     world.raw::<()>(&["DEL", &processing]).await?;
     side.adopt().await?;
     side.push(&processing, "j1").await?;
     side.adopt().await?;
-    check!(!side.verbs.rescue(&strays[0], ClientVariant::Go).await?);
+    check!(!side.verbs.rescue(&orphans[0], ClientVariant::Go).await?);
     same!(side.list(&processing).await?, ["j1"]);
     Ok(())
 }

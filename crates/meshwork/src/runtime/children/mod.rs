@@ -1,4 +1,4 @@
-//! submit: children of a running job. The run never gets access to the store: its worker submits for it, with the
+//! Children of a running job. The run never gets access to the store: its worker adds them, with the
 //! token of the claim in force.
 
 mod options;
@@ -17,16 +17,16 @@ pub(super) use options::child;
 /// Why a run got no child; nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SubmitError {
+pub enum AddChildError {
     /// The run is not a job of Meshwork.
     #[error(
-        "submit() is only there for jobs of Meshwork: what runs here belongs to another system (Bananas, Nooble4), or \
+        "add_child() is only there for jobs of Meshwork: what runs here belongs to another system (Bananas, Nooble4), or \
          to no worker"
     )]
     NotHere,
     /// The parent is a job of a context, whose jobs have numbers.
     #[error(
-        "call {number} of submit(): jobs of a context have no children: send a message with several jobs, or let a later \
+        "call {number} of add_child(): jobs of a context have no children: send a message with several jobs, or let a later \
          job wait for this one"
     )]
     InContext {
@@ -34,7 +34,7 @@ pub enum SubmitError {
         number: u32,
     },
     /// The child cannot be meant, or is one too many.
-    #[error("call {number} of submit(): {source}")]
+    #[error("call {number} of add_child(): {source}")]
     Invalid {
         /// The call within the run, from 1.
         number: u32,
@@ -43,7 +43,7 @@ pub enum SubmitError {
     },
     /// An earlier run submitted something else at this place.
     #[error(
-        "call {number} of submit() differs from that of an earlier run in its {}: job {child} stays as it was submitted \
+        "call {number} of add_child() differs from that of an earlier run in its {}: job {child} stays as it was submitted \
          then. A job that runs again has to submit the same children in the same order",
         parts.join(" and its ")
     )]
@@ -57,7 +57,7 @@ pub enum SubmitError {
     },
     /// Another job has the child's id.
     #[error(
-        "call {number} of submit(): there is a job {child} already, which this job has not submitted: delete that one, \
+        "call {number} of add_child(): there is a job {child} already, which this job has not submitted: delete that one, \
          or give the parent another id"
     )]
     Taken {
@@ -67,7 +67,9 @@ pub enum SubmitError {
         child: JobId,
     },
     /// Somebody wants the parent stopped.
-    #[error("call {number} of submit(): job {parent} is being stopped, and submits nothing more")]
+    #[error(
+        "call {number} of add_child(): job {parent} is being stopped, and submits nothing more"
+    )]
     Stopping {
         /// The call within the run, from 1.
         number: u32,
@@ -76,7 +78,7 @@ pub enum SubmitError {
     },
     /// The parent is run by another worker by now, or has ended.
     #[error(
-        "call {number} of submit(): job {parent} is not this run's any more: its lease was lost, or it has ended"
+        "call {number} of add_child(): job {parent} is not this run's any more: its lease was lost, or it has ended"
     )]
     Stale {
         /// The call within the run, from 1.
@@ -85,7 +87,7 @@ pub enum SubmitError {
         parent: String,
     },
     /// The store refused it as it would refuse any job, or did not take the call.
-    #[error("call {number} of submit(): {source}")]
+    #[error("call {number} of add_child(): {source}")]
     Refused {
         /// The call within the run, from 1.
         number: u32,
@@ -96,7 +98,7 @@ pub enum SubmitError {
 
 /// Adds the children of one run. Clones share the count of calls.
 #[derive(Debug, Clone)]
-pub(crate) struct Submitter(Arc<Inner>);
+pub(crate) struct ChildAdder(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -107,7 +109,7 @@ struct Inner {
     calls: Mutex<u32>,
 }
 
-impl Submitter {
+impl ChildAdder {
     /// For the run of a job that was claimed. None if it is a job of another system: it may go back there, and then
     /// nobody knows which children it had.
     pub(crate) fn new(
@@ -134,7 +136,7 @@ impl Submitter {
 
     /// Submits a child and returns its id: that of the one which an earlier run has submitted by the same call, if
     /// there was one.
-    pub(crate) async fn submit(&self, child: &NewChild) -> Result<JobId, SubmitError> {
+    pub(crate) async fn add_child(&self, child: &NewChild) -> Result<JobId, AddChildError> {
         let mut calls = self.0.calls.lock().await;
         // A call that is refused counts too: the next run asks for it again, in the same place.
         *calls = calls.saturating_add(1);
@@ -147,27 +149,27 @@ impl Submitter {
         } = &*self.0;
         let worker = claimed.job.worker.as_deref().unwrap_or_default();
         if broker.keys().context().is_some() {
-            return Err(SubmitError::InContext { number });
+            return Err(AddChildError::InContext { number });
         }
         let client = Client::new(broker.clone().acting_as(worker));
         let script_type = &self.script_type();
         let job = child.job((&claimed.job, script_type), number, trace.clone());
-        let job = job.map_err(|source| SubmitError::Invalid { number, source })?;
+        let job = job.map_err(|source| AddChildError::Invalid { number, source })?;
         let refused = |source| {
             let source = Box::new(source);
-            SubmitError::Refused { number, source }
+            AddChildError::Refused { number, source }
         };
         let digest = child.digest(script_type);
-        let submitted = client.submit_child(claimed, number, &job, &digest).await;
+        let submitted = client.add_child(claimed, number, &job, &digest).await;
         let (child, parent) = (job.id.clone(), claimed.job.id.clone());
         let answer = match submitted.map_err(refused)? {
             AddedChild::Enqueued(answer) => answer,
             AddedChild::Differs(before) => {
                 return Err(differs(number, child, &digest, &before));
             }
-            AddedChild::Taken => return Err(SubmitError::Taken { number, child }),
-            AddedChild::Stopping => return Err(SubmitError::Stopping { number, parent }),
-            AddedChild::Stale => return Err(SubmitError::Stale { number, parent }),
+            AddedChild::Taken => return Err(AddChildError::Taken { number, child }),
+            AddedChild::Stopping => return Err(AddChildError::Stopping { number, parent }),
+            AddedChild::Stale => return Err(AddChildError::Stale { number, parent }),
         };
         if answer != Enqueued::Exists {
             client.accepted(&job, answer).await.map_err(refused)?;
@@ -176,9 +178,9 @@ impl Submitter {
     }
 }
 
-fn differs(number: u32, child: JobId, digest: &ChildDigest, before: &str) -> SubmitError {
+fn differs(number: u32, child: JobId, digest: &ChildDigest, before: &str) -> AddChildError {
     let parts = digest.differences(before);
-    SubmitError::Differs {
+    AddChildError::Differs {
         number,
         child,
         parts,
@@ -186,12 +188,12 @@ fn differs(number: u32, child: JobId, digest: &ChildDigest, before: &str) -> Sub
 }
 
 /// A child for a run, or the error that there is none to be had.
-pub(super) async fn submit(
-    submitter: Option<&Submitter>,
+pub(super) async fn add_child(
+    child_adder: Option<&ChildAdder>,
     child: &NewChild,
-) -> Result<JobId, SubmitError> {
-    match submitter {
-        Some(submitter) => submitter.submit(child).await,
-        None => Err(SubmitError::NotHere),
+) -> Result<JobId, AddChildError> {
+    match child_adder {
+        Some(child_adder) => child_adder.add_child(child).await,
+        None => Err(AddChildError::NotHere),
     }
 }
