@@ -5,7 +5,7 @@ longest function is.
 
 With --each the script runs once per file; its content is on stdin. The result is the variable `result`: in
 the table of `run --each` each of its entries is a column, with --json it is an object. A script that sets
-no `result` gives back what it prints.
+no `result` returns what it prints.
 """
 
 import re

@@ -242,7 +242,7 @@ impl Error {
             || source.is_unrecoverable_error())
     }
 
-    /// Returns whether a worker repeats the call: it may succeed later, also since somebody gives back a right. A key or
+    /// Returns whether a worker repeats the call: it may succeed later, also since somebody restores a right. A key or
     /// a channel that only this job needs does not delay the reports of others.
     #[must_use]
     pub fn is_repeated(&self) -> bool {

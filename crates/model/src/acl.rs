@@ -157,7 +157,7 @@ const OF_READERS: [&str; 24] = [
 ];
 
 /// Commands of Meshwork's client and worker, inside and outside of scripts.
-const OF_OURS: [&str; 64] = [
+const OWN_NAMES: [&str; 64] = [
     "blmove",
     "blpop",
     "client|unblock",
@@ -325,7 +325,7 @@ impl Writer<'_> {
         match user {
             AclUser::Admin => vec![
                 self.root(
-                    self.part(&BUT_THE_TRAIL.map(|name| ("", name)), &OF_OURS),
+                    self.part(&BUT_THE_TRAIL.map(|name| ("", name)), &OWN_NAMES),
                     true,
                 ),
                 self.part(&[("", TRAIL)], &OF_TRAIL),
@@ -351,7 +351,7 @@ impl Writer<'_> {
                 };
                 let reads = [&OF_RECORDS[..], &["evalsha_ro"]].concat();
                 vec![
-                    self.root(self.part(&with(&own), &OF_OURS), true),
+                    self.root(self.part(&with(&own), &OWN_NAMES), true),
                     self.part(&[("", TRAIL)], &OF_TRAIL),
                     self.part(&with(&["mw:*"]), &OF_CALLS),
                     self.part(&looks, &reads),

@@ -115,7 +115,7 @@ async fn page(State(sources): State<Arc<Sources>>, headers: HeaderMap) -> Page {
 async fn health(State(sources): State<Arc<Sources>>) -> (StatusCode, String) {
     match sources.monitor.as_ref().map(Monitor::healthy) {
         None | Some(Ok(())) => answer(Ok("healthy")),
-        Some(Err(unfit)) => answer(Err(unfit.to_string())),
+        Some(Err(unhealthy)) => answer(Err(unhealthy.to_string())),
     }
 }
 

@@ -45,7 +45,7 @@ enum Story {
     Flaky,
     /// Fails so that no retry helps.
     Hopeless,
-    /// Is handed back once, then ends.
+    /// Is released once, then ends.
     Handed,
     /// Runs for longer than one lease.
     Slow,
@@ -54,7 +54,7 @@ enum Story {
     /// Is stopped while it runs.
     Halted,
     /// Is cancelled while it runs, and ends.
-    Asked,
+    CancelRequested,
     /// Fails, is put off, ends.
     PutOff,
     /// Waits for the plain one, then runs and ends.
@@ -73,7 +73,7 @@ const STORIES: [Story; 12] = [
     Story::Slow,
     Story::Stopped,
     Story::Halted,
-    Story::Asked,
+    Story::CancelRequested,
     Story::PutOff,
     Story::Chained,
     Story::Doomed,
@@ -96,7 +96,7 @@ impl Story {
             Self::Plain | Self::Slow | Self::Chained => (1, 1, "finished"),
             Self::Flaky | Self::PutOff => (2, 2, "finished"),
             Self::Handed => (1, 1, "finished"),
-            Self::Hopeless | Self::Halted | Self::Asked => (1, 1, "error"),
+            Self::Hopeless | Self::Halted | Self::CancelRequested => (1, 1, "error"),
             Self::Stopped | Self::Doomed | Self::Last => (0, 0, "error"),
         }
     }
@@ -297,7 +297,7 @@ impl Life {
                 return is(said, Failed::Failed, Failed::Failed);
             }
             Story::Halted => return self.halt(claimed).await,
-            Story::Asked => return self.ask_to_stop(claimed).await,
+            Story::CancelRequested => return self.ask_to_stop(claimed).await,
             Story::Slow => self.take_long(held).await?,
             _ => {}
         }

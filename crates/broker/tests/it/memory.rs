@@ -1,5 +1,5 @@
 //! A server whose memory has run out: what is new is refused and writes nothing; what runs can be
-//! claimed, kept, reported, handed back, stopped and forgotten; schedules can be paused and removed.
+//! claimed, kept, reported, released, stopped and forgotten; schedules can be paused and removed.
 
 use std::time::Duration;
 

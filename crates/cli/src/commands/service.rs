@@ -162,7 +162,7 @@ enum Event<'a> {
     },
     Stopped {
         service: &'a str,
-        handed_back: usize,
+        released: usize,
     },
 }
 
@@ -219,17 +219,14 @@ impl Listen {
             _ = interrupt.heard() => {}
         }
         quiet.until_stop(&interrupt, &[&service]).await;
-        let handed_back = service.stop().await;
+        let released = service.stop().await;
         // Reply lists of the scripts' calls would stay until they expire.
         client.close().await;
         if context.out.is_json() {
             let service = self.name();
-            context.out.json(&Event::Stopped {
-                service,
-                handed_back,
-            })?;
+            context.out.json(&Event::Stopped { service, released })?;
         } else {
-            note(format_args!("stopped; {handed_back} actions released"));
+            note(format_args!("stopped; {released} actions released"));
         }
         Ok(Exit::DONE)
     }

@@ -149,7 +149,7 @@ enum Event<'a> {
     },
     Stopped {
         worker: &'a str,
-        handed_back: usize,
+        released: usize,
     },
 }
 
@@ -172,8 +172,8 @@ impl Listen {
             _ = interrupt.heard() => {}
         }
         quiet.until_stop(&interrupt, &[&worker]).await;
-        let handed_back = worker.stop().await;
-        stopped(&name, handed_back, context)?;
+        let released = worker.stop().await;
+        stopped(&name, released, context)?;
         Ok(Exit::DONE)
     }
 
@@ -217,8 +217,8 @@ impl Listen {
         }
         let workers: Vec<_> = started.iter().map(|one| &one.worker).collect();
         quiet.until_stop(&interrupt, &workers).await;
-        for (name, handed_back) in in_contexts::stop(started).await {
-            stopped(&name, handed_back, context)?;
+        for (name, released) in in_contexts::stop(started).await {
+            stopped(&name, released, context)?;
         }
         Ok(Exit::DONE)
     }
@@ -286,14 +286,11 @@ impl Listen {
 }
 
 /// Prints that a worker has stopped.
-fn stopped(worker: &str, handed_back: usize, context: &mut App) -> Result<(), CommandError> {
+fn stopped(worker: &str, released: usize, context: &mut App) -> Result<(), CommandError> {
     if context.out.is_json() {
-        context.out.json(&Event::Stopped {
-            worker,
-            handed_back,
-        })?;
+        context.out.json(&Event::Stopped { worker, released })?;
     } else {
-        note(format_args!("stopped; {handed_back} jobs released"));
+        note(format_args!("stopped; {released} jobs released"));
     }
     Ok(())
 }

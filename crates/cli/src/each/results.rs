@@ -18,7 +18,7 @@ const MAX_CELL: usize = 200;
 /// Greatest number of fields of an object that is shown as a row.
 const MAX_FIELDS: usize = 20;
 /// Number of failures that are printed in full; the table or the JSON has all of them.
-const TOLD: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// Writer of results to stdout.
 pub(crate) enum Results {
@@ -78,7 +78,7 @@ impl Results {
                     Ok(Shown::new(job.output.as_deref().unwrap_or_default()))
                 } else {
                     *failed += 1;
-                    if *failed <= TOLD {
+                    if *failed <= MAX_LISTED {
                         tell_failure(&file, job);
                     }
                     Err(one_line(job.error.as_deref().unwrap_or("error"), MAX_CELL))
@@ -97,8 +97,8 @@ impl Results {
         let Self::Rows { rows, failed } = self else {
             return Ok(());
         };
-        if failed > TOLD {
-            note(format_args!("… and {} more", failed - TOLD));
+        if failed > MAX_LISTED {
+            note(format_args!("… and {} more", failed - MAX_LISTED));
         }
         let table = match fields_of(&rows) {
             Some(names) => by_fields(&names, &rows, failed > 0),

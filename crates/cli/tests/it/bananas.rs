@@ -31,7 +31,7 @@ on_all_data! {
         assert!(record.contains("\"big\":12345678901234567890") && record.contains("\"completed\""), "{record}");
         let queues = ground.run(&["bananas", "queues", "--json"]).ok().jsons();
         assert_eq!(queues.last().unwrap(), &json("{\"scheduled\":0,\"processing\":0,\"ours\":0,\"dead\":0}"));
-        assert_eq!(worker.stop().jsons()[1]["handed_back"], 0);
+        assert_eq!(worker.stop().jsons()[1]["released"], 0);
     }
 
     fn what_failed_for_good_is_listed(ground: &Ground) {

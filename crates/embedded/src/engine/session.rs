@@ -146,7 +146,7 @@ impl Drop for Wait<'_> {
                     .get(self.session.id)
                     .map_or(0, |client| client.db);
                 let now_us = world.clock.now_us();
-                world.give_back(db, self.args, &reply, now_us);
+                world.undo_pop(db, self.args, &reply, now_us);
                 // The log fails then, and the change is logged later.
                 let _ = world.settle(now_us);
             }

@@ -265,7 +265,7 @@ impl Shared {
 
     fn ask_if_grown(&self, state: &mut State) {
         if state.rewrite == rewrite::Phase::Idle && state.appender.len() >= state.rewrite_at {
-            state.rewrite = rewrite::Phase::Asked;
+            state.rewrite = rewrite::Phase::Requested;
             self.to_rewrite.notify_all();
         }
     }
@@ -292,7 +292,7 @@ impl Journal for Log {
         if state.rewrite != rewrite::Phase::Idle {
             return Err("ERR Background append only file rewriting already in progress".to_owned());
         }
-        state.rewrite = rewrite::Phase::Asked;
+        state.rewrite = rewrite::Phase::Requested;
         self.0.to_rewrite.notify_all();
         Ok(())
     }

@@ -36,7 +36,7 @@ pub(super) enum Phase {
     /// No rewrite.
     Idle,
     /// Requested.
-    Asked,
+    Requested,
     /// Started; the snapshot is not taken yet.
     Begun,
     /// Snapshot taken; bytes from `from` on are not in it.

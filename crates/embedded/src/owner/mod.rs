@@ -367,7 +367,7 @@ impl Owner {
         drop(monitor);
         listener.stop().await;
         let dir = self.dir.clone();
-        let end = move || give_back(&dir, &log, threads, lock);
+        let end = move || release_directory(&dir, &log, threads, lock);
         let outcome = tokio::task::spawn_blocking(end).await;
         outcome
             .expect("closing a log does not panic")
@@ -386,7 +386,7 @@ impl Drop for Owner {
         }) = self.open.take()
         {
             drop((monitor, listener));
-            if let Err(error) = give_back(&self.dir, &log, threads, lock) {
+            if let Err(error) = release_directory(&self.dir, &log, threads, lock) {
                 tracing::error!(dir = %self.dir.display(), %error, "cannot close");
             }
         }
@@ -403,7 +403,7 @@ fn survive_file_limit() {
 }
 
 /// The lock is released last, because the next owner uses everything after it.
-fn give_back(dir: &Path, log: &Log, threads: Threads, lock: Lock) -> io::Result<()> {
+fn release_directory(dir: &Path, log: &Log, threads: Threads, lock: Lock) -> io::Result<()> {
     let synced = log.close(threads);
     // Of a lost directory, the socket may be that of another owner.
     let removed = match &*log.lost().borrow() {

@@ -199,7 +199,7 @@ impl World {
         let reply = match self.log_effects() {
             Ok(()) => reply,
             Err(trouble) => {
-                self.give_back(db, &args, &reply, now_us);
+                self.undo_pop(db, &args, &reply, now_us);
                 Reply::Error(trouble)
             }
         };
@@ -207,14 +207,14 @@ impl World {
             && let Err(reply) = waiter.reply.send(reply)
         {
             // Its future was dropped, and has not removed the wait yet.
-            self.give_back(db, &args, &reply, now_us);
+            self.undo_pop(db, &args, &reply, now_us);
         }
         true
     }
 
     /// Returns elements that were popped for a client that will never get them. An element that BLMOVE moved stays,
     /// because it is in a list. Entries that XREADGROUP delivered are pending for their consumer.
-    pub(crate) fn give_back(&mut self, db: usize, args: &[Bytes], reply: &Reply, now_us: u64) {
+    pub(crate) fn undo_pop(&mut self, db: usize, args: &[Bytes], reply: &Reply, now_us: u64) {
         let Some(undo) = undo(args, reply) else {
             return;
         };

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 64;
 struct Step {
     deleted: Vec<JobId>,
     /// Ids whose job does not exist or has ended.
-    stray: Vec<JobId>,
+    without_record: Vec<JobId>,
     /// Number of jobs that stay: they run, or wait for other jobs.
     left: usize,
 }
@@ -60,7 +60,7 @@ impl Client {
                 step.deleted.iter().for_each(&mut report);
                 deleted += step.deleted.len();
                 self.broker
-                    .drop_ids(&list, &step.stray, &step.deleted)
+                    .drop_ids(&list, &step.without_record, &step.deleted)
                     .await?;
                 skip += step.left;
             }
@@ -88,7 +88,7 @@ impl Client {
                 Some(Status::Dispatched) => waiting.extend(job),
                 Some(status) if !status.is_final() => step.left += 1,
                 None if job.is_some() => step.left += 1,
-                _ => step.stray.push(id.clone()),
+                _ => step.without_record.push(id.clone()),
             }
         }
         let delete = |job| async move { (Job::job_id(job), self.broker.delete(job).await) };
@@ -99,7 +99,7 @@ impl Client {
             match deleted? {
                 Deleted::Deleted => step.deleted.push(id),
                 Deleted::Running | Deleted::OfFlow => step.left += 1,
-                Deleted::Missing => step.stray.push(id),
+                Deleted::Missing => step.without_record.push(id),
             }
         }
         Ok(step)

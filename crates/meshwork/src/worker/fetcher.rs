@@ -56,7 +56,7 @@ pub(super) async fn fetch<P: Protocol>(
         engine,
         spawner: Spawner::new(starter),
         blocked: BlockedQueues::default(),
-        in_hand: 0,
+        in_flight: 0,
         reserved: 0,
         ready: VecDeque::new(),
         flying: FuturesUnordered::new(),
@@ -83,7 +83,7 @@ struct Fetcher<P: Protocol> {
     spawner: Spawner<P>,
     blocked: BlockedQueues,
     /// Running jobs, and results that are in no call in flight.
-    in_hand: usize,
+    in_flight: usize,
     /// Slots that calls in flight may need.
     reserved: usize,
     /// Results to be stored.
@@ -133,12 +133,12 @@ impl<P: Protocol> Fetcher<P> {
             while let Some(call) = self.next() {
                 self.send(call).await;
             }
-            let busy = self.in_hand + self.reserved;
+            let busy = self.in_flight + self.reserved;
             engine.seat.settle(busy, self.waits_for_turn);
             if self.stopping && self.claims + self.releases == 0 {
                 // The receiver is gone if the worker was dropped.
                 let _ = quiet.take().map(|quiet| quiet.send(()));
-                if self.in_hand + self.calls == 0 {
+                if self.in_flight + self.calls == 0 {
                     return;
                 }
             }
@@ -164,18 +164,18 @@ impl<P: Protocol> Fetcher<P> {
 
     /// Returns true if other runs may end soon, so that their results can share a call.
     fn is_worth_a_look(&self) -> bool {
-        self.calls < MOST_CALLS && !self.ready.is_empty() && self.in_hand > self.ready.len()
+        self.calls < MOST_CALLS && !self.ready.is_empty() && self.in_flight > self.ready.len()
     }
 
     fn ended(&mut self, event: RunEvent<P::Job>) {
         match event {
-            RunEvent::TakenIn => self.in_hand += 1,
+            RunEvent::TakenIn => self.in_flight += 1,
             RunEvent::Completed(ran) => {
                 self.engine.in_flight.ended(ran.task.seq);
                 self.ready.push_back(ran);
             }
             RunEvent::Settled(task) => {
-                self.in_hand -= 1;
+                self.in_flight -= 1;
                 self.unblock(P::queue(&task.job), Instant::now());
                 self.engine.in_flight.remove(task.seq);
             }
@@ -270,7 +270,7 @@ impl<P: Protocol> Fetcher<P> {
             return 0;
         }
         let seat = &self.engine.seat;
-        seat.settle(self.in_hand + self.reserved, true);
+        seat.settle(self.in_flight + self.reserved, true);
         let granted = seat.take(want, results);
         self.waits_for_turn = granted == 0;
         granted
@@ -285,7 +285,7 @@ impl<P: Protocol> Fetcher<P> {
 
     /// Returns the number of jobs to request with this many results.
     fn want(&self, results: usize) -> usize {
-        let busy = (self.in_hand - results) + self.reserved;
+        let busy = (self.in_flight - results) + self.reserved;
         let free = self.engine.config.concurrency.saturating_sub(busy);
         let is_known = !P::PUSH_DELIVERY || self.engine.registration().is_some();
         if self.stopping || self.releases > 0 || self.spawner.is_closed() || !is_known {
@@ -325,7 +325,7 @@ impl<P: Protocol> Fetcher<P> {
     /// Sends a call, and polls it once so that it is written before the next one. The server answers commands of one
     /// read together.
     async fn send(&mut self, call: Exchange<P::Job>) {
-        self.in_hand -= call.results.len();
+        self.in_flight -= call.results.len();
         self.reserved += call.slots();
         self.calls += 1;
         self.claims += usize::from(call.fetch.is_some());
@@ -438,7 +438,7 @@ impl<P: Protocol> Fetcher<P> {
             tracing::warn!(jobs = got, "jobs released: claim answered after its lease");
             fetched.jobs
         };
-        self.in_hand += got - left.len();
+        self.in_flight += got - left.len();
         if !left.is_empty() {
             self.release(left);
         }
@@ -477,7 +477,7 @@ impl<P: Protocol> Fetcher<P> {
                 self.engine.in_flight.remove(ran.task.seq);
                 continue;
             }
-            self.in_hand += 1;
+            self.in_flight += 1;
             ran.alone |= apart;
             self.ready.push_front(ran);
         }
@@ -492,7 +492,7 @@ impl<P: Protocol> Fetcher<P> {
     /// Drops unreported jobs, since their leases have expired.
     fn give_up(&mut self) {
         while let Some(ran) = self.ready.pop_front() {
-            self.in_hand -= 1;
+            self.in_flight -= 1;
             self.engine.in_flight.remove(ran.task.seq);
         }
         self.resting = false;

@@ -120,7 +120,7 @@ impl Held {
     }
 }
 
-/// Three renewals in a lease; and a run that heeds no signal is cut off after one grace.
+/// Three renewals in a lease; and a run that ignores signals is aborted after one grace.
 #[tokio::test(flavor = "multi_thread")]
 async fn workers_renew_and_stop_alike() {
     let all = all().await;

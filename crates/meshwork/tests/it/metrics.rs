@@ -264,8 +264,8 @@ async fn without_the_store_the_rest_is_told() {
     let monitor = worker.monitor();
     worker.registered().await;
     server.kill9();
-    let unfit = eventually("it is not ready", PATIENCE, async || monitor.ready().err()).await;
-    assert_eq!(unfit, Unhealthy::Unregistered);
+    let unhealthy = eventually("it is not ready", PATIENCE, async || monitor.ready().err()).await;
+    assert_eq!(unhealthy, Unhealthy::Unregistered);
     let metrics = Metrics::new(&client).worker(monitor);
     let exported = eventually("errors are counted", PATIENCE, async || {
         let exported = samples(&metrics.text(Format::OpenMetrics).await);

@@ -199,7 +199,7 @@ impl Record {
     ///
     /// # Errors
     /// [`NotConvertible`] if the job cannot be converted.
-    pub fn passage(
+    pub fn conversion(
         &self,
         keys: &BananasKeys,
         id: &str,

@@ -240,7 +240,11 @@ impl NoobleKeys {
     /// Record of a callback that a service waits for, by event and id: its question, and the data to restore.
     #[must_use]
     pub fn pending_callback(&self, client: &str, event: &str, correlation_id: &str) -> String {
-        self.of(client, None, &format!("mw:asked:{event}:{correlation_id}"))
+        self.of(
+            client,
+            None,
+            &format!("mw:callback:{event}:{correlation_id}"),
+        )
     }
 
     /// Questions and answers of an orchestrator for one task or action (a hash).
@@ -358,7 +362,7 @@ mod tests {
         assert!(
             names
                 .pending_callback("a", "e", "c")
-                .contains(":a:mw:asked:")
+                .contains(":a:mw:callback:")
         );
         assert!(names.cycle("a", "t").contains(":a:mw:cycle:"));
     }

@@ -27,7 +27,7 @@ pub struct TraceEvent<'a> {
     /// Trace (empty for none).
     pub trace: Cow<'a, str>,
     /// Time of the request, from its message.
-    pub asked: Cow<'a, str>,
+    pub requested: Cow<'a, str>,
     /// Time at which the run started.
     pub began: Cow<'a, str>,
     /// Duration of the run, in milliseconds.
@@ -92,7 +92,7 @@ mod tests {
             service: "demo".into(),
             correlation: "c".into(),
             trace: "t".into(),
-            asked: "2026-01-01T00:00:00.000001Z".into(),
+            requested: "2026-01-01T00:00:00.000001Z".into(),
             began: "2026-01-01T00:00:00.000002Z".into(),
             took_ms: 12,
             how: ActionOutcome::Failed,

@@ -57,11 +57,11 @@ impl Report {
             lines.map_err(LegacyError::io(account.name()))
         };
         let (mut runs, mut starts) = (HashMap::<String, usize>::new(), [0; 3]);
-        let mut astray = Vec::new();
+        let mut not_permitted = Vec::new();
         for line in read(Account::Starts)? {
             let (id, name) = line.split_once(' ').unwrap_or((&line, ""));
             if targeted.iter().any(|one| one == id) && !name.starts_with(TARGET) {
-                astray.push(format!("{id} (run by {name})"));
+                not_permitted.push(format!("{id} (run by {name})"));
             }
             *runs.entry(id.to_owned()).or_default() += 1;
             starts[match name.split('-').next() {
@@ -86,7 +86,7 @@ impl Report {
             stuck: Vec::new(),
             run_twice: 0,
             permitted: 0,
-            not_permitted: astray,
+            not_permitted,
             kills: Point::ALL
                 .map(|point| {
                     let of = kills.iter().filter(|line| line.starts_with(point.name()));

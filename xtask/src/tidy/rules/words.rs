@@ -1,26 +1,10 @@
-//! Plain technical English: counts the phrases that docs/glossary.md replaces, by folder. The counts only fall.
-
-use std::collections::BTreeMap;
+//! Plain technical English: finds the words that docs/glossary.md forbids, and comments that begin with a question.
 
 use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
-/// Words with several private meanings; the glossary has a term for each.
-const PRIVATE: [&str; 13] = [
-    "told",
-    "hands",
-    "asked",
-    "wish",
-    "wishes",
-    "lot",
-    "ear",
-    "appetite",
-    "in hand",
-    "of ours",
-    "of theirs",
-    "of another make",
-    "stands among",
-];
+/// Page with the terms. The last column of its tables has the words that a term replaces.
+const GLOSSARY: &str = "docs/glossary.md";
 
 /// First words of sentences whose subject is a question.
 const QUESTIONS: [&str; 6] = ["What", "Who", "Whether", "How", "Where", "When"];
@@ -28,39 +12,21 @@ const QUESTIONS: [&str; 6] = ["What", "Who", "Whether", "How", "Where", "When"];
 /// Longest line of the changelog, in characters.
 const MAX_CHANGE: usize = 160;
 
-/// Greatest number of lines with private words and of comments that begin with a question, by folder. Lower a limit
-/// when lines are rewritten; a folder that is not named has none.
-const LIMITS: &[(&str, usize, usize)] = &[
-    ("crates/broker", 2, 0),
-    ("crates/cli", 6, 0),
-    ("crates/conformance", 1, 0),
-    ("crates/embedded", 0, 0),
-    ("crates/fuzz", 0, 0),
-    ("crates/meshwork", 3, 0),
-    ("crates/model", 4, 0),
-    ("crates/scenarios", 0, 0),
-    ("crates/test-servers", 0, 0),
-    ("xtask", 0, 0),
-];
-
-/// Lines of one folder that break the rule.
-#[derive(Default)]
-struct Count<'a> {
-    private: Vec<(&'a str, usize)>,
-    questions: Vec<(&'a str, usize)>,
-}
-
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    let mut folders: BTreeMap<String, Count<'_>> = BTreeMap::new();
+    let forbidden = forbidden(tree);
     for file in tree.files().filter(|file| is_read(file)) {
-        let count = folders.entry(folder(&file.path)).or_default();
         for (number, line) in file.lines() {
-            if has_private_word(line) {
-                count.private.push((&file.path, number));
+            let small = line.to_lowercase();
+            if let Some(word) = forbidden.iter().find(|it| it.is_in(line, &small)) {
+                let what = format!("the word `{}`", word.text);
+                let remedy = "say it with the term of docs/glossary.md";
+                found.push(finding(&file.path, number, what, remedy));
             }
             if begins_with_question(line) {
-                count.questions.push((&file.path, number));
+                let what = "a comment that begins with a question";
+                let remedy = "begin with the name of the thing or a verb";
+                found.push(finding(&file.path, number, what, remedy));
             }
             if names_origin(line) {
                 let what = "the numbering of the documents of origin";
@@ -68,74 +34,65 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
-    for (folder, count) in &folders {
-        let (private, questions) = limits(folder);
-        let remedy = "say it with the terms of docs/glossary.md";
-        over(
-            &mut found,
-            &count.private,
-            private,
-            ("private words", remedy),
-        );
-        let remedy = "begin with the name of the thing or a verb";
-        over(
-            &mut found,
-            &count.questions,
-            questions,
-            ("comments that begin with a question", remedy),
-        );
-    }
     found.extend(long_changes(tree));
     found
 }
 
-/// Files whose language is checked: sources, docs; not data of tests, nor this rule and the list of terms.
-fn is_read(file: &File) -> bool {
-    let ending = [".rs", ".lua", ".md"].iter().any(|ending| file.is(ending));
-    let own = file.path.ends_with("rules/words.rs") || file.path == "docs/glossary.md";
-    ending && !own
+/// A word or phrase that the glossary forbids.
+struct Forbidden {
+    text: String,
+    /// The text and the identifier `in_hand`, in small letters.
+    small: [String; 2],
+    /// The identifier `InHand`.
+    camel: String,
 }
 
-/// The crate's folder, `docs` or `xtask`; the empty text for files of the root.
-fn folder(path: &str) -> String {
-    let mut parts = path.split('/');
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some("crates"), Some(name), _) => format!("crates/{name}"),
-        (Some(first), Some(_), _) => first.to_owned(),
-        _ => String::new(),
+impl Forbidden {
+    fn new(text: &str) -> Self {
+        let small = text.to_lowercase();
+        let capital = |word: &str| match word.split_at_checked(1) {
+            Some((first, rest)) => first.to_uppercase() + rest,
+            None => String::new(),
+        };
+        Self {
+            text: text.to_owned(),
+            small: [small.replace(' ', "_"), small],
+            camel: text.split(' ').map(capital).collect(),
+        }
+    }
+
+    /// Returns true if the line has the word in any case, or an identifier that is the word.
+    fn is_in(&self, line: &str, small: &str) -> bool {
+        self.small.iter().any(|word| has_whole(small, word)) || has_whole(line, &self.camel)
     }
 }
 
-fn limits(folder: &str) -> (usize, usize) {
-    let known = LIMITS.iter().find(|(name, ..)| *name == folder);
-    known.map_or((0, 0), |(_, private, questions)| (*private, *questions))
+/// Returns the words in backticks of the third column of the glossary's tables.
+fn forbidden(tree: &Tree) -> Vec<Forbidden> {
+    let rows = tree.file(GLOSSARY).into_iter().flat_map(File::lines);
+    let column = rows.filter_map(|(_, line)| {
+        let mut cells = line.strip_prefix('|')?.split('|');
+        cells.nth(2).filter(|_| cells.next().is_some())
+    });
+    let words = column.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    words.map(Forbidden::new).collect()
 }
 
-/// Reports the last of the lines where there are more than `limit`.
-fn over(
-    found: &mut Vec<Finding>,
-    lines: &[(&str, usize)],
-    limit: usize,
-    (what, remedy): (&str, &'static str),
-) {
-    let Some((path, line)) = lines.last().filter(|_| lines.len() > limit) else {
-        return;
-    };
-    let what = format!(
-        "{} {what} in this folder, and {limit} are the limit",
-        lines.len()
-    );
-    found.push(finding(path, *line, what, remedy));
+/// Files whose language is checked: sources, docs; not data of tests, nor this rule and the list of terms.
+fn is_read(file: &File) -> bool {
+    let ending = [".rs", ".lua", ".md", ".py"]
+        .iter()
+        .any(|ending| file.is(ending));
+    ending && file.path != GLOSSARY && !file.path.ends_with("rules/words.rs")
 }
 
-fn has_private_word(line: &str) -> bool {
-    PRIVATE.iter().any(|word| {
-        line.match_indices(word).any(|(at, _)| {
-            let before = line[..at].chars().next_back();
-            let after = line[at + word.len()..].chars().next();
-            let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-            !inside(before) && !inside(after)
-        })
+/// Returns true if the word is in the text, not as a part of a longer word or identifier.
+fn has_whole(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !inside(before) && !inside(after)
     })
 }
 
@@ -188,20 +145,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn private_words_and_questions_are_found() {
+    fn forbidden_words_and_questions_are_found() {
+        let glossary = "| term | meaning | forbidden |\n|---|---|---|\n| event | A line `x`. | `told` |\n\
+                        | job | A | B |\n| in flight | Claimed. | `in hand`, `Unfit` |\n| a | `lot` | |\n";
         let files = [
+            ("docs/glossary.md", glossary),
             (
                 "crates/a/src/a.rs",
-                "//! Renews leases.\n// It is told so.\n",
+                "//! Renews leases.\n// It is Told so.\nlet in_hand = 1;\nstruct InHand;\nunfit();\n",
             ),
             ("crates/b/src/b.rs", "/// What is renewed.\n"),
             (
                 "crates/c/src/c.rs",
-                "/// Whatever.\nlet folder = retold;\n// The seeds 5 and 12.\n",
+                "/// Whatever, a lot of x.\nlet folder = retold;\nfn it_is_told() {}\n// The seeds 5 and 12.\n",
             ),
             ("docs/d.md", "As in seed 3.\n"),
         ];
-        let found = ["docs/d.md:1", "crates/a/src/a.rs:2", "crates/b/src/b.rs:1"];
+        let found = [
+            "crates/a/src/a.rs:2",
+            "crates/a/src/a.rs:3",
+            "crates/a/src/a.rs:4",
+            "crates/a/src/a.rs:5",
+            "crates/b/src/b.rs:1",
+            "docs/d.md:1",
+        ];
         assert_eq!(places_of(check, &files), found);
     }
 

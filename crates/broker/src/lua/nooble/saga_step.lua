@@ -19,11 +19,11 @@ local now = clock(ARGV[1])
 local function send(message)
   if ARGV[2] == '' then redis.call('LPUSH', KEYS[2], message)
   else redis.call('XADD', KEYS[2], '*', 'data', message) end
-  redis.call('HSET', KEYS[1], 'asked ' .. ARGV[3], int(now))
+  redis.call('HSET', KEYS[1], 'sent ' .. ARGV[3], int(now))
   redis.call('PEXPIRE', KEYS[1], ARGV[6])
 end
 
-local has = redis.call('HMGET', KEYS[1], 'message ' .. ARGV[3], 'asked ' .. ARGV[3], 'answer ' .. ARGV[3], 'steps',
+local has = redis.call('HMGET', KEYS[1], 'message ' .. ARGV[3], 'sent ' .. ARGV[3], 'answer ' .. ARGV[3], 'steps',
   'bytes')
 if has[3] then return {'answered', has[1], 0, has[3]} end
 if has[1] then

@@ -76,18 +76,18 @@ impl Broker {
         call.push_arg(from.depth);
         call.push_arg(place.kind());
         call.push_arg(u8::from(from.overdue));
-        for passage in jobs {
-            let origin = &passage.origin;
-            let died = passage.written_ms.filter(|_| *place == Bucket::Dead);
+        for conversion in jobs {
+            let origin = &conversion.origin;
+            let died = conversion.written_ms.filter(|_| *place == Bucket::Dead);
             let died = died.map(|ms| ms.to_string());
             call.push_key(&origin.record);
             call.push_arg(died.or(origin.time.clone()).unwrap_or_default());
-            call.push_arg(sha1(passage.record.as_bytes()));
-            call.push_arg(&passage.error);
-            let mut more = passage.fields();
-            let queue = passage.job.route.queue(&self.keys);
+            call.push_arg(sha1(conversion.record.as_bytes()));
+            call.push_arg(&conversion.error);
+            let mut more = conversion.fields();
+            let queue = conversion.job.route.queue(&self.keys);
             more.push((field::QUEUE, queue.into()));
-            self.push_job_with(&mut call, &passage.job, more);
+            self.push_job_with(&mut call, &conversion.job, more);
         }
         let answers: Vec<String> = call.run(&self.conn).await?;
         answers.into_iter().map(imported).collect()

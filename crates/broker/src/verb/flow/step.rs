@@ -267,7 +267,7 @@ impl Moves {
         self.push("note", parts.collect());
     }
 
-    /// Hands these jobs to retention, at most [`MAX_MOVES`].
+    /// Adds these jobs to the retention, at most [`MAX_MOVES`].
     pub fn keep(&mut self, keys: &[String]) {
         self.push("keep", keys.iter().map(|key| key.clone().into()).collect());
     }

@@ -168,7 +168,7 @@ impl Nooble {
         let mut cmd = redis::cmd("LRANGE");
         cmd.arg(source.keys.processing_of(worker));
         cmd.arg(-(MAX_ITEMS as i64)).arg(-1);
-        let messages: Vec<Vec<u8>> = self.ask("in_hand", &cmd).await?;
+        let messages: Vec<Vec<u8>> = self.ask("in_flight", &cmd).await?;
         let messages = messages.into_iter().rev();
         Ok(messages.map(|message| of_list(source, message)).collect())
     }

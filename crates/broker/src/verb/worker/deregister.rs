@@ -14,7 +14,7 @@ impl Broker {
     /// The server refuses the call. The worker then counts as dead after a while, and [`Broker::reclaim`] does the
     /// same.
     pub async fn deregister_prefetch(&self, listener: Listener<'_>) -> Result<usize, Error> {
-        let mut handed_back = 0;
+        let mut released = 0;
         loop {
             let mut call = self
                 .scripts
@@ -26,9 +26,9 @@ impl Broker {
                 call.push_arg(JobKeys::prefetch_member(listener.worker, queue));
             }
             let mut answer = call.answer(&self.conn).await?;
-            handed_back += answer.next::<usize>("moved")?;
+            released += answer.next::<usize>("moved")?;
             if !answer.flag("more")? {
-                return Ok(handed_back);
+                return Ok(released);
             }
         }
     }

@@ -89,7 +89,7 @@ enum Line<'a> {
         success: bool,
         data: Option<Box<RawValue>>,
         error: Option<Box<RawValue>>,
-        asked: Option<&'a CallbackRequest>,
+        request: Option<&'a CallbackRequest>,
     },
     Dropped {
         many: u64,
@@ -317,7 +317,7 @@ fn callback(came: &Came, out: &mut Out) -> Result<(), CommandError> {
             success: error.is_none(),
             data: data.as_deref().and_then(raw),
             error: error.as_deref().and_then(raw),
-            asked: came.context.callback_of.as_ref(),
+            request: came.context.callback_of.as_ref(),
         })?;
     } else {
         let id = action.correlation_id.as_deref().unwrap_or("-");

@@ -154,7 +154,7 @@ mod tests {
             service: text("service"),
             correlation: text(""),
             trace: text("t"),
-            asked: text("2026-01-01T00:00:00.000001Z"),
+            requested: text("2026-01-01T00:00:00.000001Z"),
             began: text("2026-01-01T00:00:00.000002Z"),
             took_ms: 12,
             how: ActionOutcome::Done,

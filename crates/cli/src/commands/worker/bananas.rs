@@ -187,7 +187,7 @@ enum Event<'a> {
     },
     Stopped {
         worker: &'a str,
-        handed_back: usize,
+        released: usize,
     },
 }
 
@@ -232,15 +232,12 @@ impl Bananas {
         }
         quiet.until_stop(&interrupt, &[&worker]).await;
         let name = worker.name().to_owned();
-        let handed_back = worker.stop().await;
+        let released = worker.stop().await;
         if context.out.is_json() {
             let worker = &name;
-            context.out.json(&Event::Stopped {
-                worker,
-                handed_back,
-            })?;
+            context.out.json(&Event::Stopped { worker, released })?;
         } else {
-            note(format_args!("stopped; {handed_back} jobs released"));
+            note(format_args!("stopped; {released} jobs released"));
         }
         Ok(Exit::DONE)
     }

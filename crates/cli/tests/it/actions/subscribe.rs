@@ -75,9 +75,9 @@ on_all_data! {
             let of = |id: &str| printed.iter().find(|line| line["correlation_id"] == id).unwrap();
             let (good, bad) = (of(&first), of(&second));
             assert_eq!((&good["success"], &good["data"]["count"]), (&json("true"), &json("2")));
-            assert_eq!(good["asked"]["remembers"]["page"], 3);
-            assert_eq!(good["asked"]["action_type"], "demo.count");
-            assert_eq!((&bad["success"], &bad["asked"]["remembers"]), (&json("false"), &Value::Null));
+            assert_eq!(good["request"]["remembers"]["page"], 3);
+            assert_eq!(good["request"]["action_type"], "demo.count");
+            assert_eq!((&bad["success"], &bad["request"]["remembers"]), (&json("false"), &Value::Null));
             assert!(bad["error"]["message"].as_str().unwrap().contains("boom"), "{bad}");
             // One with a list of its own.
             let third = send("{\"items\":[]}", &["--private-reply"]);

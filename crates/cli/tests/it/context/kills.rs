@@ -179,7 +179,7 @@ fn jobs_of_all_contexts_of_a_killed_process_run_elsewhere() {
         }
         let said = other.stop().ok().jsons();
         let stopped = said.iter().filter(|line| line["event"] == "stopped");
-        let released: Vec<_> = stopped.map(|line| line["handed_back"].as_u64()).collect();
+        let released: Vec<_> = stopped.map(|line| line["released"].as_u64()).collect();
         assert_eq!(released, [Some(0); POOLED.len()]);
     }
 }

@@ -18,8 +18,8 @@ fn waiting(ground: &Ground, many: usize) {
     let mut waits = || {
         let clients: String = look.ask(&["CLIENT", "LIST"]).unwrap();
         let db = format!(" db={} ", ground.database());
-        let of_ours = clients.lines().filter(|line| line.contains(&db));
-        let waits = of_ours.filter(|line| {
+        let own = clients.lines().filter(|line| line.contains(&db));
+        let waits = own.filter(|line| {
             let looks = line.contains(" cmd=hmget ") && !line.contains(" age=0 ");
             line.contains(" cmd=blpop ") || looks
         });

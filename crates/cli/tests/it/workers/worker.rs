@@ -30,7 +30,7 @@ on_all_data! {
         let event = json(&worker.line());
         assert_eq!((&event["event"], &event["types"]), (&json("\"listening\""), &json("[\"osis\"]")));
         let events = worker.stop().jsons();
-        assert_eq!(events[1], serde_json::json!({"event": "stopped", "worker": event["worker"], "handed_back": 0}));
+        assert_eq!(events[1], serde_json::json!({"event": "stopped", "worker": event["worker"], "released": 0}));
     }
 
     fn what_it_runs_goes_back_at_no_cost(ground: &Ground) {
@@ -38,7 +38,7 @@ on_all_data! {
         let worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "0"]);
         let id = ground.run(&["job", "submit", "endless.rhai"]).ok().stdout.trim().to_owned();
         ground.job_that_is("running");
-        assert_eq!(worker.stop().jsons()[1]["handed_back"], 1);
+        assert_eq!(worker.stop().jsons()[1]["released"], 1);
         let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
         assert_eq!((job["status"].as_str(), &job["attempts"]), (Some("dispatched"), &json("0")));
     }
@@ -48,7 +48,7 @@ on_all_data! {
         let worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "60"]);
         let id = ground.run(&["job", "submit", "endless.rhai", "--timeout", "1"]).ok().stdout.trim().to_owned();
         ground.job_that_is("running");
-        assert_eq!(worker.stop().jsons()[1]["handed_back"], 0);
+        assert_eq!(worker.stop().jsons()[1]["released"], 0);
         let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
         assert_eq!(job["error"], "timeout");
     }

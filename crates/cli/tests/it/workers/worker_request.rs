@@ -74,7 +74,7 @@ on_all_data! {
         ground.run(&["worker", "quiet", &id]).ok();
         ground.run(&["worker", "stop", &id]).ok();
         let done = worker.ended().ok();
-        assert_eq!(done.jsons()[1]["handed_back"], 0);
+        assert_eq!(done.jsons()[1]["released"], 0);
     }
 
     fn sigtstp_makes_a_worker_quiet(ground: &Ground) {
@@ -94,7 +94,7 @@ on_all_data! {
         ground.run(&["worker", "stop", &id]).ok();
         ground.file("go", "");
         let events = worker.ended().ok().jsons();
-        assert_eq!(events[1], serde_json::json!({"event": "stopped", "worker": id, "handed_back": 0}));
+        assert_eq!(events[1], serde_json::json!({"event": "stopped", "worker": id, "released": 0}));
         assert_eq!(job(ground, "show", &first)["output"], "done\n");
         let gone = ground.run(&["worker", "stop", &id]).exits(5);
         assert!(gone.stderr.contains(&format!("there is no worker {id}")), "{}", gone.stderr);
@@ -154,7 +154,7 @@ on_all_data! {
             let (worker, id) = listening(ground, start);
             ground.run(&[noun, &["quiet", &id]].concat()).ok();
             ground.run(&[noun, &["stop", &id]].concat()).ok();
-            assert_eq!(worker.ended().ok().jsons()[1]["handed_back"], 0);
+            assert_eq!(worker.ended().ok().jsons()[1]["released"], 0);
             ground.run(&[noun, &["stop", &id, "--timeout", "200ms"]].concat()).exits(4);
         }
     }

@@ -57,7 +57,7 @@ async fn a_waiting_job_is_exported_unchanged(world: &World) -> Outcome {
         .into_iter()
         .map(|[_, what, ..]| what)
         .collect();
-    same!(what, ["enqueue", "take_over", "give_back"]);
+    same!(what, ["enqueue", "import", "export"]);
     Ok(())
 }
 

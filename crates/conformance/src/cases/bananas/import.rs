@@ -69,7 +69,7 @@ async fn its_record_there_stays(world: &World) -> Outcome {
         .into_iter()
         .map(|[_, what, ..]| what)
         .collect();
-    same!(what, ["enqueue", "take_over"]);
+    same!(what, ["enqueue", "import"]);
     Ok(())
 }
 
@@ -189,8 +189,8 @@ async fn what_is_gone_is_left_alone(world: &World) -> Outcome {
     let list = both.put(&["j1"]).await?;
     both.later("j2", "1800000000").await?;
     let (waits, later) = (
-        both.passages(&list).await?,
-        both.passages(&Bucket::Later).await?,
+        both.conversions(&list).await?,
+        both.conversions(&Bucket::Later).await?,
     );
     world
         .raw::<()>(&["RPOP", gpu(both.side.keys()).as_str()])
@@ -207,7 +207,7 @@ async fn what_is_gone_is_left_alone(world: &World) -> Outcome {
 async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j2"]).await?;
-    let jobs = both.passages(&list).await?;
+    let jobs = both.conversions(&list).await?;
     both.go(&list, &jobs).await?;
     let before = both.all().await?;
     same!(
@@ -222,7 +222,7 @@ async fn a_repeated_call_changes_nothing(world: &World) -> Outcome {
 async fn what_has_changed_stays(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1"]).await?;
-    let jobs = both.passages(&list).await?;
+    let jobs = both.conversions(&list).await?;
     both.side.set(&both.side.keys().job("j1"), "{}").await?;
     let before = both.all().await?;
     same!(both.go(&list, &jobs).await?, [Imported::Changed]);
@@ -252,7 +252,7 @@ async fn what_its_scheduler_has_pushed_just_now_stays(world: &World) -> Outcome 
 async fn what_is_overdue_goes_if_that_is_asked_for(world: &World) -> Outcome {
     let both = Both::of(world)?;
     both.later("j1", "1700000000").await?;
-    let jobs = both.passages(&Bucket::Later).await?;
+    let jobs = both.conversions(&Bucket::Later).await?;
     let outcome = both.go_overdue(&Bucket::Later, &jobs).await?;
     same!(outcome, [Imported::Taken]);
     let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
@@ -336,7 +336,7 @@ async fn a_full_queue_takes_none(world: &World) -> Outcome {
 async fn one_looks_only_so_deep(world: &World) -> Outcome {
     let both = Both::of(world)?;
     let list = both.put(&["j1", "j2", "j3"]).await?;
-    let jobs = both.passages(&list).await?;
+    let jobs = both.conversions(&list).await?;
     same!(both.go_deep(&list, &jobs[2..], 2).await?, [Imported::Gone]);
     same!(both.go_deep(&list, &jobs[2..], 3).await?, [Imported::Taken]);
     same!(both.ids_in(&list).await?, ["j1", "j2"]);

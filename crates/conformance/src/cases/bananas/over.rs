@@ -71,23 +71,23 @@ impl<'a> Both<'a> {
     }
 
     /// Returns the jobs of a place, ready for the import.
-    pub(super) async fn passages(&self, place: &Bucket) -> Got<Vec<Conversion>> {
+    pub(super) async fn conversions(&self, place: &Bucket) -> Got<Vec<Conversion>> {
         self.some_passages(place, 100).await
     }
 
     async fn some_passages(&self, place: &Bucket, most: usize) -> Got<Vec<Conversion>> {
         let keys = self.side.keys();
         let (_, jobs) = self.verbs().peek(place, 0, most).await?;
-        let passage = |job: meshwork_broker::bananas::PeekedJobs| {
+        let conversion = |job: meshwork_broker::bananas::PeekedJobs| {
             let id = String::from_utf8_lossy(&job.id).into_owned();
             let meshwork_broker::bananas::Found::Job(record) = job.found else {
                 return Err(Failure::new(format!("{id} has no record")));
             };
-            let passage =
-                record.passage(keys, &id, (place, &job.time), &HandlerKind::Function, 300);
-            passage.map_err(Failure::new)
+            let conversion =
+                record.conversion(keys, &id, (place, &job.time), &HandlerKind::Function, 300);
+            conversion.map_err(Failure::new)
         };
-        jobs.into_iter().map(passage).collect()
+        jobs.into_iter().map(conversion).collect()
     }
 
     async fn over(
@@ -128,7 +128,7 @@ impl<'a> Both<'a> {
 
     /// Imports the jobs of a place.
     pub(super) async fn take(&self, place: &Bucket) -> Got<Vec<Imported>> {
-        self.go(place, &self.passages(place).await?).await
+        self.go(place, &self.conversions(place).await?).await
     }
 
     pub(super) async fn take_some(&self, place: &Bucket, most: usize) -> Got<Vec<Imported>> {
@@ -138,7 +138,7 @@ impl<'a> Both<'a> {
 
     /// Checks that the only job of a place is not imported, for this reason, and that nothing changes.
     pub(super) async fn stays(&self, place: &Bucket, why: Imported) -> Outcome {
-        let jobs = self.passages(place).await?;
+        let jobs = self.conversions(place).await?;
         let before = self.all().await?;
         same!(self.go(place, &jobs).await?, [why]);
         same!(self.all().await?, before);

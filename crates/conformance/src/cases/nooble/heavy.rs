@@ -43,7 +43,7 @@ async fn filled(side: &Side<'_>) -> Outcome {
 }
 
 /// Makes the first worker hold all messages.
-async fn in_hand(side: &Side<'_>) -> Outcome {
+async fn in_flight(side: &Side<'_>) -> Outcome {
     if !side.is_stream() {
         let hand = side.source.keys().processing_of(W1);
         return seed(side.world, &["LPUSH", &hand], message).await;
@@ -87,7 +87,7 @@ async fn what_is_due_at_one_moment_is_moved_bit_by_bit(world: &World) -> Outcome
 
 async fn a_worker_with_all_messages_is_reclaimed_in_parts(world: &World) -> Outcome {
     for side in Side::both(world)? {
-        in_hand(&side).await?;
+        in_flight(&side).await?;
         side.lose(&[]).await?;
         let taken = side
             .verbs

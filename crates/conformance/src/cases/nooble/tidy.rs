@@ -29,7 +29,7 @@ fn traced(action: &str) -> TraceEvent<'_> {
         service: SERVICE.into(),
         correlation: "".into(),
         trace: "t1".into(),
-        asked: "".into(),
+        requested: "".into(),
         began: "".into(),
         took_ms: 1,
         how: ActionOutcome::Done,

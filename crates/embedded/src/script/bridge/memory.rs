@@ -139,7 +139,7 @@ impl Memory {
         unsafe { alloc::alloc(layout(size)) }
     }
 
-    unsafe fn give_back(&mut self, block: *mut u8, size: usize) {
+    unsafe fn free_block(&mut self, block: *mut u8, size: usize) {
         if self.is_ours(block) {
             let class = (size - 1) / STEP;
             // SAFETY: every block of the arena has room for an address.
@@ -164,7 +164,7 @@ impl Memory {
             let moved = self.get(to);
             if !moved.is_null() {
                 ptr::copy_nonoverlapping(block, moved, from.min(to));
-                self.give_back(block, from);
+                self.free_block(block, from);
             }
             moved
         }
@@ -191,7 +191,7 @@ unsafe extern "C" fn allocate(
     unsafe {
         if to == 0 {
             if !block.is_null() {
-                memory.give_back(block, from);
+                memory.free_block(block, from);
                 memory.used = memory.used.saturating_sub(from);
             }
             return null_mut();

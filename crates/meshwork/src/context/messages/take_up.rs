@@ -139,11 +139,11 @@ impl ContextHandle {
         // The message may have waited for a long time.
         let late = overdue(message, self.node().now().await?, true);
         let late = late.map(|late| overdue_text(message, late));
-        Ok(unsealed.or(late).or_else(|| self.unfit(message)))
+        Ok(unsealed.or(late).or_else(|| self.rejection(message)))
     }
 
     /// Returns the reason why the jobs of a message cannot run, if there is one.
-    fn unfit(&self, message: &Message) -> Option<String> {
+    fn rejection(&self, message: &Message) -> Option<String> {
         if message.job.is_empty() {
             return Some("it asks for no job".to_owned());
         }

@@ -441,7 +441,7 @@ impl Step<'_> {
         Ok(self.flows.commit(self.lease, &moves).await?)
     }
 
-    /// Hands the jobs of a flow that has ended to retention.
+    /// Adds the jobs of an ended flow to the retention.
     async fn close(&mut self, view: &View) -> Result<StepDone, FlowError> {
         for keys in view.keys(self.flows).chunks(MAX_MOVES - 1) {
             self.moves.keep(keys);

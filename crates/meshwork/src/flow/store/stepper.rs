@@ -16,7 +16,7 @@ use super::step::{self, StepEnd};
 const LEASE: Duration = Duration::from_secs(10);
 /// Longest wait for the next flow: a wakeup is lost if its receiver dies.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// Longest wait if a lookout watches for due flows.
+/// Longest wait if a poller watches for due flows.
 const LONGEST_WATCHED: Duration = Duration::from_secs(300);
 /// Pause after a failed call.
 const PAUSE: Duration = Duration::from_millis(500);

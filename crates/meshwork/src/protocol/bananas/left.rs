@@ -32,7 +32,7 @@ pub(super) async fn look(state: &BananasProtocol, lease: Duration) -> Result<(),
     let lists = state.plain_lists();
     let mut looked = state.behind.lock().await;
     looked.resize(lists.len(), 0);
-    hand_back(state, &lists, lease).await?;
+    requeue(state, &lists, lease).await?;
     let (mut own, mut left) = (MOST_OWN, false);
     for (list, behind) in lists.iter().zip(looked.iter_mut()) {
         left |= look_through(state, list, behind, &mut own).await?;
@@ -44,11 +44,7 @@ pub(super) async fn look(state: &BananasProtocol, lease: Duration) -> Result<(),
 }
 
 /// Returns jobs that this worker claimed from these lists before.
-async fn hand_back(
-    state: &BananasProtocol,
-    lists: &[String],
-    lease: Duration,
-) -> Result<(), Error> {
+async fn requeue(state: &BananasProtocol, lists: &[String], lease: Duration) -> Result<(), Error> {
     let nothing = Claim {
         lists,
         want: 0,

@@ -91,10 +91,10 @@ async fn rescue_orphans(
     loop {
         ticks.tick().await;
         let orphans = best_effort(broker.outages(), "orphans", lease, broker.orphans(age)).await?;
-        for stray in orphans.unwrap_or_default() {
-            let adopted = broker.rescue(&stray, state.peer);
-            if best_effort(broker.outages(), "rescue", lease, adopted).await? == Some(true) {
-                let job = String::from_utf8_lossy(&stray.id).into_owned();
+        for orphan in orphans.unwrap_or_default() {
+            let rescued = broker.rescue(&orphan, state.peer);
+            if best_effort(broker.outages(), "rescue", lease, rescued).await? == Some(true) {
+                let job = String::from_utf8_lossy(&orphan.id).into_owned();
                 tracing::warn!(job, "job requeued: its Bananas worker is gone");
             }
         }

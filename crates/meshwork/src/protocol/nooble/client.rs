@@ -64,7 +64,6 @@ pub struct CallbackRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Before {
     action_id: String,
-    #[serde(rename = "asked")]
     request: Box<CallbackRequest>,
 }
 

@@ -208,7 +208,7 @@ impl NoobleProtocol {
             service: self.client.service().into(),
             correlation: or_empty(&action.correlation_id),
             trace: or_empty(&action.trace_id),
-            asked: (&action.timestamp).into(),
+            requested: (&action.timestamp).into(),
             began: micros(run.began).into(),
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             how,

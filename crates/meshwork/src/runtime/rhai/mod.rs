@@ -156,13 +156,13 @@ impl Log {
 }
 
 /// A job, the trace of its run, and its inputs.
-type Asked<'a> = (&'a Job, Option<&'a TraceContext>, &'a Inputs);
+type RunInput<'a> = (&'a Job, Option<&'a TraceContext>, &'a Inputs);
 
 /// The log of a run, and its channel for requests.
 type Talk<'a> = (&'a LogSink, &'a Asker);
 
 /// Executes a run on the script's thread, which nested values never leave.
-fn execute(job: Asked<'_>, talk: Talk<'_>, cut: &Arc<AtomicBool>) -> Report {
+fn execute(job: RunInput<'_>, talk: Talk<'_>, cut: &Arc<AtomicBool>) -> Report {
     let (sink, _) = talk;
     let logs = [Stream::Stdout, Stream::Stderr].map(|stream| Log::new(sink, stream));
     let run = AssertUnwindSafe(|| script(job, talk, &logs, cut));
@@ -180,7 +180,7 @@ fn execute(job: Asked<'_>, talk: Talk<'_>, cut: &Arc<AtomicBool>) -> Report {
 }
 
 fn script(
-    (job, trace, inputs): Asked<'_>,
+    (job, trace, inputs): RunInput<'_>,
     (sink, asker): Talk<'_>,
     [stdout, stderr]: &[Log; 2],
     cut: &Arc<AtomicBool>,

@@ -28,8 +28,8 @@ async fn a_monitor_tells_how_it_is() {
     starts.recv().await.unwrap();
     assert_eq!((monitor.name(), monitor.busy()), (worker.name(), 1));
     let stopping = tokio::spawn(worker.stop());
-    let unfit = eventually("it is not ready", BOUND, async || monitor.ready().err()).await;
-    assert_eq!(unfit, Unhealthy::Stopping);
+    let unhealthy = eventually("it is not ready", BOUND, async || monitor.ready().err()).await;
+    assert_eq!(unhealthy, Unhealthy::Stopping);
     assert_eq!(monitor.healthy(), Ok(()));
     go.notify_one();
     assert_eq!(stopping.await.unwrap(), 0);
@@ -49,6 +49,6 @@ async fn a_worker_without_a_server_is_not_ready() {
     let monitor = worker.monitor();
     worker.registered().await;
     drop(server);
-    let unfit = eventually("it is not ready", BOUND, async || monitor.ready().err()).await;
-    assert_eq!(unfit, Unhealthy::Unregistered);
+    let unhealthy = eventually("it is not ready", BOUND, async || monitor.ready().err()).await;
+    assert_eq!(unhealthy, Unhealthy::Unregistered);
 }

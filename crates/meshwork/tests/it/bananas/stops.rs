@@ -100,7 +100,7 @@ async fn lease(ground: &Ground, id: &JobId) -> Option<f64> {
     ground.say(&words).await
 }
 
-/// It cannot be cut off. Its job is handed back, and whoever stops the worker goes on.
+/// It cannot be cut off. Its job is released, and whoever stops the worker goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_holds_its_thread_holds_up_no_stop() {
     let Some(ground) = Ground::open().await else {

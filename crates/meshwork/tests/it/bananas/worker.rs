@@ -1,4 +1,4 @@
-//! The worker: jobs run, fail, run again, are handed back, and find their way.
+//! The worker: jobs run, fail, run again, are released, and find their way.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};

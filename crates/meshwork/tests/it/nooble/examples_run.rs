@@ -73,7 +73,7 @@ async fn ingested(ground: &Ground, embedding: &[&str]) {
         stores.says("stored ").await;
     }
     eventually("nothing is waited for any more", BOUND, async || {
-        let pending: Vec<String> = ground.say(&["KEYS", "*:mw:asked:*"]).await;
+        let pending: Vec<String> = ground.say(&["KEYS", "*:mw:callback:*"]).await;
         pending.is_empty().then_some(())
     })
     .await;

@@ -85,7 +85,7 @@ async fn what_comes_when_a_service_has_stopped_is_handed_back() {
         let queue = ground.queue();
         eventually("it stands in its queue, in no hand", BOUND, async || {
             let waits = match ground.is_stream() {
-                true => ground.standing(&queue).await.len() == 1 && in_hand(&ground).await == 0,
+                true => ground.standing(&queue).await.len() == 1 && in_flight(&ground).await == 0,
                 false => ground.standing(&queue).await.len() == 1,
             };
             waits.then_some(())
@@ -96,7 +96,7 @@ async fn what_comes_when_a_service_has_stopped_is_handed_back() {
 }
 
 /// Number of messages in flight of a stream.
-async fn in_hand(ground: &Ground) -> usize {
+async fn in_flight(ground: &Ground) -> usize {
     let queue = ground.queue();
     let group = NoobleKeys::group("demo");
     let words = ["XPENDING", &queue, &group, "-", "+", "10"];

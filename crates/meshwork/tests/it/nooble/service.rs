@@ -1,4 +1,4 @@
-//! The service: actions run, fail, run again, are handed back and taken over.
+//! The service: actions run, fail, run again, are released and taken over.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -113,7 +113,7 @@ async fn what_gets_no_slot_goes_to_another_service() {
 }
 
 /// Stands in messages by which a connection breaks.
-const WORD: &str = "stranded";
+const WORD: &str = "orphaned";
 
 /// A client of this service over a connection that breaks once at such a message.
 fn over(ground: &Ground, moment: Moment) -> (Faulty, Client) {
@@ -148,7 +148,7 @@ async fn what_a_full_service_failed_to_hand_back_another_one_runs() {
         let sent = join_all(of_tenants.into_iter().chain([ground.tester.send(held())]));
         assert!(sent.await.iter().all(Result::is_ok));
         tokio::time::timeout(BOUND, begins.recv()).await.unwrap();
-        eventually("one is not handed back", BOUND, async || {
+        eventually("one is not released", BOUND, async || {
             (faulty.broken() == 1).then_some(())
         })
         .await;
@@ -173,8 +173,8 @@ async fn what_a_full_service_never_heard_of_another_one_runs() {
         let (began, mut begins) = mpsc::unbounded_channel();
         let full = holding(&client, &go, began).concurrency(1);
         let full = full.start().await.unwrap();
-        let stranded = request("demo.hold", json!({ "say": WORD }));
-        ground.tester.send(stranded).await.unwrap();
+        let orphaned = request("demo.hold", json!({ "say": WORD }));
+        ground.tester.send(orphaned).await.unwrap();
         eventually("it is given the message", BOUND, async || {
             (faulty.broken() == 1).then_some(())
         })

@@ -52,7 +52,7 @@ impl Drop for Ends {
     }
 }
 
-/// It heeds no word, and is cut off before another one may begin.
+/// It ignores the signal, and is aborted before another one may begin.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_handed_back_runs_no_more() {
     for ground in Ground::both().await {
@@ -99,7 +99,7 @@ async fn what_is_handed_back_runs_no_more() {
 /// Actions in flight are released in one call: separate calls would each wait for the server.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_stops_soon_although_the_server_is_gone() {
-    const IN_HAND: u32 = 20;
+    const IN_FLIGHT: u32 = 20;
     let Some(mut server) = RealServer::redis().start() else {
         return;
     };
@@ -112,13 +112,13 @@ async fn a_service_stops_soon_although_the_server_is_gone() {
     };
     let service = Service::new(&client).handle("demo.once", hang);
     let service = service
-        .concurrency(IN_HAND as usize)
+        .concurrency(IN_FLIGHT as usize)
         .shutdown_timeout(Duration::ZERO);
     let service = service.start().await.unwrap();
-    for _ in 0..IN_HAND {
+    for _ in 0..IN_FLIGHT {
         client.send(request("demo.once", json!({}))).await.unwrap();
     }
-    let all = began.acquire_many(IN_HAND);
+    let all = began.acquire_many(IN_FLIGHT);
     tokio::time::timeout(BOUND, all)
         .await
         .unwrap()
@@ -131,7 +131,7 @@ async fn a_service_stops_soon_although_the_server_is_gone() {
 /// Long enough for what can be cut off.
 const CUT_OFF: Duration = Duration::from_millis(1_500);
 
-/// It cannot be cut off. The others' messages are handed back, and its own, and whoever stops the service goes on.
+/// It cannot be cut off. The others' messages are released, and its own, and whoever stops the service goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_holds_its_thread_holds_up_no_stop() {
     for ground in Ground::both().await {

@@ -1,4 +1,4 @@
-//! Python scripts: what they see, what they give back, how their errors read.
+//! Python scripts: what they see, what they return, how their errors read.
 
 use std::path::Path;
 

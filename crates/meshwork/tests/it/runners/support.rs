@@ -27,7 +27,7 @@ pub(crate) fn script(script: &str) -> Job {
     job(&[("script", script.as_bytes())])
 }
 
-/// The grace of runs that do not heed it.
+/// The grace of runs that ignore it.
 pub(crate) const SHORT_GRACE: Duration = Duration::from_millis(100);
 
 /// A run of `job` that ends after `limit`, and what stops it.

@@ -257,9 +257,9 @@ pub(crate) async fn old_jobs_are_forgotten(client: Client) {
 
 pub(crate) async fn ids_that_came_to_nobody_are_found(client: Client) {
     let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
-    let job = JobRequest::new(osis(), "stranded").build().unwrap();
+    let job = JobRequest::new(osis(), "orphaned").build().unwrap();
     let key = format!("hero:job:{}", job.id);
-    let fields = ["HSET", &key, "script", "stranded", "status", "dispatched"];
+    let fields = ["HSET", &key, "script", "orphaned", "status", "dispatched"];
     let _: usize = raw(&client, &fields).await;
     let feed = "hero:q:feed:gone.1.00 hero:q:work:type:osis";
     let _: usize = raw(&client, &["LPUSH", feed, job.id.as_str()]).await;

@@ -16,14 +16,14 @@ use super::{PATIENCE, SHORT, worker};
 use crate::worker_support::{Scripted, osis, raw};
 
 /// Runs until it is cancelled. The run of `slow` ends only when the test allows it.
-struct Heeding {
+struct Stoppable {
     begun: watch::Sender<usize>,
     signalled: watch::Sender<bool>,
     may_end: watch::Sender<bool>,
     ended: watch::Sender<bool>,
 }
 
-impl Heeding {
+impl Stoppable {
     async fn slowly(&self) {
         self.signalled.send_replace(true);
         let _ = self.may_end.subscribe().wait_for(|may| *may).await;
@@ -31,7 +31,7 @@ impl Heeding {
     }
 }
 
-impl Runtime for Heeding {
+impl Runtime for Stoppable {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         self.begun.send_modify(|begun| *begun += 1);
         async move {
@@ -67,21 +67,21 @@ async fn is_renewed(client: &Client, id: &JobId) {
 
 /// Another worker begins it only when it has ended here, and until then it is this one's.
 pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
-    let heeding = Arc::new(Heeding {
+    let stoppable = Arc::new(Stoppable {
         begun: watch::Sender::new(0),
         signalled: watch::Sender::new(false),
         may_end: watch::Sender::new(false),
         ended: watch::Sender::new(false),
     });
-    let first = Worker::new(&client).runtime(osis(), Arc::clone(&heeding) as _);
+    let first = Worker::new(&client).runtime(osis(), Arc::clone(&stoppable) as _);
     let first = first.lease(SHORT).shutdown_timeout(Duration::ZERO);
     let first = first.start().await.unwrap();
     let jobs = ["slow", "quick"].map(|script| JobRequest::new(osis(), script).build().unwrap());
     client.enqueue_all(&jobs).await.unwrap();
-    waits(&heeding.begun, |begun| *begun == 2).await;
+    waits(&stoppable.begun, |begun| *begun == 2).await;
     let stopping = tokio::spawn(first.stop());
-    waits(&heeding.signalled, |signalled| *signalled).await;
-    let order = Arc::clone(&heeding);
+    waits(&stoppable.signalled, |signalled| *signalled).await;
+    let order = Arc::clone(&stoppable);
     let runner = Scripted::new(move |_| match *order.ended.borrow() {
         true => Report::done("after"),
         false => Report::done("beside"),
@@ -90,7 +90,7 @@ pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
     for job in &jobs {
         is_renewed(&client, &job.id).await;
     }
-    heeding.may_end.send_replace(true);
+    stoppable.may_end.send_replace(true);
     assert_eq!(stopping.await.unwrap(), 2);
     for job in &jobs {
         let job = client.result(&job.id, PATIENCE).await.unwrap();
@@ -117,7 +117,7 @@ impl Runtime for Holding {
     }
 }
 
-/// It cannot be cut off. Its job is handed back, and whoever stops the worker goes on.
+/// It cannot be cut off. Its job is released, and whoever stops the worker goes on.
 pub(crate) async fn a_run_that_holds_its_thread_holds_up_no_stop(client: Client) {
     let (go, held) = mpsc::channel();
     let holding = Arc::new(Holding {

@@ -9,9 +9,9 @@ fn record(text: &str) -> Record {
     Record::read(text.as_bytes()).unwrap()
 }
 
-fn passage(text: &str, place: &Bucket, time: &str) -> Result<Conversion, NotConvertible> {
+fn conversion(text: &str, place: &Bucket, time: &str) -> Result<Conversion, NotConvertible> {
     let keys = BananasKeys::default();
-    record(text).passage(&keys, "j1", (place, time), &HandlerKind::Function, 300)
+    record(text).conversion(&keys, "j1", (place, time), &HandlerKind::Function, 300)
 }
 
 fn exported_record(text: &str, origin: &Origin, stands: &Stands) -> (Bucket, String, String) {
@@ -26,7 +26,7 @@ fn list() -> Bucket {
 
 #[test]
 fn a_job_is_what_its_record_says() {
-    let is = passage(GO, &list(), "").unwrap();
+    let is = conversion(GO, &list(), "").unwrap();
     let job = &is.job;
     assert_eq!(job.route.script_type.as_str(), "count");
     assert_eq!(job.route.group.as_ref().unwrap().as_str(), "gpu");
@@ -59,7 +59,7 @@ fn a_script_finds_the_payload_as_its_input() {
         text: "1".to_owned(),
     };
     let keys = BananasKeys::default();
-    let is = record(PYTHON).passage(&keys, "j1", (&Bucket::Later, "2.0005"), &runs, 7);
+    let is = record(PYTHON).conversion(&keys, "j1", (&Bucket::Later, "2.0005"), &runs, 7);
     let job = is.unwrap().job;
     assert_eq!(
         (job.script.as_str(), job.input),
@@ -73,7 +73,7 @@ fn a_script_finds_the_payload_as_its_input() {
 fn what_cannot_be_ours_says_why() {
     let keys = BananasKeys::default();
     let of = |id: &str, text: &str| {
-        let is = record(text).passage(&keys, id, (&list(), ""), &HandlerKind::Function, 300);
+        let is = record(text).conversion(&keys, id, (&list(), ""), &HandlerKind::Function, 300);
         is.unwrap_err().to_string()
     };
     assert!(of("", GO).contains("id is empty"));
@@ -94,7 +94,7 @@ fn the_list_says_the_route_unless_all_routes_stand_on_it() {
 #[test]
 fn the_places_are_those_of_the_fields() {
     for text in [GO, PYTHON] {
-        let places = passage(text, &list(), "").unwrap().places;
+        let places = conversion(text, &list(), "").unwrap().places;
         let mut said = Vec::new();
         for line in places.lines() {
             let [from, to, field, before] = *line.splitn(4, ' ').collect::<Vec<_>>() else {
@@ -129,7 +129,7 @@ fn the_places_are_those_of_the_fields() {
 #[test]
 fn an_origin_is_read_as_it_is_written() {
     for (place, time) in [(list(), ""), (Bucket::Later, "1.5"), (Bucket::Dead, "")] {
-        let origin = passage(PYTHON, &place, time).unwrap().origin;
+        let origin = conversion(PYTHON, &place, time).unwrap().origin;
         assert_eq!(origin.to_string().parse(), Ok(origin));
     }
     assert!("a b c".parse::<Origin>().is_err());
@@ -137,14 +137,14 @@ fn an_origin_is_read_as_it_is_written() {
 
 #[test]
 fn what_has_not_changed_comes_back_as_it_was() {
-    let from_list = passage(GO, &list(), "").unwrap().origin;
+    let from_list = conversion(GO, &list(), "").unwrap().origin;
     let stands = Stands {
         attempts: 1,
         ..Stands::default()
     };
     let expected = (list(), String::new(), GO.to_owned());
     assert_eq!(exported_record(GO, &from_list, &stands), expected);
-    let later = passage(PYTHON, &Bucket::Later, "2.0005").unwrap().origin;
+    let later = conversion(PYTHON, &Bucket::Later, "2.0005").unwrap().origin;
     let stands = Stands {
         due_ms: Some(2_001),
         ..Stands::default()
@@ -152,7 +152,7 @@ fn what_has_not_changed_comes_back_as_it_was() {
     let expected = (Bucket::Later, "2.0005".to_owned(), PYTHON.to_owned());
     assert_eq!(exported_record(PYTHON, &later, &stands), expected);
     let dead = GO.replace("pending", "failed");
-    let origin = passage(&dead, &Bucket::Dead, "").unwrap().origin;
+    let origin = conversion(&dead, &Bucket::Dead, "").unwrap().origin;
     let stands = Stands {
         attempts: 1,
         dead: true,
@@ -164,7 +164,7 @@ fn what_has_not_changed_comes_back_as_it_was() {
 
 #[test]
 fn what_has_changed_is_all_that_does() {
-    let origin = passage(GO, &list(), "").unwrap().origin;
+    let origin = conversion(GO, &list(), "").unwrap().origin;
     let again = Stands {
         attempts: 2,
         error: Some("boom".to_owned()),
@@ -193,12 +193,12 @@ fn what_has_changed_is_all_that_does() {
 
 #[test]
 fn what_came_due_or_is_to_run_again_waits_on_its_list() {
-    let origin = passage(PYTHON, &Bucket::Later, "2").unwrap().origin;
+    let origin = conversion(PYTHON, &Bucket::Later, "2").unwrap().origin;
     let (place, _, text) = exported_record(PYTHON, &origin, &Stands::default());
     assert_eq!(place, Bucket::List("bananas:queue:low".to_owned()));
     assert_eq!(text, PYTHON.replace(", \"scheduled_for\": \"s\"", ""));
     let dead = GO.replace("pending", "failed");
-    let origin = passage(&dead, &Bucket::Dead, "").unwrap().origin;
+    let origin = conversion(&dead, &Bucket::Dead, "").unwrap().origin;
     let (place, _, text) = exported_record(&dead, &origin, &Stands::default());
     assert_eq!(place, Bucket::List("bananas:queue:low".to_owned()));
     assert!(text.contains("\"pending\"") && text.contains("\"attempts\":0"));

@@ -53,7 +53,7 @@ fn a_time_that_is_shown_twice_is_due_the_first_time() {
             "2026-10-25T02:30"
         ]
     );
-    // Asked in the hour that comes again.
+    // Requested in the hour that comes again.
     let timing = timing("30 2 * * *", "Europe/Brussels");
     for after in [
         "2026-10-25T00:30:00Z",

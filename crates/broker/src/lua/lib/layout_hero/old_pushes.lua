@@ -33,8 +33,8 @@ end
 -- that removes an id has the job. Returns true if no list held it and it may not run yet: its second push may be under
 -- way, or a legacy worker may have popped the id and not yet written `started`.
 local GRACE = 200 -- ms: longer than between two commands of a client or worker that is not suspended
-local LONGEST_STROLL = 20000 -- entries of legacy lists searched before the call ends: 0.2 ms
-local strolled = 0
+local LONGEST_SEARCH = 20000 -- entries of legacy lists searched before the call ends: 0.2 ms
+local searched = 0
 local function await_second_push(is, id, key, list, queue, legacy)
   if is.mw_lock or is.mw_reply then return false end
   local script_type = (is.script_type or '') ~= '' and is.script_type or string.match(queue, '^[^:]+', #WORK + 1)
@@ -48,11 +48,11 @@ local function await_second_push(is, id, key, list, queue, legacy)
     local length = not seen[old] and try('LLEN', old)
     seen[old] = true
     if type(length) == 'number' and length > 0 then
-      strolled = strolled + length
+      searched = searched + length
       found = redis.call('LREM', old, -1, id) > 0 or found
     end
   end
-  walked = walked or strolled > LONGEST_STROLL
+  walked = walked or searched > LONGEST_SEARCH
   if found or is.mw_attempt or string.find(is.mw_seen or '', ' new', 1, true) then return false end
   if type(try('ZADD', DELAYED, int(ask.now + GRACE), id)) ~= 'number' then return false end
   redis.call('HSET', key, 'mw_queue', queue, 'mw_seen', int(ask.now) .. ' new')

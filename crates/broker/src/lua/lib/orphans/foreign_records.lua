@@ -17,7 +17,7 @@ local LONGEST_QUOTE = 60 -- bytes: enough to find the client that wrote it
 local function quoted(text) return '`' .. string.sub(text, 1, LONGEST_QUOTE) .. '`' end
 
 -- Returns why a job cannot run by its record, nothing if it can. An unknown status becomes 'dispatched'.
-local function unfit(id, is)
+local function why_not_rescued(id, is)
   local status = is.status
   local known = status == '' or status == 'dispatched' or status == 'started' or final(status)
   if not known then is.status = 'dispatched' end
@@ -44,7 +44,7 @@ local function skip(id, key, is, from, queue, legacy)
     if next(is) then event(id, 'drop', ask.worker, 'no job: its hash has no status') end
     return true
   end
-  local why = unfit(id, is)
+  local why = why_not_rescued(id, is)
   if is.mw_waiting or given[id] or defer_to_foreign(is, id, key, from, queue, legacy) then return true end
   if not takeable(is, id, from) then return true end
   count_foreign(is, queue)

@@ -93,7 +93,7 @@ impl Migrator {
             let mut going = Vec::new();
             for job in &jobs {
                 match self.decide_import(place, job, known).await? {
-                    Decision::Goes(passage) => going.push(*passage),
+                    Decision::Goes(conversion) => going.push(*conversion),
                     Decision::NotSelected => behind += 1,
                     Decision::Stays(why) => {
                         skipped.add(&job.id, &place.key(self.bananas.keys()), why);
@@ -140,9 +140,9 @@ impl Migrator {
             }
         };
         let id = String::from_utf8_lossy(&job.id);
-        let passage = record.passage(keys, &id, (place, &job.time), runs, self.seconds());
-        Ok(match passage {
-            Ok(passage) => Decision::Goes(Box::new(passage)),
+        let conversion = record.conversion(keys, &id, (place, &job.time), runs, self.seconds());
+        Ok(match conversion {
+            Ok(conversion) => Decision::Goes(Box::new(conversion)),
             Err(why) => Decision::Stays(why.to_string()),
         })
     }
@@ -227,10 +227,10 @@ fn calls(going: &[Conversion]) -> impl Iterator<Item = &[Conversion]> {
     let mut rest = going;
     std::iter::from_fn(move || {
         let mut bytes = 0;
-        let fits = rest.iter().take_while(|passage| {
+        let fits = rest.iter().take_while(|conversion| {
             // Size of the record, and of its payload as input, perhaps with a script.
-            let input = passage.job.input.as_ref().map_or(0, Vec::len);
-            bytes += passage.record.len() + passage.job.script.len() + input;
+            let input = conversion.job.input.as_ref().map_or(0, Vec::len);
+            bytes += conversion.record.len() + conversion.job.script.len() + input;
             bytes <= MAX_CALL_BYTES
         });
         let (now, later) = rest.split_at(fits.count().max(1).min(rest.len()));

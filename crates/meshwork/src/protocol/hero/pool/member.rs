@@ -1,4 +1,4 @@
-//! Member of a pool: the keys that the lookout polls for a worker, and the signals that it sends.
+//! Member of a pool: the keys that the poller polls for a worker, and the signals that it sends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::PoolState;
 use crate::worker::capacity::demand::Demand;
 use crate::worker::protocol::Queues;
 
-/// Longest time between two maintenance calls of an idle context. Tasks that the lookout does not check, such as
+/// Longest time between two maintenance calls of an idle context. Tasks that the poller does not check, such as
 /// retention, run this often.
 const IDLE_POLL: Duration = Duration::from_secs(300);
 /// Time for which a context is polled every second after it had work.
@@ -29,7 +29,7 @@ pub(in crate::protocol::hero) struct Member {
     control: Vec<String>,
     /// Number of the worker's registrations.
     names: usize,
-    /// Session over the lookout's connection.
+    /// Session over the poller's connection.
     beats: tokio::sync::Mutex<Option<Broker>>,
     /// Notified of a wakeup for delayed jobs.
     pub(in crate::protocol::hero) wakeup: Notify,

@@ -1,8 +1,8 @@
 //! Worker pool: the workers of many contexts in one process share a connection, a heartbeat thread and slots. They have no
-//! blocking reads: [`lookout`] polls the queues of all.
+//! blocking reads: [`poller`] polls the queues of all.
 
-mod lookout;
 mod member;
+mod poller;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -26,10 +26,10 @@ pub const MAX_POOL: usize = 100;
 pub struct WorkerPool {
     state: Arc<PoolState>,
     node: Node,
-    _lookout: Arc<Thread>,
+    _poller: Arc<Thread>,
 }
 
-/// State that the lookout and the workers share.
+/// State that the poller and the workers share.
 #[derive(Debug)]
 struct PoolState {
     node: Broker,
@@ -71,12 +71,12 @@ impl WorkerPool {
             slots: Slots::new(concurrency),
             host: Host::start()?,
         });
-        let looks = lookout::look_out(Arc::clone(&state));
-        let lookout = Arc::clone(&state.host).run(looks, std::future::ready(()));
+        let looks = poller::poll_queues(Arc::clone(&state));
+        let poller = Arc::clone(&state.host).run(looks, std::future::ready(()));
         Ok(Self {
             node: Node::of(&commands.over(broker).await?),
             state,
-            _lookout: Arc::new(lookout),
+            _poller: Arc::new(poller),
         })
     }
 

@@ -25,16 +25,16 @@ impl Policy {
             return;
         }
         self.checked = Some(Instant::now());
-        let Ok(unfit) = within("policy", CALL, broker.evicts()).await else {
+        let Ok(unsuitable) = within("policy", CALL, broker.evicts()).await else {
             return;
         };
-        match (&unfit, self.evicts) {
-            (Some(unfit), false) => {
-                tracing::error!(%unfit, "the server may delete jobs from now on");
+        match (&unsuitable, self.evicts) {
+            (Some(unsuitable), false) => {
+                tracing::error!(reason = %unsuitable, "the server may delete jobs from now on");
             }
             (None, true) => tracing::info!("the server deletes no jobs any more"),
             _ => {}
         }
-        self.evicts = unfit.is_some();
+        self.evicts = unsuitable.is_some();
     }
 }

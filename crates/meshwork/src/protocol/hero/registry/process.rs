@@ -177,14 +177,14 @@ mod tests {
             ..own.clone()
         };
         assert!(gone.is_gone(&own));
-        let of_another_make = Process {
+        let unknown = Process {
             counted_in: None,
             started: None,
             ..gone.clone()
         };
-        assert!(of_another_make.is_gone(&own));
+        assert!(unknown.is_gone(&own));
         // A host name suffices to take over a name, but not to release jobs.
-        assert!(!of_another_make.is_dead(&own));
+        assert!(!unknown.is_dead(&own));
         assert_eq!(gone.is_dead(&own), own.counted_in.is_some());
         // Hosts with the same name differ by kernel.
         let twin = Process {

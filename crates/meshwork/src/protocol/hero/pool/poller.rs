@@ -1,4 +1,4 @@
-//! Lookout: polls the queues of all workers of a pool five times per second, by commands that only read. An idle process
+//! Poller: polls the queues of all workers of a pool five times per second, by commands that only read. An idle process
 //! with many contexts therefore runs no scripts and needs no connection per queue.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 const DUE_EVERY: usize = 5;
 
 /// Polls until the task is dropped.
-pub(super) async fn look_out(pool: Arc<PoolState>) {
+pub(super) async fn poll_queues(pool: Arc<PoolState>) {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     for round in 0_usize.. {
