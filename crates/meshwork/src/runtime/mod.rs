@@ -3,6 +3,7 @@
 mod action;
 mod batch_handler;
 mod check;
+mod children;
 mod handler;
 mod inputs;
 pub mod log;
@@ -13,7 +14,6 @@ mod requests;
 pub(crate) mod rhai;
 mod sandbox;
 mod stop;
-mod children;
 mod verdict;
 mod workdir;
 
@@ -36,6 +36,8 @@ pub(crate) use action::{
 };
 pub use batch_handler::{Announced, BatchOptions, Calls, GroupHandler, group_handler};
 pub use check::{ScriptError, SourcePosition, check};
+pub use children::AddChildError;
+pub(crate) use children::ChildAdder;
 pub(crate) use handler::LOST_GRACE;
 pub use handler::{Call, Handler, JobContext, handler};
 pub use inputs::{InputError, Inputs};
@@ -44,8 +46,6 @@ pub use program::{InterpreterError, interpreter};
 pub use requests::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
 pub use sandbox::{adopt_orphans, init};
 pub use stop::{StopReason, StopSignal};
-pub use children::AddChildError;
-pub(crate) use children::ChildAdder;
 pub use verdict::JobError;
 
 /// The built-in runtimes.

@@ -140,7 +140,8 @@ async fn answer(line: Vec<u8>, worker: &Worker) -> RunAnswer {
         Err(_) => return RunAnswer::default(),
     };
     match order {
-        Order::Child(child) => match children::add_child(worker.child_adder.as_ref(), &child).await {
+        Order::Child(child) => match children::add_child(worker.child_adder.as_ref(), &child).await
+        {
             Ok(id) => RunAnswer {
                 id: Some(id.to_string()),
                 ..RunAnswer::default()
