@@ -1,4 +1,4 @@
---- @include complete/ending, queue/remove_from_lists, orphans/stale
+--- @include complete/ending, queue/remove_from_lists, orphans/list
 -- Runs an ended or stale job again as if it had never run. Its prerequisites are not checked again; a batch that has
 -- not ended waits for it once more.
 -- KEYS[1]  the job's hash

@@ -193,7 +193,7 @@ fn strings(value: &[u8]) -> Vec<String> {
 }
 
 /// Reads job ids in the formats of other clients: a JSON array of strings or numbers, a JSON string, or ids separated
-/// by commas. The claim decides which ids are valid (`lua/lib/orphans/foreign_records.lua` of the broker); invalid ones are
+/// by commas. The claim decides which ids are valid (`lua/lib/claim/foreign_records.lua` of the broker); invalid ones are
 /// shown as far as possible.
 fn job_ids(value: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(value);

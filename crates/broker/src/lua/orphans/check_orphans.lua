@@ -1,4 +1,4 @@
---- @include orphans/legacy_rescue, claim/expire_starts
+--- @include orphans/check, claim/expire_starts
 --- @flags allow-oom
 -- Watches jobs to which no other script returns: those with prerequisites, those that a foreign worker may have taken,
 -- and those whose worker may be away. A job that no list holds is pushed again after the age of its type's migration,

@@ -1,4 +1,4 @@
---- @include complete/ending, orphans/stale, orphans/count_foreign
+--- @include complete/ending, orphans/list, orphans/track
 -- Puts suspected orphans under watch: open jobs that no list may hold, or whose worker may be gone. check_orphans.lua pushes
 -- them again if that is so.
 -- KEYS[1..]  per job: its hash, the queue that it belongs to

@@ -1,4 +1,4 @@
---- @include claim/claim_fast, dependencies/dependencies, claim/admission, claim/claimable, orphans/foreign_records, flow_end
+--- @include claim/claim_fast, dependencies/dependencies, claim/admission, claim/claimable, claim/foreign_records, flow_end
 -- Claims jobs on the slow path: jobs with options, of foreign clients, or that ran before; and off limited queues.
 
 -- Returns true if the end of the run has more to write than usual: see complete_fast.lua.

@@ -1,4 +1,4 @@
---- @include claim/claim_fast, old_pushes, complete/ending, claim/start_limit, orphans/count_foreign
+--- @include claim/claim_fast, old_pushes, complete/ending, claim/start_limit, orphans/track
 -- Checks of a claim: may a job be claimed off the list on which its id was found?
 
 -- Defers a job that is `started` without a lease: a worker without leases runs or has left it, and its id was pushed

@@ -1,3 +1,3 @@
---- @include orphans/legacy_lookup
+--- @include orphans/scan
 -- No legacy list holds a job of a context.
 local function old_place() end

@@ -1,4 +1,4 @@
---- @include orphans/legacy_lookup
+--- @include orphans/scan
 -- Returns the legacy list that holds the id, if one does: its lock, that of its type's migration, or another one that
 -- its client may have chosen.
 local function old_place(id, has)

@@ -1,4 +1,4 @@
---- @include complete/ending, dependencies/dependencies, queue/remove_from_lists, orphans/stale, old_place, legacy/canonical_lists, claim/free_slots
+--- @include complete/ending, dependencies/dependencies, queue/remove_from_lists, orphans/list, old_place, orphans/canonical_lists, claim/free_slots
 -- Rescue of jobs that a worker without leases may have popped and lost.
 local again = {} -- the ids that were pushed again
 

@@ -1,4 +1,4 @@
---- @include orphans/legacy_lookup, own_queues
+--- @include orphans/scan, own_queues
 -- Canonical queues, as scans have found them, and which of them holds a job.
 local MOST_LISTS = 1000 -- canonical lists that are searched; with more than that, no search counts as complete
 
