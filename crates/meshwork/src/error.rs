@@ -255,7 +255,7 @@ pub enum Error {
     Unreadable(#[from] Unreadable),
     /// The last job of the schedule has not ended, and its policy is to skip; nothing was written.
     #[error(
-        "schedule {name} is not run: its job {last} has not ended, and it is not to run beside it"
+        "schedule {name} is not run: its job {last} has not ended, and its overlap policy allows one job at a time"
     )]
     Overlaps {
         /// Name of the schedule.

@@ -126,7 +126,7 @@ impl Sums {
             Some((std::str::from_utf8(id).ok()?.to_owned(), at))
         });
         let Some((id, at)) = id.filter(|(id, at)| is_at(log, id, *at)) else {
-            tracing::info!(file = %path.display(), "the checksums are of another log; they are made anew");
+            tracing::info!(file = %path.display(), "checksums rebuilt: they belong to another log");
             return Ok(None);
         };
         let mut sums = Self::new(dir);

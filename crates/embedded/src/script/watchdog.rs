@@ -167,7 +167,7 @@ impl Drop for Running<'_> {
         let over = std::mem::take(&mut *lock(&self.watchdog.0.0)).over;
         let triggers = HookTriggers::new().every_nth_instruction(EVERY);
         if over && let Err(error) = self.watchdog.look_every(self.lua, triggers) {
-            tracing::error!(%error, "scripts run without a limit of time from here on");
+            tracing::error!(%error, "scripts have no time limit from now on");
         }
     }
 }

@@ -100,7 +100,10 @@ impl World {
         self.trouble = None;
         let over = |refusals: &mut Refusals| refusals.last.elapsed() >= QUIET;
         if let Some(refusals) = self.refusals.take_if(over) {
-            tracing::warn!(failures = refusals.count, "the log takes writes again");
+            tracing::warn!(
+                failures = refusals.count,
+                "writes accepted again: the log can be written"
+            );
         }
         Ok(())
     }
@@ -109,7 +112,7 @@ impl World {
     fn in_trouble(&mut self, error: &std::io::Error) -> String {
         let text = format!("MISCONF Errors writing to the AOF file: {error}");
         if self.refusals.is_none() {
-            tracing::error!(%error, "the log takes no writes: they are refused until it does");
+            tracing::error!(%error, "writes refused: the log cannot be written");
         }
         self.refusals = Some(Refusals {
             count: self.refusals.as_ref().map_or(0, |known| known.count) + 1,

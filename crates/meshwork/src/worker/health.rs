@@ -46,7 +46,7 @@ pub enum Unhealthy {
     #[error("the worker is quiet or stopping")]
     Stopping,
     /// Its fetcher has ended without a shutdown.
-    #[error("the worker takes no jobs any more; start it again")]
+    #[error("the worker claims no more jobs; start it again")]
     Ended,
     /// It has not registered yet, or its registration has expired.
     #[error("the worker is not registered as a listener: it has just begun, or the server is away")]

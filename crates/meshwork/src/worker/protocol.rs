@@ -53,7 +53,7 @@ pub struct Prepared {
     pub(crate) timeout: Duration,
     /// Results of the job's prerequisites.
     pub(crate) inputs: Inputs,
-    /// Submits child jobs of the run.
+    /// Adds children of the run.
     pub(crate) child_adder: Option<ChildAdder>,
     /// Calls actions for the run.
     pub(crate) caller: ActionCaller,

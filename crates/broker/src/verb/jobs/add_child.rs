@@ -17,7 +17,7 @@ pub enum AddedChild {
     Enqueued(Enqueued),
     /// An earlier call of this number submitted another child, with this digest; nothing was written.
     Differs(String),
-    /// A job with this id exists that the parent has not submitted; nothing was written.
+    /// A job with this id exists that is no child of the parent; nothing was written.
     Taken,
     /// The parent is being cancelled; nothing was written.
     Stopping,

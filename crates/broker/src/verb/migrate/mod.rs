@@ -79,9 +79,7 @@ pub enum MigrateError {
         left: Vec<String>,
     },
     /// Another client changes the migration at the same time.
-    #[error(
-        "the migration of `{script_type}` was changed by somebody else: look at its status again"
-    )]
+    #[error("the migration of `{script_type}` was changed meanwhile: read its status again")]
     Changed {
         /// The type.
         script_type: String,

@@ -1,4 +1,4 @@
-//! stale: lists stale jobs. Changes nothing.
+//! list: returns stale jobs, and changes nothing.
 
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;

@@ -308,7 +308,7 @@ on_all_data! {
             "ValueError: the request of add_child() has",
             "TypeError: add_child() got an unexpected keyword argument 'prio'",
             "TypeError: add_child() takes a script as text",
-            // Calls that were refused count, but for those whose options cannot be meant.
+            // Calls that were refused count, except for those with invalid options.
             "p.8",
         ];
         for (at, words) in words.iter().enumerate() {

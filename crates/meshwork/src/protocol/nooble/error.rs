@@ -78,7 +78,7 @@ pub enum Error {
     )]
     ExpectsItself(String),
     /// Too many calls of one client are in flight.
-    #[error("{most} calls wait for their answers already: wait for some of them first")]
+    #[error("{most} calls are in flight: wait for some of them first")]
     TooMany {
         /// Greatest number.
         most: usize,

@@ -14,14 +14,14 @@ use tokio::sync::Mutex;
 use crate::{Client, Error};
 pub(super) use options::child;
 
-/// Why a run got no child; nothing was written.
+/// Reason why no child was added; nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddChildError {
     /// The run is not a job of Meshwork.
     #[error(
-        "add_child() is only there for jobs of Meshwork: what runs here belongs to another system (Bananas, Nooble4), or \
-         to no worker"
+        "add_child() works only in jobs of Meshwork: this run belongs to another system (Bananas, Nooble4), or to no \
+         worker"
     )]
     NotHere,
     /// The parent is a job of a context, whose jobs have numbers.
@@ -33,7 +33,7 @@ pub enum AddChildError {
         /// The call within the run, from 1.
         number: u32,
     },
-    /// The child cannot be meant, or is one too many.
+    /// The child is invalid, or exceeds a limit.
     #[error("call {number} of add_child(): {source}")]
     Invalid {
         /// The call within the run, from 1.
@@ -41,24 +41,24 @@ pub enum AddChildError {
         /// The fault.
         source: InvalidChild,
     },
-    /// An earlier run submitted something else at this place.
+    /// An earlier run added another child with the call of this number.
     #[error(
-        "call {number} of add_child() differs from that of an earlier run in its {}: job {child} stays as it was submitted \
-         then. A job that runs again has to submit the same children in the same order",
+        "call {number} of add_child() differs from that of an earlier run in its {}: job {child} is unchanged. A job \
+         that runs again has to add the same children in the same order",
         parts.join(" and its ")
     )]
     Differs {
         /// The call within the run, from 1.
         number: u32,
-        /// The child that is there, or was.
+        /// Id of the child.
         child: JobId,
         /// The parts that differ: type, script, input, options.
         parts: Vec<&'static str>,
     },
     /// Another job has the child's id.
     #[error(
-        "call {number} of add_child(): there is a job {child} already, which this job has not submitted: delete that one, \
-         or give the parent another id"
+        "call {number} of add_child(): job {child} exists and is no child of this job: delete it, or give the parent \
+         another id"
     )]
     Taken {
         /// The call within the run, from 1.
@@ -66,9 +66,9 @@ pub enum AddChildError {
         /// The id.
         child: JobId,
     },
-    /// Somebody wants the parent stopped.
+    /// The parent is being cancelled.
     #[error(
-        "call {number} of add_child(): job {parent} is being stopped, and submits nothing more"
+        "call {number} of add_child(): job {parent} is being cancelled, and can add no children"
     )]
     Stopping {
         /// The call within the run, from 1.
@@ -76,9 +76,9 @@ pub enum AddChildError {
         /// The parent.
         parent: String,
     },
-    /// The parent is run by another worker by now, or has ended.
+    /// The parent belongs to another worker, or has ended.
     #[error(
-        "call {number} of add_child(): job {parent} is not this run's any more: its lease was lost, or it has ended"
+        "call {number} of add_child(): job {parent} no longer belongs to this run: its lease was lost, or it has ended"
     )]
     Stale {
         /// The call within the run, from 1.
@@ -86,12 +86,12 @@ pub enum AddChildError {
         /// The parent.
         parent: String,
     },
-    /// The store refused it as it would refuse any job, or did not take the call.
+    /// The store refused the child as it would refuse any job, or the call failed.
     #[error("call {number} of add_child(): {source}")]
     Refused {
         /// The call within the run, from 1.
         number: u32,
-        /// Why.
+        /// Reason.
         source: Box<Error>,
     },
 }
@@ -110,8 +110,8 @@ struct Inner {
 }
 
 impl ChildAdder {
-    /// For the run of a job that was claimed. None if it is a job of another system: it may go back there, and then
-    /// nobody knows which children it had.
+    /// Returns the adder for the run of a claimed job. `None` for an imported job: after an export, its children would be
+    /// unknown to the other system.
     pub(crate) fn new(
         broker: &Broker,
         claimed: &Arc<Claimed>,
@@ -134,11 +134,10 @@ impl ChildAdder {
         ScriptType::foreign(name.unwrap_or_default().to_owned())
     }
 
-    /// Submits a child and returns its id: that of the one which an earlier run has submitted by the same call, if
-    /// there was one.
+    /// Adds a child and returns its id. If an earlier run has made the same call, that is the id of its child.
     pub(crate) async fn add_child(&self, child: &NewChild) -> Result<JobId, AddChildError> {
         let mut calls = self.0.calls.lock().await;
-        // A call that is refused counts too: the next run asks for it again, in the same place.
+        // A refused call counts too, since the next run repeats it with the same number.
         *calls = calls.saturating_add(1);
         let number = *calls;
         let Inner {
@@ -187,7 +186,7 @@ fn differs(number: u32, child: JobId, digest: &ChildDigest, before: &str) -> Add
     }
 }
 
-/// A child for a run, or the error that there is none to be had.
+/// Adds a child of a run, if the run can have children.
 pub(super) async fn add_child(
     child_adder: Option<&ChildAdder>,
     child: &NewChild,

@@ -1,10 +1,10 @@
-//! The options of `add_child()` as scripts of all languages give them, in the names of the command's options.
+//! Options of `add_child()` in scripts of all languages, with the names of the command's options.
 
 use meshwork_model::job::{NewChild, limits};
 use meshwork_model::route::Priority;
 use serde_json::{Map, Value};
 
-/// Why the options of a child cannot be meant.
+/// Invalid option of a child.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(in super::super) enum OptionError {
     /// There is no such option.
@@ -12,12 +12,12 @@ pub(in super::super) enum OptionError {
         "add_child() has no option `{0}`: it takes type, input, priority, delay, retries, timeout, key, group and env"
     )]
     Unknown(String),
-    /// A value that it cannot have.
+    /// The value is not allowed.
     #[error("the option `{name}` of add_child() is {why}")]
     Value { name: String, why: String },
 }
 
-/// A child with this script and these options, but for `input`, which is no JSON. One that is null is not given.
+/// Returns a child with this script, input and options. An option that is null counts as absent.
 pub(in super::super) fn child(
     script: String,
     input: Option<Vec<u8>>,

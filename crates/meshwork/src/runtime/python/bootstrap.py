@@ -231,7 +231,7 @@ def _meshwork():
 
     def in_leader(name):
         if os.getpid() != leader:
-            raise RuntimeError("%s() is only there in the process of the job itself, not in one that it has forked" % name)
+            raise RuntimeError("%s() works only in the process of the job itself, not in one that it has forked" % name)
 
     def request(name, given, json):
         line = json.dumps(given, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"

@@ -16,7 +16,7 @@ async fn there_are_no_children_without_a_job_of_ours() {
         for (script_type, source) in [("python", python), ("osis", rhai)] {
             let report = run(script_type, script(&source)).await;
             let said = output(&report);
-            assert!(said.contains("only there for jobs of Meshwork"), "{said}");
+            assert!(said.contains("works only in jobs of Meshwork"), "{said}");
         }
     }
 }
@@ -34,7 +34,7 @@ async fn an_error_that_is_not_caught_is_the_jobs() {
     let report = run("osis", script("let x = 1;\nadd_child(\"1\")")).await;
     let failure = failure(&report);
     assert!(
-        failure.message.contains("add_child() is only there"),
+        failure.message.contains("add_child() works only"),
         "{failure:?}"
     );
     let traceback = failure.traceback.as_deref().unwrap_or_default();

@@ -22,6 +22,6 @@ end
 -- Notifies the dependents that these keys (DEPENDENTS) list of completed jobs.
 local function notify_all(keys, now)
   for _, key in ipairs(keys) do
-    if redis.call('EXISTS', key) == 1 then notify_dependents(string.sub(key, #DEPENDENTS + 1), true, now, MOST_TOLD) end
+    if redis.call('EXISTS', key) == 1 then notify_dependents(string.sub(key, #DEPENDENTS + 1), true, now, MOST_NOTIFIED) end
   end
 end

@@ -1,6 +1,6 @@
 --- @include telemetry, reply, write_error, claim/fair_keys, record_queues, dual_write, enqueue/drop_job, bananas_result, flow_end, message_end
 -- The end of a job, whichever verb ended it; and the way of a job into its queue.
-local MOST_TOLD = 100 -- dependents notified in the call that ends a job; resolve_dependents.lua notifies the others
+local MOST_NOTIFIED = 100 -- dependents notified in the call that ends a job; resolve_dependents.lua notifies the others
 local notify_dependents, leave, note_outcome -- leave: a job ends for its batch; note_outcome: for an alert
 
 -- Reads the fields that every script needs of a job that it ends or queues; `more` reads the others.
@@ -35,7 +35,7 @@ local function finalize(id, key, has, status, payload, now, dead, by, later)
   event(id, status, by, dead)
   if redis.call('EXISTS', DEPENDENTS .. id) == 0 then return end
   if later then defer_dependents(id, status == 'finished')
-  else notify_dependents(id, status == 'finished', now, MOST_TOLD) end
+  else notify_dependents(id, status == 'finished', now, MOST_NOTIFIED) end
 end
 
 -- Ends a job that no worker runs in error; `kind` is the kind of error, for statistics.

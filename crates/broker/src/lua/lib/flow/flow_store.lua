@@ -1,7 +1,7 @@
 --- @include write_record
 -- Stores the jobs of a flow under free numbers.
 local HIGHEST_ID = 4294967295
-local MOST_TRIES = 1000 -- numbers in a row that others have: the call ends then, and is said again
+local MOST_TRIES = 1000 -- taken numbers in a row; after them the call ends, and is repeated
 local tries = 0
 
 -- Returns the key and the number of a new job; or nil and the reason why there is none.

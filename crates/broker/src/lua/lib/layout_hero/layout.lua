@@ -1,5 +1,5 @@
 -- Records of Hero, Bananas and Nooble4: the format of times, and the worker of a job. A context has other ones
--- (`lib/context/layout.lua`).
+-- (`lib/layout_context/layout.lua`).
 
 -- Formats ms since 1970 as ISO 8601 in UTC. Days are counted in eras of 400 years that begin in March.
 local dates = {}

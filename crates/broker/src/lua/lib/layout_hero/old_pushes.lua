@@ -29,9 +29,9 @@ local function is_listened(script_type)
   return listened[script_type]
 end
 
--- A foreign client may have pushed a job of a migrating type, or of one with a legacy list, to a legacy list too. Removes its id there: the worker
--- that removes an id has the job. Returns true if no list held it and it may not run yet: its second push may be under
--- way, or a legacy worker may have popped the id and not yet written `started`.
+-- A foreign client may have pushed a job of a migrating type, or of one with a legacy list, to a legacy list too.
+-- Removes its id there: the worker that removes an id has the job. Returns true if no list held it and it may not run
+-- yet: its second push may follow, or a legacy worker may have popped the id and not yet written `started`.
 local GRACE = 200 -- ms: longer than between two commands of a client or worker that is not suspended
 local LONGEST_SEARCH = 20000 -- entries of legacy lists searched before the call ends: 0.2 ms
 local searched = 0

@@ -1,5 +1,5 @@
 --- @include base
--- Prerequisites of Hero jobs: other jobs. A context has more kinds (`lib/context/prerequisites.lua`).
+-- Prerequisites of Hero jobs: other jobs. A context has more kinds (`lib/layout_context/prerequisites.lua`).
 
 -- Returns the status of a prerequisite; nil if it is missing, and true if its key has another type: it may come back.
 local function status_of(id)
