@@ -131,6 +131,15 @@ impl Inputs {
         })
     }
 
+    /// Returns the errors of a failed job, by its name or id: of a `foreach` by the index of the item, else with the index
+    /// 0. Empty for a job that did not fail.
+    ///
+    /// # Errors
+    /// The name is unknown.
+    pub fn errors(&self, name: &str) -> Result<&BTreeMap<usize, String>, InputError> {
+        Ok(&self.find(name)?.input.errors)
+    }
+
     fn find(&self, name: &str) -> Result<&Entry, InputError> {
         let named = |entry: &&Entry| entry.names.iter().any(|it| it == name);
         let of_id = |entry: &&Entry| entry.input.id == name;
@@ -180,6 +189,8 @@ struct Shown<'a> {
     base64: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    errors: &'a BTreeMap<usize, String>,
     id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Json<'a>>,
@@ -211,15 +222,18 @@ impl Entry {
             status,
             bytes,
             output,
+            ..
         } = &self.input;
         let id = || id.clone();
         match (status, output) {
             (_, Some(output)) => Ok(output),
             (None, None) => Err(InputError::Gone { id: id() }),
-            (Some(Status::Finished), None) => Err(InputError::TooLarge {
-                id: id(),
-                bytes: *bytes,
-            }),
+            (Some(status), None) if *status == Status::Finished || *bytes > 0 => {
+                Err(InputError::TooLarge {
+                    id: id(),
+                    bytes: *bytes,
+                })
+            }
             (Some(status), None) => Err(InputError::NoResult {
                 id: id(),
                 status: *status,
@@ -232,6 +246,7 @@ impl Entry {
         let mut shown = Shown {
             base64: None,
             error: None,
+            errors: &self.input.errors,
             id: &self.input.id,
             result: None,
         };
@@ -268,6 +283,7 @@ mod tests {
             status,
             bytes: 7,
             output: output.map(<[u8]>::to_vec),
+            errors: BTreeMap::new(),
         };
         let mut job = Job::default();
         for (name, id) in [("load", "a"), ("again", "a"), ("text", "b")] {
@@ -281,7 +297,11 @@ mod tests {
                 input("c", Some(Status::Finished), Some(b"\xff")),
                 input("n", Some(Status::Finished), Some(b"[1e400,-0]")),
                 input("gone", None, None),
-                input("failed", Some(Status::Error), None),
+                Input {
+                    bytes: 0,
+                    errors: BTreeMap::from([(0, "boom".to_owned())]),
+                    ..input("failed", Some(Status::Error), None)
+                },
                 input("large", Some(Status::Finished), None),
             ],
         )
@@ -313,6 +333,14 @@ mod tests {
         }
         let said = Inputs::default().bytes("x").unwrap_err().to_string();
         assert!(said.contains("this job has none"), "{said}");
+    }
+
+    #[test]
+    fn errors_are_found_by_name() {
+        let inputs = inputs();
+        assert_eq!(inputs.errors("failed").unwrap()[&0], "boom");
+        assert!(inputs.errors("load").unwrap().is_empty());
+        assert!(inputs.errors("other").is_err());
     }
 
     #[test]

@@ -185,6 +185,23 @@ impl Moves {
         self.push("finalize", parts);
     }
 
+    /// Ends a `foreach` of which items failed, as [`Self::finalize`] does: with the results of its items as a JSON list, and
+    /// their errors by index as a JSON object.
+    pub fn finalize_items(
+        &mut self,
+        node: &str,
+        seen: &str,
+        (how, generation): (&str, u32),
+        (key, text): (&str, &[u8]),
+        (results, errors): (String, String),
+    ) {
+        let generation = generation.to_string();
+        let parts = [node, seen, how, &generation, key, "error"];
+        let mut parts: Vec<_> = parts.map(|text| text.as_bytes().to_vec()).into();
+        parts.extend([text.to_vec(), results.into_bytes(), errors.into_bytes()]);
+        self.push("finalize", parts);
+    }
+
     /// Resets a place for a retry. `seen` is the state that the step has read, `then` its new state (empty: none).
     /// `key` and `status` are those of its job, if one is stored. `open` is the number of items that have not ended,
     /// for an expanded `foreach`.

@@ -1,5 +1,7 @@
 //! inputs: results of a job's prerequisites.
 
+use std::collections::BTreeMap;
+
 use meshwork_model::job::limits::{MAX_BATCH_INPUTS, MAX_INPUTS, MAX_PREREQUISITES};
 use meshwork_model::job::{Job, field};
 use meshwork_model::name::{BatchId, JobId};
@@ -19,9 +21,16 @@ pub struct Input {
     pub status: Option<Status>,
     /// Approximate size of its result, in bytes.
     pub bytes: usize,
-    /// Result of a finished job; `None` if it was left out for its size.
+    /// Result of a finished job, or of a `foreach` of which items failed; `None` if it was left out for its size.
     pub output: Option<Vec<u8>>,
+    /// Errors of a failed job: by index for a `foreach`, else with the index 0.
+    pub errors: BTreeMap<usize, String>,
 }
+
+/// Field of a failed `foreach`: the results of its items as a JSON list, with null for those without one.
+const ITEM_RESULTS: &str = "mw_item_results";
+/// Field of a failed `foreach`: the errors of its items by index, as a JSON object.
+const ITEM_ERRORS: &str = "mw_item_errors";
 
 fn failed(source: redis::RedisError) -> Error {
     let verb = "inputs";
@@ -56,7 +65,46 @@ impl Broker {
             let read = |value| stored::read_output(&self.keys, value).unwrap_or_default();
             inputs[at].output = output.map(read);
         }
+        self.add_errors(&mut inputs, &mut left).await?;
         Ok(inputs)
+    }
+
+    /// Adds the errors of failed jobs, and the results of a `foreach` of which items failed.
+    async fn add_errors(&self, inputs: &mut [Input], left: &mut usize) -> Result<(), Error> {
+        let is_failed = |input: &&mut Input| input.status == Some(Status::Error);
+        let failed: Vec<&mut Input> = inputs.iter_mut().filter(is_failed).collect();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let mut pipe = redis::pipe();
+        pipe.ignore_errors();
+        for input in &failed {
+            let id = JobId::foreign(input.id.clone());
+            let fields = [field::ERROR, ITEM_ERRORS, ITEM_RESULTS];
+            pipe.cmd("HMGET")
+                .arg(self.keys.job_hash_key(&id))
+                .arg(&fields);
+        }
+        let answers: Vec<RedisResult<[Option<Vec<u8>>; 3]>> = pipe
+            .query_async(&mut self.conn.clone())
+            .await
+            .map_err(self::failed)?;
+        pass_denied("inputs", &answers)?;
+        for (input, answer) in failed.into_iter().zip(answers) {
+            let [error, of_items, results] = answer.unwrap_or_default();
+            let of_items = of_items.and_then(|text| serde_json::from_slice(&text).ok());
+            let error = || {
+                let error = error.as_deref().map(String::from_utf8_lossy);
+                BTreeMap::from([(0, error.unwrap_or_default().into_owned())])
+            };
+            input.errors = of_items.unwrap_or_else(error);
+            input.bytes = results.as_ref().map_or(0, Vec::len);
+            if input.bytes <= *left {
+                *left -= input.bytes;
+                input.output = results;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the prerequisites that are jobs.
@@ -114,6 +162,7 @@ impl Broker {
                 status: word.and_then(|word| word.parse().ok()),
                 bytes: redis::from_redis_value(bytes).unwrap_or_default(),
                 output: None,
+                errors: BTreeMap::new(),
             });
         }
         Ok(inputs)

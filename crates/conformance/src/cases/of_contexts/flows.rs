@@ -21,6 +21,7 @@ cases![
     an_end_of_an_older_generation_counts_nothing,
     items_are_stored_once_under_new_numbers,
     a_place_ends_without_a_run,
+    a_foreach_ends_with_the_results_of_its_items,
     jobs_are_kept_until_their_flow_has_ended,
     a_step_rests_only_if_it_has_seen_all,
     a_request_to_stop_is_noted_once,
@@ -277,6 +278,42 @@ async fn items_are_stored_once_under_new_numbers(world: &World) -> Outcome {
             Some("[1,2,3,5,6]")
         );
         same!(world.status(&key).await?, "started");
+        Ok(())
+    })
+    .await
+}
+
+async fn a_foreach_ends_with_the_results_of_its_items(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let ground = &Ground::sealed(world).await?;
+        let lease = ground.lease().await?;
+        let key = ground.key("a").await?;
+        let items = || ("[1,null]".to_owned(), r#"{"1":"boom"}"#.to_owned());
+        let mut moves = Moves::default();
+        moves.settle_items(
+            "0",
+            "w 0",
+            ("e", 0),
+            (&key, b"1 of 2 items failed"),
+            items(),
+        );
+        same!(ground.flows.commit(&lease, &moves).await?, StepDone::Done);
+        let record = world.record(&key).await?;
+        same!(record["status"], "error");
+        same!(record["error"], "1 of 2 items failed");
+        same!(
+            (
+                record["mw_item_results"].clone(),
+                record["mw_item_errors"].clone()
+            ),
+            items()
+        );
+        // A job that needs it gets both.
+        let mut job = world.read(&ground.key("b").await?).await?;
+        job.depends_on = vec![key];
+        let inputs = world.broker.inputs(&job).await?;
+        same!(inputs[0].output.as_deref(), Some(&b"[1,null]"[..]));
+        same!(inputs[0].errors.get(&1).map(String::as_str), Some("boom"));
         Ok(())
     })
     .await

@@ -8,6 +8,7 @@ mod adopt;
 mod calm;
 mod deploy;
 mod error;
+mod items;
 mod node;
 mod plain_env;
 mod plain_run;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::FlowError;
 use super::adopt::{self, PLAIN, TakenUp};
+use super::items;
 use super::node::{self, place};
 use super::results::{GONE, ResultSlot, Results};
 use super::scheduled;
@@ -373,15 +374,14 @@ impl Step<'_> {
     pub(super) fn finalize(&mut self, view: &View, at: ResultSlot, end: &End, key: Option<JobKey>) {
         let node = place(at.0, at.1);
         let seen = view.nodes.get(&node).map_or("", String::as_str);
+        let result = |value: &Value| {
+            json!({"result": value.to_string()})
+                .to_string()
+                .into_bytes()
+        };
         let (how, status, text) = match end {
             End::Finished(Value::Null) => ("f", "finished", b"{}".to_vec()),
-            End::Finished(value) => (
-                "f",
-                "finished",
-                json!({"result": value.to_string()})
-                    .to_string()
-                    .into_bytes(),
-            ),
+            End::Finished(value) => ("f", "finished", result(value)),
             End::Failed(error) => ("e", "error", error.clone().into_bytes()),
             End::Cancelled => ("c", "error", b"stopped".to_vec()),
             End::Skipped => ("s", "finished", b"{}".to_vec()),
@@ -389,9 +389,12 @@ impl Step<'_> {
         let key = key
             .map(|key| self.flows.keys().job(key))
             .unwrap_or_default();
-        let generation = self.generation(view, at);
-        self.moves
-            .finalize(&node, seen, (how, generation), (&key, status, &text));
+        let how = (how, self.generation(view, at));
+        let moves = &mut self.moves;
+        match items::partial(view, at, end) {
+            Some(items) => moves.finalize_items(&node, seen, how, (&key, &text), items),
+            None => moves.finalize(&node, seen, how, (&key, status, &text)),
+        }
     }
 
     fn finish(&mut self, view: &View, end: &FlowEnd) {

@@ -279,15 +279,15 @@ def _meshwork():
         def __str__(self):
             return self.args[0]
 
+    # Scripts and their errors show the class that scripts catch.
+    MissingInput.__name__ = MissingInput.__qualname__ = "KeyError"
+    MissingInput.__module__ = "builtins"
+
     class Inputs(_collections_abc.Mapping):
         """Results of the jobs that this one depends on, by the name that each was given, or by id."""
 
         def __getitem__(self, name):
-            entries = self._read()
-            entry = entries.get(name) or next((one for one in entries.values() if one["id"] == name), None)
-            if entry is None:
-                known = ", ".join(list(entries)[:10]) or "none"
-                raise MissingInput("there is no input %r: this job has %s" % (name, known))
+            entry = self._find(name)
             if "error" in entry:
                 raise MissingInput(entry["error"])
             if "base64" in entry:
@@ -295,6 +295,18 @@ def _meshwork():
 
                 return base64.b64decode(entry["base64"])
             return entry["result"]
+
+        def errors(self, name):
+            """Errors of a failed job: of a foreach by the index of the item, else with the index 0."""
+            return {int(index): error for index, error in self._find(name).get("errors", {}).items()}
+
+        def _find(self, name):
+            entries = self._read()
+            entry = entries.get(name) or next((one for one in entries.values() if one["id"] == name), None)
+            if entry is None:
+                known = ", ".join(list(entries)[:10]) or "none"
+                raise MissingInput("there is no input %r: this job has %s" % (name, known))
+            return entry
 
         def __iter__(self):
             return (name for name, entry in self._read().items() if "error" not in entry)

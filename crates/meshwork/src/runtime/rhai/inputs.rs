@@ -1,12 +1,13 @@
 //! `INPUTS` of a Rhai script: results of the job's prerequisites.
 
-use rhai::{Array, Dynamic, EvalAltResult, FuncRegistration, Module, NativeCallContext};
+use rhai::{Array, Dynamic, EvalAltResult, FuncRegistration, Map, Module, NativeCallContext};
 use serde_json::Value;
 
 use super::super::Inputs;
 use super::super::inputs::value;
 use super::value::dynamic;
 
+type FoundMap = Result<Map, Box<EvalAltResult>>;
 type Found = Result<Dynamic, Box<EvalAltResult>>;
 
 /// Returns the module with the constant, for `INPUTS["name"]`, `INPUTS.name`, `keys(INPUTS)` and `"name" in INPUTS`.
@@ -22,6 +23,15 @@ pub(super) fn module(inputs: Inputs) -> Module {
             })
         },
     );
+    let errors = |context: NativeCallContext<'_>, inputs: &mut Inputs, name: &str| -> FoundMap {
+        let errors = inputs.errors(name).map_err(|error| {
+            let why = error.to_string().into();
+            EvalAltResult::ErrorRuntime(why, context.call_position())
+        })?;
+        let entry =
+            |(index, error): (&usize, &String)| (index.to_string().into(), error.clone().into());
+        Ok(errors.iter().map(entry).collect())
+    };
     let keys = |inputs: &mut Inputs| -> Array {
         let found = inputs.entries().filter(|entry| entry.bytes().is_ok());
         found.map(|entry| entry.name().to_owned().into()).collect()
@@ -32,6 +42,7 @@ pub(super) fn module(inputs: Inputs) -> Module {
             .with_purity(true)
     };
     function("keys").set_into_module(&mut module, keys);
+    function("errors").set_into_module(&mut module, errors);
     let contains = |inputs: &mut Inputs, name: &str| inputs.bytes(name).is_ok();
     function("contains").set_into_module(&mut module, contains);
     module

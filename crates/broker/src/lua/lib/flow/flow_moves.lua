@@ -1,6 +1,5 @@
 --- @include complete/ending, flow/flow_store, audit
--- Changes that a step makes to the jobs of its flow. A move changes nothing if the state is not the one that the step
--- has read, so a step can be repeated. `of` is shared by all moves of a call.
+-- Moves of a step. Each changes nothing unless the state is the one that was read. `of` is shared by the moves of a call.
 
 -- Changes the state of a place, if it is still the one that the step has read.
 local function moves(of, node, from, to)
@@ -26,8 +25,7 @@ local flow_moves = {
   -- a job of the plan may run: place, generation, key, queue, field, value, …
   release = function(of, a, n)
     local node, generation, key, queue = unpack(ARGV, a, a + 3)
-    -- q: an open approval or a delay, whose end no worker reports.
-    local state = queue == '' and 'q ' or 'r '
+    local state = queue == '' and 'q ' or 'r ' -- q: an open approval or a delay, whose end no worker reports
     if not moves(of, node, 'w ' .. generation, state .. generation) then return end
     if n > 4 then redis.call('HSET', key, unpack(ARGV, a + 4, a + n - 1)) end
     start(of, key, queue)
@@ -58,8 +56,9 @@ local flow_moves = {
     moves(of, node, seen, seen .. ' ' .. ends)
   end,
 
-  -- a place ends without a run: place, state that was read, how, generation, key ('' if not stored), status, result
-  finalize = function(of, a)
+  -- a place ends without a run: place, state that was read, how, generation, key ('' if not stored), status, result; for a
+  -- foreach also results and errors of its items
+  finalize = function(of, a, n)
     local node, seen, how, generation, key, status, text = unpack(ARGV, a, a + 6)
     if (redis.call('HGET', of.nodes, node) or '') ~= seen then return end
     redis.call('HSET', of.nodes, node, how .. ' ' .. generation .. ' ' .. next_end(of.record))
@@ -73,6 +72,7 @@ local flow_moves = {
     end
     redis.call('HDEL', key, 'mw_waiting')
     if how == 's' then redis.call('HSET', key, 'mw_outcome', 'skipped') end
+    if n > 7 then redis.call('HSET', key, 'mw_item_results', ARGV[a + 7], 'mw_item_errors', ARGV[a + 8]) end
     if status == 'error' then write_error(key, 'error', text, of.at)
     else redis.call('HSET', key, 'status', 'finished', OUTPUT, text, 'updated_at', of.at) end
     finalize(key, key, has, status, text, of.now, nil, 'flow ' .. of.flow)

@@ -8,7 +8,7 @@ local function as_new(of, key, generation, status)
   redis.call('DEL', LOG .. key)
   redis.call('HDEL', key, OUTPUT, 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token', 'mw_attempt', 'mw_lost',
     'mw_started', 'mw_dead', 'mw_stop', 'mw_progress', 'mw_snoozes', 'mw_snoozed', 'mw_outcome', 'mw_answer',
-    'mw_question', 'mw_until', 'mw_alone')
+    'mw_question', 'mw_until', 'mw_alone', 'mw_item_results', 'mw_item_errors')
   redis.call('HSET', key, 'status', status, 'updated_at', of.at, 'mw_generation', generation,
     'mw_waiting', '"flow ' .. of.flow .. '"')
   event(key, 'requeue', 'flow ' .. of.flow)
