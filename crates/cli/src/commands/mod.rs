@@ -83,7 +83,11 @@ pub(crate) enum Command {
 impl Command {
     /// Returns true if the command prints the failures of its jobs itself.
     pub(crate) fn tells_failures(&self) -> bool {
-        matches!(self, Self::Run(_))
+        match self {
+            Self::Run(_) => true,
+            Self::Flow(flow) => flow.tells_failures(),
+            _ => false,
+        }
     }
 
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {

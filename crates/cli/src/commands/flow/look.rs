@@ -1,4 +1,4 @@
-//! `meshwork flow list`, `status` and `logs`.
+//! `meshwork flow list` and `status`.
 
 use meshwork::flow::FlowView;
 use meshwork::model::keys::context::FlowId;
@@ -11,9 +11,6 @@ use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::out::log_file::LogDirs;
-use crate::out::logs;
-use crate::out::logs::Which;
 use crate::out::{Column, Row};
 
 /// List flows, the last submitted first
@@ -199,56 +196,4 @@ fn tell(view: &FlowView, context: &mut App) -> Result<(), CommandError> {
         context.out.line(format_args!("error: {error}"))?;
     }
     Ok(())
-}
-
-/// Print what the jobs of a flow wrote to stdout and stderr
-#[derive(Debug, clap::Args)]
-pub(crate) struct Logs {
-    /// Number of the flow
-    id: FlowId,
-    /// Only this job [default: all]
-    job: Option<String>,
-    #[command(flatten)]
-    dirs: LogDirs,
-    #[command(flatten)]
-    place: ContextArgs,
-}
-
-impl Logs {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context).await?;
-        let view = place.flows.status(self.id).await?;
-        if let Some(name) = &self.job
-            && view.job(name).is_none()
-        {
-            let why = format!("the flow {} has no job `{name}`", self.id);
-            return Err(CommandError::new(Exit::NO_JOB, why));
-        }
-        for job in view.jobs {
-            if self.job.as_ref().is_some_and(|name| *name != job.name) {
-                continue;
-            }
-            let own = [(job.name.clone(), Some(job.id))].into_iter();
-            let items = job.items.into_iter().enumerate();
-            let items = items.map(|(item, of)| (format!("{}[{item}]", job.name), of.id));
-            for (name, id) in own.chain(items) {
-                let Some(id) = id.and_then(|id| place.flows.job_id(&id)) else {
-                    continue;
-                };
-                let lines = place.client.log_lines(&id).await?;
-                let mut record = place.client.status(&id).await?;
-                if record.stdout.is_empty() && record.stderr.is_empty() {
-                    logs::add(&mut record, &lines);
-                }
-                if !record.stdout.is_empty() || !record.stderr.is_empty() {
-                    // Labels are on the stream of the lines, so that a pipe gets both.
-                    if !context.out.is_json() {
-                        context.out.line(format_args!("{name}:"))?;
-                    }
-                    logs::print(&record, Which::All, &self.dirs, &mut context.out)?;
-                }
-            }
-        }
-        Ok(Exit::DONE)
-    }
 }

@@ -7,6 +7,7 @@ mod deploy;
 mod graph;
 mod interrupted;
 mod live;
+mod logs;
 mod look;
 pub(super) mod place;
 mod retry;
@@ -31,7 +32,7 @@ pub(crate) enum FlowCommand {
     Undeploy(deploy::Undeploy),
     List(look::List),
     Status(look::Status),
-    Logs(look::Logs),
+    Logs(logs::Logs),
     Cancel(change::Cancel),
     Retry(retry::Retry),
     Approve(change::Approve),
@@ -44,6 +45,11 @@ pub(crate) enum FlowCommand {
 }
 
 impl FlowCommand {
+    /// Returns true if the command runs jobs and prints their failures itself.
+    pub(crate) fn tells_failures(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Retry(_))
+    }
+
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Run(run) => Box::pin(run.run(context)).await,

@@ -65,6 +65,12 @@ impl Submit {
         let mut plan = source.plan(&place.flows).await?;
         self.inputs.fill(&mut plan, &self.file)?;
         let id = place.session.submit(&plan).await?;
+        if !place.session.has_executor().await? {
+            let number = place.flows.context();
+            note(format_args!(
+                "warning: nobody may run jobs of context {number}: give the role with `meshwork context grant {number} executor ACTOR`"
+            ));
+        }
         match context.out.is_json() {
             true => context.out.json(&Submitted { id: id.0 })?,
             false => context.out.line(id)?,

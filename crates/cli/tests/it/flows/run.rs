@@ -87,6 +87,7 @@ fn a_flow_that_fails_says_so() {
         "{}",
         done.stderr
     );
+    assert!(!done.stderr.contains("WARN"), "{}", done.stderr);
     // An input that is not there, and what cannot be run yet: nothing is stored.
     let done = ground
         .run(&["flow", "run", "words.yaml", "--set", "size=1"])
@@ -265,4 +266,57 @@ fn bad_tags_of_a_flow_are_refused_with_their_place() {
         let said = format!("{}{}", said.stdout, said.stderr);
         assert!(said.contains(says), "{says}: {said}");
     }
+}
+
+#[test]
+fn logs_are_followed_with_the_names_of_the_jobs_on_stdout() {
+    let Some(ground) = ground() else { return };
+    let text = "flow: talk\njobs:\n  a: {script: 'echo one; echo two >&2', type: exec}\n  b: {script: 'echo item $ITEM_INDEX', type: exec, needs: a, foreach: 2}\n  c: {script: 'exit 3', type: exec, needs: b}\n";
+    ground.file("talk.yaml", text);
+    let id = ground.run(&["flow", "submit", "talk.yaml"]).ok();
+    assert_eq!(id.stdout, "1\n");
+    let mut follow = ground.start(&["flow", "logs", "-f", "1"]);
+    let _worker = ground.worker(&["--context", "1", "--type", "exec"]);
+    let mut lines: Vec<String> = (0..4).map(|_| follow.line()).collect();
+    lines.sort();
+    assert_eq!(lines, ["a: one", "a: two", "b[0]: item 0", "b[1]: item 1"]);
+    let done = follow.ended().exits(1);
+    assert!(
+        done.stderr.contains("flow 1 failed: job `c`: "),
+        "{}",
+        done.stderr
+    );
+    let again = ground
+        .run(&["flow", "logs", "-f", "1", "b", "--json"])
+        .exits(1);
+    let jobs: Vec<_> = again.jsons().iter().map(|it| it["job"].clone()).collect();
+    assert_eq!(jobs, ["b[0]", "b[1]"]);
+}
+
+#[test]
+fn a_submission_says_that_nobody_may_run_its_jobs() {
+    let Some(ground) = ground() else { return };
+    ground.run(&["context", "create"]).ok();
+    let done = ground.run(&["flow", "submit", "words.yaml"]).ok();
+    assert!(!done.stderr.contains("nobody may run"), "{}", done.stderr);
+    ground
+        .run(&["context", "revoke", "1", "executor", "1"])
+        .ok();
+    let done = ground.run(&["flow", "submit", "words.yaml"]).ok();
+    let why = "nobody may run jobs of context 1";
+    assert!(done.stderr.contains(why), "{}", done.stderr);
+}
+
+#[test]
+fn a_python_script_gets_partial_results() {
+    let Some(ground) = ground() else { return };
+    ground.file("part.py", "import sys\nn = int(sys.stdin.read())\nif n == 1:\n    raise ValueError('part 1 broken')\nresult = n * 2\n");
+    ground.file("sum.py", "try:\n    inputs['one']\nexcept KeyError as error:\n    kind = type(error).__name__\nresult = [inputs['part'], inputs.errors('part'), kind]\n");
+    let text = "flow: part\njobs:\n  part: {run: part.py, foreach: 3, continue: true}\n  one: {script: 'exit 3', type: exec, continue: true}\n  sum: {run: sum.py, needs: [part, one]}\n";
+    ground.file("part.yaml", text);
+    let done = ground.run(&["flow", "run", "part.yaml"]).ok();
+    let result = json(done.stdout.trim());
+    assert_eq!(result[0], json("[0, null, 4]"));
+    assert_eq!(result[1], json(r#"{"1": "ValueError: part 1 broken"}"#));
+    assert_eq!(result[2], json(r#""KeyError""#));
 }

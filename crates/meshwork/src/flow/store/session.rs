@@ -48,6 +48,15 @@ impl FlowSession {
         Ok(())
     }
 
+    /// Returns true if an actor may run jobs of this context.
+    ///
+    /// # Errors
+    /// The actor may not read the context, or a call to the server fails.
+    pub async fn has_executor(&self) -> Result<bool, FlowError> {
+        let context = self.context.show(&self.me).await?;
+        Ok(!context.executors.is_empty())
+    }
+
     /// Submits a flow. Inputs are in the plan ([`set_inputs`](crate::flow::set_inputs)).
     ///
     /// # Errors
