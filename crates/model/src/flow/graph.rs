@@ -131,6 +131,14 @@ impl Graph {
         &self.needs[number]
     }
 
+    /// True for a job whose result is that of the flow by default: no other job needs it but those of `on_failure` and
+    /// `finally`.
+    #[must_use]
+    pub fn is_last(&self, plan: &Plan, number: usize) -> bool {
+        let closes = |job: &usize| plan.jobs[*job].closes;
+        !closes(&number) && self.dependents(number).iter().all(closes)
+    }
+
     /// The jobs that need a job, in rising order.
     #[must_use]
     pub fn dependents(&self, number: usize) -> &[usize] {

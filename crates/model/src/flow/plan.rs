@@ -128,6 +128,10 @@ pub struct Node {
     /// The job that this one undoes. Such a job is no part of the DAG.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compensates: Option<NodeName>,
+    /// The job runs when the others have ended, after `on_failure` or `finally`. Its result is not that of the flow. Default:
+    /// false.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub closes: bool,
     /// Environment of the job: templates by name. It goes before that of the flow.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, Text>,
@@ -226,6 +230,7 @@ impl Node {
             timeout_ms: None,
             continue_on_failure: false,
             compensates: None,
+            closes: false,
             env: BTreeMap::new(),
             inputs: BTreeMap::new(),
             tags: BTreeSet::new(),

@@ -84,6 +84,7 @@ pub(super) fn new(failed: bool) -> Engine {
         .set_optimization_level(OptimizationLevel::None);
     engine.register_fn("failed", move || failed);
     engine.register_fn("always", || true);
+    engine.register_fn("matrix", super::matrix::matrix);
     engine
 }
 

@@ -7,6 +7,7 @@ mod check;
 mod engine;
 mod known;
 mod lexer;
+mod matrix;
 mod template;
 mod value;
 

@@ -249,7 +249,7 @@ impl<'a> Fields<'a> {
 }
 
 /// A value as an expression of Rhai.
-fn literal(tree: &Tree, out: &mut String) {
+pub(super) fn literal(tree: &Tree, out: &mut String) {
     match &tree.data {
         Data::Null => out.push_str("()"),
         Data::Bool(truth) => out.push_str(&truth.to_string()),
@@ -277,7 +277,7 @@ fn literal(tree: &Tree, out: &mut String) {
     }
 }
 
-fn quoted(text: &str, out: &mut String) {
+pub(super) fn quoted(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
         match c {

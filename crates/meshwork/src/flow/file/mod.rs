@@ -3,8 +3,10 @@
 //! [`load()`] reads it, with the scripts and nested flows that it names. YAML is read from the parser's events, so that
 //! each value has its place, and what surprises is refused: [`yaml`].
 
+mod closing;
 mod fields;
 mod load;
+mod matrix;
 mod read;
 mod toml;
 mod tree;

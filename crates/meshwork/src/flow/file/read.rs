@@ -8,8 +8,8 @@ use meshwork_model::schedule::timing::Recurrence;
 
 use super::fields::{Faults, Fields};
 use super::tree::{Data, Key, Tree};
-use super::work;
 use super::work::Sources;
+use super::{closing, matrix, work};
 use crate::flow::times::Starts as _;
 
 /// The options of a flow.
@@ -22,10 +22,12 @@ pub(super) const FLOW: &[&str] = &[
     "tags",
     "schedule",
     "jobs",
+    "on_failure",
+    "finally",
     "outputs",
 ];
 /// The options of a schedule.
-const SCHEDULE: &[&str] = &["cron", "every", "tz", "overlap", "catch_up", "with"];
+pub(super) const SCHEDULE: &[&str] = &["cron", "every", "tz", "overlap", "catch_up", "with"];
 /// The options of a job.
 pub(super) const JOB: &[&str] = &[
     "run",
@@ -37,6 +39,7 @@ pub(super) const JOB: &[&str] = &[
     "needs",
     "if",
     "foreach",
+    "matrix",
     "concurrency",
     "retries",
     "backoff",
@@ -56,7 +59,7 @@ pub(super) const JOB: &[&str] = &[
 /// The plan of a file.
 pub(super) fn flow(tree: Tree, sources: &mut dyn Sources, faults: &mut Faults) -> Plan {
     let mut plan = Plan::new("");
-    let mut names = Vec::new();
+    let (mut names, mut closing) = (Vec::new(), [Vec::new(), Vec::new()]);
     if let Some(mut fields) = Fields::new("the flow", tree, FLOW, faults) {
         let at = fields.at;
         if !fields.has("flow") {
@@ -82,12 +85,19 @@ pub(super) fn flow(tree: Tree, sources: &mut dyn Sources, faults: &mut Faults) -
         }
         plan.outputs = fields.texts("outputs").into_iter().collect();
         names = fields.map("jobs");
+        closing = ["on_failure", "finally"].map(|option| fields.map(option));
         fields.finish();
     }
     for (key, tree) in names {
         if let Some(node) = job(key, tree, &mut plan, sources, faults) {
             plan.jobs.push(node);
         }
+    }
+    for (entries, condition) in closing.into_iter().zip(["failed()", "always()"]) {
+        let nodes = entries.into_iter();
+        let nodes = nodes.filter_map(|(key, tree)| job(key, tree, &mut plan, sources, faults));
+        let nodes = nodes.collect();
+        closing::add(&mut plan, nodes, condition);
     }
     plan
 }
@@ -114,7 +124,10 @@ fn job(
         node.needs.extend(need(&tree, "needs", &mut fields));
     }
     node.condition = fields.expression("if");
-    node.foreach = fields.expression("foreach");
+    node.foreach = match fields.has("matrix") {
+        true => matrix::read(&mut fields),
+        false => fields.expression("foreach"),
+    };
     node.concurrency = fields.number("concurrency");
     node.retries = fields.number("retries").unwrap_or(0);
     node.backoff_ms = fields.span("backoff");

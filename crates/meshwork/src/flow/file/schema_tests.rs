@@ -1,5 +1,6 @@
 //! The JSON Schema says the same as the reader: the same options, and the same answer to the same files.
 
+use meshwork_model::schedule::policy::CatchUp;
 use serde_json::{Map, Value, json};
 
 use super::{SCHEMA, read, work};
@@ -60,11 +61,12 @@ fn faults(schema: &Value, value: &Value, root: &Value, place: &str, out: &mut Ve
 fn structure(schema: &Value, value: &Value, root: &Value, place: &str, out: &mut Vec<String>) {
     if let Some(choices) = schema["oneOf"].as_array() {
         let fits = |choice: &&Value| {
-            choice["required"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .all(|key| value.get(key.as_str().unwrap()).is_some())
+            let typed = choice.get("type");
+            let required = choice["required"].as_array().into_iter().flatten();
+            typed.is_none_or(|name| (name == "string") == value.is_string())
+                && required
+                    .into_iter()
+                    .all(|key| value.get(key.as_str().unwrap()).is_some())
         };
         if choices.iter().filter(fits).count() != 1 {
             out.push(format!("{place}: oneOf"));
@@ -111,6 +113,7 @@ fn matches(pattern: &str, text: &str) -> bool {
         "^[A-Za-z0-9_-]{1,64}$" => {
             (1..=64).contains(&text.len()) && text.chars().all(|c| word(c) || c == '-')
         }
+        "^(skip|one|all|all:[0-9]+)$" => text.parse::<CatchUp>().is_ok(),
         "^[A-Za-z0-9._:/-]{1,64}$" => text.parse::<meshwork_model::job::Tag>().is_ok(),
         "^[a-z][a-z0-9_]{0,63}$" => {
             let lower = |c: char| word(c) && !c.is_ascii_uppercase();
@@ -144,6 +147,7 @@ fn the_schema_has_the_options_of_the_reader() {
     };
     for (at, known) in [
         ("/properties", read::FLOW),
+        ("/properties/schedule/properties", read::SCHEDULE),
         ("/$defs/job/properties", read::JOB),
         ("/$defs/job/properties/wait/properties", work::WAIT),
     ] {
@@ -226,6 +230,52 @@ const CASES: &[(bool, &str, bool)] = &[
     (
         false,
         r#"{"flow": "f", "tags": ["a b"], "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "schedule": "@daily", "jobs": {"a": {"run": "a.py"}}}"#,
+        true,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "schedule": {"every": "30s", "overlap": "allow", "catch_up": "all:5"}, "jobs": {"a": {"run": "a.py"}}}"#,
+        true,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "schedule": {"tz": "UTC"}, "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "schedule": {"cron": "@daily", "every": "30s"}, "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "schedule": {"cron": "@daily", "overlap": "no"}, "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "jobs": {"a": {"run": "a.py"}}, "on_failure": {"b": {"run": "a.py"}}, "finally": {"c": {"run": "a.py", "if": true}}}"#,
+        true,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "jobs": {"a": {"run": "a.py"}}, "finally": ["a"]}"#,
+        false,
+    ),
+    (
+        true,
+        r#"{"run": "a.py", "matrix": {"os": ["x"], "n": "[1, 2]", "exclude": [{"os": "x", "n": 2}]}}"#,
+        true,
+    ),
+    (true, r#"{"run": "a.py", "matrix": {"os": 3}}"#, false),
+    (
+        true,
+        r#"{"run": "a.py", "matrix": {"os": [1], "exclude": [3]}}"#,
         false,
     ),
     (true, r#"{"run": "a.py", "tags": "nightly"}"#, true),

@@ -29,14 +29,7 @@ const SAME: [(&str, &[&str]); 20] = [
     ("if", &["condition", "only_if", "preconditions", "when"]),
     (
         "foreach",
-        &[
-            "each",
-            "for_each",
-            "loop",
-            "matrix",
-            "parallel",
-            "with_items",
-        ],
+        &["each", "for_each", "loop", "parallel", "with_items"],
     ),
     (
         "concurrency",
@@ -135,7 +128,6 @@ mod tests {
             ("command", "run"),
             ("retry", "retries"),
             ("when", "if"),
-            ("matrix", "foreach"),
             ("continue-on-error", "continue"),
             ("timeout-minutes", "timeout"),
             ("params", "with"),

@@ -78,7 +78,7 @@ impl Decider<'_> {
             let last = self
                 .graph
                 .order()
-                .filter(|job| self.graph.dependents(*job).is_empty());
+                .filter(|job| self.graph.is_last(self.plan, *job));
             for job in last {
                 if let Some(End::Finished(value)) = state.jobs[job].phase.end() {
                     result.insert(self.plan.jobs[job].name.to_string(), value.clone());

@@ -122,9 +122,7 @@ fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<Res
             .collect();
         name_all(&outputs, plan, state, &mut wanted);
         if plan.outputs.is_empty() {
-            let last = graph
-                .order()
-                .filter(|job| graph.dependents(*job).is_empty());
+            let last = graph.order().filter(|job| graph.is_last(plan, *job));
             wanted.extend(last.map(|job| (job, None)));
         }
     }
