@@ -95,6 +95,7 @@ impl Inputs {
             status: Some(Status::Finished),
             bytes: output.len(),
             output: Some(output),
+            errors: BTreeMap::new(),
         };
         let names = vec![name.to_owned()];
         Self([Entry { names, input }].into())

@@ -290,7 +290,7 @@ async fn a_foreach_ends_with_the_results_of_its_items(world: &World) -> Outcome 
         let key = ground.key("a").await?;
         let items = || ("[1,null]".to_owned(), r#"{"1":"boom"}"#.to_owned());
         let mut moves = Moves::default();
-        moves.settle_items(
+        moves.finalize_items(
             "0",
             "w 0",
             ("e", 0),
