@@ -10,6 +10,7 @@ pub mod actor_key;
 pub mod api_key;
 pub mod bananas;
 pub mod batch;
+pub mod cancellation;
 pub mod context;
 pub mod envelope;
 pub mod export;

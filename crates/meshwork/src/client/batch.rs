@@ -6,9 +6,9 @@ use meshwork_broker::{
     Backoff, BatchCancelled, BatchOpened, BatchRefusal, BatchSealed, BatchStatus, Broker, Enqueued,
 };
 use meshwork_model::batch::{Callback, Membership, NewBatch};
+use meshwork_model::cancellation::cancelled_for;
 use meshwork_model::job::NewJob;
 use meshwork_model::name::{BatchId, JobId};
-use meshwork_model::outcome::cancelled_for;
 use tokio::time::Instant;
 
 use super::{Client, JobRequest, REPEAT_FOR, worth_repeating};

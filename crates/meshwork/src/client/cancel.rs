@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use meshwork_broker::Cancelled;
+use meshwork_model::cancellation::CANCELLED;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
-use meshwork_model::outcome::CANCELLED;
 use meshwork_model::state::Status;
 
 use super::Client;

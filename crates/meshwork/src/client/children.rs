@@ -2,9 +2,9 @@
 
 use futures_util::StreamExt;
 use meshwork_broker::{AddedChild, Backoff, Cancelled, Claimed};
+use meshwork_model::cancellation::CANCELLED;
 use meshwork_model::job::{ChildDigest, Job, NewJob, child_id};
 use meshwork_model::name::JobId;
-use meshwork_model::outcome::CANCELLED;
 use tokio::time::Instant;
 
 use super::{Client, REPEAT_FOR, worth_repeating};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::{field, limits};
+use crate::cancellation::is_cancellation;
 use crate::name::{JobId, ScriptType};
-use crate::outcome::is_cancellation;
 use crate::route::Route;
 use crate::secret::EnvVars;
 use crate::state::{State, Status};

@@ -1,8 +1,6 @@
 //! `meshwork job enqueue --jsonl`: many jobs, a line of JSON each, checked as a whole and enqueued in batches.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,6 +10,7 @@ use meshwork::{Client, Enqueued, JobRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::jsonl_source::{JsonlError, Source};
 use crate::app::App;
 use crate::args::parsers;
 use crate::args::routing::{Routing, UNREAD_TOPIC};
@@ -27,10 +26,6 @@ use crate::timing_args::TimingArgs;
 const BATCH: usize = 1000;
 /// Bytes of scripts and inputs in one batch, unless a single job has more: a bound on memory.
 const BATCH_BYTES: usize = 16 * 1024 * 1024;
-/// Greatest number of bytes of a line: the largest input with every byte escaped, and the rest.
-const MAX_LINE: u64 = 128 * 1024 * 1024;
-/// Greatest number of bytes of stdin, which are kept in memory since they are read twice.
-const MAX_STDIN: u64 = 1024 * 1024 * 1024;
 
 /// Defaults for lines.
 pub(crate) struct All {
@@ -41,38 +36,6 @@ pub(crate) struct All {
     pub(crate) routing: Routing,
     pub(crate) batch: Option<BatchId>,
     pub(super) check_worker: WorkerCheck,
-}
-
-/// Errors of lines; nothing was enqueued.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum JsonlError {
-    #[error("cannot read {place}: {source}")]
-    Read { place: String, source: io::Error },
-    #[error("{place} is larger than {MAX_STDIN} bytes (1 GiB): write it to a file, and name that")]
-    TooLarge { place: String },
-    #[error("line {line} of {place}: {fault}; nothing was submitted")]
-    Line {
-        place: String,
-        line: usize,
-        fault: String,
-    },
-    #[error(
-        "line {line} of {place} has changed since it was checked; the {submitted} before it are submitted"
-    )]
-    Changed {
-        place: String,
-        line: usize,
-        submitted: usize,
-    },
-}
-
-impl From<JsonlError> for CommandError {
-    fn from(error: JsonlError) -> Self {
-        match error {
-            JsonlError::Changed { .. } => Self::new(Exit::FAILED, error),
-            _ => Self::usage(error),
-        }
-    }
 }
 
 /// One line.
@@ -240,79 +203,6 @@ fn word(answer: &Enqueued) -> &'static str {
         Enqueued::Kept(_) => "kept",
         Enqueued::Taken(_) => "refused",
         Enqueued::NotInBatch(_) => "not_in_batch",
-    }
-}
-
-/// A file, or the bytes of stdin.
-struct Source {
-    place: String,
-    stdin: Option<Vec<u8>>,
-}
-
-impl Source {
-    fn open(path: &Path) -> Result<Self, JsonlError> {
-        if path != Path::new("-") {
-            let place = path.display().to_string();
-            return Ok(Self { place, stdin: None });
-        }
-        let place = "stdin".to_owned();
-        let mut bytes = Vec::new();
-        let read = io::stdin()
-            .lock()
-            .take(MAX_STDIN + 1)
-            .read_to_end(&mut bytes);
-        match read {
-            Ok(size) if size as u64 > MAX_STDIN => Err(JsonlError::TooLarge { place }),
-            Ok(_) => Ok(Self {
-                place,
-                stdin: Some(bytes),
-            }),
-            Err(source) => Err(JsonlError::Read { place, source }),
-        }
-    }
-
-    fn lines(&self) -> Result<Box<dyn BufRead + Send + '_>, JsonlError> {
-        match &self.stdin {
-            Some(bytes) => Ok(Box::new(Cursor::new(bytes))),
-            None => {
-                let file = File::open(&self.place).map_err(|source| self.unread(source))?;
-                Ok(Box::new(BufReader::new(file)))
-            }
-        }
-    }
-
-    fn unread(&self, source: io::Error) -> JsonlError {
-        let place = self.place.clone();
-        JsonlError::Read { place, source }
-    }
-
-    /// Returns the next line, none at the end. A line over the limit is cut, and is invalid JSON then.
-    fn next(&self, lines: &mut dyn BufRead) -> Result<Option<Vec<u8>>, JsonlError> {
-        let mut text = Vec::new();
-        let read = lines.take(MAX_LINE).read_until(b'\n', &mut text);
-        let size = read.map_err(|source| self.unread(source))?;
-        Ok((size > 0).then_some(text))
-    }
-
-    /// Calls a function for each line that is not empty, with its number.
-    fn each(
-        &self,
-        mut look: impl FnMut(usize, &[u8]) -> Result<(), JsonlError>,
-    ) -> Result<(), JsonlError> {
-        let mut lines = self.lines()?;
-        let mut number = 0;
-        while let Some(text) = self.next(&mut *lines)? {
-            number += 1;
-            if !text.trim_ascii().is_empty() {
-                look(number, &text)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn fault(&self, line: usize, fault: String) -> JsonlError {
-        let place = self.place.clone();
-        JsonlError::Line { place, line, fault }
     }
 }
 

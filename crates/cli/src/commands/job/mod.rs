@@ -4,6 +4,7 @@ mod approve;
 mod cancel;
 mod delete;
 mod jsonl;
+mod jsonl_source;
 mod list;
 mod logs;
 mod result;
