@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use meshwork::model::time;
 use serde::Serialize;
@@ -45,9 +44,8 @@ pub(crate) fn note(text: impl Display) {
     let text = text.to_string();
     if AS_JSON.load(Ordering::Relaxed) {
         let failed = text.starts_with("error: ");
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let line = Line {
-            timestamp: time::iso(since_1970.unwrap_or_default().as_millis() as u64),
+            timestamp: time::iso(meshwork::host_ms()),
             level: if failed { "ERROR" } else { "INFO" },
             message: &text,
         };

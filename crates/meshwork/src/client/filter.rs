@@ -219,9 +219,8 @@ impl Client {
 
     /// Keeps the dispatched jobs that wait for a time, or those that do not, if the filter distinguishes them.
     async fn keep_delayed(&self, filter: &JobFilter, jobs: &mut Vec<Job>) -> Result<(), Error> {
-        let wanted = match filter.status {
-            Some(JobState::Is(state @ (State::Delayed | State::Queued))) => state,
-            _ => return Ok(()),
+        let Some(JobState::Is(wanted @ (State::Delayed | State::Queued))) = filter.status else {
+            return Ok(());
         };
         let mut states = self.states(jobs).await?.into_iter();
         jobs.retain(|_| states.next().flatten() == Some(wanted));

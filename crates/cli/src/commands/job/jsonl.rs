@@ -386,7 +386,7 @@ fn of<T>(name: &str, read: Result<T, String>) -> Result<T, String> {
 /// Returns the error of a line that is no job: the field whose value has another type, if one has.
 fn unreadable(text: &[u8], error: &serde_json::Error) -> String {
     let fields = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(text);
-    let fault = |(name, value): (&String, &Box<RawValue>)| {
+    let fault = |name: &str, value: &RawValue| {
         let alone = BTreeMap::from([(name, value)]);
         let fault = serde_json::from_str::<Line>(&serde_json::to_string(&alone).ok()?).err()?;
         let fault = fault.to_string();
@@ -397,6 +397,7 @@ fn unreadable(text: &[u8], error: &serde_json::Error) -> String {
             .to_owned();
         of::<()>(name, Err(fault)).err()
     };
-    let found = fields.ok().and_then(|fields| fields.iter().find_map(fault));
+    let fields = fields.unwrap_or_default();
+    let found = fields.iter().find_map(|(name, value)| fault(name, value));
     found.unwrap_or_else(|| error.to_string())
 }

@@ -43,7 +43,7 @@ pub async fn play_slots(plan: &Plan, engine: Engine) -> Result<SlotReport, Chaos
     let quarters = quarters(plan, dir.path(), &store);
     make_context(&quarters).await?;
     fs::write(dir.path().join("tick.yaml"), FILE).map_err(ChaosError::io("a flow"))?;
-    let end = now_ms() + SPAN.as_millis() as u64;
+    let end = meshwork::host_ms() + SPAN.as_millis() as u64;
     let callers = Callers::new(&quarters);
     let mut firsts = Vec::new();
     for number in 0..SCHEDULES {
@@ -71,7 +71,7 @@ pub async fn play_slots(plan: &Plan, engine: Engine) -> Result<SlotReport, Chaos
             kills[0] += 1;
         }
     }
-    let rest = (end + 2_000).saturating_sub(now_ms());
+    let rest = (end + 2_000).saturating_sub(meshwork::host_ms());
     peace(&mut troop, Duration::from_millis(rest)).await?;
     let seen = Seen::read(&store, dir.path(), &mut troop).await?;
     for member in troop {
@@ -87,11 +87,6 @@ pub async fn play_slots(plan: &Plan, engine: Engine) -> Result<SlotReport, Chaos
         kills,
         wrong,
     })
-}
-
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as u64)
 }
 
 /// Adds a schedule. Returns its first slot.
