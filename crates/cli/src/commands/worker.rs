@@ -187,13 +187,18 @@ impl Listen {
         let open = context.retried(async || self.contexts.open(&serves, client).await);
         let members = interrupt.or(open).await?;
         if self.jobs.types().is_empty() {
-            self.jobs.types = interrupt.or(members.types()).await?;
+            let types = context.retried(async || members.types().await);
+            self.jobs.types = interrupt.or(types).await?;
         }
         let endpoint = self.common.endpoint.bind(self.common.metrics_addr).await?;
         let types = self.jobs.all_types();
-        let started = interrupt
-            .or(members.start(&types, self.concurrency(), |client| self.worker(client)))
-            .await?;
+        // The store may go away during the start: what has begun is stopped, and all begins again.
+        let start = context.retried(async || {
+            members
+                .start(&types, self.concurrency(), |client| self.worker(client))
+                .await
+        });
+        let started = interrupt.or(start).await?;
         // Metrics of several contexts would have the same names.
         let served = match (endpoint, &started[..]) {
             (Some(endpoint), [one]) => {

@@ -106,6 +106,11 @@ impl Out {
         Ok(())
     }
 
+    /// Prints a text with colours, whose names have no control characters.
+    pub(crate) fn coloured(&mut self, text: &str) -> Result<(), OutError> {
+        Ok(self.stdout.write_all(text.as_bytes())?)
+    }
+
     /// Prints bytes exactly. On a terminal, adds a missing newline, and replaces control characters.
     pub(crate) fn exact(&mut self, bytes: &[u8]) -> Result<(), OutError> {
         match self.terminal {

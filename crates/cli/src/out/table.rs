@@ -11,7 +11,7 @@ const MAX_CELL: usize = 100;
 /// Columns between two cells.
 const GAP: u16 = 2;
 /// Width to which the last column is cut before others are omitted, in columns: the first words of an error.
-const LAST: usize = 24;
+const LAST: usize = 22;
 /// Name of a column that is not cut, since users copy it.
 const WHOLE: &str = "id";
 
@@ -126,11 +126,13 @@ impl Table {
                 .set_content_arrangement(ContentArrangement::Dynamic)
                 .set_width(width);
         }
-        table.set_header(
-            self.columns
-                .iter()
-                .map(|column| one_line(&column.name, MAX_CELL)),
-        );
+        let names = self.columns.iter();
+        let mut header: Row = names
+            .map(|column| one_line(&column.name, MAX_CELL))
+            .collect::<Vec<_>>()
+            .into();
+        header.max_height(1);
+        table.set_header(header);
         for cells in self.rows {
             let mut row = Row::from(cells);
             row.max_height(1);

@@ -134,7 +134,8 @@ fn secrets_are_used_and_not_shown() {
         return;
     };
     for args in [
-        &["worker", "--help"][..],
+        &["--help"][..],
+        &["worker", "--help"],
         &["action", "gateway", "--help"],
         &["run", "-h"],
     ] {
@@ -145,7 +146,14 @@ fn secrets_are_used_and_not_shown() {
                 .filter_map(|(name, value)| Some((name, value?))),
         );
         let help = Running::start(help).ended().ok();
-        assert!(help.stdout.contains("REDIS_URL"), "{}", help.stdout);
+        // The options of the connection are in the help of the whole command.
+        let is_whole = args.len() == 1;
+        assert_eq!(
+            help.stdout.contains("REDIS_URL"),
+            is_whole,
+            "{}",
+            help.stdout
+        );
         assert!(!help.stdout.contains(SECRET) && !help.stderr.contains(SECRET));
     }
     // Handed to a script by its name.

@@ -91,7 +91,7 @@ on_all_data! {
     fn nothing_wraps_in_80_columns(ground: &Ground) {
         let long = "0123456789".repeat(12);
         ground.file("bad.py", format!("raise ValueError('{long}')"));
-        let group = format!("group-{}", &long[..40]);
+        let group = format!("group-{}", &long[..20]);
         ground.run(&["job", "enqueue", "bad.py"]).ok();
         ground.run(&["job", "enqueue", "bad.py", "--group", &group]).ok();
         let worker = ground.worker(&["--type", "python", "--instance", "an-instance-with-a-name"]);

@@ -1,4 +1,4 @@
-//! The API: one table of methods ([`table`]), called by REST ([`http::rest`]) and by JSON-RPC ([`http::rpc`]), and described
+//! The API: one table of methods ([`table`]), called by REST and by JSON-RPC ([`http`]), and described
 //! by two documents ([`docs`]).
 
 mod access;

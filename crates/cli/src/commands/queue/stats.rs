@@ -45,7 +45,8 @@ impl Stats {
             } else {
                 let width = context.out.width();
                 let size = width.map(|width| (usize::MAX, width.into()));
-                context.out.raw(board.drawn(size).as_bytes())?;
+                let drawn = board.drawn(size);
+                context.out.coloured(&drawn)?;
             }
             return Ok(Exit::DONE);
         }

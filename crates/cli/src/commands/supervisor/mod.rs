@@ -71,7 +71,8 @@ impl Supervisor {
             Some(_) => self.handles(&node).await?,
             None => Vec::new(),
         };
-        let workers = interrupt.or(self.workers(&client)).await?;
+        let workers = context.retried(async || self.workers(&client).await);
+        let workers = interrupt.or(workers).await?;
         let contexts = handles.iter().map(ContextHandle::id).collect();
         tell(contexts, api.as_ref(), context)?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);

@@ -279,7 +279,8 @@ fn logs_are_followed_with_the_names_of_the_jobs_on_stdout() {
     let _worker = ground.worker(&["--context", "1", "--type", "exec"]);
     let mut lines: Vec<String> = (0..4).map(|_| follow.line()).collect();
     lines.sort();
-    assert_eq!(lines, ["a: one", "a: two", "b[0]: item 0", "b[1]: item 1"]);
+    let expected = ["a: one\n", "a: two\n", "b[0]: item 0\n", "b[1]: item 1\n"];
+    assert_eq!(lines, expected);
     let done = follow.ended().exits(1);
     assert!(
         done.stderr.contains("flow 1 failed: job `c`: "),

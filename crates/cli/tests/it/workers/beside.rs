@@ -116,7 +116,7 @@ fn a_worker_of_hero_hears_that_its_job_is_to_stop() {
                 "HSET hero:job:{id} status error error stopped_by_request"
             ))
             .unwrap();
-        assert!(ours.ended().ok().stdout.contains("stopped"));
+        assert!(ours.ended().ok().stdout.contains("cancelled"));
     }
 }
 
