@@ -100,16 +100,22 @@ impl Served {
     }
 }
 
-type Page = ([(HeaderName, &'static str); 2], String);
+/// A page, with its headers.
+pub(crate) type Page = ([(HeaderName, &'static str); 2], String);
 
 async fn page(State(sources): State<Arc<Sources>>, headers: HeaderMap) -> Page {
+    text(&sources.metrics, &headers).await
+}
+
+/// Returns the page of the metrics, in the format that a request accepts.
+pub(crate) async fn text(metrics: &Metrics, headers: &HeaderMap) -> Page {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     let format = Format::accepted(accept);
     let headers = [
         (CONTENT_TYPE, format.content_type()),
         (CACHE_CONTROL, "no-store"),
     ];
-    (headers, sources.metrics.text(format).await)
+    (headers, metrics.text(format).await)
 }
 
 async fn health(State(sources): State<Arc<Sources>>) -> (StatusCode, String) {

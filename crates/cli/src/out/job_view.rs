@@ -4,14 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use meshwork::model::job::Job;
-use meshwork::model::route::Priority;
-use meshwork::model::state::{State, Status};
-use meshwork::model::time;
+use meshwork::model::state::State;
 use meshwork::model::trace::TraceContext;
+use meshwork::view::{JobAbout, status_of, value_of};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::out::{Column, Out, OutError, Row, value_of};
+use crate::out::{Column, Out, OutError, Row};
 
 /// Job as JSON. Secrets of its environment are masked, except in the result.
 #[derive(Debug, Serialize)]
@@ -27,7 +26,7 @@ pub(crate) struct Record<'a> {
     env: BTreeMap<&'a str, &'a str>,
     traceparent: Option<String>,
     #[serde(flatten)]
-    about: About<'a>,
+    about: JobAbout<'a>,
 }
 
 /// Job in a list.
@@ -39,7 +38,7 @@ pub(crate) struct Summary<'a> {
     /// Error, with the secrets of the environment masked.
     pub(crate) error: Option<Cow<'a, str>>,
     #[serde(flatten)]
-    pub(crate) about: About<'a>,
+    pub(crate) about: JobAbout<'a>,
 }
 
 impl Row for Summary<'_> {
@@ -62,73 +61,6 @@ impl Row for Summary<'_> {
             about.attempts.to_string(),
             self.error.as_deref().unwrap_or_default().to_owned(),
         ]
-    }
-}
-
-/// Routing and history of a job.
-#[derive(Debug, Serialize)]
-pub(crate) struct About<'a> {
-    #[serde(rename = "type")]
-    pub(crate) script_type: Option<&'a str>,
-    group: Option<&'a str>,
-    instance: Option<&'a str>,
-    caller: &'a str,
-    context: &'a str,
-    timeout: u64,
-    retries: u32,
-    pub(crate) attempts: u32,
-    lost: u32,
-    snoozes: u32,
-    priority: &'a str,
-    concurrent: bool,
-    run_at: Option<String>,
-    start_by: Option<String>,
-    key: Option<&'a str>,
-    tags: &'a [String],
-    unique: Option<&'a str>,
-    progress: Option<&'a str>,
-    pub(crate) dead: Option<&'a str>,
-    parent: Option<&'a str>,
-    children: u32,
-    worker: Option<&'a str>,
-    queue: Option<&'a str>,
-    created_at: &'a str,
-    started_at: Option<String>,
-    ended_at: Option<&'a str>,
-    updated_at: &'a str,
-}
-
-impl<'a> From<&'a Job> for About<'a> {
-    fn from(job: &'a Job) -> Self {
-        Self {
-            script_type: job.script_type.as_deref(),
-            group: job.group.as_deref(),
-            instance: job.instance.as_deref(),
-            caller: &job.caller_id,
-            context: &job.context_id,
-            timeout: job.timeout,
-            retries: job.retries,
-            attempts: job.attempt,
-            lost: job.lost,
-            snoozes: job.snoozes,
-            priority: job.priority.as_deref().unwrap_or(Priority::Normal.as_str()),
-            concurrent: job.concurrent,
-            run_at: job.run_at_ms.map(time::iso),
-            start_by: start_by(job),
-            key: job.key.as_deref(),
-            tags: &job.tags,
-            unique: job.unique.as_deref(),
-            progress: job.progress.as_deref(),
-            dead: job.dead.as_deref(),
-            parent: job.parent.as_deref(),
-            children: job.children,
-            worker: job.worker.as_deref(),
-            queue: job.queue.as_deref(),
-            created_at: &job.created_at,
-            started_at: job.started_ms.map(time::iso),
-            ended_at: ended_at(job),
-            updated_at: &job.updated_at,
-        }
     }
 }
 
@@ -177,32 +109,12 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Returns the status as the word of the record. A status of another client is printed as it is.
-pub(crate) fn status_of(job: &Job) -> &str {
-    match job.status() {
-        Some(status) => status.as_str(),
-        None => &job.status,
-    }
-}
-
 /// Returns the state as a word; without one, the status of another client.
 pub(crate) fn state_word(job: &Job, state: Option<State>) -> &str {
     match state {
         Some(state) => state.as_str(),
         None => &job.status,
     }
-}
-
-/// The time by which a worker has to begin a job that waits.
-fn start_by(job: &Job) -> Option<String> {
-    let open = job.status().is_some_and(|status| !status.is_final());
-    job.start_by_ms.filter(|_| open).map(time::iso)
-}
-
-/// The time at which a job ended: nothing changes its record after that.
-fn ended_at(job: &Job) -> Option<&str> {
-    let ended = job.status().is_some_and(Status::is_final);
-    Some(job.updated_at.as_str()).filter(|at| ended && !at.is_empty())
 }
 
 /// Returns the prerequisites, each with the names of its result.
@@ -231,7 +143,7 @@ pub(crate) fn describe(
     queue: Option<&str>,
     out: &mut Out,
 ) -> Result<(), OutError> {
-    let about = About::from(job);
+    let about = JobAbout::from(job);
     let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());
     let snoozes = about.snoozes.to_string();
     let (timeout, children) = (format!("{} s", about.timeout), about.children.to_string());

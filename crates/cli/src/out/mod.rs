@@ -21,7 +21,6 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 
 pub(crate) use format::{ListFormat, format_of, with_format};
-pub(crate) use json::value_of;
 pub(crate) use note::{note, notes_as_json, script_note};
 pub(crate) use progress::Progress;
 pub(crate) use row::Row;

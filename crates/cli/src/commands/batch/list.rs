@@ -1,6 +1,7 @@
 //! `meshwork batch list`.
 
-use super::shown::Shown;
+use meshwork::view::BatchView;
+
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
@@ -25,12 +26,12 @@ impl List {
             batches.truncate(limit);
             note(format_args!("the first {limit}; there are more (--limit)"));
         }
-        context.out.rows(batches.iter().map(Shown::from))?;
+        context.out.rows(batches.iter().map(BatchView::from))?;
         Ok(Exit::DONE)
     }
 }
 
-impl Row for Shown<'_> {
+impl Row for BatchView {
     fn columns() -> Vec<Column> {
         let names = [
             "id", "state", "jobs", "pending", "finished", "failed", "opened", "name",
@@ -41,8 +42,8 @@ impl Row for Shown<'_> {
     fn cells(&self) -> Vec<String> {
         let numbers = [self.total, self.pending, self.succeeded, self.failed];
         let [total, pending, succeeded, failed] = numbers.map(|n| n.to_string());
-        let (id, state) = (self.id.to_owned(), self.state.to_owned());
-        let (opened, name) = (self.created_at.clone(), self.name.to_owned());
+        let (id, state) = (self.id.clone(), self.state.clone());
+        let (opened, name) = (self.created_at.clone(), self.name.clone());
         vec![id, state, total, pending, succeeded, failed, opened, name]
     }
 }

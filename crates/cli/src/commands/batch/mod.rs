@@ -5,7 +5,6 @@ mod cancel;
 mod create;
 mod list;
 mod seal;
-mod shown;
 mod status;
 
 use crate::app::App;

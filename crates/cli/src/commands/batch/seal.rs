@@ -1,8 +1,8 @@
 //! `meshwork batch seal`.
 
 use meshwork::model::name::BatchId;
+use meshwork::view::BatchView;
 
-use super::shown::Shown;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -24,7 +24,7 @@ impl Seal {
         batch.seal().await?;
         let status = batch.status().await?;
         if context.out.is_json() {
-            context.out.json(&Shown::from(&status))?;
+            context.out.json(&BatchView::from(&status))?;
         } else {
             let (id, state) = (&status.id, status.state.as_str());
             context.out.line(format_args!("{id}: {state}"))?;

@@ -6,9 +6,9 @@ use meshwork::model::job::limits::MAX_TIMEOUT;
 use meshwork::model::name::{BatchId, JobId};
 use meshwork::model::state::State;
 use meshwork::model::time;
+use meshwork::view::BatchView;
 use meshwork::{BatchState, BatchStatus, Client};
 
-use super::shown::Shown;
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
@@ -51,7 +51,7 @@ impl StatusOf {
             batch.status().await?
         };
         if context.out.is_json() {
-            context.out.json(&Shown::from(&status))?;
+            context.out.json(&BatchView::from(&status))?;
         } else {
             describe(&client, &status, &mut context.out).await?;
         }

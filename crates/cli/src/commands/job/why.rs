@@ -4,6 +4,7 @@ use meshwork::Client;
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
 use meshwork::model::state::Status;
+use meshwork::view::status_of;
 use serde::Serialize;
 
 use super::show::{Blockers, waits_for_batch};
@@ -38,7 +39,7 @@ impl Why {
         let state = state.into_iter().next().flatten();
         let line = Line {
             id: &job.id,
-            status: job_view::status_of(&job),
+            status: status_of(&job),
             state: job_view::state_word(&job, state),
             reasons: reasons(&client, &job, context).await?,
         };

@@ -1,9 +1,8 @@
 //! Printed form of a queue's settings, the same for all commands.
 
-use std::collections::BTreeMap;
-
 use meshwork::model::keys::hero::JobKeys;
 use meshwork::model::queue::QueueSettings;
+use meshwork::view::QueueSettingsView;
 use serde::Serialize;
 
 use crate::app::App;
@@ -21,48 +20,31 @@ pub(super) struct Line<'a> {
     name: String,
     pub(super) limit: Option<u64>,
     #[serde(flatten)]
-    pub(super) set: Set<'a>,
+    pub(super) set: Set,
 }
 
 /// Settings besides the greatest number of waiting jobs.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Set<'a> {
-    paused: bool,
-    draining: bool,
-    concurrency: Option<u64>,
-    rate: Option<String>,
-    key_concurrency: Option<u64>,
-    key_rate: Option<String>,
-    payload: Option<u64>,
-    fair: bool,
-    weights: BTreeMap<&'a str, u64>,
+#[derive(Debug, Serialize)]
+pub(super) struct Set {
+    #[serde(flatten)]
+    view: QueueSettingsView,
     #[serde(skip)]
     words: String,
 }
 
-impl<'a> Set<'a> {
-    pub(super) fn new(list: &str, set: Option<&'a QueueSettings>) -> Self {
-        let Some(set) = set.filter(|_| JobKeys::without_priority(list) == list) else {
-            return Self::default();
-        };
-        let states = [(set.paused, "paused"), (set.draining, "draining")];
+impl Set {
+    pub(super) fn new(list: &str, set: Option<&QueueSettings>) -> Self {
+        let view = QueueSettingsView::new(list, set);
+        let states = [(view.paused, "paused"), (view.draining, "draining")];
         let states = states.into_iter().filter(|(is, _)| *is);
         let states = states.map(|(_, word)| word.to_owned());
-        let weights = set.weights.iter();
+        let weights = view.weights.iter();
         let weights = weights.map(|(key, weight)| format!("weight {weight} of {key}"));
-        let words: Vec<_> = states.chain(set.limits()).chain(weights).collect();
-        Self {
-            paused: set.paused,
-            draining: set.draining,
-            concurrency: set.concurrency,
-            rate: set.rate.map(|rate| rate.to_string()),
-            key_concurrency: set.key_concurrency,
-            key_rate: set.key_rate.map(|rate| rate.to_string()),
-            payload: set.payload,
-            fair: set.fair,
-            weights: set.weights.iter().map(|(k, w)| (k.as_str(), *w)).collect(),
-            words: words.join(", "),
-        }
+        let set = set.filter(|_| JobKeys::without_priority(list) == list);
+        let limits = set.into_iter().flat_map(QueueSettings::limits);
+        let words: Vec<_> = states.chain(limits).chain(weights).collect();
+        let words = words.join(", ");
+        Self { view, words }
     }
 
     /// Describes the settings for people.
@@ -76,7 +58,7 @@ impl<'a> Line<'a> {
         context: &App,
         queue: &'a str,
         limit: Option<u64>,
-        set: Option<&'a QueueSettings>,
+        set: Option<&QueueSettings>,
     ) -> Self {
         Self {
             queue,

@@ -30,7 +30,7 @@ struct Line<'a> {
     limit: Option<u64>,
     legacy: bool,
     #[serde(flatten)]
-    set: Set<'a>,
+    set: Set,
 }
 
 impl List {

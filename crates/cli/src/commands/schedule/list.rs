@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use meshwork::Client;
 use meshwork::model::keys::context::ContextId;
 use meshwork::model::name::ScheduleName;
+use meshwork::view::ScheduleView;
 use serde::Serialize;
 
 use super::FlowScope;
-use super::view::View;
+use super::view::state;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -52,7 +53,7 @@ async fn add_all(
         all.extend(page.schedules.iter().map(|there| {
             let local = there.schedule.as_ref().ok().zip(there.next);
             let next = local.map(|(schedule, next)| schedule.timing.zone.show(next));
-            let view = View::from(there);
+            let view = ScheduleView::from(there);
             let number = context.map(ContextId::get);
             let listed = Listed {
                 view,
@@ -71,7 +72,7 @@ async fn add_all(
 #[derive(Debug, Serialize)]
 struct Listed {
     #[serde(flatten)]
-    view: View,
+    view: ScheduleView,
     /// Context of a schedule of flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_context: Option<u32>,
@@ -94,7 +95,7 @@ impl Row for Listed {
             known(&view.zone),
             self.next.clone().unwrap_or_else(|| "-".to_owned()),
             known(&view.script_type),
-            view.state().to_owned(),
+            state(view).to_owned(),
         ]
     }
 }

@@ -1,9 +1,10 @@
 //! `meshwork schedule show`.
 
+use meshwork::view::ScheduleView;
 use serde::Serialize;
 
 use super::FlowScope;
-use super::view::{JobView, View};
+use super::view::{JobView, describe};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -19,7 +20,7 @@ pub(crate) struct Show {
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
-    schedule: &'a View,
+    schedule: &'a ScheduleView,
     job: Option<JobView<'a>>,
 }
 
@@ -31,7 +32,7 @@ impl Show {
     ) -> Result<Exit, CommandError> {
         let client = scope.client(&self.name, None, context).await?;
         let there = client.schedule(&self.name)?.show().await?;
-        let view = View::from(&there);
+        let view = ScheduleView::from(&there);
         if context.out.is_json() {
             let job = there.schedule.as_ref().ok();
             context.out.json(&Line {
@@ -39,7 +40,7 @@ impl Show {
                 job: job.map(|schedule| JobView::from(schedule.template())),
             })?;
         } else {
-            view.describe(&there, &mut context.out)?;
+            describe(&view, &there, &mut context.out)?;
         }
         Ok(Exit::DONE)
     }

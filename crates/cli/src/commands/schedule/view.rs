@@ -4,37 +4,11 @@ use std::collections::BTreeMap;
 
 use meshwork::Scheduled;
 use meshwork::model::job::{NewJob, Tag, Unique, Until};
-use meshwork::model::schedule::Schedule;
-use meshwork::model::time::iso;
+use meshwork::view::ScheduleView;
 use serde::Serialize;
 
 use crate::out::job_view::line;
 use crate::out::{Out, OutError};
-
-/// Schedule as JSON. Unreadable fields are null, and the reason is in `trouble`.
-#[derive(Debug, Serialize)]
-pub(super) struct View {
-    pub(super) name: String,
-    pub(super) rhythm: Option<String>,
-    pub(super) zone: Option<String>,
-    start_at: Option<String>,
-    end_at: Option<String>,
-    catch_up: Option<String>,
-    overlap: Option<String>,
-    #[serde(rename = "type")]
-    pub(super) script_type: Option<String>,
-    paused: bool,
-    next_at: Option<String>,
-    decided_until: Option<String>,
-    last_job: Option<String>,
-    runs: u64,
-    skipped: u64,
-    refused: u64,
-    refused_by: Option<String>,
-    trouble: Option<String>,
-    created_at: String,
-    updated_at: String,
-}
 
 /// The schedule's job. Secrets of its environment are masked.
 #[derive(Debug, Serialize)]
@@ -80,78 +54,50 @@ impl<'a> From<&'a Unique> for UniqueView<'a> {
     }
 }
 
-impl From<&Scheduled> for View {
-    fn from(there: &Scheduled) -> Self {
-        let schedule = there.schedule.as_ref().ok();
-        let timing = schedule.map(|schedule| &schedule.timing);
-        let said = |of: fn(&Schedule) -> String| schedule.map(of);
-        let unreadable = there.schedule.as_ref().err().map(ToString::to_string);
-        Self {
-            name: there.name.to_string(),
-            rhythm: said(|it| it.timing.rhythm.to_string()),
-            zone: said(|it| it.timing.zone.to_string()),
-            start_at: timing.and_then(|timing| timing.start).map(iso),
-            end_at: timing.and_then(|timing| timing.end).map(iso),
-            catch_up: said(|it| it.catch_up.to_string()),
-            overlap: said(|it| it.overlap.to_string()),
-            script_type: said(|it| it.template().route.script_type.to_string()),
-            paused: there.paused,
-            next_at: there.next.map(iso),
-            decided_until: there.position.map(iso),
-            last_job: there.last.as_ref().map(ToString::to_string),
-            runs: there.runs,
-            skipped: there.skipped,
-            refused: there.refused,
-            refused_by: there.refused_by().map(ToOwned::to_owned),
-            trouble: unreadable.or_else(|| there.trouble.clone()),
-            created_at: there.created_at.clone(),
-            updated_at: there.updated_at.clone(),
-        }
+/// Returns the state in a word or two.
+pub(super) fn state(view: &ScheduleView) -> &str {
+    match &view.trouble {
+        _ if view.paused => "paused",
+        Some(trouble) => trouble,
+        None if view.next_at.is_none() => "over",
+        None => "",
     }
 }
 
-impl View {
-    /// Returns the state in a word or two.
-    pub(super) fn state(&self) -> &str {
-        match &self.trouble {
-            _ if self.paused => "paused",
-            Some(trouble) => trouble,
-            None if self.next_at.is_none() => "over",
-            None => "",
+/// Prints a schedule for people, a line per field that is set.
+pub(super) fn describe(
+    view: &ScheduleView,
+    there: &Scheduled,
+    out: &mut Out,
+) -> Result<(), OutError> {
+    let local = there.schedule.as_ref().ok().zip(there.next);
+    let local = local.map(|(schedule, next)| schedule.timing.zone.show(next));
+    let (runs, skipped) = (view.runs.to_string(), view.skipped.to_string());
+    for (name, value) in [
+        ("name", Some(&view.name)),
+        ("state", Some(&state(view).to_owned())),
+        ("rhythm", view.rhythm.as_ref()),
+        ("zone", view.zone.as_ref()),
+        ("start", view.start_at.as_ref()),
+        ("end", view.end_at.as_ref()),
+        ("catch up", view.catch_up.as_ref()),
+        ("overlap", view.overlap.as_ref()),
+        ("next", local.as_ref()),
+        ("last job", view.last_job.as_ref()),
+        ("runs", Some(&runs)),
+        ("skipped", Some(&skipped)),
+        ("refused", refused(there).as_ref()),
+        ("type", view.script_type.as_ref()),
+    ] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            line(name, value, out)?;
         }
     }
-
-    /// Prints a schedule for people, a line per field that is set.
-    pub(super) fn describe(&self, there: &Scheduled, out: &mut Out) -> Result<(), OutError> {
-        let local = there.schedule.as_ref().ok().zip(there.next);
-        let local = local.map(|(schedule, next)| schedule.timing.zone.show(next));
-        let (runs, skipped) = (self.runs.to_string(), self.skipped.to_string());
-        for (name, value) in [
-            ("name", Some(&self.name)),
-            ("state", Some(&self.state().to_owned())),
-            ("rhythm", self.rhythm.as_ref()),
-            ("zone", self.zone.as_ref()),
-            ("start", self.start_at.as_ref()),
-            ("end", self.end_at.as_ref()),
-            ("catch up", self.catch_up.as_ref()),
-            ("overlap", self.overlap.as_ref()),
-            ("next", local.as_ref()),
-            ("last job", self.last_job.as_ref()),
-            ("runs", Some(&runs)),
-            ("skipped", Some(&skipped)),
-            ("refused", refused(there).as_ref()),
-            ("type", self.script_type.as_ref()),
-        ] {
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
-                line(name, value, out)?;
-            }
-        }
-        if let Ok(schedule) = &there.schedule {
-            JobView::from(schedule.template()).describe(out)?;
-        }
-        line("created", &self.created_at, out)?;
-        line("updated", &self.updated_at, out)
+    if let Ok(schedule) = &there.schedule {
+        JobView::from(schedule.template()).describe(out)?;
     }
+    line("created", &view.created_at, out)?;
+    line("updated", &view.updated_at, out)
 }
 
 /// Returns the number of refused slots, with the reason of the last one; `None` without any.

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on, post};
 use axum::{Extension, Router};
 use meshwork::Client;
-use meshwork::metrics::{Format, Metrics};
+use meshwork::metrics::Metrics;
 use meshwork_model::api_key::Scope;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,7 @@ use super::method::HttpVerb;
 use super::{METHODS, docs};
 use crate::http::guard::{Bodies, Guard, Limits, Profile};
 use crate::http::{Bounds, Listener, Socket};
+use crate::metrics::{Page, text};
 use crate::readiness::Readiness;
 use problem::Problem;
 
@@ -166,16 +167,10 @@ async fn metrics(
     State(shared): State<Arc<Shared>>,
     access: Option<Extension<Access>>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Page, Problem> {
     let call = shared.call(access);
     call.access.check(Scope::Viewer, "/metrics")?;
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
-    let format = Format::accepted(accept);
-    let headers = [
-        (CONTENT_TYPE, format.content_type()),
-        (CACHE_CONTROL, "no-store"),
-    ];
-    Ok((headers, shared.metrics.text(format).await).into_response())
+    Ok(text(&shared.metrics, &headers).await)
 }
 
 async fn openapi() -> Response {
