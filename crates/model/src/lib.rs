@@ -25,6 +25,7 @@ pub mod outcome;
 pub mod queue;
 pub mod retry;
 pub mod route;
+pub mod sandbox;
 pub mod schedule;
 pub mod secret;
 pub mod state;
