@@ -43,29 +43,29 @@ pub struct Effective {
 pub enum TooLax {
     /// The profile is laxer.
     #[error(
-        "the {asking} asks for the sandbox `{asked}`, but the {allowing} requires `{required}`"
+        "the {requester} asks for the sandbox `{requested}`, but the {limiter} requires `{required}`"
     )]
     Profile {
-        /// Who asks.
-        asking: Party,
+        /// Party that asks for it.
+        requester: Party,
         /// The profile that it asks for.
-        asked: Profile,
-        /// Who requires a stricter one.
-        allowing: Party,
+        requested: Profile,
+        /// Party that requires a stricter one.
+        limiter: Party,
         /// The laxest profile that is allowed.
         required: Profile,
     },
     /// A limit is higher.
-    #[error("the {asking} asks for a {limit} limit of {}, but the {allowing} allows {}", .limit.value(*.asked), .limit.value(*.allowed))]
+    #[error("the {requester} asks for a {limit} limit of {}, but the {limiter} allows {}", .limit.value(*.requested), .limit.value(*.allowed))]
     Limit {
-        /// Who asks.
-        asking: Party,
+        /// Party that asks for it.
+        requester: Party,
         /// The resource.
         limit: Limit,
         /// The limit that it asks for.
-        asked: u64,
-        /// Who allows less.
-        allowing: Party,
+        requested: u64,
+        /// Party that allows less.
+        limiter: Party,
         /// The highest limit that is allowed.
         allowed: u64,
     },
@@ -162,16 +162,16 @@ impl Narrowed {
     }
 
     /// As [`Self::require`], but a laxer profile is an error.
-    fn ask(&mut self, asking: Party, asked: Option<Profile>) -> Result<(), TooLax> {
-        match asked {
-            Some(asked) if asked < self.profile => Err(TooLax::Profile {
-                asking,
-                asked,
-                allowing: self.by,
+    fn ask(&mut self, requester: Party, requested: Option<Profile>) -> Result<(), TooLax> {
+        match requested {
+            Some(requested) if requested < self.profile => Err(TooLax::Profile {
+                requester,
+                requested,
+                limiter: self.by,
                 required: self.profile,
             }),
-            asked => {
-                self.require(asking, asked);
+            requested => {
+                self.require(requester, requested);
                 Ok(())
             }
         }
@@ -181,21 +181,21 @@ impl Narrowed {
 /// Lowers limits to those that a party asks for. A higher one is an error.
 fn narrow(
     limits: &mut Limits,
-    asking: Party,
-    asked: &Limits,
-    allowing: impl Fn(Limit) -> Party,
+    requester: Party,
+    requested: &Limits,
+    limiter: impl Fn(Limit) -> Party,
 ) -> Result<(), TooLax> {
-    for (limit, asked) in asked.iter() {
-        if let Some(allowed) = limits.get(limit).filter(|allowed| *allowed < asked) {
+    for (limit, requested) in requested.iter() {
+        if let Some(allowed) = limits.get(limit).filter(|allowed| *allowed < requested) {
             return Err(TooLax::Limit {
-                asking,
+                requester,
                 limit,
-                asked,
-                allowing: allowing(limit),
+                requested,
+                limiter: limiter(limit),
                 allowed,
             });
         }
-        limits.set(limit, Some(asked));
+        limits.set(limit, Some(requested));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a job, a queue or a parent asks of the sandbox, and its text in the store.
+//! Requests of a job, a queue or a parent to the sandbox, and their text in the store.
 
 use std::fmt;
 use std::str::FromStr;
@@ -52,7 +52,7 @@ impl SandboxSettings {
         }
     }
 
-    /// Returns true if nothing is asked for.
+    /// Returns true if nothing is requested.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -1,3 +1,5 @@
+//! Tests of the rule: all combinations of origin, worker, queue, parent and job.
+
 use super::*;
 
 use Profile::{Open, Standard, Strict};
@@ -33,7 +35,7 @@ fn limited(limit: Limit, value: u64) -> SandboxSettings {
 }
 
 #[test]
-fn the_profile_is_the_strictest_of_all_parties_and_a_laxer_wish_is_refused() {
+fn the_profile_is_the_strictest_of_all_parties_and_a_laxer_request_is_refused() {
     let foreign = |granted| JobOrigin::Foreign { granted };
     let origins = [
         JobOrigin::Command,
@@ -42,7 +44,7 @@ fn the_profile_is_the_strictest_of_all_parties_and_a_laxer_wish_is_refused() {
         foreign(Some(Open)),
         foreign(Some(Standard)),
     ];
-    let wishes = [None, Some(Open), Some(Standard), Some(Strict)];
+    let requests = [None, Some(Open), Some(Standard), Some(Strict)];
     let mut refused = 0;
     for (profile, command) in [(Open, Open), (Standard, Open), (Strict, Strict)] {
         for origin in origins {
@@ -55,9 +57,9 @@ fn the_profile_is_the_strictest_of_all_parties_and_a_laxer_wish_is_refused() {
                     granted: Some(granted),
                 } => profile.max(granted),
             };
-            for queue in wishes {
-                for parent in wishes {
-                    for job in wishes {
+            for queue in requests {
+                for parent in requests {
+                    for job in requests {
                         let got = effective(
                             &worker(profile, command),
                             origin,
@@ -104,16 +106,16 @@ fn a_refusal_names_both_parties() {
         lax(&standard, JobOrigin::Node, &strict, &open).ends_with("the queue requires `strict`")
     );
     let child = of(Some(Open), Some(Standard));
-    let told = lax(&worker(Open, Open), JobOrigin::Node, &NONE, &child);
+    let message = lax(&worker(Open, Open), JobOrigin::Node, &NONE, &child);
     assert!(
-        told.ends_with("the parent of the job requires `standard`"),
-        "{told}"
+        message.ends_with("the parent of the job requires `standard`"),
+        "{message}"
     );
     let foreign = JobOrigin::Foreign { granted: None };
-    let told = lax(&worker(Open, Open), foreign, &NONE, &open);
+    let message = lax(&worker(Open, Open), foreign, &NONE, &open);
     assert!(
-        told.ends_with("the origin of the job on another node requires `strict`"),
-        "{told}"
+        message.ends_with("the origin of the job on another node requires `strict`"),
+        "{message}"
     );
 }
 
