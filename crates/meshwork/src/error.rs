@@ -12,6 +12,7 @@ use meshwork_model::schedule::timing::RecurrenceError;
 use meshwork_model::schedule::zone::ZoneError;
 use meshwork_model::worker_request::WorkerRequest;
 
+use crate::client::InvalidCursor;
 use crate::runtime::ScriptError;
 use crate::worker::{InvalidSetting, LogDirError};
 
@@ -42,6 +43,9 @@ pub enum Error {
     /// A call to the server failed.
     #[error(transparent)]
     Broker(meshwork_broker::Error),
+    /// A cursor is not that of a page of this list.
+    #[error(transparent)]
+    Cursor(#[from] InvalidCursor),
     /// A payload or result does not fit the expected type.
     #[error("the {what} of job {id} does not fit its type: {source}")]
     Payload {

@@ -30,8 +30,8 @@ pub use meshwork_model as model;
 
 pub use client::{
     Batch, BatchRequest, BulkCancel, Client, EventFilter, EventFollower, EventPage, FoundJobs,
-    JobFilter, JobRequest, JobState, LogFollower, MAX_TEXT_SCAN, NewSchedule, ScheduleHandle,
-    local_name,
+    InvalidCursor, JobFilter, JobRequest, JobState, LogFollower, MAX_PAGE, MAX_TEXT_SCAN,
+    NewSchedule, PageCursor, PagedJob, PagedJobs, ScheduleHandle, WaitReason, local_name,
 };
 pub use clock::host_ms;
 pub use error::Error;

@@ -23,6 +23,8 @@ pub use inspect::events::JobEvent;
 pub use inspect::inputs::Input;
 pub use inspect::jobs::JobPage;
 pub use inspect::logs::LogLine;
+pub use inspect::pages::{JobSet, ListEntry, MAX_POSITION, QueuePosition, SetEntry, SetPage};
+pub use inspect::prerequisites::OpenPrerequisite;
 pub use jobs::add_child::AddedChild;
 pub use jobs::blocking::BlockingConn;
 pub use jobs::cancel::Cancelled;

@@ -132,6 +132,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::Recurrence(_)
         | E::Zone(_)
         | E::ScheduleExists { .. }
+        | E::Cursor(_)
         | E::NoHandlers => Exit::USAGE,
         E::Broker(BrokerError::Schedule(_) | BrokerError::ScheduleOver { .. }) => Exit::USAGE,
         E::Broker(BrokerError::Element(_) | BrokerError::Prerequisite(_)) => Exit::USAGE,

@@ -114,6 +114,7 @@ pub const GROUPS: &[Group] = &[
     group("register", maintenance::register::CASES),
     group("log", jobs::log::CASES),
     group("inspect", jobs::inspect::CASES),
+    group("pages", jobs::pages::CASES),
     group("stats", queue::stats::CASES),
     group("lifecycle", store::lifecycle::CASES),
     group("migrate", legacy::migrate::CASES),
@@ -181,6 +182,12 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "context_index",
         cases: of_contexts::context_index::CASES,
+        heavy: false,
+        beside: true,
+    },
+    Group {
+        name: "context_waits",
+        cases: of_contexts::context_waits::CASES,
         heavy: false,
         beside: true,
     },

@@ -12,12 +12,14 @@ mod follow;
 mod in_context;
 mod logs;
 mod name;
+mod pages;
 mod purge;
 mod queue;
 mod request;
 mod schedule;
 mod submit;
 mod wait;
+mod why;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,8 +45,10 @@ pub use filter::{FoundJobs, JobFilter, JobState, MAX_TEXT_SCAN};
 use in_context::Numbers;
 pub use logs::LogFollower;
 pub use name::local_name;
+pub use pages::{InvalidCursor, MAX_PAGE, PageCursor, PagedJob, PagedJobs};
 pub use request::JobRequest;
 pub use schedule::{NewSchedule, ScheduleHandle};
+pub use why::WaitReason;
 
 /// Longest time for which a call is repeated while the server is unreachable.
 const REPEAT_FOR: Duration = Duration::from_secs(15);

@@ -20,6 +20,7 @@ mod metrics;
 mod metrics_move;
 mod nooble;
 mod outage;
+mod pages;
 mod protocols;
 mod runners;
 mod settings;

@@ -5,5 +5,7 @@ pub(crate) mod events;
 pub(crate) mod inputs;
 pub(crate) mod jobs;
 pub(crate) mod logs;
+pub(crate) mod pages;
+pub(crate) mod prerequisites;
 pub(crate) mod stream;
 pub(crate) mod summaries;

@@ -63,6 +63,10 @@ impl Broker {
         count: usize,
     ) -> Result<Vec<JobId>, Error> {
         at_most("waiting", MAX_ITEMS, count)?;
+        if count == 0 {
+            // The range would be that of the whole list.
+            return Ok(Vec::new());
+        }
         let (skip, count) = (skip as i64, count as i64);
         let mut range = redis::cmd("LRANGE");
         range.arg(list).arg(-skip - count).arg(-skip - 1);

@@ -54,6 +54,15 @@ impl Broker {
             .await
     }
 
+    /// Returns Meshwork's live workers of a type, in all groups. The cost does not depend on the number of jobs.
+    ///
+    /// # Errors
+    /// The server refuses a call.
+    pub async fn workers_of_type(&self, script_type: &str) -> Result<Vec<RegisteredWorker>, Error> {
+        let now = self.now().await?;
+        self.live_workers(now, &format!("{script_type}:")).await
+    }
+
     /// Returns whether a Meshwork worker of a type is alive, in any group.
     ///
     /// # Errors

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use meshwork::WaitReason;
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
-use meshwork::model::state::{State, Status};
+use meshwork::model::state::Status;
 use meshwork::model::time;
-use meshwork::{Blocker, Client};
-use meshwork_broker::MAX_ITEMS;
 use serde::Serialize;
 
 use crate::app::App;
@@ -43,52 +42,64 @@ struct Line<'a> {
     /// Names for results of prerequisites, with their ids.
     input_names: &'a BTreeMap<String, String>,
     on_failure: Option<&'a str>,
-    waits_for: &'a [Awaited],
+    waits_for: &'a [Awaited<'a>],
     dependents: &'a [String],
     batch: Option<&'a str>,
     callback: Option<&'a str>,
     next_run_at: Option<String>,
     held_by: &'a [String],
+    /// All reasons of a wait.
+    reasons: &'a [WaitReason],
     stop: Option<&'a str>,
     lock: Option<&'a str>,
 }
 
 /// A prerequisite.
 #[derive(Debug, Serialize)]
-pub(super) struct Awaited {
-    id: String,
-    /// Word of the record. None if the job does not exist.
-    status: Option<&'static str>,
-    state: Option<&'static str>,
+struct Awaited<'a> {
+    id: &'a str,
+    /// Word of the record. None if it does not exist.
+    status: Option<&'a str>,
+    state: Option<&'a str>,
 }
 
-impl fmt::Display for Awaited {
+impl fmt::Display for Awaited<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.id, self.state.unwrap_or("gone"))
     }
 }
 
-/// Reasons for which a job does not start.
-pub(super) struct Blockers {
-    pub(super) waits_for: Vec<Awaited>,
-    pub(super) next_run_at: Option<String>,
-    pub(super) held_by: Vec<String>,
+/// Reasons of a wait, by the line that shows them.
+struct Waits<'a> {
+    waits_for: Vec<Awaited<'a>>,
+    next_run_at: Option<String>,
+    held_by: Vec<String>,
+    position: Option<String>,
 }
 
-impl Blockers {
-    pub(super) async fn of(client: &Client, job: &Job) -> Result<Self, CommandError> {
-        let mut blockers = Self {
-            waits_for: waits_for(client, job).await?,
+impl<'a> Waits<'a> {
+    fn of(reasons: &'a [WaitReason], context: &App) -> Self {
+        let mut waits = Self {
+            waits_for: Vec::new(),
             next_run_at: None,
             held_by: Vec::new(),
+            position: None,
         };
-        for reason in client.blockers(job).await? {
+        for reason in reasons {
             match reason {
-                Blocker::Time(ms) => blockers.next_run_at = Some(time::iso(ms)),
-                other => blockers.held_by.push(words(&other)),
+                WaitReason::Prerequisite { id, status, state } => waits.waits_for.push(Awaited {
+                    id,
+                    status: status.as_deref(),
+                    state: state.as_deref(),
+                }),
+                WaitReason::Time { due_ms } => waits.next_run_at = Some(time::iso(*due_ms)),
+                WaitReason::Position { .. } => waits.position = Some(reason.to_string()),
+                // Lines of their own.
+                WaitReason::Batch { .. } | WaitReason::StartTimeout { .. } => {}
+                other => waits.held_by.push(text(other, context)),
             }
         }
-        Ok(blockers)
+        waits
     }
 }
 
@@ -96,11 +107,13 @@ impl Show {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let job = client.status(&self.id).await?;
-        let Blockers {
+        let reasons = client.why(&job).await?;
+        let Waits {
             waits_for,
             next_run_at,
             held_by,
-        } = Blockers::of(&client, &job).await?;
+            position,
+        } = Waits::of(&reasons, context);
         let state = job.state(next_run_at.is_some());
         let queue = job.queue.as_deref();
         let queue = queue.map(|queue| context.queue_name(queue));
@@ -119,6 +132,7 @@ impl Show {
                 callback: job.callback.as_deref(),
                 next_run_at,
                 held_by: &held_by,
+                reasons: &reasons,
                 stop: job.stop.as_deref(),
                 lock: job.lock.as_deref(),
             })?;
@@ -138,6 +152,9 @@ impl Show {
         for reason in &held_by {
             job_view::line("held by", reason, out)?;
         }
+        if let Some(position) = position {
+            job_view::line("position", &position, out)?;
+        }
         let input = job.input.as_deref().unwrap_or_default();
         section("script", &shown(&job, &job.script), out)?;
         section("input", &shown(&job, input), out)?;
@@ -145,6 +162,15 @@ impl Show {
         section("result", &String::from_utf8_lossy(output), out)?;
         Ok(Exit::DONE)
     }
+}
+
+/// Describes a reason with the printed name of its queue.
+pub(super) fn text(reason: &WaitReason, context: &App) -> String {
+    let mut reason = reason.clone();
+    if let WaitReason::NoWorker { queue } | WaitReason::QuietWorkers { queue, .. } = &mut reason {
+        *queue = context.queue_name(queue);
+    }
+    reason.to_string()
 }
 
 /// Returns bytes as text, with secrets of the job's environment masked.
@@ -167,46 +193,7 @@ fn section(name: &str, text: &str, out: &mut Out) -> Result<(), OutError> {
 }
 
 /// Returns the batch of a callback, and its event.
-pub(super) fn waits_for_batch(job: &Job) -> Option<(&str, &str)> {
+fn waits_for_batch(job: &Job) -> Option<(&str, &str)> {
     let waits = job.status() == Some(Status::WaitingForPrerequisites);
     job.callback.as_deref().filter(|_| waits)?.split_once(' ')
-}
-
-/// Describes a reason of waiting for people.
-fn words(reason: &Blocker) -> String {
-    match reason {
-        Blocker::Paused => "its queue is paused".to_owned(),
-        Blocker::Key { key, ahead } => {
-            format!("it is not the turn of its key {key}; {ahead} of it are before this one")
-        }
-        Blocker::Concurrency(most) => format!("{most} of its queue run, as many as may"),
-        Blocker::Rate(rate, ms) => {
-            format!("its queue starts {rate}; the next in {ms} ms")
-        }
-        other => format!("{other:?}"),
-    }
-}
-
-/// Returns the prerequisites that have not ended.
-async fn waits_for(client: &Client, job: &Job) -> Result<Vec<Awaited>, CommandError> {
-    if job.status() != Some(Status::WaitingForPrerequisites) {
-        return Ok(Vec::new());
-    }
-    let all = client.prerequisites(job).await?.into_iter();
-    let open = all.filter(|(_, status)| !status.is_some_and(Status::is_final));
-    let open: Vec<_> = open.collect();
-    let ids: Vec<_> = open.iter().map(|(id, _)| id.clone()).collect();
-    let mut next_runs = Vec::with_capacity(ids.len());
-    for chunk in ids.chunks(MAX_ITEMS) {
-        next_runs.extend(client.broker().next_runs(chunk).await?);
-    }
-    let awaited = |((id, status), next_run): ((JobId, Option<Status>), Option<u64>)| Awaited {
-        id: id.as_str().to_owned(),
-        status: status.map(Status::as_str),
-        state: status.map(|status| match next_run {
-            Some(_) => State::Delayed.as_str(),
-            None => State::from(status).as_str(),
-        }),
-    };
-    Ok(open.into_iter().zip(next_runs).map(awaited).collect())
 }

@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use meshwork_broker::complete::Completion as Done;
-use meshwork_broker::{Claim, Claimed, ClaimedJobs, CompletedAndClaimed, PrefetchLists};
-use meshwork_model::job::{NewJob, When};
+use meshwork_broker::{
+    Claim, Claimed, ClaimedJobs, CompletedAndClaimed, OpenPrerequisite, PrefetchLists,
+};
+use meshwork_model::job::{Job, NewJob, When};
 
 use crate::cases::World;
 use crate::cases::harness::world::{Got, LEASE, WORKER};
@@ -116,4 +118,15 @@ pub(crate) async fn members(world: &World, set: &str, key: Option<&str>) -> Got<
     let key = key.map(|key| format!(" {key}")).unwrap_or_default();
     let set = format!("{}{}{key}", world.named(set)?, world.queue());
     world.raw(&["ZRANGE", &set, "0", "-1"]).await
+}
+
+/// Returns the prerequisites that a job waits for, with the status in their records.
+pub(crate) async fn open(world: &World, job: &Job) -> Got<Vec<(String, Option<String>)>> {
+    let open = world.broker.open_prerequisites(job).await?;
+    let shown = open.into_iter().map(|one| match one {
+        OpenPrerequisite::Ends { id, status, .. } => (id.to_string(), status),
+        OpenPrerequisite::Gate(name) => (format!("gate {name}"), None),
+        other => (format!("{other:?}"), None),
+    });
+    Ok(shown.collect())
 }

@@ -15,6 +15,7 @@ pub(crate) mod inspect;
 pub(crate) mod isolate;
 pub(crate) mod log;
 pub(crate) mod order;
+pub(crate) mod pages;
 pub(crate) mod promote;
 pub(crate) mod release;
 pub(crate) mod renew;

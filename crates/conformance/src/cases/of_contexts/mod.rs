@@ -1,6 +1,7 @@
 //! Contexts and flows.
 
 pub(crate) mod context_index;
+pub(crate) mod context_waits;
 pub(crate) mod contexts;
 pub(crate) mod flow_answers;
 pub(crate) mod flow_ends;
