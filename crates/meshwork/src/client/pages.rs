@@ -60,7 +60,7 @@ impl FromStr for PageCursor {
             let id = BASE64URL_NOPAD.decode(id.as_bytes()).ok()?;
             let id = String::from_utf8(id).ok()?;
             Some(Self(match kind {
-                "r" | "d" | "e" => {
+                "r" | "d" | "e" | "x" => {
                     let entry = SetEntry { at_ms: number, id };
                     At::Set(kind.chars().next()?, entry)
                 }
@@ -181,6 +181,20 @@ impl Client {
         limit: usize,
     ) -> Result<PagedJobs, Error> {
         let sets = ('e', &[JobSet::Ended, JobSet::Dead][..], true);
+        self.set_page(sets, queue, cursor, limit).await
+    }
+
+    /// Returns a page of dead letters, of one queue or of all, the last first.
+    ///
+    /// # Errors
+    /// As [`Client::queued_page`].
+    pub async fn dead_page(
+        &self,
+        queue: Option<&str>,
+        cursor: Option<&PageCursor>,
+        limit: usize,
+    ) -> Result<PagedJobs, Error> {
+        let sets = ('x', &[JobSet::Dead][..], true);
         self.set_page(sets, queue, cursor, limit).await
     }
 

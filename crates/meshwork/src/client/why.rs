@@ -108,6 +108,18 @@ pub enum WaitReason {
     },
 }
 
+impl WaitReason {
+    /// Describes the reason with the printed name of its queue.
+    #[must_use]
+    pub fn text(&self, queue_name: impl Fn(&str) -> String) -> String {
+        let mut reason = self.clone();
+        if let Self::NoWorker { queue } | Self::QuietWorkers { queue, .. } = &mut reason {
+            *queue = queue_name(queue);
+        }
+        reason.to_string()
+    }
+}
+
 impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

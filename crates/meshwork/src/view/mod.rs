@@ -6,6 +6,7 @@ mod job;
 mod json;
 mod queue;
 mod schedule;
+mod why;
 
 pub use batch::BatchView;
 pub use dead::DeadLetterView;
@@ -13,3 +14,4 @@ pub use job::{JobAbout, JobSummary, JobView, status_of};
 pub use json::value_of;
 pub use queue::{QueueSettingsView, QueueView};
 pub use schedule::ScheduleView;
+pub use why::WhyView;

@@ -201,6 +201,7 @@ fn code_of(error: &Error) -> Code {
         | Error::Recurrence(_)
         | Error::Zone(_)
         | Error::PayloadTooLarge { .. }
+        | Error::Cursor(_)
         | Error::Broker(
             BrokerError::Schedule(_)
             | BrokerError::ScheduleOver { .. }

@@ -3,12 +3,15 @@
 use std::sync::LazyLock;
 
 use super::method::Method;
-use super::methods::{batch, dead, job, job_history, key, queue, schedule, system, worker};
+use super::methods::{
+    batch, dead, job, job_history, job_list, key, queue, schedule, system, worker,
+};
 
 /// All methods, by object.
 pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
     let objects = [
         job::methods,
+        job_list::methods,
         job_history::methods,
         queue::methods,
         worker::methods,

@@ -8,6 +8,7 @@ use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
 use meshwork::model::state::Status;
 use meshwork::model::time;
+use meshwork::view::WhyView;
 use serde::Serialize;
 
 use crate::app::App;
@@ -48,8 +49,10 @@ struct Line<'a> {
     callback: Option<&'a str>,
     next_run_at: Option<String>,
     held_by: &'a [String],
-    /// All reasons of a wait.
-    reasons: &'a [WaitReason],
+    /// Reasons for its state, as in `job why`.
+    reasons: &'a [String],
+    /// Reasons of a wait, for programs.
+    waits: &'a [WaitReason],
     stop: Option<&'a str>,
     lock: Option<&'a str>,
 }
@@ -96,7 +99,10 @@ impl<'a> Waits<'a> {
                 WaitReason::Position { .. } => waits.position = Some(reason.to_string()),
                 // Lines of their own.
                 WaitReason::Batch { .. } | WaitReason::StartTimeout { .. } => {}
-                other => waits.held_by.push(text(other, context)),
+                other => {
+                    let text = other.text(|queue| context.queue_name(queue));
+                    waits.held_by.push(text);
+                }
             }
         }
         waits
@@ -107,14 +113,15 @@ impl Show {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let job = client.status(&self.id).await?;
-        let reasons = client.why(&job).await?;
+        let waits = client.why(&job).await?;
         let Waits {
             waits_for,
             next_run_at,
             held_by,
             position,
-        } = Waits::of(&reasons, context);
+        } = Waits::of(&waits, context);
         let state = job.state(next_run_at.is_some());
+        let why = WhyView::new(&job, state, &waits, |queue| context.queue_name(queue));
         let queue = job.queue.as_deref();
         let queue = queue.map(|queue| context.queue_name(queue));
         let out = &mut context.out;
@@ -132,7 +139,8 @@ impl Show {
                 callback: job.callback.as_deref(),
                 next_run_at,
                 held_by: &held_by,
-                reasons: &reasons,
+                reasons: &why.reasons,
+                waits: why.waits,
                 stop: job.stop.as_deref(),
                 lock: job.lock.as_deref(),
             })?;
@@ -162,15 +170,6 @@ impl Show {
         section("result", &String::from_utf8_lossy(output), out)?;
         Ok(Exit::DONE)
     }
-}
-
-/// Describes a reason with the printed name of its queue.
-pub(super) fn text(reason: &WaitReason, context: &App) -> String {
-    let mut reason = reason.clone();
-    if let WaitReason::NoWorker { queue } | WaitReason::QuietWorkers { queue, .. } = &mut reason {
-        *queue = context.queue_name(queue);
-    }
-    reason.to_string()
 }
 
 /// Returns bytes as text, with secrets of the job's environment masked.

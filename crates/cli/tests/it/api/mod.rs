@@ -2,6 +2,7 @@
 
 mod jobs;
 mod keys;
+mod pages;
 
 use serde_json::{Value, json};
 

@@ -40,13 +40,14 @@ on_all_data! {
         assert_eq!(status(ground, "first")["dependents"], json!(["last"]));
         let listed = ["job", "list", "--json", "--state", "waiting"];
         assert_eq!(ground.run(&listed).ok().json()["id"], "last");
-        let reasons = status(ground, "second")["reasons"].clone();
+        let shown = status(ground, "second");
+        let reasons = shown["waits"].clone();
         let place = json!({
             "reason": "position", "queue": "hero:q:work:type:osis", "ahead": 1, "exact": true, "higher": 0,
         });
         assert_eq!(reasons, json!([{"reason": "no_worker", "queue": "hero:q:work:type:osis"}, place]));
         let why = ground.run(&["job", "why", "second", "--json"]).ok().json();
-        assert_eq!(why["waits"], reasons);
+        assert_eq!((&why["waits"], &why["reasons"]), (&reasons, &shown["reasons"]));
         assert!(why["reasons"][1].as_str().unwrap().starts_with("jobs before it in its queue: 1"), "{why}");
         let why = ground.run(&["job", "why", "last"]).ok().stdout;
         assert!(why.contains("it waits for first (queued)\n"), "{why}");

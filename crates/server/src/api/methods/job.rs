@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
-use meshwork::view::{JobSummary, JobView};
-use meshwork::{Cancelled, Deleted, Error, JobFilter, Retried, RunNow};
+use meshwork::view::{JobView, WhyView};
+use meshwork::{Cancelled, Deleted, Error, Retried, RunNow};
 use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,10 @@ use super::new_job::NewJobParams;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, Span, moment, parse, parse_some};
+use crate::api::params::{Span, parse};
 
 /// Longest wait of a call for the end of a job; longer ones are repeated by the caller.
 const MAX_WAIT: Duration = Duration::from_secs(300);
-/// Pages of records that one call of `job.list` reads at most.
-const MAX_PAGES: usize = 8;
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -49,10 +47,10 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             get,
         ),
         Method::new(
-            ("job.list", Viewer),
-            (Get, "/v1/jobs"),
-            "Search jobs; reads records page by page, in no order",
-            list,
+            ("job.why", Viewer),
+            (Get, "/v1/jobs/{id}/why"),
+            "Read why a job waits, or why it failed",
+            why,
         ),
         Method::new(
             ("job.result", Viewer),
@@ -197,6 +195,16 @@ async fn get(call: Call, params: IdParams) -> Result<Reply<JobView<'static>>, Ap
     Ok(Reply::borrowed(&JobView::from(&job)))
 }
 
+async fn why(call: Call, params: IdParams) -> Result<Reply<WhyView<'static>>, ApiError> {
+    let job = call.client.status(&params.id()).await?;
+    let states = call.client.states(std::slice::from_ref(&job)).await?;
+    let waits = call.client.why(&job).await?;
+    let keys = call.client.broker().keys();
+    let name = |queue: &str| keys.queue_name(queue).to_owned();
+    let state = states.into_iter().next().flatten();
+    Ok(Reply::borrowed(&WhyView::new(&job, state, &waits, name)))
+}
+
 /// The wait for a job.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "JobResultParams")]
@@ -210,106 +218,6 @@ struct ResultParams {
 async fn result(call: Call, params: ResultParams) -> Result<Reply<JobView<'static>>, ApiError> {
     let wait = params.wait.map_or(Duration::ZERO, |span| span.0);
     finished(&call, &JobId::foreign(params.id), wait).await
-}
-
-/// A search.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "JobListParams")]
-struct ListParams {
-    /// Only jobs of this type.
-    #[serde(rename = "type")]
-    script_type: Option<String>,
-    /// Only jobs of this group.
-    group: Option<String>,
-    /// Only jobs of this queue.
-    queue: Option<String>,
-    /// Only jobs in this state: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`.
-    status: Option<String>,
-    /// Only jobs of this concurrency key.
-    key: Option<String>,
-    /// Only jobs with this label.
-    tag: Option<String>,
-    /// Only jobs of this batch.
-    batch: Option<String>,
-    /// Only jobs that this one enqueued.
-    parent: Option<String>,
-    /// Only jobs that were created at this time or later (RFC 3339).
-    since: Option<String>,
-    /// Only jobs that were created before this time (RFC 3339).
-    until: Option<String>,
-    /// Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow.
-    limit: Option<usize>,
-    /// `next` of the page before.
-    cursor: Option<String>,
-}
-
-/// Page of jobs.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename = "JobPage")]
-struct JobPage<'a> {
-    /// The jobs, in no order.
-    jobs: Vec<JobSummary<'a>>,
-    /// Cursor of the next page; null after the last one.
-    next: Option<String>,
-}
-
-impl ListParams {
-    fn filter(&self, call: &Call) -> Result<JobFilter, ApiError> {
-        let keys = call.client.broker().keys();
-        let queue = self.queue.as_deref();
-        let queue = queue.map(|name| keys.parse_work_queue(name)).transpose();
-        let at = |name: &str, text: Option<&str>| text.map(|it| moment(name, it)).transpose();
-        Ok(JobFilter {
-            script_type: parse_some("type", self.script_type.as_deref())?,
-            group: parse_some("group", self.group.as_deref())?,
-            queue: queue.map_err(|error| ApiError::invalid(error.to_string()))?,
-            status: parse_some("status", self.status.as_deref())?,
-            key: self.key.clone(),
-            tags: parse_some("tag", self.tag.as_deref())?
-                .into_iter()
-                .collect(),
-            batch: parse_some("batch", self.batch.as_deref())?,
-            parent: self.parent.clone().map(JobId::foreign),
-            since_ms: at("since", self.since.as_deref())?,
-            until_ms: at("until", self.until.as_deref())?,
-            ..JobFilter::default()
-        })
-    }
-}
-
-/// Position in a search: a page of records, and the jobs of it that were given already.
-fn position(cursor: Option<&str>) -> Result<(u64, usize), ApiError> {
-    let Some(cursor) = cursor else {
-        return Ok((0, 0));
-    };
-    let parts = cursor.split_once('.');
-    parts
-        .and_then(|(page, skip)| Some((page.parse().ok()?, skip.parse().ok()?)))
-        .ok_or_else(|| ApiError::invalid("cursor: give `next` of the page before"))
-}
-
-async fn list(call: Call, params: ListParams) -> Result<Reply<JobPage<'static>>, ApiError> {
-    let (limit, filter) = (params::limit(params.limit)?, params.filter(&call)?);
-    let (mut from, mut skip) = position(params.cursor.as_deref())?;
-    let (mut jobs, mut next) = (Vec::new(), None);
-    for _ in 0..MAX_PAGES {
-        let page = call.client.find(&filter, from).await?;
-        let rest: Vec<_> = page.jobs.into_iter().skip(skip).collect();
-        let room = limit - jobs.len();
-        let is_cut = rest.len() > room;
-        let given = room.min(rest.len());
-        jobs.extend(rest.into_iter().take(room));
-        (from, skip) = match is_cut {
-            true => (from, skip + given),
-            false => (page.next, 0),
-        };
-        next = (is_cut || from != 0).then(|| format!("{from}.{skip}"));
-        if next.is_none() || jobs.len() == limit {
-            break;
-        }
-    }
-    let jobs = jobs.iter().map(JobSummary::from).collect();
-    Ok(Reply::borrowed(&JobPage { jobs, next }))
 }
 
 /// The job and how to cancel it.

@@ -4,6 +4,7 @@ pub(super) mod batch;
 pub(super) mod dead;
 pub(super) mod job;
 pub(super) mod job_history;
+pub(super) mod job_list;
 pub(super) mod key;
 pub(super) mod new_job;
 pub(super) mod queue;

@@ -1,0 +1,63 @@
+//! Reasons for the state of a job as JSON.
+
+use meshwork_model::job::Job;
+use meshwork_model::state::{State, Status};
+use serde::Serialize;
+
+use super::status_of;
+use crate::WaitReason;
+
+/// Reasons for the state of a job as JSON.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WhyView<'a> {
+    /// Id of the job.
+    pub id: &'a str,
+    /// Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
+    pub status: &'a str,
+    /// State: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed` or `cancelled`; for another status, the status.
+    pub state: &'a str,
+    /// Reasons for people, at least one. Secrets of the environment are masked.
+    pub reasons: Vec<String>,
+    /// Reasons of a wait for programs; none for a job that runs or has ended.
+    pub waits: &'a [WaitReason],
+}
+
+impl<'a> WhyView<'a> {
+    /// Describes the reasons of a job. `queue_name` returns the printed name of a queue.
+    pub fn new(
+        job: &'a Job,
+        state: Option<State>,
+        waits: &'a [WaitReason],
+        queue_name: impl Fn(&str) -> String,
+    ) -> Self {
+        Self {
+            id: &job.id,
+            status: status_of(job),
+            state: match state {
+                Some(state) => state.as_str(),
+                None => &job.status,
+            },
+            reasons: reasons(job, waits, queue_name),
+            waits,
+        }
+    }
+}
+
+fn reasons(job: &Job, waits: &[WaitReason], queue_name: impl Fn(&str) -> String) -> Vec<String> {
+    let masked = |text: &str| job.env_vars.secrets().mask(text).into_owned();
+    match job.status() {
+        Some(Status::Finished) => return vec!["it ended without an error".to_owned()],
+        Some(Status::Error) => return vec![masked(job.error.as_deref().unwrap_or_default())],
+        Some(Status::Started) => {
+            let worker = job.worker.as_deref().unwrap_or("a worker");
+            return vec![format!("{worker} runs it")];
+        }
+        _ => {}
+    }
+    if waits.is_empty() {
+        return vec!["a worker has prefetched it, and runs other jobs".to_owned()];
+    }
+    let text = |reason: &WaitReason| reason.text(&queue_name);
+    waits.iter().map(text).collect()
+}

@@ -1,0 +1,225 @@
+//! Lists of jobs: pages by state, from the lists of the store, and a search of all records.
+
+use meshwork::model::name::JobId;
+use meshwork::model::time;
+use meshwork::view::JobSummary;
+use meshwork::{JobFilter, PageCursor, PagedJobs};
+use meshwork_model::api_key::Scope;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::queue::list_of;
+use crate::api::call::Call;
+use crate::api::error::ApiError;
+use crate::api::method::{HttpVerb, Method, Reply};
+use crate::api::params::{self, moment, parse_some};
+
+/// Pages of records that one search reads at most.
+const MAX_PAGES: usize = 8;
+
+/// The methods.
+pub(in crate::api) fn methods() -> Vec<Method> {
+    vec![Method::new(
+        ("job.list", Scope::Viewer),
+        (HttpVerb::Get, "/v1/jobs"),
+        "List jobs: with `state` in order, from the lists of the store; else a search of all records, in no order",
+        list,
+    )]
+}
+
+/// Jobs that the store lists in order.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", rename = "ListedState")]
+enum Listed {
+    /// The jobs of one queue, in the order of claims.
+    Queued,
+    /// Running jobs, by the end of their lease.
+    Running,
+    /// Delayed jobs and those that wait for a retry, the next due first.
+    Delayed,
+    /// Ended jobs with dead letters, the last ended first.
+    Ended,
+    /// Dead letters, the last first.
+    Dead,
+}
+
+/// A page of jobs.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "JobListParams")]
+struct ListParams {
+    /// Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it.
+    state: Option<Listed>,
+    /// Only jobs of this type.
+    #[serde(rename = "type")]
+    script_type: Option<String>,
+    /// Only jobs of this group.
+    group: Option<String>,
+    /// Only jobs of this queue.
+    queue: Option<String>,
+    /// Search: only jobs with this status: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`.
+    status: Option<String>,
+    /// Only jobs of this concurrency key.
+    key: Option<String>,
+    /// Only jobs with this label.
+    tag: Option<String>,
+    /// Only jobs of this batch.
+    batch: Option<String>,
+    /// Only jobs that this one enqueued.
+    parent: Option<String>,
+    /// Only jobs that were created at this time or later (RFC 3339).
+    since: Option<String>,
+    /// Only jobs that were created before this time (RFC 3339).
+    until: Option<String>,
+    /// Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// Job of a page.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename = "ListedJob")]
+struct ListedJob<'a> {
+    /// Time that orders a page by state (RFC 3339): the due time of a delayed job, the end of a running job's lease, the end of an ended job. Null for queued jobs, and in a search.
+    at: Option<String>,
+    /// The job.
+    #[serde(flatten)]
+    job: JobSummary<'a>,
+}
+
+/// Page of jobs.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename = "JobPage")]
+struct JobPage<'a> {
+    /// The jobs.
+    jobs: Vec<ListedJob<'a>>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
+}
+
+impl ListParams {
+    fn filter(&self, call: &Call) -> Result<JobFilter, ApiError> {
+        let queue = self.queue.as_deref();
+        let queue = queue.map(|name| list_of(call, name)).transpose()?;
+        let at = |name: &str, text: Option<&str>| text.map(|it| moment(name, it)).transpose();
+        Ok(JobFilter {
+            script_type: parse_some("type", self.script_type.as_deref())?,
+            group: parse_some("group", self.group.as_deref())?,
+            queue,
+            status: parse_some("status", self.status.as_deref())?,
+            key: self.key.clone(),
+            tags: parse_some("tag", self.tag.as_deref())?
+                .into_iter()
+                .collect(),
+            batch: parse_some("batch", self.batch.as_deref())?,
+            parent: self.parent.clone().map(JobId::foreign),
+            since_ms: at("since", self.since.as_deref())?,
+            until_ms: at("until", self.until.as_deref())?,
+            ..JobFilter::default()
+        })
+    }
+
+    /// Refuses a filter that only a search has.
+    fn only_lists(&self) -> Result<(), ApiError> {
+        let filters = [
+            ("type", &self.script_type),
+            ("group", &self.group),
+            ("status", &self.status),
+            ("key", &self.key),
+            ("tag", &self.tag),
+            ("batch", &self.batch),
+            ("parent", &self.parent),
+            ("since", &self.since),
+            ("until", &self.until),
+        ];
+        match filters.iter().find(|(_, given)| given.is_some()) {
+            None => Ok(()),
+            Some((name, _)) => Err(ApiError::invalid(format!(
+                "{name} cannot be given with state: search with status instead of state"
+            ))),
+        }
+    }
+}
+
+async fn list(call: Call, params: ListParams) -> Result<Reply<JobPage<'static>>, ApiError> {
+    match params.state {
+        Some(state) => by_state(call, state, params).await,
+        None => search(call, params).await,
+    }
+}
+
+async fn by_state(
+    call: Call,
+    state: Listed,
+    params: ListParams,
+) -> Result<Reply<JobPage<'static>>, ApiError> {
+    params.only_lists()?;
+    let limit = params::limit(params.limit)?;
+    let queue = params.queue.as_deref();
+    let queue = queue.map(|name| list_of(&call, name)).transpose()?;
+    let cursor: Option<PageCursor> = parse_some("cursor", params.cursor.as_deref())?;
+    let (client, queue, cursor) = (&call.client, queue.as_deref(), cursor.as_ref());
+    let page = match (state, queue) {
+        (Listed::Queued, None) => {
+            return Err(ApiError::invalid(
+                "queue: give one, since each queue has lists of its own; queue.list lists them",
+            ));
+        }
+        (Listed::Queued, Some(queue)) => client.queued_page(queue, cursor, limit).await?,
+        (Listed::Running, queue) => client.running_page(queue, cursor, limit).await?,
+        (Listed::Delayed, queue) => client.delayed_page(queue, cursor, limit).await?,
+        (Listed::Ended, queue) => client.ended_page(queue, cursor, limit).await?,
+        (Listed::Dead, queue) => client.dead_page(queue, cursor, limit).await?,
+    };
+    let PagedJobs { jobs, next, .. } = &page;
+    let jobs = jobs.iter().map(|paged| ListedJob {
+        at: paged.at_ms.map(time::iso),
+        job: JobSummary::from(&paged.job),
+    });
+    let next = next.as_ref().map(ToString::to_string);
+    Ok(Reply::borrowed(&JobPage {
+        jobs: jobs.collect(),
+        next,
+    }))
+}
+
+/// Position in a search: a page of records, and the jobs of it that were given already.
+fn position(cursor: Option<&str>) -> Result<(u64, usize), ApiError> {
+    let Some(cursor) = cursor else {
+        return Ok((0, 0));
+    };
+    let parts = cursor.split_once('.');
+    parts
+        .and_then(|(page, skip)| Some((page.parse().ok()?, skip.parse().ok()?)))
+        .ok_or_else(|| ApiError::invalid("cursor: give `next` of the page before"))
+}
+
+async fn search(call: Call, params: ListParams) -> Result<Reply<JobPage<'static>>, ApiError> {
+    let (limit, filter) = (params::limit(params.limit)?, params.filter(&call)?);
+    let (mut from, mut skip) = position(params.cursor.as_deref())?;
+    let (mut jobs, mut next) = (Vec::new(), None);
+    for _ in 0..MAX_PAGES {
+        let page = call.client.find(&filter, from).await?;
+        let rest: Vec<_> = page.jobs.into_iter().skip(skip).collect();
+        let room = limit - jobs.len();
+        let is_cut = rest.len() > room;
+        let given = room.min(rest.len());
+        jobs.extend(rest.into_iter().take(room));
+        (from, skip) = match is_cut {
+            true => (from, skip + given),
+            false => (page.next, 0),
+        };
+        next = (is_cut || from != 0).then(|| format!("{from}.{skip}"));
+        if next.is_none() || jobs.len() == limit {
+            break;
+        }
+    }
+    let jobs = jobs.iter().map(|job| ListedJob {
+        at: None,
+        job: JobSummary::from(job),
+    });
+    Ok(Reply::borrowed(&JobPage {
+        jobs: jobs.collect(),
+        next,
+    }))
+}
