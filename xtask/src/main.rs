@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, reason = "chores report progress on stderr")]
 
 mod check;
+mod fake_mycelium;
 mod long;
 mod process;
 mod suite;
@@ -78,6 +79,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
+    /// Start fake Mycelium daemons, connected with each other, with their JSON-RPC at these ports
+    FakeMycelium {
+        /// Ports, such as 8990 8991 8992
+        #[arg(required = true)]
+        ports: Vec<u16>,
+    },
     /// Let a type migrate with old and new workers and clients at work, and count (options: --help)
     #[command(disable_help_flag = true)]
     Legacy {
@@ -125,6 +132,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Chaos { rest } => long::run(&workspace, "chaos", rest),
         Chore::Bananas { rest } => long::run(&workspace, "bananas", rest),
         Chore::Actions { rest } => long::run(&workspace, "actions", rest),
+        Chore::FakeMycelium { ports } => fake_mycelium::run(&workspace, ports),
         Chore::Legacy { rest } => long::run(&workspace, "legacy", rest),
     }
 }

@@ -1,5 +1,6 @@
 //! Fake servers, for behaviour that no real server has on demand.
 
+pub mod mycelium;
 mod redis6;
 mod silent;
 

@@ -45,7 +45,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
 
 /// An external crate, and the crates that may use it.
 const GUARDED: [(&str, &[&str]); 6] = [
-    ("axum", &["server"]),
+    ("axum", &["server", "test-servers"]),
     (
         "redis",
         &["broker", "test-servers", "conformance", "scenarios"],
