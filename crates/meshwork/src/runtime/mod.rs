@@ -44,7 +44,7 @@ pub use inputs::{InputError, Inputs};
 use log::LogSink;
 pub use program::{InterpreterError, interpreter};
 pub use requests::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
-pub use sandbox::{adopt_orphans, init};
+pub use sandbox::{Confinement, SandboxHost, adopt_orphans, init, sandbox_host};
 pub use stop::{StopReason, StopSignal};
 pub use verdict::JobError;
 
@@ -113,6 +113,8 @@ pub struct Run {
     pub stop: StopSignal,
     /// Grace of the script after its timeout or a cancel request.
     pub grace: Duration,
+    /// Sandbox of the run, if it is a process.
+    pub confinement: Confinement,
     /// Receives the output of the run.
     pub log: LogSink,
     /// Trace of the run, and the parent span of its calls.
@@ -130,7 +132,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Creates a run without a cancel signal or reader of its log, with [`STOP_GRACE`].
+    /// Creates a run without a cancel signal, confinement or reader of its log, with [`STOP_GRACE`].
     #[must_use]
     pub fn new(job: Arc<Job>, deadline: Instant) -> Self {
         let log = LogSink::new(job.env_vars.secrets());
@@ -140,6 +142,7 @@ impl Run {
             deadline,
             stop: StopSignal::default(),
             grace: STOP_GRACE,
+            confinement: Confinement::default(),
             log,
             trace,
             announced: None,

@@ -3,6 +3,8 @@
 //! failure.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +22,9 @@ use super::{Run, Runtime};
 
 /// Placeholder for the script's file in the command of an interpreter.
 const SCRIPT: &str = "{script}";
+
+/// Most bytes of a `#!` line, as in Linux.
+const MAX_SHEBANG: u64 = 256;
 
 /// Reason why a command line is refused as an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -173,6 +178,12 @@ async fn execute(
     let Some(program) = find(&job.command.program) else {
         return Err(job.command.missing(named_by));
     };
+    let files = match named_by {
+        NamedBy::Worker => with_interpreter(&program),
+        // A job must not choose the files that it sees.
+        NamedBy::Job => Vec::new(),
+    };
+    let orders = process::orders(run, &files).await?;
     let (script, record, inputs) = (job.script, Arc::clone(&run.job), run.inputs.clone());
     let laid_out = process::blocking(move || {
         let script = script.as_deref().map(|script| (file.as_str(), script));
@@ -190,7 +201,7 @@ async fn execute(
         args: &args,
         named_by,
     };
-    let process = Process::start(program, run, &folder, input)?;
+    let process = Process::start(program, run, &folder, input, &orders)?;
     let end = process.wait(run, dropped).await;
     drop(requests);
     let ended = process.end(end).await?;
@@ -236,6 +247,18 @@ impl Command {
 /// Returns the file of a program, by its path or by its name on the worker's `PATH`.
 fn find(program: &str) -> Option<PathBuf> {
     which::which_in(program, std::env::var_os("PATH"), "/").ok()
+}
+
+/// Returns a program, and the one that its `#!` line names.
+fn with_interpreter(program: &Path) -> Vec<PathBuf> {
+    let mut start = Vec::new();
+    let read = File::open(program).and_then(|file| file.take(MAX_SHEBANG).read_to_end(&mut start));
+    let mut files = vec![program.to_owned()];
+    if read.is_ok() && start.starts_with(b"#!") {
+        let text = String::from_utf8_lossy(&start);
+        files.push(shebang(&text).0.into());
+    }
+    files
 }
 
 #[cfg(test)]

@@ -42,16 +42,17 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `program` for `run`, with `input` as its stdin.
+    /// Starts `program` for `run`, with `input` as its stdin, confined by `orders`.
     pub(super) fn start(
         program: Executable<'_>,
         run: &Run,
         folder: &Folder,
         input: File,
+        orders: &sandbox::Orders,
     ) -> Result<Self, NotStarted> {
         let cannot = |error: io::Error| NotStarted::of_system("start the script", &error);
         let (command, launcher) = if sandbox::is_on() {
-            let launcher = sandbox::launcher(program.path, folder.root(), &input);
+            let launcher = sandbox::launcher(program.path, folder.root(), &input, orders);
             let (command, control) = launcher.map_err(cannot)?;
             (command, Some(control))
         } else {

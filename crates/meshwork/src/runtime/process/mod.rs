@@ -73,6 +73,17 @@ where
     })
 }
 
+/// Returns the orders for the confinement of a run, whose interpreter needs these paths.
+pub(super) async fn orders(run: &Run, interpreter: &[PathBuf]) -> Result<sandbox::Orders, Failure> {
+    let orders = sandbox::orders(&run.confinement, interpreter).await;
+    orders.map_err(|unconfined| match unconfined {
+        sandbox::Unconfined::Refused(message) => Failure::new(FailureKind::Permanent, message),
+        sandbox::Unconfined::System(error) => {
+            NotStarted::of_system("try the sandbox", &error).into()
+        }
+    })
+}
+
 /// Reason why the wait for a process has ended.
 pub(super) enum End {
     Exited,
@@ -90,14 +101,15 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts `program` for the run, with `input` as its stdin.
+    /// Starts `program` for the run, with `input` as its stdin, confined by `orders`.
     pub(super) fn start(
         program: Executable<'_>,
         run: &Run,
         folder: &Folder,
         input: File,
+        orders: &sandbox::Orders,
     ) -> Result<Self, NotStarted> {
-        let mut child = Child::start(program, run, folder, input)?;
+        let mut child = Child::start(program, run, folder, input, orders)?;
         let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {
             let message = "the script's output was not set up".to_owned();
             return Err(NotStarted::Worker(message));
@@ -143,15 +155,20 @@ impl Process {
             (Launched::NotStarted(error), End::Exited) => {
                 return Err(NotStarted::of_program(&error, &self.path, self.named_by).into());
             }
+            (Launched::NotConfined(error), End::Exited) => {
+                let message = format!("cannot confine the script: {error}");
+                return Err(NotStarted::Worker(message).into());
+            }
             (Launched::Killed(status), End::Exited) => {
                 let how = exit::words(status);
                 let message = format!("cannot start the script: its launcher was {how}");
                 return Err(NotStarted::Worker(message).into());
             }
             // The run ends for another reason, whatever its status.
-            (Launched::NotStarted(_) | Launched::Killed(_), End::Deadline | End::Stopped) => {
-                ExitStatus::default()
-            }
+            (
+                Launched::NotStarted(_) | Launched::NotConfined(_) | Launched::Killed(_),
+                End::Deadline | End::Stopped,
+            ) => ExitStatus::default(),
         };
         let drained = async { tokio::join!(self.stdout.ended(), self.stderr.ended()) };
         // After the timeout, the output so far counts.

@@ -39,7 +39,7 @@ pub(in super::super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), 
         let interpreter = interpreter.map_err(|error| unchecked(&error))?;
         let input = process::blocking(move || process::stdin(Some(&script))).await;
         let input = input.map_err(|error| unchecked(&error))?;
-        let said = ask(&interpreter, input).await?;
+        let said = ask(&interpreter.path, input).await?;
         match read(&said) {
             None => Ok(()),
             Some((message, at)) => Err(ScriptError::Syntax {

@@ -1,5 +1,7 @@
 //! Finds the Python interpreter for scripts.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,8 +20,15 @@ const DEFAULT: &str = "python3";
 /// Longest wait for the interpreter's answer. A wrapper needs tenths of a second.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Script that prints the version check and the real path: the command may be a slow wrapper.
-const QUESTION: &str = "import sys; print(int(sys.version_info >= (3, 8)), sys.executable)";
+/// Script that prints the version check, the real path, and the files that Python needs, each followed by a NUL. The
+/// command may be a slow wrapper.
+const QUESTION: &str = "
+import os, sys
+files = [sys.executable, os.path.realpath(sys.executable), sys.prefix, sys.base_prefix, sys.exec_prefix]
+files += [path for path in sys.path if os.path.isabs(path)]
+fields = [str(int(sys.version_info >= (3, 8)))] + files
+sys.stdout.buffer.write(b''.join(os.fsencode(field) + b'\\0' for field in fields))
+";
 
 /// Reason why no interpreter was found.
 #[derive(Debug, thiserror::Error)]
@@ -41,14 +50,23 @@ pub(super) enum InterpreterError {
     Old { name: String },
 }
 
-/// Path of the interpreter that was found, the same for all workers of the process.
-static FOUND: Mutex<Option<PathBuf>> = Mutex::const_new(None);
+/// The interpreter that was found, the same for all workers of the process.
+static FOUND: Mutex<Option<Interpreter>> = Mutex::const_new(None);
 
-/// Returns the path of the interpreter. It is searched once, and again when its file is gone.
-pub(super) async fn path() -> Result<PathBuf, InterpreterError> {
+/// An interpreter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Interpreter {
+    /// Its path, without wrappers.
+    pub(super) path: PathBuf,
+    /// Files and folders that it reads, besides those of the system.
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// Returns the interpreter. It is searched once, and again when its file is gone.
+pub(super) async fn found() -> Result<Interpreter, InterpreterError> {
     let mut found = FOUND.lock().await;
-    if let Some(path) = found.as_ref().filter(|path| path.exists()) {
-        return Ok(path.clone());
+    if let Some(known) = found.as_ref().filter(|known| known.path.exists()) {
+        return Ok(known.clone());
     }
     Ok(found.insert(find().await?).clone())
 }
@@ -59,13 +77,13 @@ impl From<InterpreterError> for NotStarted {
     }
 }
 
-/// Returns the path of the interpreter itself, without wrappers.
-pub(super) async fn find() -> Result<PathBuf, InterpreterError> {
+/// Searches the interpreter.
+pub(super) async fn find() -> Result<Interpreter, InterpreterError> {
     let name = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
     ask(name.unwrap_or_else(|| DEFAULT.to_owned())).await
 }
 
-async fn ask(name: String) -> Result<PathBuf, InterpreterError> {
+async fn ask(name: String) -> Result<Interpreter, InterpreterError> {
     let mut command = Command::new(&name);
     command
         .args(["-I", "-c", QUESTION])
@@ -76,10 +94,21 @@ async fn ask(name: String) -> Result<PathBuf, InterpreterError> {
         Ok(Err(source)) => return Err(InterpreterError::Start { name, source }),
         Err(_) => return Err(InterpreterError::Answer { name }),
     };
-    let text = String::from_utf8(output.stdout).unwrap_or_default();
-    match text.trim_end_matches('\n').split_once(' ') {
-        Some(("1", path)) if !path.is_empty() => Ok(path.into()),
-        Some(("0", _)) => Err(InterpreterError::Old { name }),
+    let Some(answer) = output.stdout.strip_suffix(b"\0") else {
+        return Err(InterpreterError::Answer { name });
+    };
+    let mut fields = answer.split(|byte| *byte == 0);
+    match (fields.next(), fields.next()) {
+        (Some(b"1"), Some(executable)) if !executable.is_empty() => {
+            let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+            let mut files = vec![path(executable)];
+            files.extend(fields.map(path));
+            Ok(Interpreter {
+                path: path(executable),
+                files,
+            })
+        }
+        (Some(b"0"), _) => Err(InterpreterError::Old { name }),
         _ => Err(InterpreterError::Answer { name }),
     }
 }

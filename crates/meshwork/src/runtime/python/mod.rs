@@ -51,14 +51,15 @@ impl Runtime for Python {
     fn probe(&self) -> BoxFuture<'_, Result<(), Failure>> {
         workdir::sweep_once();
         Box::pin(async {
-            interpreter::path().await.map_err(NotStarted::from)?;
+            interpreter::found().await.map_err(NotStarted::from)?;
             Ok(process::probe().await?)
         })
     }
 }
 
 async fn execute(run: &Run, dropped: &CancellationToken) -> Result<Report, Failure> {
-    let interpreter = interpreter::path().await.map_err(NotStarted::from)?;
+    let interpreter = interpreter::found().await.map_err(NotStarted::from)?;
+    let orders = process::orders(run, &interpreter.files).await?;
     let (job, inputs) = (Arc::clone(&run.job), run.inputs.clone());
     let laid_out = blocking(move || {
         let mut folder = Folder::with(Some((SCRIPT, &job.script)))?;
@@ -71,11 +72,11 @@ async fn execute(run: &Run, dropped: &CancellationToken) -> Result<Report, Failu
     let requests = Requests::listen(&folder, run).map_err(unready)?;
     let args = arguments(&folder).map_err(unready)?;
     let program = Executable {
-        path: &interpreter,
+        path: &interpreter.path,
         args: &args,
         named_by: NamedBy::Worker,
     };
-    let process = Process::start(program, run, &folder, input)?;
+    let process = Process::start(program, run, &folder, input, &orders)?;
     let end = process.wait(run, dropped).await;
     drop(requests);
     let ended = process.end(end).await?;

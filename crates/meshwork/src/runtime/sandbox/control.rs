@@ -1,16 +1,19 @@
-//! Messages between a worker and its launcher, over a socket pair that is the launcher's stdin: the script's input, the
-//! worker's order to end the run, the launcher's note that the script may have started, and the exit status, or the error
-//! for which the script has not started. End of stream means that the worker has ended.
+//! Messages between a worker and its launcher, over a socket pair that is the launcher's stdin: the script's input with
+//! the orders for its confinement, the worker's order to end the run, the launcher's note that the script may have
+//! started, and the exit status, or the error for which the script has not started. End of stream means that the worker
+//! has ended. A launcher and the process that confines itself communicate in the same way.
 
-use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
-use super::handoff;
+use super::confinement::Orders;
+use super::{handoff, wait_for};
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -26,6 +29,11 @@ const BEGUN: u8 = b'b';
 const STATUS: u8 = b's';
 /// First byte of the error for which the script has not started.
 const NOT_STARTED: u8 = b'n';
+/// First byte of the error for which the script cannot be confined.
+const NOT_CONFINED: u8 = b'c';
+
+/// Greatest length of all messages of a launcher.
+const MAX_REPORT: usize = 64 + handoff::MAX_ERROR;
 
 /// The end of a script, as its launcher reports it.
 #[derive(Debug)]
@@ -34,6 +42,8 @@ pub(in super::super) enum Launched {
     Ended(ExitStatus),
     /// The script has not started.
     NotStarted(io::Error),
+    /// The script cannot be confined here, and has not started.
+    NotConfined(io::Error),
     /// The launcher was killed before it started the script.
     Killed(ExitStatus),
 }
@@ -52,8 +62,10 @@ pub(in super::super) struct Report {
 pub(in super::super) struct Control(UnixStream);
 
 impl Control {
-    /// Creates both ends. The second is the stdin of the launcher, and `input` is sent to it.
-    pub(super) fn with(input: &File) -> io::Result<(Self, Stdio)> {
+    /// Creates both ends. The second is the stdin of the launcher, and `input` and the orders are sent to it.
+    pub(super) fn with(input: impl AsFd, orders: &Orders) -> io::Result<(Self, Stdio)> {
+        let orders = orders.encode()?;
+        let length = u32::try_from(orders.len()).map_err(io::Error::other)?;
         let (ours, theirs) = UnixStream::pair()?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -67,6 +79,8 @@ impl Control {
             SendFlags::NOSIGNAL,
         )?;
         ours.set_nonblocking(true)?;
+        // They are shorter than the buffer of the socket.
+        (&ours).write_all(&[&length.to_le_bytes()[..], &orders].concat())?;
         Ok((Self(ours), OwnedFd::from(theirs).into()))
     }
 
@@ -76,9 +90,16 @@ impl Control {
         let _ = (&self.0).write(&[END]);
     }
 
+    /// Returns true if the script may have started. To be called when the socket is readable.
+    pub(super) fn has_begun(&self) -> bool {
+        let mut first = [0];
+        let peeked = rustix::net::recv(&self.0, &mut first[..], RecvFlags::PEEK);
+        peeked.is_ok() && first == [BEGUN]
+    }
+
     /// Returns the report of a launcher that has ended.
     pub(in super::super) fn report(&self) -> Report {
-        let mut bytes = [0; 2 + handoff::MAX_ERROR];
+        let mut bytes = [0; MAX_REPORT];
         // Fails if nothing was sent.
         let length = (&self.0).read(&mut bytes).unwrap_or(0);
         let (has_begun, end) = match bytes[..length].split_first() {
@@ -96,8 +117,15 @@ impl Control {
                 Some(Launched::Ended(ExitStatus::from_raw(status)))
             }
             (&NOT_STARTED, error) => handoff::decode(error).map(Launched::NotStarted),
+            (&NOT_CONFINED, error) => handoff::decode(error).map(Launched::NotConfined),
             _ => None,
         }
+    }
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
@@ -127,8 +155,8 @@ impl Worker {
         Ok(Self(stdin.into()))
     }
 
-    /// Receives the script's input.
-    pub(super) fn input(&self) -> io::Result<OwnedFd> {
+    /// Receives the script's input and the orders for its confinement.
+    pub(super) fn orders(&self) -> io::Result<(OwnedFd, Orders)> {
         let mut byte = [0];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -138,7 +166,20 @@ impl Worker {
             RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
             _ => None,
         });
-        input.ok_or_else(|| io::Error::other("the worker sent no input"))
+        let input = input.ok_or_else(|| io::Error::other("the worker sent no input"))?;
+        let mut length = [0; size_of::<u32>()];
+        (&self.0).read_exact(&mut length)?;
+        let mut orders = Vec::new();
+        let length = u64::from(u32::from_le_bytes(length));
+        (&self.0).take(length).read_to_end(&mut orders)?;
+        Ok((input, Orders::decode(&orders)?))
+    }
+
+    /// Returns true if the other side has ended.
+    pub(super) fn is_gone(&self) -> bool {
+        let mut ready = [PollFd::new(self, PollFlags::empty())];
+        let waited = wait_for(&mut ready, Some(Duration::ZERO));
+        waited.is_err() || ready[0].revents().contains(PollFlags::HUP)
     }
 
     /// Waits for the worker's order.
@@ -163,6 +204,11 @@ impl Worker {
     /// Sends the error for which the interpreter has not started.
     pub(super) fn refuse(&self, error: &io::Error) {
         self.send(NOT_STARTED, &handoff::encode(error));
+    }
+
+    /// Sends the error for which the script cannot be confined.
+    pub(super) fn cannot_confine(&self, error: &io::Error) {
+        self.send(NOT_CONFINED, &handoff::encode(error));
     }
 
     fn send(&self, kind: u8, rest: &[u8]) {

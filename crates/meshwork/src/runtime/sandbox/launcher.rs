@@ -3,21 +3,24 @@
 use std::ffi::{CStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, Signal as Number};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{
-    DumpableBehavior, Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper,
-    set_dumpable_behavior, wait,
+    DumpableBehavior, Signal, getpid, kill_process, kill_process_group, set_child_subreaper,
+    set_dumpable_behavior,
 };
 
-use super::control::{Order, Worker};
+use super::confine::limit;
+use super::confinement::Isolation;
+use super::control::{Control, Launched, Order, Worker};
 use super::handoff::{self, Handoff};
-use super::{ENTER, again, argument, descriptors, tree, wait_for};
+use super::script::{Script, Signals};
+use super::{CONFINE, ENTER, again, argument, descriptors, namespaces, tree, wait_for};
 use crate::runtime::workdir::Root;
 
 /// Longest wait for killed processes. They end in milliseconds, unless they are stuck in the kernel or belong to
@@ -32,64 +35,130 @@ const NAME: &CStr = c"meshwork-launch";
 
 /// Runs the program that the arguments name after the folder of the run, until it or the worker has ended.
 pub(super) fn run(args: impl Iterator<Item = OsString>) -> io::Result<()> {
-    let run = start(args).inspect_err(|error| {
-        // The caller prints the error if there is no socket.
-        let _ = Worker::on_stdin().map(|worker| worker.refuse(error));
-    })?;
-    run.attend()
+    match start(args) {
+        Ok(run) => run.attend(),
+        Err(fault) => {
+            // The caller prints the error if there is no socket.
+            let _ = Worker::on_stdin().map(|worker| match &fault {
+                Fault::System(error) => worker.refuse(error),
+                Fault::Confinement(error) => worker.cannot_confine(error),
+            });
+            let (Fault::System(error) | Fault::Confinement(error)) = fault;
+            Err(error)
+        }
+    }
+}
+
+/// Reason why a run has not started.
+enum Fault {
+    System(io::Error),
+    Confinement(io::Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<Errno> for Fault {
+    fn from(error: Errno) -> Self {
+        Self::System(error.into())
+    }
+}
+
+impl From<nix::errno::Errno> for Fault {
+    fn from(error: nix::errno::Errno) -> Self {
+        Self::System(error.into())
+    }
 }
 
 /// A started run.
 struct Launch {
     folder: Root,
     worker: Worker,
-    children: Children,
+    signals: Signals,
     script: Script,
-    handoff: Handoff,
+    start: Start,
 }
 
-fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Launch> {
+/// The way in which the script was started.
+enum Start {
+    /// By a process that becomes the program.
+    Open(Handoff),
+    /// By a process that confines itself first.
+    Confined(Control),
+}
+
+impl Start {
+    fn control(&self) -> Option<&Control> {
+        match self {
+            Self::Open(_) => None,
+            Self::Confined(control) => Some(control),
+        }
+    }
+}
+
+fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
     has_one_thread()?;
     descriptors::close_all_but_standard()?;
+    let worker = Worker::on_stdin()?;
+    let (input, orders) = worker.orders()?;
+    if orders.isolation == Isolation::Namespaces {
+        namespaces::enter().map_err(Fault::Confinement)?;
+    }
     // The memory contains the script's environment, so no other process may read it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_name(NAME)?;
     set_child_subreaper(Some(getpid()))?;
     // Also signals that would stop this process, and those that a script sends to its group.
     SigSet::all().thread_block()?;
-    let children = Children::watch()?;
-    let worker = Worker::on_stdin()?;
+    let signals = Signals::watch()?;
+    let folder = argument(&mut args)?;
     // Opened before the script can replace it.
-    let folder = Root::open(Path::new(&argument(&mut args)?))?;
-    let (handoff, writer) = Handoff::pipe()?;
-    let mut command = again(ENTER);
-    command.arg(getpid().as_raw_pid().to_string());
-    command.arg(handoff::number(&writer)).args(args);
-    command.stdin(worker.input()?);
-    worker.begin();
-    let script = command.spawn()?;
-    let Some(pid) = Pid::from_raw(script.id().cast_signed()) else {
-        return Err(io::Error::other("the script's process has no number"));
+    let root = Root::open(Path::new(&folder))?;
+    let (mut command, start, _inherited) = match orders.isolation {
+        Isolation::None => {
+            let (handoff, writer) = Handoff::pipe()?;
+            let mut command = again(ENTER);
+            command.arg(getpid().as_raw_pid().to_string());
+            command.arg(handoff::number(&writer)).stdin(input);
+            limit(&orders.confinement.limits)?;
+            (command, Start::Open(handoff), Some(writer))
+        }
+        Isolation::Rules | Isolation::Namespaces => {
+            let (control, theirs) = Control::with(input, &orders)?;
+            let mut command = again(CONFINE);
+            command.arg(&folder).stdin(theirs);
+            (command, Start::Confined(control), None)
+        }
     };
-    let script = Script { pid, status: None };
+    worker.begin();
+    let script = Script::of(&command.args(args).spawn()?)?;
     Ok(Launch {
-        folder,
+        folder: root,
         worker,
-        children,
+        signals,
         script,
-        handoff,
+        start,
     })
 }
 
 impl Launch {
     /// Waits for the end of the script or the worker, ends all processes, and reports.
     fn attend(mut self) -> io::Result<()> {
-        let order = follow(&mut self.script, &self.worker, &self.children)?;
-        end(&mut self.script, &self.children)?;
-        match (self.handoff.error(), self.script.status) {
-            (Some(error), _) => self.worker.refuse(&error),
-            (None, Some(status)) => self.worker.report(status),
-            (None, None) => {}
+        let order = follow(&mut self)?;
+        end(&mut self.script, &self.signals)?;
+        let reported = match &self.start {
+            Start::Open(handoff) => handoff.error().map(Launched::NotStarted),
+            Start::Confined(control) => control.report().end,
+        };
+        match (reported, self.script.status) {
+            (Some(Launched::NotStarted(error)), _) => self.worker.refuse(&error),
+            (Some(Launched::NotConfined(error)), _) => self.worker.cannot_confine(&error),
+            (Some(Launched::Ended(status)), _) => self.worker.report(status.into_raw()),
+            (Some(Launched::Killed(_)) | None, Some(status)) => self.worker.report(status),
+            (Some(Launched::Killed(_)) | None, None) => {}
         }
         if order == Some(Order::Gone) {
             clear_away(&self.folder);
@@ -108,69 +177,40 @@ fn has_one_thread() -> io::Result<()> {
     }
 }
 
-/// The interpreter's process.
-struct Script {
-    pid: Pid,
-    /// Wait status, after it has ended.
-    status: Option<i32>,
-}
-
-impl Script {
-    /// Reaps all children that have ended. Returns true if others remain.
-    fn reap(&mut self) -> io::Result<bool> {
-        loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.pid => self.status = Some(status.as_raw()),
-                Ok(Some(_)) | Err(Errno::INTR) => {}
-                Ok(None) => return Ok(true),
-                Err(Errno::CHILD) => return Ok(false),
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-}
-
-/// Descriptor that becomes readable when children end.
-struct Children(SignalFd);
-
-impl Children {
-    fn watch() -> io::Result<Self> {
-        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        let ends = SignalFd::with_flags(&SigSet::from(Number::SIGCHLD), flags)?;
-        Ok(Self(ends))
-    }
-
-    /// Reads all pending signals.
-    fn heard(&self) {
-        while matches!(self.0.read_signal(), Ok(Some(_))) {}
-    }
-}
-
 /// Waits until the script has ended, or the worker has sent an order.
-fn follow(script: &mut Script, worker: &Worker, children: &Children) -> io::Result<Option<Order>> {
+fn follow(launch: &mut Launch) -> io::Result<Option<Order>> {
+    let mut is_to_end = false;
     loop {
-        let mut ready = [
-            PollFd::new(&children.0, PollFlags::IN),
-            PollFd::new(worker, PollFlags::IN),
+        let confined = launch.start.control().filter(|_| is_to_end);
+        let mut ready = vec![
+            PollFd::new(&launch.signals, PollFlags::IN),
+            PollFd::new(&launch.worker, PollFlags::IN),
         ];
+        ready.extend(confined.map(|control| PollFd::new(control, PollFlags::IN)));
         wait_for(&mut ready, None)?;
-        let [child, order] = ready.map(|ready| !ready.revents().is_empty());
-        if child {
-            children.heard();
-            script.reap()?;
-            if script.status.is_some() {
+        let [signal, order] = [0, 1].map(|at: usize| !ready[at].revents().is_empty());
+        if signal {
+            is_to_end |= launch.signals.heard();
+            launch.script.reap()?;
+            if launch.script.status.is_some() {
                 return Ok(None);
             }
         }
         if order {
-            return Ok(Some(worker.order()));
+            return Ok(Some(launch.worker.order()));
+        }
+        if is_to_end && launch.start.control().is_some_and(Control::has_begun) {
+            // The script is in a session of its own, so the signal to the launcher's group has not reached it. Fails if
+            // the script has ended.
+            let _ = kill_process_group(launch.script.pid, Signal::TERM);
+            is_to_end = false;
         }
     }
 }
 
 /// Kills the script and all processes that it started. As a subreaper this process adopts orphaned ones, so none remain
 /// when it has no children.
-fn end(script: &mut Script, children: &Children) -> io::Result<()> {
+fn end(script: &mut Script, signals: &Signals) -> io::Result<()> {
     if script.status.is_none() {
         // Its pid is not reused before it is reaped. Fails if it has just ended.
         let _ = kill_process(script.pid, Signal::KILL);
@@ -178,8 +218,8 @@ fn end(script: &mut Script, children: &Children) -> io::Result<()> {
     let until = Instant::now() + ENDING;
     while script.reap()? && Instant::now() < until {
         tree::kill_below(getpid());
-        wait_for(&mut [PollFd::new(&children.0, PollFlags::IN)], Some(AGAIN))?;
-        children.heard();
+        wait_for(&mut [PollFd::new(signals, PollFlags::IN)], Some(AGAIN))?;
+        signals.heard();
     }
     Ok(())
 }

@@ -9,14 +9,20 @@
 //! launcher blocks all signals, from its start on ([`shielded`]): SIGTERM to the group is for the script.
 //!
 //! The worker and the launcher communicate over [`control`]. The launcher is in [`mod@launcher`], the last step before
-//! the interpreter in [`enter`].
+//! the interpreter in [`enter`]. In the profiles `standard` and `strict`, [`confine`] takes the place of the latter.
+//! [`host`] finds out which isolation works here.
 
 mod adopted;
+mod confine;
+mod confinement;
 mod control;
 mod descriptors;
 mod enter;
 mod handoff;
+mod host;
 mod launcher;
+mod namespaces;
+mod script;
 mod tree;
 
 use std::env;
@@ -30,7 +36,11 @@ use std::time::Duration;
 
 pub use adopted::adopt_orphans;
 pub(super) use adopted::{Own, end_adopted};
+pub use confinement::Confinement;
+pub(super) use confinement::Orders;
 pub(super) use control::{Control, Launched};
+pub use host::{SandboxHost, sandbox_host};
+pub(super) use host::{Unconfined, orders};
 use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::event::{PollFd, Timespec, poll};
 pub(super) use tree::kill_below;
@@ -40,6 +50,7 @@ const COMMAND: &str = "__sandbox";
 /// Names of its stages, which take arguments.
 const LAUNCH: &str = "launch";
 const ENTER: &str = "enter";
+const CONFINE: &str = "confine";
 const PROBE: &str = "probe";
 /// Path of this program, also after its file was replaced or removed.
 const PROGRAM: &str = "/proc/self/exe";
@@ -82,15 +93,17 @@ pub(super) fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
-/// Returns the command of a launcher of `program` for the run in `folder`, and its control socket. Arguments,
+/// Returns the command of a launcher of `program` for the run in `folder`, and its control socket. An empty `program`
+/// only tries the confinement. Arguments,
 /// environment and output are added to the command as for `program`. After the worker's end, the launcher removes the
 /// folder when its lock is free.
 pub(super) fn launcher(
     program: &Path,
     folder: &Path,
     input: &File,
+    orders: &Orders,
 ) -> io::Result<(Command, Control)> {
-    let (control, theirs) = Control::with(input)?;
+    let (control, theirs) = Control::with(input, orders)?;
     let mut command = again(LAUNCH);
     command.arg(folder).arg(program).stdin(theirs);
     Ok((command, control))
@@ -127,6 +140,7 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> i32 {
     let done = match args.next() {
         Some(stage) if stage == LAUNCH => launcher::run(args),
         Some(stage) if stage == ENTER => enter::run(args),
+        Some(stage) if stage == CONFINE => confine::run(args),
         Some(stage) if stage == PROBE => Ok(()),
         _ => Err(io::Error::other(
             "it is started by workers only, to run scripts",

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod confined;
 mod python;
 mod python_processes;
 mod support;

@@ -2,6 +2,7 @@
 //! of their limits is tested beside them.
 
 mod check;
+mod confined;
 mod handler;
 mod log;
 mod python;

@@ -1,0 +1,180 @@
+//! Confinement of a process before it starts the program of a run. With namespaces it is the first process of a pid
+//! namespace, builds a root folder of its own, confines itself, and starts the program as its child. Without, it confines
+//! itself and becomes the program.
+//!
+//! It communicates with the launcher as the launcher does with the worker: over [`control`](super::control).
+
+mod filter;
+mod privileges;
+mod root;
+mod rules;
+mod view;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use meshwork_model::sandbox::{Limit, Profile};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::SigSet;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{
+    DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal, setsid,
+};
+
+use filter::UnixSockets;
+pub(super) use privileges::{can_mount, keep_needed, limit};
+use root::Run;
+use rules::Enforced;
+use view::View;
+
+use super::confinement::{Isolation, Orders};
+use super::control::Worker;
+use super::script::{Script, Signals};
+use super::{argument, wait_for};
+
+/// Confines this process as the launcher orders, and runs the program that the arguments name after the folder of the
+/// run.
+pub(super) fn run(args: impl Iterator<Item = OsString>) -> io::Result<()> {
+    let launcher = Worker::on_stdin()?;
+    let started = start(&launcher, args);
+    // The launcher reports it to the worker.
+    if let Err(error) = started {
+        launcher.cannot_confine(&error);
+    }
+    Ok(())
+}
+
+/// Files of a run.
+struct Place {
+    folder: PathBuf,
+    work: PathBuf,
+}
+
+fn start(launcher: &Worker, mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
+    // Its memory contains the environment of the script.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // If the launcher ended before that call, the signal never comes. Its pid cannot tell: it is in another namespace.
+    if launcher.is_gone() {
+        return Err(io::Error::other("the launcher is gone"));
+    }
+    let (input, orders) = launcher.orders()?;
+    let place = Place {
+        folder: argument(&mut args)?.into(),
+        work: std::env::current_dir()?,
+    };
+    let view = View::of(&orders)?;
+    let is_first = orders.isolation == Isolation::Namespaces;
+    let limited = if is_first {
+        separate(&view, &orders, &place)?
+    } else {
+        None
+    };
+    limit(&orders.confinement.limits)?;
+    privileges::drop_all()?;
+    let enforced = restrict(&view, &orders, &place, is_first)?;
+    let program = argument(&mut args)?;
+    if program.is_empty() {
+        // A trial of the confinement itself.
+        launcher.report(trial(enforced));
+        return Ok(());
+    }
+    let mut command = Command::new(&program);
+    command.args(args).stdin(input);
+    match is_first {
+        true => attend(command, launcher, limited.as_ref(), &orders),
+        false => {
+            let error = become_it(command);
+            launcher.refuse(&error);
+            Ok(())
+        }
+    }
+}
+
+/// Returns the wait status of a trial, whose exit code is the version of Landlock.
+fn trial(enforced: Enforced) -> i32 {
+    enforced.0.cast_signed() << 8
+}
+
+/// Enters namespaces and builds the root folder.
+fn separate(view: &View, orders: &Orders, place: &Place) -> io::Result<Option<File>> {
+    // A session of its own has no terminal, and its group does not contain the launcher.
+    setsid()?;
+    let mut namespaces =
+        CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
+    if orders.confinement.profile == Profile::Strict {
+        namespaces |= CloneFlags::CLONE_NEWNET;
+    }
+    unshare(namespaces)
+        .map_err(|error| io::Error::other(format!("cannot make namespaces: {error}")))?;
+    let run = Run {
+        folder: &place.folder,
+        work: &place.work,
+        disk: orders.confinement.limits.get(Limit::Disk),
+    };
+    root::build(view, &run)
+}
+
+/// Applies Landlock and the filters.
+fn restrict(view: &View, orders: &Orders, place: &Place, has_root: bool) -> io::Result<Enforced> {
+    let profile = orders.confinement.profile;
+    let enforced = rules::restrict(view, profile, &place.folder, has_root);
+    let enforced = enforced.map_err(io::Error::other)?;
+    let hides_sockets =
+        has_root && (profile == Profile::Strict || enforced.hides_abstract_sockets());
+    let unix = match hides_sockets {
+        true => UnixSockets::All,
+        false => UnixSockets::Pairs,
+    };
+    filter::install(unix).map_err(io::Error::other)?;
+    Ok(enforced)
+}
+
+/// Becomes the program. Returns only on failure.
+fn become_it(mut command: Command) -> io::Error {
+    if let Err(error) = SigSet::empty().thread_set_mask() {
+        return error.into();
+    }
+    command.exec()
+}
+
+/// Starts the program as a child, and waits for it. As the first process of its namespace, this one adopts all orphans,
+/// and the kernel ends all others with it.
+fn attend(
+    mut command: Command,
+    launcher: &Worker,
+    limited: Option<&File>,
+    orders: &Orders,
+) -> io::Result<()> {
+    let signals = Signals::watch()?;
+    // The child inherits the mask. Signals do not reach this process without a handler.
+    SigSet::empty().thread_set_mask()?;
+    let started = command.spawn();
+    drop(command);
+    SigSet::all().thread_set_mask()?;
+    let started = match started {
+        Ok(started) => started,
+        Err(error) => {
+            launcher.refuse(&error);
+            return Ok(());
+        }
+    };
+    launcher.begin();
+    let mut script = Script::of(&started)?;
+    loop {
+        // Signals that came while none was blocked are lost.
+        script.reap()?;
+        if let Some(status) = script.status {
+            launcher.report(status);
+            return Ok(());
+        }
+        let mut ready = [PollFd::new(&signals, PollFlags::IN)];
+        wait_for(&mut ready, None)?;
+        signals.heard();
+        let _ = (limited, orders);
+    }
+}

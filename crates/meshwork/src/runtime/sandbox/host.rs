@@ -1,0 +1,187 @@
+//! Isolation that this host offers to runs. It is found by trying the whole confinement in child processes, since flags
+//! and versions do not tell what a container or a security module refuses.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use meshwork_model::sandbox::Profile;
+use tokio::sync::OnceCell;
+
+use super::confinement::{Confinement, Isolation, Orders};
+use super::{Launched, Own, is_on, launcher, shielded};
+use crate::runtime::workdir::Folder;
+
+/// Longest time of a trial, which takes milliseconds.
+const TRIAL_ENDS: Duration = Duration::from_secs(20);
+/// Version of Landlock from which on signals to processes outside and abstract sockets are refused.
+const SCOPED: u32 = 6;
+
+/// The isolation that this host offers to scripts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SandboxHost {
+    /// Namespaces with a root folder of their own, or the reason why they do not work.
+    pub namespaces: Result<(), String>,
+    /// Version of Landlock; 0 without it.
+    pub landlock: u32,
+    /// A filter of system calls with dropped capabilities, or the reason why it does not work.
+    pub filter: Result<(), String>,
+}
+
+impl SandboxHost {
+    /// Returns the reason why a profile does not work here.
+    ///
+    /// # Errors
+    /// The missing part.
+    pub fn allows(&self, profile: Profile) -> Result<(), String> {
+        match profile {
+            Profile::Open => Ok(()),
+            Profile::Standard if self.namespaces.is_err() && self.landlock == 0 => Err(format!(
+                "the kernel has no Landlock, and {}",
+                self.missing_namespaces()
+            )),
+            Profile::Standard => self.filter.clone(),
+            Profile::Strict if self.namespaces.is_err() => Err(self.missing_namespaces()),
+            Profile::Strict => self.filter.clone(),
+        }
+    }
+
+    fn missing_namespaces(&self) -> String {
+        let why = self.namespaces.as_ref().err().map_or("", String::as_str);
+        format!("namespaces do not work here: {why}")
+    }
+
+    /// Returns what stays open in `standard` here, in the words of the documentation. `strict` has no gaps.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<&'static str> {
+        if self.namespaces.is_ok() {
+            return match self.landlock {
+                SCOPED.. => Vec::new(),
+                _ => vec!["Unix sockets do not work"],
+            };
+        }
+        let mut gaps = vec![
+            "names, command lines and states of all processes",
+            "metadata of files outside: stat, chmod, chown, utime and extended attributes, as far as the user may",
+            "the shared memory of the user in /dev/shm",
+            "Unix sockets do not work",
+        ];
+        if self.landlock < SCOPED {
+            gaps.push("signals to processes of the same user");
+        }
+        gaps
+    }
+
+    fn isolation(&self) -> Isolation {
+        match self.namespaces {
+            Ok(()) => Isolation::Namespaces,
+            Err(_) => Isolation::Rules,
+        }
+    }
+}
+
+/// Reason why a run cannot be confined.
+#[derive(Debug)]
+pub(in super::super) enum Unconfined {
+    /// The host lacks a part of the profile, or the program has no launcher.
+    Refused(String),
+    /// A trial has not started.
+    System(io::Error),
+}
+
+/// Found once per process.
+static HOST: OnceCell<SandboxHost> = OnceCell::const_new();
+
+/// Returns the isolation that this host offers. It is tried once.
+///
+/// # Errors
+/// No process can be started now, or the program has not called [`init`](super::init).
+pub async fn sandbox_host() -> io::Result<&'static SandboxHost> {
+    if !is_on() {
+        return Err(io::Error::other(
+            "this program has no launcher: call meshwork::runtime::init() first in `main`",
+        ));
+    }
+    HOST.get_or_try_init(|| async {
+        let namespaces = try_out(Profile::Strict, Isolation::Namespaces).await?;
+        let rules = try_out(Profile::Standard, Isolation::Rules).await?;
+        let landlock = rules.clone().or(namespaces.clone()).unwrap_or(0);
+        Ok(SandboxHost {
+            namespaces: namespaces.map(drop),
+            landlock,
+            filter: rules.map(drop),
+        })
+    })
+    .await
+}
+
+/// Returns the orders for the launcher of a run. `interpreter` are the paths that the interpreter needs.
+pub(in super::super) async fn orders(
+    confinement: &Confinement,
+    interpreter: &[PathBuf],
+) -> Result<Orders, Unconfined> {
+    let profile = confinement.profile;
+    let mut orders = Orders {
+        confinement: confinement.clone(),
+        isolation: Isolation::None,
+        interpreter: interpreter.to_vec(),
+    };
+    if profile == Profile::Open {
+        return Ok(orders);
+    }
+    let refused = |why: String| {
+        Unconfined::Refused(format!(
+            "the sandbox profile `{profile}` cannot be enforced: {why}"
+        ))
+    };
+    if !is_on() {
+        let why = "this program has no launcher: it has to call meshwork::runtime::init() first in `main`";
+        return Err(refused(why.to_owned()));
+    }
+    let host = sandbox_host().await.map_err(Unconfined::System)?;
+    host.allows(profile).map_err(refused)?;
+    orders.isolation = host.isolation();
+    Ok(orders)
+}
+
+/// Tries an isolation in child processes. Returns the version of Landlock, or the reason why it does not work.
+async fn try_out(profile: Profile, isolation: Isolation) -> io::Result<Result<u32, String>> {
+    let orders = Orders {
+        confinement: Confinement::of(profile),
+        isolation,
+        interpreter: Vec::new(),
+    };
+    let folder = tokio::task::spawn_blocking(|| Folder::with(None));
+    let folder = folder.await.map_err(io::Error::other)??;
+    let input = std::fs::File::open("/dev/null")?;
+    let (mut command, control) = launcher(Path::new(""), folder.root(), &input, &orders)?;
+    command.current_dir(folder.work()).env_clear();
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut command = tokio::process::Command::from(command);
+    let started = Own::start(|| shielded(|| command.spawn()), tokio::process::Child::id);
+    let (mut child, _own) = started?;
+    // The control socket of the command.
+    drop(command);
+    let ended = tokio::time::timeout(TRIAL_ENDS, child.wait()).await;
+    let status = ended.map_err(io::Error::other)??;
+    match control.report().end {
+        Some(Launched::Ended(status)) => Ok(version(status)),
+        Some(Launched::NotConfined(error)) => Ok(Err(error.to_string())),
+        Some(Launched::NotStarted(error)) => Err(error),
+        Some(Launched::Killed(_)) | None => Ok(Err(format!("the launcher ended with {status}"))),
+    }
+}
+
+/// Returns the version of Landlock, which is the exit code of a trial.
+fn version(status: ExitStatus) -> Result<u32, String> {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => u32::try_from(code).map_err(|error| error.to_string()),
+        (None, signal) => Err(format!(
+            "the trial was killed by signal {}",
+            signal.unwrap_or(0)
+        )),
+    }
+}
