@@ -17,6 +17,7 @@ pub mod export;
 pub mod flow;
 pub mod job;
 pub mod keys;
+pub mod mesh;
 pub mod migration;
 pub mod name;
 pub mod nooble;

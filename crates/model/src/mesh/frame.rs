@@ -1,0 +1,350 @@
+//! Frames between nodes: binary, signed by the node's key over destination, time and items. A frame has at most
+//! [`MAX_FRAME`] bytes, or one larger item.
+//!
+//! Form: `MWF1`, the length of the signed part (4 bytes, as all numbers big-endian), the signed part, the signature (64
+//! bytes), zeros. The signed part: destination and source (32 bytes each), time of sending in ms (8), number of items (2),
+//! and the items. The zeros avoid lengths that the daemon never delivers.
+
+use crate::actor_key::{PublicKey, SIGNATURE_BYTES, SecretKey};
+use crate::context::NodeId;
+use crate::envelope::{MAX_ENVELOPE, Nonce, SKEW, pae};
+use crate::keys::context::{ActorId, ContextId, MessageKey};
+
+/// Greatest length of a frame with several items, in bytes.
+pub const MAX_FRAME: usize = 64 * 1024;
+/// Greatest number of items in a frame.
+pub const MAX_ITEMS: usize = 1000;
+/// Greatest length of the result of a message, in bytes.
+pub const MAX_RESULT: usize = 1024 * 1024;
+/// Greatest length of a reason, in bytes.
+pub const MAX_REASON: usize = 1024;
+/// Greatest length of a frame with one large item.
+const MAX_LARGE: usize = MAX_ENVELOPE + 4096;
+/// First bytes of a frame of this version.
+const MAGIC: &[u8; 4] = b"MWF1";
+/// Type of the signed bytes.
+const TYPE: &str = "application/vnd.meshwork.frame.v1";
+/// Bytes before the signed part.
+const HEAD: usize = MAGIC.len() + 4;
+/// Bytes of a chunk of the daemon.
+const CHUNK: usize = 1300;
+/// Shortest last chunk that the daemon counts.
+const LAST_CHUNK: usize = 250;
+
+/// A message at its sender: its context there, its key and its nonce. The node is that of the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SentFrom {
+    /// Context of the sender.
+    pub context: ContextId,
+    /// Key of the message in that context.
+    pub message: MessageKey,
+    /// Nonce of its envelope.
+    pub nonce: Nonce,
+}
+
+/// State of a message at its receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PeerState {
+    /// Stored in its context.
+    Stored,
+    /// Taken up.
+    Acknowledged,
+    /// Its jobs have ended well.
+    Processed,
+    /// It failed.
+    Failed,
+    /// It was refused, and never will be accepted.
+    Refused,
+    /// The receiver has too many messages: to be sent again later.
+    Busy,
+}
+
+impl PeerState {
+    const ALL: [Self; 6] = [
+        Self::Stored,
+        Self::Acknowledged,
+        Self::Processed,
+        Self::Failed,
+        Self::Refused,
+        Self::Busy,
+    ];
+}
+
+/// An item of a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// The envelope of a message, unchanged.
+    Message(Vec<u8>),
+    /// Result of a message of the receiver, as JSON; at most [`MAX_RESULT`].
+    Result(SentFrom, Vec<u8>),
+    /// State of a message of the receiver, with a reason of at most [`MAX_REASON`] bytes.
+    State(SentFrom, PeerState, String),
+    /// Asks for the states of own messages.
+    Ask(SentFrom),
+    /// Shows that the node is there.
+    Ping,
+}
+
+/// Items that one node sends another one, with both nodes and the time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Receiver.
+    pub dst: NodeId,
+    /// Sender.
+    pub src: NodeId,
+    /// Time of sending, in milliseconds since 1970.
+    pub sent_ms: u64,
+    /// Items.
+    pub items: Vec<Item>,
+}
+
+/// The reason why a frame was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameFault {
+    /// The frame is longer than allowed.
+    #[error("too long")]
+    Oversized,
+    /// The bytes are no frame.
+    #[error("malformed")]
+    Malformed,
+    /// The sender is not trusted, or is another one than the daemon says.
+    #[error("unknown node")]
+    UnknownNode,
+    /// The signature does not match.
+    #[error("tampered")]
+    Tampered,
+    /// The frame is for another node.
+    #[error("wrong node")]
+    WrongNode,
+    /// The frame is too old, or from the future.
+    #[error("wrong time")]
+    WrongTime,
+}
+
+impl Frame {
+    /// Writes and signs the frame.
+    ///
+    /// # Errors
+    /// [`FrameFault::Oversized`] if it has too many items or bytes.
+    pub fn seal(&self, key: &SecretKey) -> Result<Vec<u8>, FrameFault> {
+        let body = self.body()?;
+        let signature = key.sign(&pae(TYPE, &body));
+        let length = u32::try_from(body.len()).map_err(|_| FrameFault::Oversized)?;
+        let mut bytes = [MAGIC.as_slice(), &length.to_be_bytes(), &body, &signature].concat();
+        let most = match self.items.len() {
+            0 | 1 => MAX_LARGE,
+            _ => MAX_FRAME,
+        };
+        if bytes.len() > most {
+            return Err(FrameFault::Oversized);
+        }
+        bytes.resize(padded_length(bytes.len()), 0);
+        Ok(bytes)
+    }
+
+    fn body(&self) -> Result<Vec<u8>, FrameFault> {
+        let count = u16::try_from(self.items.len()).map_err(|_| FrameFault::Oversized)?;
+        if self.items.len() > MAX_ITEMS {
+            return Err(FrameFault::Oversized);
+        }
+        let mut body = [self.dst.0.as_slice(), &self.src.0].concat();
+        body.extend(self.sent_ms.to_be_bytes());
+        body.extend(count.to_be_bytes());
+        for item in &self.items {
+            write(&mut body, item)?;
+        }
+        Ok(body)
+    }
+
+    /// Reads a frame at `now_ms`. `key_of` returns the key of a trusted node whose daemon sent the bytes; it is called
+    /// before anything else of the frame is believed.
+    ///
+    /// # Errors
+    /// The first check that fails.
+    pub fn open(
+        bytes: &[u8],
+        me: NodeId,
+        now_ms: u64,
+        key_of: impl FnOnce(NodeId) -> Option<PublicKey>,
+    ) -> Result<Self, FrameFault> {
+        use FrameFault::{Malformed, Oversized, Tampered, UnknownNode, WrongNode, WrongTime};
+        if bytes.len() > padded_length(MAX_LARGE) {
+            return Err(Oversized);
+        }
+        let mut reader = Reader(bytes);
+        if reader.take(MAGIC.len())? != MAGIC {
+            return Err(Malformed);
+        }
+        let length = usize::try_from(reader.number::<4>()?).map_err(|_| Malformed)?;
+        let body = reader.take(length)?;
+        let signature: [u8; SIGNATURE_BYTES] = reader.array()?;
+        let used = HEAD + length + SIGNATURE_BYTES;
+        if bytes.len() != padded_length(used) || reader.0.iter().any(|byte| *byte != 0) {
+            return Err(Malformed);
+        }
+        let mut reader = Reader(body);
+        let (dst, src) = (NodeId(reader.array()?), NodeId(reader.array()?));
+        let key = key_of(src).ok_or(UnknownNode)?;
+        if !key.verifies(&pae(TYPE, body), &signature) {
+            return Err(Tampered);
+        }
+        if dst != me {
+            return Err(WrongNode);
+        }
+        let sent_ms = reader.number::<8>()?;
+        if sent_ms.abs_diff(now_ms) > SKEW * 1000 {
+            return Err(WrongTime);
+        }
+        let count = usize::try_from(reader.number::<2>()?).map_err(|_| Malformed)?;
+        if count > MAX_ITEMS || (count > 1 && used > MAX_FRAME) {
+            return Err(Oversized);
+        }
+        let mut items = Vec::new();
+        for _ in 0..count {
+            items.push(reader.item()?);
+        }
+        if !reader.0.is_empty() {
+            return Err(Malformed);
+        }
+        Ok(Self {
+            dst,
+            src,
+            sent_ms,
+            items,
+        })
+    }
+}
+
+/// Returns the length to which a frame is padded: the daemon never delivers a payload of several chunks whose last one is
+/// shorter than 250 bytes.
+#[must_use]
+pub const fn padded_length(length: usize) -> usize {
+    match length % CHUNK {
+        last if length > CHUNK && last > 0 && last < LAST_CHUNK => length - last + LAST_CHUNK,
+        _ => length,
+    }
+}
+
+/// Numbers of the kinds of items.
+mod kind {
+    pub(super) const MESSAGE: u8 = 1;
+    pub(super) const RESULT: u8 = 2;
+    pub(super) const STATE: u8 = 3;
+    pub(super) const ASK: u8 = 4;
+    pub(super) const PING: u8 = 5;
+}
+
+fn write(body: &mut Vec<u8>, item: &Item) -> Result<(), FrameFault> {
+    match item {
+        Item::Message(envelope) => {
+            body.push(kind::MESSAGE);
+            write_bytes(body, envelope, MAX_ENVELOPE)?;
+        }
+        Item::Result(from, result) => {
+            body.push(kind::RESULT);
+            write_from(body, from);
+            write_bytes(body, result, MAX_RESULT)?;
+        }
+        Item::State(from, state, reason) => {
+            body.push(kind::STATE);
+            write_from(body, from);
+            body.push(*state as u8);
+            write_bytes(body, reason.as_bytes(), MAX_REASON)?;
+        }
+        Item::Ask(from) => {
+            body.push(kind::ASK);
+            write_from(body, from);
+        }
+        Item::Ping => body.push(kind::PING),
+    }
+    Ok(())
+}
+
+fn write_from(body: &mut Vec<u8>, from: &SentFrom) {
+    body.extend(from.context.get().to_be_bytes());
+    body.extend(from.message.caller.0.to_be_bytes());
+    body.extend(from.message.id.to_be_bytes());
+    body.extend(from.nonce.0);
+}
+
+fn write_bytes(body: &mut Vec<u8>, bytes: &[u8], most: usize) -> Result<(), FrameFault> {
+    let length = u32::try_from(bytes.len()).map_err(|_| FrameFault::Oversized)?;
+    if bytes.len() > most {
+        return Err(FrameFault::Oversized);
+    }
+    body.extend(length.to_be_bytes());
+    body.extend(bytes);
+    Ok(())
+}
+
+/// Reads bytes from the front.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], FrameFault> {
+        let (front, rest) = self
+            .0
+            .split_at_checked(count)
+            .ok_or(FrameFault::Malformed)?;
+        self.0 = rest;
+        Ok(front)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], FrameFault> {
+        self.take(N)?.try_into().map_err(|_| FrameFault::Malformed)
+    }
+
+    /// Reads a number of `N` bytes.
+    fn number<const N: usize>(&mut self) -> Result<u64, FrameFault> {
+        let bytes: [u8; N] = self.array()?;
+        Ok(bytes
+            .iter()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    fn bytes(&mut self, most: usize) -> Result<Vec<u8>, FrameFault> {
+        let length = usize::try_from(self.number::<4>()?).map_err(|_| FrameFault::Malformed)?;
+        match length <= most {
+            true => Ok(self.take(length)?.to_vec()),
+            false => Err(FrameFault::Oversized),
+        }
+    }
+
+    fn from(&mut self) -> Result<SentFrom, FrameFault> {
+        let id = |number| u32::try_from(number).map_err(|_| FrameFault::Malformed);
+        let context = ContextId::new(id(self.number::<4>()?)?).ok_or(FrameFault::Malformed)?;
+        let caller = ActorId(id(self.number::<4>()?)?);
+        let message = id(self.number::<4>()?)?;
+        Ok(SentFrom {
+            context,
+            message: MessageKey {
+                caller,
+                id: message,
+            },
+            nonce: Nonce(self.array()?),
+        })
+    }
+
+    fn item(&mut self) -> Result<Item, FrameFault> {
+        let [kind] = self.array()?;
+        Ok(match kind {
+            kind::MESSAGE => Item::Message(self.bytes(MAX_ENVELOPE)?),
+            kind::RESULT => Item::Result(self.from()?, self.bytes(MAX_RESULT)?),
+            kind::STATE => {
+                let from = self.from()?;
+                let [state] = self.array()?;
+                let state = PeerState::ALL.get(usize::from(state));
+                let state = *state.ok_or(FrameFault::Malformed)?;
+                let reason = String::from_utf8(self.bytes(MAX_REASON)?);
+                Item::State(from, state, reason.map_err(|_| FrameFault::Malformed)?)
+            }
+            kind::ASK => Item::Ask(self.from()?),
+            kind::PING => Item::Ping,
+            _ => return Err(FrameFault::Malformed),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! Tests of frames: their form, their lengths, and that no other bytes are accepted.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: u64 = 1_800_000_000_000;
+const ME: NodeId = NodeId([1; 32]);
+const PEER: NodeId = NodeId([2; 32]);
+
+fn secret(seed: u8) -> SecretKey {
+    SecretKey::from_seed(&[seed; 32])
+}
+
+fn from() -> SentFrom {
+    SentFrom {
+        context: ContextId::new(7).unwrap(),
+        message: MessageKey {
+            caller: ActorId(12),
+            id: 101,
+        },
+        nonce: Nonce([3; 16]),
+    }
+}
+
+fn frame(items: Vec<Item>) -> Frame {
+    Frame {
+        dst: ME,
+        src: PEER,
+        sent_ms: NOW,
+        items,
+    }
+}
+
+fn all_kinds() -> Frame {
+    frame(vec![
+        Item::Message(b"{}".to_vec()),
+        Item::Result(from(), b"[1]".to_vec()),
+        Item::State(from(), PeerState::Busy, "later".to_owned()),
+        Item::Ask(from()),
+        Item::Ping,
+    ])
+}
+
+fn open(bytes: &[u8]) -> Result<Frame, FrameFault> {
+    Frame::open(bytes, ME, NOW, |node| {
+        (node == PEER).then(|| secret(5).public())
+    })
+}
+
+#[test]
+fn a_frame_is_read_as_it_was_written() {
+    for frame in [all_kinds(), frame(Vec::new())] {
+        assert_eq!(open(&frame.seal(&secret(5)).unwrap()), Ok(frame));
+    }
+    let large = frame(vec![Item::Message(vec![b' '; MAX_ENVELOPE])]);
+    assert_eq!(open(&large.seal(&secret(5)).unwrap()), Ok(large));
+}
+
+#[test]
+fn no_flipped_bit_is_accepted() {
+    let bytes = all_kinds().seal(&secret(5)).unwrap();
+    let padded = frame(vec![Item::Message(vec![b' '; 1200])])
+        .seal(&secret(5))
+        .unwrap();
+    assert!(padded.ends_with(&[0; 64]), "it has zeros at its end");
+    for bytes in [bytes, padded] {
+        for at in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[at / 8] ^= 1 << (at % 8);
+            assert!(open(&changed).is_err(), "bit {at}");
+        }
+        for length in 0..bytes.len() {
+            assert!(open(&bytes[..length]).is_err(), "{length} bytes");
+        }
+        assert!(open(&[&bytes[..], &[0]].concat()).is_err());
+    }
+}
+
+#[test]
+fn sender_destination_and_time_are_checked() {
+    let sealed = |frame: &Frame| frame.seal(&secret(5)).unwrap();
+    let with = |change: fn(&mut Frame)| {
+        let mut frame = all_kinds();
+        change(&mut frame);
+        open(&sealed(&frame))
+    };
+    assert_eq!(
+        with(|frame| frame.src = NodeId([9; 32])),
+        Err(FrameFault::UnknownNode)
+    );
+    assert_eq!(
+        with(|frame| frame.dst = NodeId([9; 32])),
+        Err(FrameFault::WrongNode)
+    );
+    assert_eq!(
+        with(|frame| frame.sent_ms += SKEW * 1000 + 1),
+        Err(FrameFault::WrongTime)
+    );
+    assert_eq!(
+        with(|frame| frame.sent_ms -= SKEW * 1000 + 1),
+        Err(FrameFault::WrongTime)
+    );
+    assert!(with(|frame| frame.sent_ms += SKEW * 1000).is_ok());
+    let other = all_kinds().seal(&secret(6)).unwrap();
+    assert_eq!(open(&other), Err(FrameFault::Tampered));
+}
+
+#[test]
+fn limits_hold() {
+    let oversized = Err(FrameFault::Oversized);
+    let seal = |items| frame(items).seal(&secret(5));
+    assert_eq!(seal(vec![Item::Ping; MAX_ITEMS + 1]), oversized);
+    assert_eq!(
+        seal(vec![Item::Result(from(), vec![0; MAX_RESULT + 1])]),
+        oversized
+    );
+    let half = Item::Message(vec![0; MAX_FRAME / 2]);
+    assert_eq!(seal(vec![half.clone(), half]), oversized);
+    let reason = "x".repeat(MAX_REASON + 1);
+    assert_eq!(
+        seal(vec![Item::State(from(), PeerState::Failed, reason)]),
+        oversized
+    );
+}
+
+#[test]
+fn no_frame_has_a_length_that_never_arrives() {
+    for length in 0..20_000 {
+        let padded = padded_length(length);
+        let last = padded % 1300;
+        assert!(
+            padded <= 1300 || last == 0 || last >= 250,
+            "{length}: {padded}"
+        );
+        assert!(padded >= length && padded < length + 250);
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_are_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..400), cut in 0_usize..300) {
+        prop_assert!(open(&bytes).is_err());
+        let real = all_kinds().seal(&secret(5)).unwrap();
+        bytes.splice(0..0, real[..cut.min(real.len() - 1)].iter().copied());
+        prop_assert!(open(&bytes).is_err());
+    }
+}
