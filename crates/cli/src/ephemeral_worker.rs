@@ -1,11 +1,14 @@
 //! Execution of a command's jobs: by running workers if one claims a job soon, otherwise by an ephemeral worker in this
 //! process.
 
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork::model::name::ScriptType;
+use meshwork::model::name::{JobId, ScriptType};
 use meshwork::model::route::Route;
-use meshwork::runtime;
+use meshwork::model::sandbox::Profile;
+use meshwork::runtime::{self, SandboxPolicy};
 use meshwork::{Client, Unhealthy, Worker, WorkerHandle, WorkerInfo};
 use tokio::time::Instant;
 
@@ -29,6 +32,8 @@ pub(crate) struct WorkerTuning {
     pub(crate) concurrency: usize,
     /// None: the default of workers.
     pub(crate) lease: Option<Duration>,
+    /// Profile of the command's own jobs. None: `open`.
+    pub(crate) sandbox: Option<Profile>,
 }
 
 /// Reason for which no worker runs the jobs.
@@ -71,6 +76,8 @@ pub(crate) struct EphemeralWorker {
     client: Client,
     route: Route,
     tuning: WorkerTuning,
+    /// Ids of the command's own jobs.
+    jobs: Arc<HashSet<String>>,
     own: Option<WorkerHandle>,
     looked: Option<Instant>,
     gone: Option<Instant>,
@@ -91,6 +98,7 @@ impl EphemeralWorker {
             client: client.clone(),
             route: route.clone(),
             tuning,
+            jobs: Arc::default(),
             own: None,
             looked: None,
             gone: None,
@@ -101,6 +109,11 @@ impl EphemeralWorker {
             return Err(nobody(client, route).into());
         }
         Ok(ephemeral)
+    }
+
+    /// Sets the ids of the command's own jobs.
+    pub(crate) fn own_jobs<'a>(&mut self, ids: impl IntoIterator<Item = &'a JobId>) {
+        self.jobs = Arc::new(ids.into_iter().map(ToString::to_string).collect());
     }
 
     fn can_run(&self) -> bool {
@@ -197,7 +210,8 @@ impl EphemeralWorker {
         let mut worker = Worker::new(&self.client)
             .script_type(&self.route.script_type)?
             .concurrency(self.tuning.concurrency)
-            .shutdown_timeout(Duration::ZERO);
+            .shutdown_timeout(Duration::ZERO)
+            .sandbox(self.sandbox());
         if let Some(lease) = self.tuning.lease {
             worker = worker.lease(lease);
         }
@@ -213,11 +227,37 @@ impl EphemeralWorker {
         Ok(own)
     }
 
+    /// Returns the sandbox: the command's own jobs run as its user would run them. Jobs of others, which this worker may
+    /// claim too, are confined if others can enqueue jobs.
+    fn sandbox(&self) -> SandboxPolicy {
+        let own = self.tuning.sandbox.unwrap_or(Profile::Open);
+        let others = match self.client.broker().conn().is_private() {
+            true => own,
+            false => own.max(Profile::Standard),
+        };
+        let jobs = Arc::clone(&self.jobs);
+        SandboxPolicy::new(others).own_jobs(own, move |id| is_of(&jobs, id))
+    }
+
     /// Stops the ephemeral worker, if there is one, and releases its jobs without counting an attempt.
     pub(crate) async fn shutdown(&mut self) {
         if let Some(own) = self.own.take() {
             let released = own.stop().await;
             tracing::info!(released, "ephemeral worker stopped");
+        }
+    }
+}
+
+/// Returns true for a job of `jobs`, and for its children: a child's id is that of its parent, a dot and a number.
+fn is_of(jobs: &HashSet<String>, id: &str) -> bool {
+    let mut id = id;
+    loop {
+        if jobs.contains(id) {
+            return true;
+        }
+        match id.rsplit_once('.') {
+            Some((parent, number)) if number.parse::<u32>().is_ok() => id = parent,
+            _ => return false,
         }
     }
 }
@@ -264,4 +304,28 @@ fn nobody(client: &Client, route: &Route) -> NoWorkerError {
 fn queue_name(client: &Client, route: &Route) -> String {
     let keys = client.broker().keys();
     keys.queue_name(&route.queue(keys)).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_of_own_jobs_are_own_jobs() {
+        let jobs = ["a", "b.7"].map(str::to_owned).into_iter().collect();
+        for (id, is_own) in [
+            ("a", true),
+            ("a.1", true),
+            ("a.1.22", true),
+            ("b.7", true),
+            ("b.7.1", true),
+            ("b", false),
+            ("b.8", false),
+            ("a.x", false),
+            ("aa.1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_of(&jobs, id), is_own, "{id}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ use meshwork::model::route::{Fallback, Priority};
 
 use crate::args::input::InputArg;
 use crate::args::parsers;
+use crate::args::sandbox::JobSandboxArgs;
 use crate::args::script::Script;
 use crate::args::trace::Trace;
 use crate::error::CommandError;
@@ -83,6 +84,8 @@ pub(crate) struct JobArgs {
     /// Check the script's syntax first; Python scripts need python3 on this host
     #[arg(long)]
     pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) sandbox: JobSandboxArgs,
     #[command(flatten)]
     pub(crate) trace: Trace,
 }
@@ -190,6 +193,7 @@ impl JobArgs {
             .priority(self.priority)
             .on_failure(self.on_failure)
             .concurrent(!self.exclusive)
+            .sandbox(self.sandbox.settings())
             .env(self.env.iter().cloned().collect());
         for of in &self.depends_on {
             request = after(request, of.clone());

@@ -36,6 +36,7 @@ pub(crate) async fn run(
     let request = context.with_next_id(request).await?;
     let job = request.clone().build().map_err(meshwork::Error::from)?;
     let mut ephemeral = EphemeralWorker::ensure(&client, &job.route, tuning).await?;
+    ephemeral.own_jobs([&job.id]);
     let work = Box::pin(work(&client, &mut ephemeral, request, &job));
     let ended = interrupt.or(work).await;
     ephemeral.shutdown().await;

@@ -13,7 +13,8 @@ use meshwork_model::schedule::zone::ZoneError;
 use meshwork_model::worker_request::WorkerRequest;
 
 use crate::client::InvalidCursor;
-use crate::runtime::ScriptError;
+
+use crate::runtime::{CannotConfine, NoLauncher, ScriptError};
 use crate::worker::{InvalidSetting, LogDirError};
 
 /// Error of a call.
@@ -281,6 +282,12 @@ pub enum Error {
     /// A setting of a worker is outside of its limits; nothing was started.
     #[error(transparent)]
     Setting(#[from] InvalidSetting),
+    /// The worker's sandbox needs a launcher, and the program has none.
+    #[error(transparent)]
+    NoLauncher(#[from] NoLauncher),
+    /// The host cannot confine scripts as the worker's sandbox asks.
+    #[error(transparent)]
+    CannotConfine(#[from] CannotConfine),
     /// No runtime has this script type.
     #[error("`{script_type}` is no script type that this program runs; it runs {known}")]
     UnknownType {

@@ -38,6 +38,8 @@ pub enum FailureKind {
     Script,
     /// The run exceeded the job's timeout. The job is retried if it has retries left.
     Timeout,
+    /// The run exceeded a limit of its sandbox. The job is retried if it has retries left.
+    Limit,
     /// No run can succeed (a syntax error, a missing runtime): no retry.
     Permanent,
     /// The job was cancelled while it ran: no retry.
@@ -58,6 +60,7 @@ impl FailureKind {
         match self {
             Self::Script => "script",
             Self::Timeout => "timeout",
+            Self::Limit => "limit",
             Self::Permanent => "permanent",
             Self::Stopped => "stopped",
             Self::Snoozed => "snoozed",
@@ -69,7 +72,10 @@ impl FailureKind {
     /// Returns whether a retry may have another outcome.
     #[must_use]
     pub const fn retryable(self) -> bool {
-        matches!(self, Self::Script | Self::Timeout | Self::NotStarted)
+        matches!(
+            self,
+            Self::Script | Self::Timeout | Self::Limit | Self::NotStarted
+        )
     }
 }
 
@@ -183,11 +189,12 @@ fn keep_start(text: &mut String, most: usize) {
     text.truncate(text.floor_char_boundary(most));
 }
 
-/// Reasons of dead letters. No retry was left: `failed`, `timeout`. No retry could help: `permanent`, `snoozed` (too
+/// Reasons of dead letters. No retry was left: `failed`, `timeout`, `limit` (of the sandbox). No retry could help: `permanent`, `snoozed` (too
 /// often). The job killed its workers: `poison`. Its queue is no list: `queue`. Its record cannot be read: `unreadable`.
-pub const DEAD_REASONS: [&str; 7] = [
+pub const DEAD_REASONS: [&str; 8] = [
     "failed",
     "timeout",
+    "limit",
     "permanent",
     "snoozed",
     "poison",

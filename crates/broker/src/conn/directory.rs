@@ -339,6 +339,10 @@ impl Transport for Shared {
         i64::from(self.0.database)
     }
 
+    fn is_private(&self) -> bool {
+        true
+    }
+
     fn lost(&self) -> BoxFuture<'static, String> {
         let directory = Arc::clone(&self.0);
         Box::pin(async move { directory.lost().await })

@@ -108,6 +108,11 @@ pub trait Transport: Send + Sync + 'static {
         0
     }
 
+    /// Returns true if only the user of this process reaches the data. Default: false.
+    fn is_private(&self) -> bool {
+        false
+    }
+
     /// Waits until the data is lost for this process for good, and returns the reason. Default: never.
     fn lost(&self) -> BoxFuture<'static, String> {
         Box::pin(std::future::pending())
@@ -203,6 +208,13 @@ impl Conn {
             outages,
             ..Self::new(transport)
         }
+    }
+
+    /// Returns true if only the user of this process reaches the data: it is in a data directory of this user, or in
+    /// this process.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.transport.is_private()
     }
 
     /// Returns the failures over this connection and those opened from it.

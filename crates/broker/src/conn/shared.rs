@@ -127,6 +127,10 @@ impl Transport for Selected {
         Box::pin(async move { shared.select(database).await })
     }
 
+    fn is_private(&self) -> bool {
+        self.base.is_private()
+    }
+
     fn db(&self) -> i64 {
         i64::from(self.database)
     }

@@ -9,6 +9,7 @@ pub(crate) mod moment;
 pub(crate) mod parsers;
 pub(crate) mod protocol;
 pub(crate) mod routing;
+pub(crate) mod sandbox;
 pub(crate) mod script;
 pub(crate) mod trace;
 pub(crate) mod yaml;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use meshwork::model::access::{Object, Operation};
+use meshwork::model::sandbox::Profile;
 
 use crate::app::App;
 use crate::args::input;
@@ -81,7 +82,13 @@ impl Run {
         let tuning = WorkerTuning {
             concurrency: concurrency(self.concurrency),
             lease: self.lease,
+            sandbox: self.job_args.sandbox.sandbox,
         };
+        // For the worker of this command only: a job cannot ask other workers for more than they give.
+        self.job_args
+            .sandbox
+            .sandbox
+            .take_if(|profile| *profile == Profile::Open);
         match self.each {
             Some(files) => {
                 let Self {

@@ -157,6 +157,10 @@ impl Listen {
     async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let client = interrupt.or(context.client()).await?;
+        let is_private = client.broker().conn().is_private();
+        self.jobs
+            .sandbox
+            .note_default(is_private, self.jobs.types());
         if let Some(serves) = self.contexts.named().cloned() {
             return Box::pin(self.run_in(context, (&client, interrupt, quiet), serves)).await;
         }
@@ -241,7 +245,12 @@ impl Listen {
         let worker = worker
             .concurrency(self.concurrency())
             .lease(self.common.lease)
-            .shutdown_timeout(self.common.shutdown_timeout);
+            .shutdown_timeout(self.common.shutdown_timeout)
+            .sandbox(
+                self.jobs
+                    .sandbox
+                    .policy(client.broker().conn().is_private())?,
+            );
         self.jobs.set(worker)
     }
 

@@ -70,6 +70,7 @@ pub(crate) async fn run(context: &mut App, task: Task) -> Result<Exit, CommandEr
     let series = interrupt
         .or(Series::begin(&client, digest, &inputs))
         .await?;
+    ephemeral.own_jobs(&series.ids);
     let work = Work {
         client: &client,
         series: &series,

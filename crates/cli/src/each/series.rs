@@ -164,6 +164,7 @@ mod tests {
             prerequisite_timeout: None,
             exclusive: false,
             check: false,
+            sandbox: Default::default(),
             trace: Default::default(),
         }
     }

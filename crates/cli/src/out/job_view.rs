@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use indicatif::HumanBytes;
 use meshwork::model::job::Job;
+use meshwork::model::sandbox::{Limit, RunUsage};
 use meshwork::model::state::State;
 use meshwork::model::trace::TraceContext;
-use meshwork::view::{JobAbout, status_of, value_of};
+use meshwork::view::{JobAbout, RunUsageView, status_of, value_of};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -24,6 +26,8 @@ pub(crate) struct Record<'a> {
     stdout: String,
     stderr: String,
     env: BTreeMap<&'a str, &'a str>,
+    requested_sandbox: Option<&'a str>,
+    usage: Option<RunUsageView>,
     traceparent: Option<String>,
     #[serde(flatten)]
     about: JobAbout<'a>,
@@ -80,6 +84,8 @@ impl<'a> Record<'a> {
             stdout: log(&job.stdout),
             stderr: log(&job.stderr),
             env: job.env_vars.shown().collect(),
+            requested_sandbox: job.requested_sandbox.as_deref(),
+            usage: job.usage.as_ref().map(RunUsageView::from),
             traceparent: job.trace().0.map(|trace| trace.parent()),
             about: job.into(),
         }
@@ -131,6 +137,34 @@ fn depends_on(job: &Job) -> String {
         .join(", ")
 }
 
+/// Returns the sandbox of the last run, else the one that the job asks for.
+fn sandbox(job: &Job) -> Option<String> {
+    let Some(run) = &job.usage else {
+        let requested = job.requested_sandbox.as_ref()?;
+        return Some(format!("{requested} (requested)"));
+    };
+    let limits = run.sandbox.limits.iter();
+    let limits = limits.map(|(limit, value)| format!(", {limit} {}", limit.value(value)));
+    Some(format!(
+        "{}{}",
+        run.sandbox.profile,
+        limits.collect::<String>()
+    ))
+}
+
+/// Returns the resources of a run as text.
+fn used(run: &RunUsage) -> String {
+    let usage = &run.usage;
+    let cpu = |ms| Limit::Cpu.value(ms);
+    format!(
+        "{} user, {} system, {} memory, {} written",
+        cpu(usage.user_ms),
+        cpu(usage.system_ms),
+        HumanBytes(usage.peak_memory),
+        HumanBytes(usage.written)
+    )
+}
+
 /// Prints one line of a job's description.
 pub(crate) fn line(name: &str, value: &str, out: &mut Out) -> Result<(), OutError> {
     out.line(format_args!("{name:12} {}", crate::out::printable(value)))
@@ -155,6 +189,8 @@ pub(crate) fn describe(
     });
     let env = job.env_vars.shown();
     let env: Vec<_> = env.map(|(name, value)| format!("{name}={value}")).collect();
+    let sandbox = sandbox(job);
+    let used = job.usage.as_ref().map(used);
     let error = job.error.as_deref();
     let error = error.map(|text| job.env_vars.secrets().mask(text).into_owned());
     for (name, value) in [
@@ -193,6 +229,8 @@ pub(crate) fn describe(
         ("attempts", Some(attempts.as_str())),
         ("lost", (about.lost > 0).then_some(lost.as_str())),
         ("snoozes", (about.snoozes > 0).then_some(snoozes.as_str())),
+        ("sandbox", sandbox.as_deref()),
+        ("used", used.as_deref()),
         ("worker", about.worker),
         ("queue", queue),
         ("old list", job.lock.as_deref()),

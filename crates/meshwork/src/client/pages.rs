@@ -316,7 +316,7 @@ mod tests {
             assert_eq!(cursor.to_string().parse(), Ok(cursor));
         }
         for text in [
-            "", "q", "x.1.YQ", "q1.1", "r.-1.YQ", "d.1.%", "qq.1.YQ", "q1.1._w",
+            "", "q", "y.1.YQ", "q1.1", "r.-1.YQ", "d.1.%", "qq.1.YQ", "q1.1._w",
         ] {
             let error = text.parse::<PageCursor>().unwrap_err().to_string();
             assert!(error.contains(&format!("{text:?}")), "{error}");

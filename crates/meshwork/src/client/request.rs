@@ -11,6 +11,7 @@ use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::bindings::Bindings;
 use meshwork_model::route::topic::Topic;
 use meshwork_model::route::{Fallback, Priority, Route};
+use meshwork_model::sandbox::SandboxSettings;
 use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 
@@ -286,6 +287,14 @@ impl JobRequest {
     #[must_use]
     pub fn log_path(mut self, path: impl Into<String>) -> Self {
         self.job.log_path = Some(path.into());
+        self
+    }
+
+    /// Requests a sandbox for the runs. It can only narrow what the queue and the worker give. Default: nothing is
+    /// requested.
+    #[must_use]
+    pub fn sandbox(mut self, sandbox: SandboxSettings) -> Self {
+        self.job.sandbox = sandbox;
         self
     }
 

@@ -7,6 +7,7 @@ mod children;
 mod handler;
 mod inputs;
 pub mod log;
+mod policy;
 mod process;
 mod program;
 mod python;
@@ -18,13 +19,14 @@ mod verdict;
 mod workdir;
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use meshwork_model::job::Job;
 use meshwork_model::name::ScriptType;
 use meshwork_model::outcome::{Failure, Report};
+use meshwork_model::sandbox::Usage;
 use meshwork_model::trace::TraceContext;
 use tokio::time::Instant;
 
@@ -42,6 +44,8 @@ pub(crate) use handler::LOST_GRACE;
 pub use handler::{Call, Handler, JobContext, handler};
 pub use inputs::{InputError, Inputs};
 use log::LogSink;
+pub use policy::{CannotConfine, NoLauncher, SandboxPaths, SandboxPolicy};
+pub(crate) use policy::{NoSandbox, RunSandbox};
 pub use program::{InterpreterError, interpreter};
 pub use requests::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
 pub use sandbox::{Confinement, SandboxHost, adopt_orphans, init, sandbox_host};
@@ -127,6 +131,8 @@ pub struct Run {
     pub batch: Option<Batch>,
     /// Adds children; `None` for jobs of other systems.
     pub(crate) child_adder: Option<ChildAdder>,
+    /// Resources that its processes used, set by the runtime at their end.
+    pub usage: Arc<OnceLock<Usage>>,
     /// Sends actions to services; nothing for jobs of Bananas.
     pub(crate) caller: ActionCaller,
 }
@@ -149,6 +155,7 @@ impl Run {
             inputs: Inputs::default(),
             batch: None,
             child_adder: None,
+            usage: Arc::default(),
             caller: ActionCaller::default(),
         }
     }
@@ -167,6 +174,11 @@ pub trait Runtime: Send + Sync + 'static {
     /// The reason why no run can start.
     fn probe(&self) -> BoxFuture<'_, Result<(), Failure>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Returns true if runs start processes, which get the sandbox of [`Run::confinement`]. Default: false.
+    fn starts_processes(&self) -> bool {
+        false
     }
 
     /// Called for each job of a claim before the first of them runs. It tells a runtime that groups jobs how many to

@@ -115,6 +115,10 @@ struct Programs {
 }
 
 impl Runtime for Programs {
+    fn starts_processes(&self) -> bool {
+        true
+    }
+
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         workdir::sweep_once();
         let job = match &self.interpreter {

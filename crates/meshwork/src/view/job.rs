@@ -10,6 +10,7 @@ use meshwork_model::time;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::sandbox::RunUsageView;
 use super::value_of;
 
 /// Job as JSON. Secrets of its environment are masked, except in the result.
@@ -33,6 +34,10 @@ pub struct JobView<'a> {
     pub stderr: String,
     /// Environment of the script, with masked secrets.
     pub env: BTreeMap<&'a str, &'a str>,
+    /// Sandbox that the job asks for.
+    pub requested_sandbox: Option<&'a str>,
+    /// Sandbox and resources of the last run that started processes.
+    pub usage: Option<RunUsageView>,
     /// Trace of the job (W3C trace context).
     pub traceparent: Option<String>,
     /// Routing and history.
@@ -164,6 +169,8 @@ impl<'a> From<&'a Job> for JobView<'a> {
             stdout: log(&job.stdout),
             stderr: log(&job.stderr),
             env: job.env_vars.shown().collect(),
+            requested_sandbox: job.requested_sandbox.as_deref(),
+            usage: job.usage.as_ref().map(RunUsageView::from),
             traceparent: job.trace().0.map(|trace| trace.parent()),
             about: job.into(),
         }

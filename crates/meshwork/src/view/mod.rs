@@ -5,6 +5,7 @@ mod dead;
 mod job;
 mod json;
 mod queue;
+mod sandbox;
 mod schedule;
 mod why;
 
@@ -13,5 +14,6 @@ pub use dead::DeadLetterView;
 pub use job::{JobAbout, JobSummary, JobView, status_of};
 pub use json::value_of;
 pub use queue::{QueueSettingsView, QueueView};
+pub use sandbox::RunUsageView;
 pub use schedule::ScheduleView;
 pub use why::WhyView;

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use meshwork_broker::QueueInfo;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSettings;
+use meshwork_model::sandbox::Profile;
 use serde::Serialize;
+
+use super::sandbox::by_name;
 
 /// Queue as JSON: its list, and what applies to it.
 #[derive(Debug, Clone, Serialize)]
@@ -48,6 +51,10 @@ pub struct QueueSettingsView {
     pub key_rate: Option<String>,
     /// Greatest size of a job in bytes; null for no limit.
     pub payload: Option<u64>,
+    /// Profile of the sandbox; null for that of the worker.
+    pub sandbox: Option<&'static str>,
+    /// Limits of runs, by resource: sizes in bytes, `cpu` in milliseconds.
+    pub run_limits: BTreeMap<&'static str, u64>,
     /// True if keys take turns.
     pub fair: bool,
     /// Weights of keys in a fair queue.
@@ -69,6 +76,8 @@ impl QueueSettingsView {
             key_concurrency: set.key_concurrency,
             key_rate: set.key_rate.map(|rate| rate.to_string()),
             payload: set.payload,
+            sandbox: set.sandbox.profile.map(Profile::as_str),
+            run_limits: by_name(&set.sandbox.limits),
             fair: set.fair,
             weights: set.weights.clone(),
         }

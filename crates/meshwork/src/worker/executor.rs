@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 use meshwork_broker::Backoff;
 use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::sandbox::RunUsage;
 use meshwork_model::trace::TraceContext;
 use tokio::time::Instant;
 
@@ -106,7 +107,9 @@ async fn run<P: Protocol>(
     run.caller = prepared.caller;
     run.batch = prepared.batch;
     run.inputs = prepared.inputs;
-    let log = run.log.clone();
+    let sandbox = prepared.confinement.effective();
+    run.confinement = prepared.confinement;
+    let (log, usage) = (run.log.clone(), Arc::clone(&run.usage));
     let written = log_file.map(|file| tokio::spawn(file.keep(log.drain(logfile::CAPACITY))));
     let bounded = bounded(&*prepared.runtime, run);
     let report = if P::KEEPS_LOGS {
@@ -121,6 +124,13 @@ async fn run<P: Protocol>(
         };
         log.close();
         forwarder.ended(engine, &task.job).await;
+        if let Some(usage) = usage.get() {
+            let usage = RunUsage {
+                sandbox,
+                usage: *usage,
+            };
+            log_forwarder::record_usage(engine, &task.job, &usage).await;
+        }
         report
     } else {
         let report = bounded.await;

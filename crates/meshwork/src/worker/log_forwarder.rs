@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{Backoff, Line, Logged};
+use meshwork_model::sandbox::RunUsage;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -109,6 +110,16 @@ async fn forward<P: Protocol>(
             () = tokio::time::sleep(PACE) => {}
             () = over.cancelled() => {}
         }
+    }
+}
+
+/// Stores the usage of a run, within [`LAST`]. A failure costs the job nothing.
+pub(super) async fn record_usage<P: Protocol>(engine: &Engine<P>, job: &P::Job, usage: &RunUsage) {
+    let stored = engine.protocol.record_usage(job, usage);
+    match tokio::time::timeout(LAST, stored).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::warn!(job = %P::id(job), %error, "usage of a run not stored"),
+        Err(_) => tracing::warn!(job = %P::id(job), "usage of a run not stored in time"),
     }
 }
 

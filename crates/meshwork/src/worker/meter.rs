@@ -29,6 +29,7 @@ pub(crate) enum Outcome {
     Finished,
     Failed,
     Timeout,
+    Limit,
     Permanent,
     Stopped,
     Snoozed,
@@ -52,6 +53,7 @@ impl Outcome {
             Self::Finished => "finished",
             Self::Failed => "failed",
             Self::Timeout => "timeout",
+            Self::Limit => "limit",
             Self::Permanent => "permanent",
             Self::Stopped => "stopped",
             Self::Snoozed => "snoozed",
@@ -66,6 +68,7 @@ impl From<FailureKind> for Outcome {
         match kind {
             FailureKind::Script => Self::Failed,
             FailureKind::Timeout => Self::Timeout,
+            FailureKind::Limit => Self::Limit,
             FailureKind::Permanent => Self::Permanent,
             FailureKind::Stopped | FailureKind::Discarded => Self::Stopped,
             FailureKind::Snoozed => Self::Snoozed,

@@ -23,8 +23,9 @@ use super::in_flight::InFlight;
 use super::task::Completion;
 use crate::Batch;
 use crate::failure::Reason;
-use crate::runtime::{ActionCaller, ChildAdder, Inputs, Runtime};
+use crate::runtime::{ActionCaller, ChildAdder, Confinement, Inputs, Runtime};
 use crate::span::Subject;
+use meshwork_model::sandbox::RunUsage;
 
 /// Queues from which a worker takes jobs.
 pub trait Queues: Send + Sync + 'static {
@@ -59,6 +60,8 @@ pub struct Prepared {
     pub(crate) caller: ActionCaller,
     /// The batch of the job.
     pub(crate) batch: Option<Batch>,
+    /// Sandbox of its processes.
+    pub(crate) confinement: Confinement,
 }
 
 impl Prepared {
@@ -74,6 +77,7 @@ impl Prepared {
             child_adder: None,
             caller: ActionCaller::default(),
             batch: None,
+            confinement: Confinement::default(),
         }
     }
 }
@@ -315,6 +319,15 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         _job: &Self::Job,
         _lines: &[Line<'_>],
         _progress: Option<&str>,
+    ) -> impl Future<Output = Result<Logged, Error>> + Send {
+        std::future::ready(Ok(Logged::Stale))
+    }
+
+    /// Stores the sandbox and the resources of a run that started processes. Called only if [`Protocol::KEEPS_LOGS`].
+    fn record_usage(
+        &self,
+        _job: &Self::Job,
+        _usage: &RunUsage,
     ) -> impl Future<Output = Result<Logged, Error>> + Send {
         std::future::ready(Ok(Logged::Stale))
     }

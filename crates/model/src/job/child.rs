@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::{Invalid, Job, NewJob, When, limits};
 use crate::name::{Group, JobId, MAX_JOB_ID, NameError, ScriptType};
 use crate::route::{Priority, Route};
+use crate::sandbox::{InvalidSandbox, Profile, TooLax, of_child};
 use crate::secret::EnvVars;
 use crate::trace::TraceContext;
 
@@ -34,6 +35,8 @@ pub struct NewChild {
     pub key: Option<String>,
     /// Group of workers. Default: any worker of its type.
     pub group: Option<Group>,
+    /// Profile of the sandbox, not laxer than that of the parent's run. Default: nothing is requested.
+    pub sandbox: Option<Profile>,
     /// Environment of the script. Default: empty.
     pub env_vars: EnvVars,
 }
@@ -67,6 +70,17 @@ pub enum InvalidChild {
         /// The fault.
         source: NameError,
     },
+    /// The sandbox is laxer than that of the parent.
+    #[error(transparent)]
+    Sandbox(#[from] TooLax),
+    /// The sandbox of the parent cannot be read.
+    #[error("the sandbox of job {parent}: {source}")]
+    ParentSandbox {
+        /// The parent.
+        parent: String,
+        /// The fault.
+        source: InvalidSandbox,
+    },
     /// The job is invalid.
     #[error(transparent)]
     Job(#[from] Invalid),
@@ -83,13 +97,14 @@ impl NewChild {
         }
     }
 
-    /// Returns the job for the call of this number (from 1) in a run of `parent`, whose type is `script_type`.
+    /// Returns the job for the call of this number (from 1) in a run of `parent`, whose type is `script_type`, in the
+    /// sandbox `ran`.
     ///
     /// # Errors
     /// The first fault.
     pub fn job(
         &self,
-        (parent, script_type): (&Job, &ScriptType),
+        (parent, script_type, ran): (&Job, &ScriptType, Profile),
         number: u32,
         trace: Option<TraceContext>,
     ) -> Result<NewJob, InvalidChild> {
@@ -121,6 +136,12 @@ impl NewChild {
         // Another program may have written more, or other texts.
         let tags = parent.tags.iter().filter_map(|tag| tag.parse().ok());
         job.tags = tags.take(limits::MAX_TAGS).collect();
+        let requested = parent.sandbox();
+        let requested = requested.map_err(|source| InvalidChild::ParentSandbox {
+            parent: parent_id(),
+            source,
+        })?;
+        job.sandbox = of_child(&requested, ran, self.sandbox)?;
         job.env_vars = self.env_vars.clone();
         job.trace = trace;
         job.check()?;
@@ -144,6 +165,8 @@ impl NewChild {
             self.key.clone(),
             self.group.as_ref().map(ToString::to_string),
         ];
+        // Absent in the digests of earlier releases.
+        options.extend(self.sandbox.map(|profile| Some(profile.to_string())));
         for (name, value) in &*self.env_vars {
             options.extend([Some(name.clone()), Some(value.clone())]);
         }
@@ -239,7 +262,7 @@ mod tests {
     }
 
     fn job(child: &NewChild, parent: &Job, number: u32) -> Result<NewJob, InvalidChild> {
-        child.job((parent, &osis()), number, None)
+        child.job((parent, &osis(), Profile::Open), number, None)
     }
 
     #[test]

@@ -128,6 +128,10 @@ pub mod field {
     pub const TRACEPARENT: &str = "mw_traceparent";
     /// Own: vendors' part of the trace (W3C `tracestate`).
     pub const TRACESTATE: &str = "mw_tracestate";
+    /// Own: requested sandbox, as [`SandboxSettings`](crate::sandbox::SandboxSettings) writes it.
+    pub const SANDBOX: &str = "mw_sandbox";
+    /// Own: sandbox and resources of the last run, as [`RunUsage`](crate::sandbox::RunUsage) writes them.
+    pub const USAGE: &str = "mw_usage";
     /// Own: digest of the request that created the job, so that a repeated request is recognized.
     pub const REQUEST: &str = "mw_request";
     /// Own: number of the flow that the job is part of.

@@ -4,6 +4,7 @@
 mod child;
 pub mod exec;
 mod fields;
+mod invalid;
 pub mod limits;
 mod log_path;
 mod membership;
@@ -15,9 +16,10 @@ mod tag;
 
 pub use child::{ChildDigest, InvalidChild, NewChild, child_id};
 pub use fields::field;
+pub use invalid::Invalid;
 pub use log_path::log_path_fault;
 pub use membership::Membership;
-pub use new::{Invalid, NewJob};
+pub use new::NewJob;
 pub(crate) use options::name_fault;
 pub use options::{OnDuplicate, Unique, UnknownPolicy, Until, When};
 pub use prerequisite::{OnFailure, UnknownOnFailure, is_input_name};

@@ -8,6 +8,7 @@ use super::{field, limits};
 use crate::cancellation::is_cancellation;
 use crate::name::{JobId, ScriptType};
 use crate::route::Route;
+use crate::sandbox::{InvalidSandbox, RunUsage, SandboxSettings};
 use crate::secret::EnvVars;
 use crate::state::{State, Status};
 use crate::trace::{InvalidTrace, TraceContext};
@@ -110,6 +111,10 @@ pub struct Job {
     pub run_at_ms: Option<u64>,
     /// Concurrency key, for fair queues and limits.
     pub key: Option<String>,
+    /// Requested sandbox, unchanged; see [`Job::sandbox`].
+    pub requested_sandbox: Option<String>,
+    /// Sandbox and resources of the last run that started processes.
+    pub usage: Option<RunUsage>,
     /// Labels for lists.
     pub tags: Vec<String>,
     /// The time for which the unique name is taken (`done`, `started`, or milliseconds from the submission), a blank,
@@ -320,6 +325,8 @@ impl Job {
                 self.input_names = serde_json::from_slice(&value).unwrap_or_default();
             }
             field::TAGS => self.tags = words(&text(value)),
+            field::USAGE => self.usage = text(value).parse().ok(),
+            field::SANDBOX => self.requested_sandbox = some_text(value),
             field::STARTED => self.started_ms = number(value),
             field::START_BY => {
                 let by = text(value);
@@ -336,6 +343,17 @@ impl Job {
                 self.other.insert(name.to_owned(), value);
             }
         }
+    }
+
+    /// Returns the requested sandbox.
+    ///
+    /// # Errors
+    /// The record has another text. The job must not run: the text may request a strict sandbox.
+    pub fn sandbox(&self) -> Result<SandboxSettings, InvalidSandbox> {
+        self.requested_sandbox
+            .as_deref()
+            .unwrap_or_default()
+            .parse()
     }
 
     /// Returns the status, if the word is known. An empty word counts as dispatched, because the job was pushed. A

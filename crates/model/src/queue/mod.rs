@@ -7,6 +7,7 @@ mod rate;
 use std::collections::BTreeMap;
 
 use crate::job::name_fault;
+use crate::sandbox::{Limit, Profile, SandboxSettings};
 pub use alert::{MAX_ALERT_AFTER, check_alert};
 pub use rate::{Rate, RateError};
 
@@ -16,6 +17,9 @@ pub const MAX_CONCURRENCY: u64 = 1_000_000_000;
 pub const MAX_PAYLOAD: u64 = 512 * 1024 * 1024;
 /// Greatest weight. This many jobs of a key are in a fair queue at once, and each step reads all of them.
 pub const MAX_WEIGHT: u64 = 100;
+
+/// Name of the profile of the sandbox in the record of the settings.
+const SANDBOX: &str = "sandbox";
 
 /// Settings of a queue, for all its priorities together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub struct QueueSettings {
     pub fair: bool,
     /// Greatest size of a job, in bytes of its submitted fields.
     pub payload: Option<u64>,
+    /// Sandbox of its jobs. A profile that cannot be read counts as the strictest one.
+    pub sandbox: SandboxSettings,
     /// Failures in a row after which an alert job is enqueued.
     pub alert_after: Option<u64>,
     /// Weights of keys in a fair queue. Default: 1.
@@ -62,6 +68,10 @@ pub enum QueueSetting {
     Fair(bool),
     /// [`QueueSettings::payload`], from 1 to [`MAX_PAYLOAD`].
     Payload(Option<u64>),
+    /// The profile of [`QueueSettings::sandbox`].
+    Sandbox(Option<Profile>),
+    /// A limit of [`QueueSettings::sandbox`], in [`Limit::range`].
+    RunLimit(Limit, Option<u64>),
     /// The weight of a key, from 1 to [`MAX_WEIGHT`].
     Weight(String, Option<u64>),
 }
@@ -94,6 +104,8 @@ impl QueueSetting {
             Self::KeyRate(_) => "key_rate".to_owned(),
             Self::Fair(_) => "fair".to_owned(),
             Self::Payload(_) => "payload".to_owned(),
+            Self::Sandbox(_) => SANDBOX.to_owned(),
+            Self::RunLimit(limit, _) => limit.to_string(),
             Self::Weight(key, _) => format!("weight {key}"),
         }
     }
@@ -105,7 +117,8 @@ impl QueueSetting {
         let kept = match self {
             Self::Paused(on) | Self::Draining(on) | Self::Fair(on) => on.then(|| "1".to_owned()),
             Self::Concurrency(n) | Self::KeyConcurrency(n) | Self::Payload(n) => number(n),
-            Self::Weight(_, n) => number(n),
+            Self::Weight(_, n) | Self::RunLimit(_, n) => number(n),
+            Self::Sandbox(profile) => profile.map(|profile| profile.to_string()),
             Self::Rate(rate) | Self::KeyRate(rate) => rate.map(|rate| rate.kept()),
         };
         kept.unwrap_or_default()
@@ -120,6 +133,16 @@ impl QueueSetting {
             && let Some(fault) = name_fault("key", key)
         {
             return Err(InvalidSetting(fault));
+        }
+        if let Self::RunLimit(limit, Some(value)) = self {
+            let limits = [(*limit, *value)].into_iter().collect();
+            let settings = SandboxSettings {
+                limits,
+                ..SandboxSettings::default()
+            };
+            return settings
+                .check()
+                .map_err(|fault| InvalidSetting(fault.to_string()));
         }
         let (what, given, max) = match self {
             Self::Concurrency(Some(n)) => ("the concurrency", *n, MAX_CONCURRENCY),
@@ -162,7 +185,16 @@ impl QueueSettings {
                 "alert" => settings.alert_after = number(),
                 "rate" => settings.rate = Rate::read(value),
                 "key_rate" => settings.key_rate = Rate::read(value),
-                _ => {}
+                SANDBOX => {
+                    let profile = value.parse().unwrap_or(Profile::Strict);
+                    settings.sandbox.profile = Some(profile);
+                }
+                _ => {
+                    let limit = Limit::ALL.into_iter().find(|limit| limit.as_str() == name);
+                    if let Some(limit) = limit {
+                        settings.sandbox.limits.set(limit, number());
+                    }
+                }
             }
         }
         settings
@@ -187,9 +219,18 @@ impl QueueSettings {
             number("payload", self.payload),
             number("alert after", self.alert_after),
             self.fair.then(|| "fair".to_owned()),
+            self.sandbox
+                .profile
+                .map(|profile| format!("sandbox {profile}")),
         ]
         .into_iter()
         .flatten()
+        .chain(
+            self.sandbox
+                .limits
+                .iter()
+                .map(|(limit, value)| format!("{limit} {}", limit.value(value))),
+        )
         .collect()
     }
 }
@@ -210,6 +251,9 @@ mod tests {
             QueueSetting::KeyRate(rate("window 7/90s")),
             QueueSetting::Fair(true),
             QueueSetting::Payload(Some(1000)),
+            QueueSetting::Sandbox(Some(Profile::Standard)),
+            QueueSetting::RunLimit(Limit::Memory, Some(512 << 20)),
+            QueueSetting::RunLimit(Limit::Cpu, Some(1500)),
         ];
         let kept: Vec<_> = all
             .iter()
@@ -227,6 +271,7 @@ mod tests {
                 key_rate: rate("window 7/90s"),
                 fair: true,
                 payload: Some(1000),
+                sandbox: "standard,memory:536870912,cpu:1500".parse().unwrap(),
                 alert_after: None,
                 weights: BTreeMap::new(),
             }
@@ -235,7 +280,7 @@ mod tests {
         assert_eq!(
             words,
             "concurrency 5, rate 100/min burst 100, key concurrency 2, key rate window 7/90s, \
-             payload 1000, fair"
+             payload 1000, fair, sandbox standard, memory 512 MiB, cpu 1500 ms"
         );
     }
 
@@ -245,6 +290,8 @@ mod tests {
             QueueSetting::Paused(false),
             QueueSetting::Concurrency(None),
             QueueSetting::Rate(None),
+            QueueSetting::Sandbox(None),
+            QueueSetting::RunLimit(Limit::Disk, None),
             QueueSetting::Weight("a b".to_owned(), None),
         ] {
             assert_eq!(gone.value(), "");
@@ -252,6 +299,8 @@ mod tests {
         }
         let strange = QueueSettings::read("x paused=yes concurrency=many new=1 =");
         assert!(strange.is_empty());
+        let later = QueueSettings::read("sandbox=stricter");
+        assert_eq!(later.sandbox.profile, Some(Profile::Strict));
     }
 
     #[test]
@@ -260,6 +309,10 @@ mod tests {
             (QueueSetting::Concurrency(Some(0)), "pause the queue"),
             (QueueSetting::KeyConcurrency(Some(u64::MAX)), "1000000000"),
             (QueueSetting::Payload(Some(0)), "536870912"),
+            (
+                QueueSetting::RunLimit(Limit::Files, Some(3)),
+                "16 to 1048576",
+            ),
             (QueueSetting::Weight("a".to_owned(), Some(101)), "1 to 100"),
             (QueueSetting::Weight(String::new(), None), "1 to 256 bytes"),
         ] {

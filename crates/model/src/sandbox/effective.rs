@@ -132,6 +132,28 @@ pub fn effective(
     Ok(Effective { profile, limits })
 }
 
+/// Returns the request of a child, whose parent made the request `parent` and ran in the profile `ran`. The child asks
+/// for the profile `child`, if any, and has the parent's limits.
+///
+/// # Errors
+/// The child asks for a laxer profile than that of its parent's run.
+pub fn of_child(
+    parent: &SandboxSettings,
+    ran: Profile,
+    child: Option<Profile>,
+) -> Result<SandboxSettings, TooLax> {
+    let mut least = Narrowed {
+        profile: ran,
+        by: Party::Parent,
+    };
+    least.ask(Party::Job, child)?;
+    Ok(SandboxSettings {
+        profile: child,
+        parent: (ran > Profile::Open).then_some(ran),
+        limits: parent.limits,
+    })
+}
+
 /// A profile, and the party that required it.
 struct Narrowed {
     profile: Profile,

@@ -6,8 +6,9 @@ mod limits;
 mod profile;
 mod settings;
 mod size;
+mod usage;
 
-pub use effective::{Effective, JobOrigin, Party, TooLax, WorkerSandbox, effective};
+pub use effective::{Effective, JobOrigin, Party, TooLax, WorkerSandbox, effective, of_child};
 pub use limits::{
     Limit, Limits, MAX_CPU_MS, MAX_FILES, MAX_PROCESSES, MAX_SIZE, MIN_CPU_MS, MIN_FILES,
     MIN_MEMORY,
@@ -15,3 +16,4 @@ pub use limits::{
 pub use profile::{Profile, UnknownProfile};
 pub use settings::{InvalidSandbox, SandboxSettings};
 pub use size::{InvalidSize, format_size, parse_size};
+pub use usage::{InvalidUsage, RunUsage, Usage};

@@ -10,6 +10,7 @@ use super::timing::{Recurrence, Timing};
 use crate::job::{InvalidTag, NewJob, Unique, UnknownPolicy, Until};
 use crate::name::{JobId, ScheduleName};
 use crate::route::{Fallback, Priority, Route};
+use crate::sandbox::InvalidSandbox;
 
 /// Unknown fields of the schedule, and of its job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,6 +84,8 @@ struct StoredJob {
     start_timeout_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    sandbox: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,6 +233,7 @@ impl StoredJob {
             backoff_ms: job.backoff_ms,
             start_timeout_ms: job.start_timeout_ms,
             key: job.key.clone(),
+            sandbox: job.sandbox.to_string(),
             tags: job.tags.iter().map(ToString::to_string).collect(),
             unique: job.unique.as_ref().map(StoredUnique::new),
             rest,
@@ -269,6 +273,8 @@ impl StoredJob {
         job.backoff_ms = self.backoff_ms;
         job.start_timeout_ms = self.start_timeout_ms;
         job.key = self.key;
+        let sandbox = self.sandbox.parse();
+        job.sandbox = sandbox.map_err(|error: InvalidSandbox| error.to_string())?;
         let tags = self.tags.iter().map(|tag| tag.parse());
         job.tags = tags
             .collect::<Result<_, _>>()

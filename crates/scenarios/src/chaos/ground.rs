@@ -68,6 +68,8 @@ impl Ground {
         command.current_dir(self.dir.path()).kill_on_drop(true);
         command
             .env("MESHWORK_DATA", self.data())
+            // Scripts count their runs in a file outside of their folder.
+            .env("MESHWORK_SANDBOX", "open")
             .env_remove("REDIS_URL");
         command.envs(
             self.server

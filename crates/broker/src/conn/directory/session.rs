@@ -102,6 +102,10 @@ impl Transport for Sessions {
         })
     }
 
+    fn is_private(&self) -> bool {
+        true
+    }
+
     fn db(&self) -> i64 {
         i64::from(self.database)
     }
@@ -154,6 +158,10 @@ impl Transport for Own {
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
         Box::pin(async move { Ok(Conn::new(Self::new(&self.handle, self.database).await?)) })
+    }
+
+    fn is_private(&self) -> bool {
+        true
     }
 
     fn db(&self) -> i64 {

@@ -76,6 +76,7 @@ const fn dead(kind: FailureKind) -> &'static str {
         // Workers release jobs whose run has not started.
         FailureKind::Script | FailureKind::NotStarted => "failed",
         FailureKind::Timeout => "timeout",
+        FailureKind::Limit => "limit",
         FailureKind::Permanent => "permanent",
         FailureKind::Snoozed => "snoozed",
         FailureKind::Stopped | FailureKind::Discarded => "",

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use meshwork_model::sandbox::RunUsage;
+
 use crate::script::Verb;
 use crate::verb::{Claimed, MAX_ITEMS, at_most, word};
 use crate::{Broker, Error};
@@ -36,6 +38,24 @@ impl Broker {
         progress: Option<&str>,
     ) -> Result<Logged, Error> {
         at_most("log", MAX_ITEMS, lines.len())?;
+        self.store_log(claimed, lines, (progress.unwrap_or_default(), ""))
+            .await
+    }
+
+    /// Stores the sandbox and the resources of a run in its record, and adds an event, if the fencing token is current.
+    ///
+    /// # Errors
+    /// The server refuses the call.
+    pub async fn record_usage(&self, claimed: &Claimed, usage: &RunUsage) -> Result<Logged, Error> {
+        self.store_log(claimed, &[], ("", &usage.to_string())).await
+    }
+
+    async fn store_log(
+        &self,
+        claimed: &Claimed,
+        lines: &[Line<'_>],
+        (progress, usage): (&str, &str),
+    ) -> Result<Logged, Error> {
         let mut call = self
             .scripts
             .call(Verb::Log)
@@ -43,7 +63,8 @@ impl Broker {
             .arg(self.clock.argument())
             .arg(&claimed.job.id)
             .arg(&claimed.token)
-            .arg(progress.unwrap_or_default())
+            .arg(progress)
+            .arg(usage)
             .arg(MOST_LINES)
             .arg(KEPT.as_millis() as u64);
         for (stream, line) in lines {

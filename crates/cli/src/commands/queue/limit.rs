@@ -2,12 +2,14 @@
 
 use meshwork::Settings;
 use meshwork::model::queue::{MAX_CONCURRENCY, MAX_PAYLOAD, QueueSetting, Rate};
+use meshwork::model::sandbox::Limit;
 use meshwork_broker::MAX_QUEUE_LIMIT;
 
 use super::line::{Line, print};
 use super::{Queue, UsageError, refuse_unknown};
 use crate::app::App;
 use crate::args::parsers;
+use crate::args::sandbox::JobSandboxArgs;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -60,6 +62,8 @@ pub(crate) struct Set {
     /// Serve keys in turn; `queue weight` gives a key a larger share
     #[arg(long)]
     fair: bool,
+    #[command(flatten)]
+    sandbox: JobSandboxArgs,
     /// Set the limits although the queue does not exist yet
     #[arg(long)]
     create: bool,
@@ -93,6 +97,9 @@ pub(crate) struct Remove {
     /// Remove the fair order of keys
     #[arg(long)]
     fair: bool,
+    /// Remove the profile of the sandbox, and all limits of runs
+    #[arg(long)]
+    sandbox: bool,
 }
 
 impl LimitCommand {
@@ -119,6 +126,7 @@ impl Set {
         ]
         .into_iter()
         .flatten()
+        .chain(self.sandbox.queue_settings())
         .collect();
         if self.length.is_none() && settings.is_empty() {
             return Err(UsageError::Nothing.into());
@@ -141,7 +149,11 @@ impl Remove {
             (self.key_rate, QueueSetting::KeyRate(None)),
             (self.payload, QueueSetting::Payload(None)),
             (self.fair, QueueSetting::Fair(false)),
+            (self.sandbox, QueueSetting::Sandbox(None)),
         ];
+        let run_limits =
+            Limit::ALL.map(|limit| (self.sandbox, QueueSetting::RunLimit(limit, None)));
+        let named: Vec<_> = named.into_iter().chain(run_limits).collect();
         let all = !self.length && named.iter().all(|(is, _)| !is);
         // The default is a length only.
         let settings = self.queue.name != DEFAULT;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::args::parsers;
+use crate::args::sandbox::WorkerSandboxArgs;
 use crate::commands::worker::{CONCURRENCY, in_contexts};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -39,6 +40,8 @@ pub(crate) struct Supervisor {
     /// role executor there, and admin to register a runner; other contexts are skipped
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     worker: Vec<ScriptType>,
+    #[command(flatten)]
+    sandbox: WorkerSandboxArgs,
     #[command(flatten)]
     actor: ActorArgs,
     #[command(flatten)]
@@ -122,9 +125,14 @@ impl Supervisor {
         let (node, me) = self.actor.identity().create(client).await?;
         let found = in_contexts::find(&node, &me, &self.context).await?;
         let found = in_contexts::served(found, &me).await?;
+        let is_private = client.broker().conn().is_private();
+        let types = self.worker.iter().map(ScriptType::as_str);
+        self.sandbox.note_default(is_private, types);
+        let policy = self.sandbox.policy(is_private)?;
         let worker = |client: &Client| {
             let mut types = self.worker.iter();
-            let worker = types.try_fold(Worker::new(client), Worker::script_type);
+            let worker = Worker::new(client).sandbox(policy.clone());
+            let worker = types.try_fold(worker, Worker::script_type);
             Ok(worker?)
         };
         let which = (&self.worker[..], None, CONCURRENCY.into());

@@ -10,6 +10,7 @@ use meshwork::model::retry::RetryBackoff;
 use meshwork::{Retention, Worker, runtime};
 
 use crate::args::parsers;
+use crate::args::sandbox::WorkerSandboxArgs;
 use crate::commands::action::part;
 use crate::error::CommandError;
 
@@ -79,6 +80,8 @@ pub(super) struct JobOptions {
     /// Folder in which jobs may write log files (--log-path); may be given several times
     #[arg(long, value_name = "FOLDER")]
     log_dir: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) sandbox: WorkerSandboxArgs,
 }
 
 impl JobOptions {

@@ -213,7 +213,7 @@ on_all_data! {
                 refused(ground, &[args, &[bad]].concat(), USAGE, &[args[args.len() - 1], "90s, 15m, 2h, 7d"]);
             }
         }
-        refused(ground, &["dead", "list", "--reason", "age"], USAGE, &["age", "failed, timeout, permanent, snoozed, poison, queue"]);
+        refused(ground, &["dead", "list", "--reason", "age"], USAGE, &["age", "failed, timeout, limit, permanent, snoozed, poison, queue"]);
         refused(ground, &["dead", "list", "--group", "a:b"], USAGE, &["the group \"a:b\""]);
         refused(ground, &["dead", "list", "--type", "a:b"], USAGE, &["the script type \"a:b\""]);
         refused(ground, &["dead", "replay", "j", "--error", "x"], USAGE, &["--error"]);

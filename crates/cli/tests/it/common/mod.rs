@@ -73,6 +73,11 @@ impl Ground {
         Self { dir, data }
     }
 
+    /// True with a data directory, which only its owner reaches.
+    pub(crate) fn is_private(&self) -> bool {
+        matches!(self.data, Data::Directory(_))
+    }
+
     /// A path in the test's folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
@@ -93,8 +98,19 @@ impl Ground {
             Data::Url(url) => command.env("REDIS_URL", url),
             Data::Directory(path) => command.env("MESHWORK_DATA", path),
         };
+        // Scripts of tests leave marks outside of their folders.
+        command.env("MESHWORK_SANDBOX", "open");
         command.args(args.iter().map(AsRef::as_ref));
         command
+    }
+
+    /// A worker that listens, with the sandbox of its options, else the default one.
+    pub(crate) fn confining_worker(&self, args: &[&str]) -> Running {
+        let mut command = self.command(&[&["worker", "--json"], args].concat());
+        command.env_remove("MESHWORK_SANDBOX");
+        let mut worker = Running::start(command);
+        assert_eq!(json(&worker.line())["event"], "listening");
+        worker
     }
 
     /// Runs the command to its end.

@@ -13,6 +13,7 @@ pub(crate) mod job;
 pub(crate) mod order;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod sandbox;
 pub(crate) mod schedule;
 pub(crate) mod start_timeout;
 pub(crate) mod tags;

@@ -4,6 +4,7 @@ use meshwork_broker::{AddedChild, Claimed, Enqueued, Error};
 use meshwork_model::job::NewChild;
 use meshwork_model::name::ScriptType;
 use meshwork_model::outcome::FailureKind;
+use meshwork_model::sandbox::Profile;
 
 use crate::cases::harness::world::{LEASE_MS, START, WORKER};
 use crate::cases::{Failure, Outcome, World, cases, check, same};
@@ -42,7 +43,7 @@ async fn submit(
 ) -> Result<AddedChild, Failure> {
     let script_type: ScriptType = "osis".parse()?;
     let job = child
-        .job((&claimed.job, &script_type), number, None)
+        .job((&claimed.job, &script_type, Profile::Open), number, None)
         .map_err(|error| Failure::new(error.to_string()))?;
     let digest = child.digest(&script_type);
     let broker = world.broker.clone().acting_as(WORKER);
@@ -290,7 +291,7 @@ async fn writes_nothing_if_the_queue_is_no_list(world: &World) -> Outcome {
     check!(failed.is_err());
     world.unchanged(&before).await?;
     let digest = child("x").digest(&"osis".parse()?);
-    let job = child("x").job((&claimed.job, &"osis".parse()?), 1, None);
+    let job = child("x").job((&claimed.job, &"osis".parse()?, Profile::Open), 1, None);
     let job = job.map_err(|error| Failure::new(error.to_string()))?;
     let failed = world.broker.add_child(&claimed, 1, &job, &digest).await;
     check!(matches!(

@@ -3,8 +3,10 @@
 use meshwork_broker::{Error, Logged, MAX_ITEMS};
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;
+use meshwork_model::sandbox::{Effective, Limit, Profile, RunUsage, Usage};
 
 use crate::cases::harness::world::LEASE_MS;
+use crate::cases::store::events::events_of;
 use crate::cases::{Failure, Outcome, World, cases, check, same};
 
 cases![
@@ -12,6 +14,7 @@ cases![
     bytes_are_kept_as_they_are,
     they_are_kept_for_7_days_after_the_last,
     progress_is_in_the_record,
+    usage_is_in_the_record_and_in_an_event,
     nothing_to_say_writes_nothing,
     another_token_writes_nothing,
     a_job_that_has_ended_takes_no_lines,
@@ -110,6 +113,36 @@ async fn progress_is_in_the_record(world: &World) -> Outcome {
     Ok(())
 }
 
+/// The usage is in the record and in an event, with the worker. Later lines leave it.
+async fn usage_is_in_the_record_and_in_an_event(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    let usage = RunUsage {
+        sandbox: Effective {
+            profile: Profile::Standard,
+            limits: [(Limit::Memory, 2_097_152)].into_iter().collect(),
+        },
+        usage: Usage {
+            user_ms: 120,
+            system_ms: 8,
+            peak_memory: 9_830_400,
+            written: 1,
+        },
+    };
+    same!(
+        world.broker.record_usage(&claimed, &usage).await?,
+        Logged::Logged
+    );
+    same!(world.read("j1").await?.usage, Some(usage));
+    let last = events_of(world, "j1").await?.pop();
+    same!(last, Some(format!("usage w1-a {usage}")));
+    world
+        .broker
+        .log(&claimed, &[("stdout", b"x")], Some("1"))
+        .await?;
+    same!(world.read("j1").await?.usage, Some(usage));
+    Ok(())
+}
+
 /// No empty log is created.
 async fn nothing_to_say_writes_nothing(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
@@ -143,6 +176,11 @@ async fn a_job_that_has_ended_takes_no_lines(world: &World) -> Outcome {
     for claimed in [one, two] {
         let said = world.broker.log(&claimed, &[("stdout", b"x")], Some("1"));
         same!(said.await?, Logged::Stale);
+        let usage = RunUsage::default();
+        same!(
+            world.broker.record_usage(&claimed, &usage).await?,
+            Logged::Stale
+        );
     }
     world.unchanged(&before).await
 }

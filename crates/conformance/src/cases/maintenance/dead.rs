@@ -35,6 +35,7 @@ async fn each_kind_of_failure_has_its_reason(world: &World) -> Outcome {
     for (kind, why) in [
         (FailureKind::Script, "failed"),
         (FailureKind::Timeout, "timeout"),
+        (FailureKind::Limit, "limit"),
         (FailureKind::Permanent, "permanent"),
     ] {
         let claimed = world.started(why).await?;

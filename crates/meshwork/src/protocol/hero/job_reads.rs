@@ -6,10 +6,11 @@ use std::time::Duration;
 use meshwork_broker::{Backoff, Broker, Error};
 use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, FailureKind};
+use meshwork_model::sandbox::Effective;
 use tokio::time::Instant;
 
 use super::state::HeroProtocol;
-use crate::runtime::Inputs;
+use crate::runtime::{Inputs, NoSandbox, RunSandbox};
 
 /// Returns the job with the environment of its flow, which a plain client may have written just now.
 pub(super) async fn with_flow(hero: &HeroProtocol, job: &Arc<Job>) -> Result<Arc<Job>, Failure> {
@@ -36,6 +37,22 @@ pub(super) async fn inputs(broker: &Broker, job: &Job) -> Result<Inputs, Failure
             Err(Failure::new(FailureKind::Script, message))
         }
     }
+}
+
+/// Returns the sandbox of a run's processes.
+pub(super) async fn sandbox(
+    broker: &Broker,
+    job: &Job,
+    sandbox: &RunSandbox,
+) -> Result<Effective, Failure> {
+    let found = repeated(broker, job, "settings", || async {
+        match sandbox.effective().await {
+            Err(NoSandbox::Broker(error)) => Err(error),
+            found => Ok(found),
+        }
+    });
+    let found = found.await.map_err(NoSandbox::from);
+    found.flatten().map_err(NoSandbox::into_failure)
 }
 
 /// Returns the answer of a call that a run needs. While the server is unreachable, the call is repeated for as long as a

@@ -7,29 +7,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{
-    BlockingConn, Broker, Claim, Claimed, ClaimedJobs, Error, Line, Listener, Logged, Outages,
-    PrefetchLists, Released, Renewal, complete,
+    BlockingConn, Broker, Claimed, Error, Line, Listener, Logged, Outages, Released, Renewal,
 };
 use meshwork_model::job::{Job, limits::SUSPECT_LOST};
 use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::name::BatchId;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use meshwork_model::route::Priority;
+use meshwork_model::sandbox::{Effective, RunUsage};
 use meshwork_model::time::parse_iso;
 use meshwork_model::trace::TraceContext;
 use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::{Notify, watch};
 use tracing::Span;
 
+use super::claims::{completed, fetched, result};
 use super::control_poll::poll_control;
-use super::job_reads::{inputs, with_flow};
+use super::job_reads::{inputs, sandbox, with_flow};
 use super::maintenance::{Leadership, maintain, wait_for_wakeups};
 use super::pool::Member;
 use super::registry::reclaim_dead;
 use super::state::HeroProtocol;
-use super::subscription::{ClaimOrder, Lists, base_of};
-use crate::runtime::{self, ActionCaller, ChildAdder, Runtime};
-use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
+use super::subscription::{Lists, base_of};
+use crate::runtime::{self, ChildAdder, RunSandbox, Runtime};
+use crate::worker::exchange::{Exchanged, FetchRequest};
 use crate::worker::in_flight::InFlight;
 use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
 use crate::worker::{Config, Protocol, task::Completion};
@@ -38,90 +39,9 @@ use crate::{Batch, span};
 /// Limit of the release of the worker's name, which also expires.
 const DEPART: Duration = Duration::from_millis(500);
 
-impl HeroProtocol {
-    /// Returns the runtime of a queue's jobs. The queue names the type; a foreign record may not.
-    fn runtime_of_queue(&self, queue: &str) -> Option<&Arc<dyn Runtime>> {
-        let prefix = self.broker.keys().work_prefix();
-        let script_type = queue.strip_prefix(&prefix)?.split(':').next()?;
-        self.runtimes.get(script_type)
-    }
-
-    /// Calls actions for a run.
-    fn caller(&self) -> ActionCaller {
-        match self.broker.keys().context() {
-            Some(_) => ActionCaller::InContext,
-            None => ActionCaller::new(&self.calls),
-        }
-    }
-
-    /// Stores results and claims jobs, in one script if there are both.
-    async fn call(
-        &self,
-        results: &[complete::Completion<'_>],
-        lease: Duration,
-        request: &FetchRequest,
-    ) -> Result<(Vec<complete::Completed>, ClaimedJobs), Error> {
-        let lists = Arc::clone(&self.lists.borrow());
-        let order = ClaimOrder::of(request.round, self.places.routes());
-        let (mut queues, mut old) = (lists.queues_in(order), Cow::Borrowed(lists.old()));
-        if !request.skipped.is_empty() {
-            let skipped = &request.skipped;
-            queues.to_mut().retain(|list| !skipped.contains(list));
-            old.to_mut().retain(|old| !skipped.contains(&old.list));
-        }
-        let claim = Claim {
-            queues: &queues,
-            old: &old,
-            reverse: order.reverse,
-            prefetch: if request.sweep {
-                PrefetchLists::All
-            } else {
-                PrefetchLists::Of(&request.arrivals)
-            },
-            want: request.want,
-            lease,
-            worker: self.identity.worker(),
-            token: &self.identity.token(),
-        };
-        if results.is_empty() {
-            return Ok((Vec::new(), self.broker.claim(claim).await?));
-        }
-        let answer = self.broker.complete_and_claim(results, claim).await?;
-        Ok((answer.finished, answer.taken))
-    }
-}
-
 /// Returns true if a job may be what killed its workers.
 fn is_suspect(job: &Job) -> bool {
     job.lost >= SUSPECT_LOST
-}
-
-/// Returns a result in the form of the broker.
-fn result(completion: &Completion<Claimed>) -> complete::Completion<'_> {
-    complete::Completion {
-        claimed: &completion.task.job,
-        output: &completion.output,
-        stdout: &completion.stdout,
-        stderr: &completion.stderr,
-    }
-}
-
-fn completed(finished: Vec<complete::Completed>) -> Vec<Completed> {
-    let each = |finished| match finished {
-        complete::Completed::Finished => Completed::Stored,
-        complete::Completed::Stale => Completed::Stale,
-    };
-    finished.into_iter().map(each).collect()
-}
-
-fn fetched(taken: ClaimedJobs) -> Fetched<Claimed> {
-    Fetched {
-        jobs: taken.jobs,
-        dropped: taken.dropped,
-        more: taken.more,
-        blocked: taken.blocked,
-        at_ms: taken.at_ms,
-    }
 }
 
 impl Protocol for HeroProtocol {
@@ -274,6 +194,15 @@ impl Protocol for HeroProtocol {
             Ok(job) => job,
             Err(failure) => return Step::End(Report::failed(failure)),
         };
+        let run_sandbox = RunSandbox::new(&self.broker, &self.sandbox, claimed);
+        let sandbox = match runtime.starts_processes() {
+            true => sandbox(&self.broker, &job, &run_sandbox).await,
+            false => Ok(Effective::default()),
+        };
+        let sandbox = match sandbox {
+            Ok(sandbox) => sandbox,
+            Err(failure) => return Step::End(Report::failed(failure)),
+        };
         let batch = job.batch.clone().map(|id| {
             let (id, token) = (BatchId::foreign(id), claimed.token.clone());
             Batch::of_run(&self.broker, id, job.job_id(), token)
@@ -283,9 +212,10 @@ impl Protocol for HeroProtocol {
             timeout: Duration::from_secs(job.timeout),
             job,
             inputs,
-            child_adder: ChildAdder::new(&self.broker, claimed, trace.cloned()),
+            child_adder: ChildAdder::new(&self.broker, claimed, trace.cloned(), &run_sandbox),
             caller: self.caller(),
             batch,
+            confinement: self.sandbox.confinement(sandbox),
         }))
     }
 
@@ -336,6 +266,10 @@ impl Protocol for HeroProtocol {
         progress: Option<&str>,
     ) -> Result<Logged, Error> {
         self.broker.log(claimed, lines, progress).await
+    }
+
+    async fn record_usage(&self, claimed: &Claimed, usage: &RunUsage) -> Result<Logged, Error> {
+        self.broker.record_usage(claimed, usage).await
     }
 
     fn polls(&self) -> bool {

@@ -2,6 +2,7 @@
 //! has the queues, [`registry`] the live workers, [`pool`] shares parts between contexts, [`control_poll`] reads cancel
 //! requests, and [`maintenance`] is done by one worker at a time for all.
 
+mod claims;
 mod control_poll;
 mod job_reads;
 mod jobs;
@@ -29,7 +30,7 @@ use tokio_util::sync::DropGuard;
 
 use super::nooble::{self, ScriptCalls};
 use crate::flow::{PlainEnv, Stepper};
-use crate::runtime::{self, Runtime};
+use crate::runtime::{self, Runtime, SandboxPolicy};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, WorkerHandle};
 use crate::{Client, Error};
 use maintenance::NextDue;
@@ -52,6 +53,7 @@ pub struct Worker {
     routes: Option<Routes>,
     config: Config,
     log_dirs: Vec<PathBuf>,
+    sandbox: Option<SandboxPolicy>,
     backoff: RetryBackoff,
     legacy_ids: Vec<ActorId>,
     retention: Retention,
@@ -73,6 +75,7 @@ impl Worker {
             routes: None,
             config: Config::default(),
             log_dirs: Vec::new(),
+            sandbox: None,
             backoff: RetryBackoff::default(),
             legacy_ids: Vec::new(),
             retention: Retention::default(),
@@ -252,6 +255,14 @@ impl Worker {
         self
     }
 
+    /// Sets the sandbox of scripts. Default: `open` in a data directory, where only its owner can enqueue jobs; `standard`
+    /// on a server, or `open` with a warning in a program without a launcher ([`runtime::init`]).
+    #[must_use]
+    pub fn sandbox(mut self, policy: SandboxPolicy) -> Self {
+        self.sandbox = Some(policy);
+        self
+    }
+
     /// Adds the worker to a pool with workers of other contexts. Its client has to be one of the pool's node
     /// ([`WorkerPool::node`]), and its concurrency is that of the pool.
     #[must_use]
@@ -259,6 +270,13 @@ impl Worker {
         self.config.concurrency = pool.concurrency();
         self.pool = Some(pool.clone());
         self
+    }
+
+    /// Returns the sandbox, if this host can enforce it.
+    async fn checked_sandbox(&self) -> Result<SandboxPolicy, Error> {
+        let starts_processes = self.runtimes.iter().any(|(_, one)| one.starts_processes());
+        let is_private = self.broker.conn().is_private();
+        SandboxPolicy::checked(self.sandbox.clone(), is_private, starts_processes).await
     }
 
     /// Starts the worker on the current runtime.
@@ -275,6 +293,7 @@ impl Worker {
             return Err(Error::NoHandlers);
         }
         self.config.validate()?;
+        let sandbox = self.checked_sandbox().await?;
         let log_folders = LogFolders::open(&self.log_dirs)?;
         let mut runtimes = HashMap::new();
         let mut listens = Vec::new();
@@ -320,6 +339,7 @@ impl Worker {
             present,
             lists,
             runtimes,
+            sandbox,
             backoff: self.backoff,
             retention: self.retention,
             next_due: NextDue::new(),

@@ -12,7 +12,7 @@ use super::pool::{Member, WorkerPool};
 use super::registry::Present;
 use super::subscription::{Lists, Subscriptions};
 use crate::flow::PlainEnv;
-use crate::runtime::{CallActions, Runtime};
+use crate::runtime::{CallActions, Runtime, SandboxPolicy};
 use crate::worker::Identity;
 
 /// The protocol of Hero, for one worker.
@@ -27,6 +27,7 @@ pub(super) struct HeroProtocol {
     pub(super) runtimes: HashMap<String, Arc<dyn Runtime>>,
     /// Calls actions of services for all runs.
     pub(super) calls: Arc<dyn CallActions>,
+    pub(super) sandbox: SandboxPolicy,
     pub(super) backoff: RetryBackoff,
     pub(super) retention: Retention,
     /// Time of the next retry of jobs that failed here.

@@ -11,6 +11,7 @@ use meshwork_model::name::{JobId, ScriptType};
 use meshwork_model::trace::TraceContext;
 use tokio::sync::Mutex;
 
+use super::{NoSandbox, RunSandbox};
 use crate::{Client, Error};
 pub(super) use options::child;
 
@@ -66,6 +67,14 @@ pub enum AddChildError {
         /// The id.
         child: JobId,
     },
+    /// The parent may not run in a sandbox of this worker.
+    #[error("call {number} of add_child(): {reason}")]
+    Sandbox {
+        /// The call within the run, from 1.
+        number: u32,
+        /// Reason.
+        reason: String,
+    },
     /// The parent is being cancelled.
     #[error(
         "call {number} of add_child(): job {parent} is being cancelled, and can add no children"
@@ -105,6 +114,7 @@ struct Inner {
     broker: Broker,
     claimed: Arc<Claimed>,
     trace: Option<TraceContext>,
+    sandbox: RunSandbox,
     /// Number of calls in this run. Locked during a call, so that calls are in the order of their numbers.
     calls: Mutex<u32>,
 }
@@ -116,11 +126,13 @@ impl ChildAdder {
         broker: &Broker,
         claimed: &Arc<Claimed>,
         trace: Option<TraceContext>,
+        sandbox: &RunSandbox,
     ) -> Option<Self> {
         let inner = Inner {
             broker: broker.clone(),
             claimed: Arc::clone(claimed),
             trace,
+            sandbox: sandbox.clone(),
             calls: Mutex::new(0),
         };
         (!claimed.job.taken_over).then(|| Self(Arc::new(inner)))
@@ -144,6 +156,7 @@ impl ChildAdder {
             broker,
             claimed,
             trace,
+            sandbox,
             ..
         } = &*self.0;
         let worker = claimed.job.worker.as_deref().unwrap_or_default();
@@ -152,12 +165,17 @@ impl ChildAdder {
         }
         let client = Client::new(broker.clone().acting_as(worker));
         let script_type = &self.script_type();
-        let job = child.job((&claimed.job, script_type), number, trace.clone());
-        let job = job.map_err(|source| AddChildError::Invalid { number, source })?;
         let refused = |source| {
             let source = Box::new(source);
             AddChildError::Refused { number, source }
         };
+        let ran = sandbox.effective().await.map_err(|fault| match fault {
+            NoSandbox::Broker(error) => refused(error.into()),
+            NoSandbox::Refused(reason) => AddChildError::Sandbox { number, reason },
+        })?;
+        let parent = (&*claimed.job, script_type, ran.profile);
+        let job = child.job(parent, number, trace.clone());
+        let job = job.map_err(|source| AddChildError::Invalid { number, source })?;
         let digest = child.digest(script_type);
         let submitted = client.add_child(claimed, number, &job, &digest).await;
         let (child, parent) = (job.id.clone(), claimed.job.id.clone());

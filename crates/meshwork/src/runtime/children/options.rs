@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 pub(in super::super) enum OptionError {
     /// There is no such option.
     #[error(
-        "add_child() has no option `{0}`: it takes type, input, priority, delay, retries, timeout, key, group and env"
+        "add_child() has no option `{0}`: it takes type, input, priority, delay, retries, timeout, key, \
+         group, sandbox and env"
     )]
     Unknown(String),
     /// The value is not allowed.
@@ -47,6 +48,7 @@ fn set(child: &mut NewChild, name: &str, value: Value) -> Result<(), Option<Stri
         "delay" => child.delay_ms = delay(&value)?,
         "timeout" => child.timeout = Some(seconds(&value)?),
         "retries" => child.retries = Some(retries(&value)?),
+        "sandbox" => child.sandbox = Some(parsed(&text(value)?)?),
         "env" => child.env_vars = env(value)?,
         _ => return Err(None),
     }

@@ -161,7 +161,7 @@ def _meshwork():
     most_request, most_path = 32 * 1024 * 1024, 100
 
     def add_child(script, *, type=None, input=None, priority=None, delay=None, retries=None, timeout=None, key=None,
-                  group=None, env=None):
+                  group=None, sandbox=None, env=None):
         """Adds a child of this job and returns its id."""
         in_leader("add_child")
         if not isinstance(script, str):
@@ -170,7 +170,7 @@ def _meshwork():
         import json
 
         options = dict(type=type, priority=priority, delay=delay, retries=retries, timeout=timeout, key=key,
-                       group=group, env=env)
+                       group=group, sandbox=sandbox, env=env)
         options = {name: value for name, value in options.items() if value is not None}
         if input is not None:
             if isinstance(input, str):

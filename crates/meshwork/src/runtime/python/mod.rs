@@ -43,6 +43,10 @@ pub(super) fn runtime() -> Arc<dyn Runtime> {
 struct Python;
 
 impl Runtime for Python {
+    fn starts_processes(&self) -> bool {
+        true
+    }
+
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         workdir::sweep_once();
         process::in_order(run, async move |run, dropped| execute(&run, &dropped).await)

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use meshwork_model::sandbox::{Limits, Profile, SandboxSettings};
+use meshwork_model::sandbox::{Effective, Limits, Profile, SandboxSettings};
 
 /// Greatest length of the encoded form: far more than paths need, and less than the buffer of a socket, so that a write
 /// to a launcher that does not read yet never blocks.
@@ -28,6 +28,14 @@ pub struct Confinement {
 }
 
 impl Confinement {
+    /// Returns its profile and its limits.
+    pub(crate) const fn effective(&self) -> Effective {
+        Effective {
+            profile: self.profile,
+            limits: self.limits,
+        }
+    }
+
     /// Returns a confinement without paths and limits.
     #[must_use]
     pub fn of(profile: Profile) -> Self {

@@ -170,3 +170,19 @@ fn default_limits_hold_in_standard_and_strict_only() {
     );
     assert!(processes(Standard, &limited(Limit::Processes, 1000)).is_err());
 }
+
+#[test]
+fn a_child_keeps_the_profile_and_the_limits_of_its_parent() {
+    let parent = limited(Limit::Memory, 300);
+    let child = |ran, child| of_child(&parent, ran, child);
+    assert_eq!(child(Open, None), Ok(parent));
+    let kept = child(Standard, None).unwrap();
+    assert_eq!((kept.parent, kept.limits), (Some(Standard), parent.limits));
+    let narrowed = child(Standard, Some(Strict)).unwrap();
+    assert_eq!(narrowed.profile, Some(Strict));
+    let refused = child(Strict, Some(Standard)).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "the job asks for the sandbox `standard`, but the parent of the job requires `strict`"
+    );
+}

@@ -52,6 +52,8 @@ impl Quarters<'_> {
             .current_dir(self.dir)
             .env_remove("REDIS_URL")
             .env_remove("MESHWORK_DATA")
+            // Scripts count their runs in a file outside of their folder.
+            .env("MESHWORK_SANDBOX", "open")
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .kill_on_drop(true);
         command

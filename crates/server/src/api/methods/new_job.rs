@@ -6,6 +6,7 @@ use std::time::Duration;
 use meshwork::JobRequest;
 use meshwork_model::job::{OnFailure, Until};
 use meshwork_model::route::{Fallback, Priority};
+use meshwork_model::sandbox::{Limit, SandboxSettings};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -52,6 +53,8 @@ pub(crate) struct NewJobParams {
     backoff: Option<Span>,
     /// Time within which a worker has to begin the job; after that it fails.
     start_timeout: Option<Span>,
+    /// Sandbox that the job asks for; it can only be stricter than that of its queue and its worker.
+    sandbox: Option<SandboxParams>,
     /// Labels.
     #[serde(default)]
     tags: Vec<String>,
@@ -87,6 +90,49 @@ pub(crate) struct NewJobParams {
     unique_until: Option<String>,
     /// Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one.
     on_duplicate: Option<String>,
+}
+
+/// Requested sandbox of a job. Sizes are in bytes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct SandboxParams {
+    /// `open`, `standard` or `strict`.
+    profile: Option<String>,
+    /// Limit of the memory of all processes.
+    memory: Option<u64>,
+    /// Limit of the processor time of all processes.
+    cpu: Option<Span>,
+    /// Limit of the number of processes and threads at once.
+    processes: Option<u64>,
+    /// Limit of the number of open files of each process.
+    files: Option<u64>,
+    /// Limit of the size of the work folder.
+    disk: Option<u64>,
+    /// Limit of the output, stdout and stderr together.
+    output: Option<u64>,
+}
+
+impl SandboxParams {
+    fn settings(self) -> Result<SandboxSettings, ApiError> {
+        let mut settings = SandboxSettings {
+            profile: parse_some("sandbox.profile", self.profile.as_deref())?,
+            ..SandboxSettings::default()
+        };
+        for (limit, value) in [
+            (Limit::Memory, self.memory),
+            (Limit::Cpu, self.cpu.map(|span| millis(span.0))),
+            (Limit::Processes, self.processes),
+            (Limit::Files, self.files),
+            (Limit::Disk, self.disk),
+            (Limit::Output, self.output),
+        ] {
+            settings.limits.set(limit, value);
+        }
+        settings
+            .check()
+            .map_err(|fault| ApiError::invalid(format!("sandbox: {fault}")))?;
+        Ok(settings)
+    }
 }
 
 impl NewJobParams {
@@ -138,6 +184,7 @@ impl NewJobParams {
         if let Some(timeout) = self.start_timeout {
             request = request.start_timeout(timeout.0);
         }
+        request = request.sandbox(self.sandbox.unwrap_or_default().settings()?);
         for tag in &self.tags {
             request = request.tag(parse("tags", tag)?);
         }

@@ -1,16 +1,19 @@
 //! Methods of queues.
 
+use std::collections::BTreeMap;
+
 use meshwork::model::keys::hero::JobKeys;
 use meshwork::view::{QueueSettingsView, QueueView};
 use meshwork_model::api_key::Scope;
 use meshwork_model::queue::{QueueSetting, Rate};
+use meshwork_model::sandbox::Limit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::parse;
+use crate::api::params::{parse, parse_some};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -230,6 +233,14 @@ struct LimitParams {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<u64>")]
     payload: Option<Option<u64>>,
+    /// Profile of the sandbox of its jobs: `open`, `standard` or `strict`.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    sandbox: Option<Option<String>>,
+    /// Limits of runs, by resource: `memory`, `disk` and `output` in bytes, `cpu` in milliseconds, `processes`, `files`.
+    /// Null removes one.
+    #[serde(default)]
+    run_limits: BTreeMap<String, Option<u64>>,
     /// True if keys take turns.
     fair: Option<bool>,
 }
@@ -239,6 +250,24 @@ fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
+}
+
+/// Returns the changes of the sandbox.
+fn sandbox(
+    profile: Option<Option<String>>,
+    limits: BTreeMap<String, Option<u64>>,
+) -> Result<Vec<QueueSetting>, ApiError> {
+    let profile = profile.map(|name| parse_some("sandbox", name.as_deref()));
+    let profile = profile.transpose()?.map(QueueSetting::Sandbox);
+    let limits = limits.into_iter().map(|(name, value)| {
+        let known = Limit::ALL.into_iter().find(|limit| limit.as_str() == name);
+        let limit = known.ok_or_else(|| {
+            let names = Limit::ALL.map(Limit::as_str).join(", ");
+            ApiError::invalid(format!("run_limits: `{name}` is none of {names}"))
+        })?;
+        Ok(QueueSetting::RunLimit(limit, value))
+    });
+    profile.into_iter().map(Ok).chain(limits).collect()
 }
 
 async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, ApiError> {
@@ -252,6 +281,7 @@ async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, Api
         rate("rate", &params.rate)?,
         rate("key_rate", &params.key_rate)?,
     );
+    let sandbox = sandbox(params.sandbox, params.run_limits)?;
     let settings: Vec<_> = [
         params.concurrency.map(QueueSetting::Concurrency),
         rates.0.map(QueueSetting::Rate),
@@ -262,6 +292,7 @@ async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, Api
     ]
     .into_iter()
     .flatten()
+    .chain(sandbox)
     .collect();
     if !settings.is_empty() {
         call.client.update_queue(&list, &settings).await?;

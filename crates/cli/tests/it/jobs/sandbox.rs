@@ -1,0 +1,131 @@
+//! Sandboxes by the real command: the default by origin, requests of queues and jobs, children, refusals.
+
+use crate::common::{Ground, on_all_data};
+use serde_json::{Value, json};
+
+/// Returns a script whose result is `open` if it reaches a file of the test, else `confined`.
+fn probe(ground: &Ground) -> String {
+    let mark = ground.file("mark", "");
+    let mark = mark.display();
+    format!("import os\nresult = 'open' if os.path.exists('{mark}') else 'confined'")
+}
+
+fn show(ground: &Ground, id: &str) -> Value {
+    ground.run(&["job", "show", id, "--json"]).ok().json()
+}
+
+/// Enqueues a Python script, waits for its end, and returns its record.
+fn ended(ground: &Ground, script: &str, args: &[&str]) -> Value {
+    ground.file("s.py", script);
+    let args = [&["job", "enqueue", "s.py", "--json"], args].concat();
+    let id = ground.run(&args).ok().json()["id"].clone();
+    let id = id.as_str().unwrap();
+    ground.run(&["job", "wait", id, "--json"]);
+    show(ground, id)
+}
+
+on_all_data! {
+    fn the_default_follows_the_store(ground: &Ground) {
+        let worker = ground.confining_worker(&["--type", "python"]);
+        let job = ended(ground, &probe(ground), &[]);
+        let is_private = ground.is_private();
+        assert_eq!(job["output"], if is_private { "open" } else { "confined" });
+        let said = worker.stop().stderr;
+        assert_eq!(said.contains("--sandbox open"), !is_private, "{said}");
+    }
+
+    fn run_confines_only_the_jobs_of_others(ground: &Ground) {
+        let script = format!("add_child('result = 1', type='python')\n{}", probe(ground));
+        ground.file("s.py", &script);
+        let own = ground.run(&["run", "s.py", "--json"]).ok().json();
+        assert_eq!(own["output"], "open");
+        let confined = ["run", "s.py", "--sandbox", "standard", "--memory", "512M", "--json"];
+        let confined = ground.run(&confined).ok().json();
+        let confined = show(ground, confined["id"].as_str().unwrap());
+        assert_eq!(confined["output"], "confined");
+        assert_eq!(confined["requested_sandbox"], "standard,memory:536870912");
+    }
+
+    fn a_queue_and_a_job_can_only_narrow(ground: &Ground) {
+        let set = ["queue", "limit", "set", "python", "--create", "--sandbox", "standard", "--cpu", "20s", "--json"];
+        let set = ground.run(&set).ok().json();
+        assert_eq!((&set["sandbox"], &set["run_limits"]), (&json!("standard"), &json!({"cpu": 20_000})));
+        let _worker = ground.confining_worker(&["--type", "python", "--sandbox", "open", "--memory", "1G"]);
+        let job = ended(ground, &probe(ground), &["--cpu", "10s"]);
+        assert_eq!(job["output"], "confined");
+        for (args, fault) in [
+            (&["--sandbox", "open"][..], "the job asks for the sandbox `open`, but the queue requires `standard`"),
+            (&["--cpu", "21s"], "the job asks for a cpu limit of 21 s, but the queue allows 20 s"),
+            (&["--memory", "2G"], "the job asks for a memory limit of 2 GiB, but the worker allows 1 GiB"),
+        ] {
+            let job = ended(ground, "result = 1", &[args, &["--retries", "3"]].concat());
+            assert_eq!((&job["error"], &job["dead"]), (&json!(fault), &json!("permanent")));
+            assert_eq!(job["attempts"], 1);
+        }
+        let gone = ground.run(&["queue", "limit", "remove", "python", "--sandbox", "--json"]).ok().json();
+        assert_eq!((&gone["sandbox"], &gone["run_limits"]), (&Value::Null, &json!({})));
+        assert_eq!(ended(ground, &probe(ground), &[])["output"], "open");
+    }
+
+    fn a_child_is_never_laxer_than_its_parent(ground: &Ground) {
+        let _confining = ground.confining_worker(&["--type", "python", "--group", "safe", "--sandbox", "standard"]);
+        let script = json!(probe(ground)).to_string();
+        let parent = format!(
+            "a = add_child({script}, group='other')\nb = add_child({script}, group='other', sandbox='strict')\nresult = [a, b]"
+        );
+        let parent = ended(ground, &parent, &["--group", "safe", "--sandbox", "standard"]);
+        assert_eq!(parent["error"], Value::Null);
+        let children: Vec<_> = parent["output"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+        assert_eq!(show(ground, children[0])["requested_sandbox"], "parent:standard");
+        assert_eq!(show(ground, children[1])["requested_sandbox"], "strict,parent:standard");
+        let _open = ground.confining_worker(&["--type", "python", "--group", "other", "--sandbox", "open"]);
+        ground.run(&["job", "wait", children[0]]).ok();
+        assert_eq!(show(ground, children[0])["output"], "confined");
+        let lax = ended(ground, "add_child('1', sandbox='open')", &["--group", "safe"]);
+        let error = lax["error"].as_str().unwrap();
+        assert!(error.contains("the parent of the job requires `standard`"), "{error}");
+    }
+}
+
+#[test]
+fn wrong_options_are_refused_by_name() {
+    let ground = Ground::embedded().unwrap();
+    ground.file("s.py", "result = 1");
+    for (args, words) in [
+        (
+            &["worker", "--type", "python", "--sandbox", "lax"][..],
+            "open, standard or strict",
+        ),
+        (
+            &["worker", "--type", "python", "--read", "/no/such/path"],
+            "--read /no/such/path",
+        ),
+        (
+            &["worker", "--type", "python", "--memory", "4K"],
+            "the memory limit cannot be 4 KiB",
+        ),
+        (
+            &["job", "enqueue", "s.py", "--memory", "much"],
+            "`much` is no size",
+        ),
+        (
+            &["job", "enqueue", "s.py", "--cpu", "1ms"],
+            "the cpu limit cannot be 1 ms",
+        ),
+        (
+            &["run", "s.py", "--sandbox", "none"],
+            "open, standard or strict",
+        ),
+        (
+            &[
+                "queue", "limit", "set", "python", "--create", "--files", "1",
+            ],
+            "give 16 to 1048576",
+        ),
+    ] {
+        let before = ground.stored();
+        let done = ground.run(args).exits(2);
+        assert!(done.stderr.contains(words), "{args:?}: {}", done.stderr);
+        assert_eq!(ground.stored(), before, "{args:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Calls of the protocol to the broker: stores results and claims jobs, in one script if there are both.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::{Claim, Claimed, ClaimedJobs, Error, PrefetchLists, complete};
+
+use super::state::HeroProtocol;
+use super::subscription::ClaimOrder;
+use crate::runtime::{ActionCaller, Runtime};
+use crate::worker::exchange::{Completed, FetchRequest, Fetched};
+use crate::worker::task::Completion;
+
+impl HeroProtocol {
+    /// Returns the runtime of a queue's jobs. The queue names the type; a foreign record may not.
+    pub(super) fn runtime_of_queue(&self, queue: &str) -> Option<&Arc<dyn Runtime>> {
+        let prefix = self.broker.keys().work_prefix();
+        let script_type = queue.strip_prefix(&prefix)?.split(':').next()?;
+        self.runtimes.get(script_type)
+    }
+
+    /// Calls actions for a run.
+    pub(super) fn caller(&self) -> ActionCaller {
+        match self.broker.keys().context() {
+            Some(_) => ActionCaller::InContext,
+            None => ActionCaller::new(&self.calls),
+        }
+    }
+
+    /// Stores results and claims jobs, in one script if there are both.
+    pub(super) async fn call(
+        &self,
+        results: &[complete::Completion<'_>],
+        lease: Duration,
+        request: &FetchRequest,
+    ) -> Result<(Vec<complete::Completed>, ClaimedJobs), Error> {
+        let lists = Arc::clone(&self.lists.borrow());
+        let order = ClaimOrder::of(request.round, self.places.routes());
+        let (mut queues, mut old) = (lists.queues_in(order), Cow::Borrowed(lists.old()));
+        if !request.skipped.is_empty() {
+            let skipped = &request.skipped;
+            queues.to_mut().retain(|list| !skipped.contains(list));
+            old.to_mut().retain(|old| !skipped.contains(&old.list));
+        }
+        let claim = Claim {
+            queues: &queues,
+            old: &old,
+            reverse: order.reverse,
+            prefetch: if request.sweep {
+                PrefetchLists::All
+            } else {
+                PrefetchLists::Of(&request.arrivals)
+            },
+            want: request.want,
+            lease,
+            worker: self.identity.worker(),
+            token: &self.identity.token(),
+        };
+        if results.is_empty() {
+            return Ok((Vec::new(), self.broker.claim(claim).await?));
+        }
+        let answer = self.broker.complete_and_claim(results, claim).await?;
+        Ok((answer.finished, answer.taken))
+    }
+}
+
+/// Returns a result in the form of the broker.
+pub(super) fn result(completion: &Completion<Claimed>) -> complete::Completion<'_> {
+    complete::Completion {
+        claimed: &completion.task.job,
+        output: &completion.output,
+        stdout: &completion.stdout,
+        stderr: &completion.stderr,
+    }
+}
+
+pub(super) fn completed(finished: Vec<complete::Completed>) -> Vec<Completed> {
+    let each = |finished| match finished {
+        complete::Completed::Finished => Completed::Stored,
+        complete::Completed::Stale => Completed::Stale,
+    };
+    finished.into_iter().map(each).collect()
+}
+
+pub(super) fn fetched(taken: ClaimedJobs) -> Fetched<Claimed> {
+    Fetched {
+        jobs: taken.jobs,
+        dropped: taken.dropped,
+        more: taken.more,
+        blocked: taken.blocked,
+        at_ms: taken.at_ms,
+    }
+}

@@ -1,0 +1,97 @@
+//! Sandbox of one run, made from the policy of its worker, the settings of its queue and its record.
+
+use std::fmt;
+use std::sync::Arc;
+
+use meshwork_broker::{Broker, Claimed, Error};
+use meshwork_model::outcome::{Failure, FailureKind};
+use meshwork_model::sandbox::{Effective, Profile, effective};
+use tokio::sync::OnceCell;
+
+use super::SandboxPolicy;
+use crate::runtime::sandbox;
+
+/// The sandbox of a run. The settings of the queue are read once, and only if the run starts a process or adds a child:
+/// all others need no sandbox. Clones share the answer.
+#[derive(Clone)]
+pub(crate) struct RunSandbox(Arc<Inner>);
+
+struct Inner {
+    broker: Broker,
+    policy: SandboxPolicy,
+    claimed: Arc<Claimed>,
+    effective: OnceCell<Effective>,
+}
+
+/// Reason for which a run has no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoSandbox {
+    /// The settings of the queue cannot be read now.
+    #[error(transparent)]
+    Broker(#[from] Error),
+    /// No run of the job is allowed on this worker.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl NoSandbox {
+    /// Returns the failure of the run. A refused job is not retried.
+    pub(crate) fn into_failure(self) -> Failure {
+        let kind = match &self {
+            Self::Broker(_) => FailureKind::Script,
+            Self::Refused(_) => FailureKind::Permanent,
+        };
+        Failure::new(kind, self.to_string())
+    }
+}
+
+impl RunSandbox {
+    /// Returns the sandbox for the run of a claimed job.
+    pub(crate) fn new(broker: &Broker, policy: &SandboxPolicy, claimed: &Arc<Claimed>) -> Self {
+        Self(Arc::new(Inner {
+            broker: broker.clone(),
+            policy: policy.clone(),
+            claimed: Arc::clone(claimed),
+            effective: OnceCell::new(),
+        }))
+    }
+
+    /// Returns the profile and the limits.
+    pub(crate) async fn effective(&self) -> Result<Effective, NoSandbox> {
+        let found = self.0.effective.get_or_try_init(|| self.find());
+        found.await.copied()
+    }
+
+    async fn find(&self) -> Result<Effective, NoSandbox> {
+        let Inner {
+            broker,
+            policy,
+            claimed,
+            ..
+        } = &*self.0;
+        let job = claimed.job.sandbox().map_err(|fault| {
+            NoSandbox::Refused(format!("the sandbox of the job cannot be read: {fault}"))
+        })?;
+        let queue = broker.settings_of(&claimed.queue).await?.sandbox;
+        let origin = policy.origin(&claimed.job.id);
+        let found = effective(&policy.worker, origin, &queue, &job)
+            .map_err(|fault| NoSandbox::Refused(fault.to_string()))?;
+        let needs_launcher = found.profile > Profile::Open || !found.limits.is_empty();
+        if needs_launcher && !sandbox::is_on() {
+            return Err(NoSandbox::Refused(format!(
+                "the sandbox `{}` needs a launcher, which this program has not: it has to call meshwork::runtime::init() \
+                 first",
+                found.profile
+            )));
+        }
+        Ok(found)
+    }
+}
+
+impl fmt::Debug for RunSandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RunSandbox")
+            .field(&self.0.effective.get())
+            .finish()
+    }
+}
