@@ -23,6 +23,7 @@ use meshwork_model::keys::bananas::BananasKeys;
 use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::keys::hero::{JobKeys, ScriptName};
 use meshwork_model::keys::nooble::NoobleKeys;
+use meshwork_model::stored;
 use redis::Script;
 
 use crate::Error;
@@ -103,9 +104,9 @@ impl Layout {
 
     /// Returns the layout of these keys.
     fn of(keys: &JobKeys) -> Self {
-        match keys.context() {
-            Some(_) => Self::Context,
-            None => Self::Hero,
+        match keys {
+            JobKeys::Hero(_) => Self::Hero,
+            JobKeys::Context(..) => Self::Context,
         }
     }
 
@@ -124,6 +125,27 @@ impl Layout {
                 ("LEGACY", "false"),
             ],
         }
+    }
+
+    /// Returns the lists of fields that every record has: `CLAIMED_FIELDS`, their names; `PLAIN_FIELDS`, their number
+    /// with id and status; `NEW_FIELDS`, each name of a value of the client with its argument, from `from` on;
+    /// `VALUES`, the number of these values.
+    fn fields(self) -> [(&'static str, String); 4] {
+        let stored::FieldLists { values, claimed } = match self {
+            Self::Hero => &stored::HERO,
+            Self::Context => &stored::CONTEXT,
+        };
+        let names: Vec<_> = claimed.iter().map(|name| format!("'{name}'")).collect();
+        let new = values.iter().enumerate();
+        let new: Vec<_> = new
+            .map(|(at, name)| format!("'{name}', ARGV[from + {at}]"))
+            .collect();
+        [
+            ("CLAIMED_FIELDS", names.join(", ")),
+            ("PLAIN_FIELDS", (claimed.len() + 2).to_string()),
+            ("NEW_FIELDS", new.join(", ")),
+            ("VALUES", values.len().to_string()),
+        ]
     }
 
     /// Returns whether the layout needs a script of Hero's. Contexts have neither migrations nor imported jobs of
@@ -242,6 +264,7 @@ fn constants(keys: Vec<ScriptName>, layout: Layout) -> Constants {
     let tagged = [("TAGGED", tagged.to_string())];
     let words = layout.words().into_iter();
     let words = words.map(|(name, literal)| (name, literal.to_owned()));
+    let words = words.chain(layout.fields());
     Constants::new(keys.chain(missing).chain(bounds).chain(tagged).chain(words))
 }
 

@@ -10,12 +10,32 @@ use crate::keys::hero::JobKeys;
 use crate::time::{iso, parse_iso};
 use serde_json::{Map, Value};
 
-/// Fields that every stored job of a context has besides id and status, in the order in which a claim returns their
-/// values.
-const STORED_IN_CONTEXT: [&str; 13] = [
-    field::CREATED_AT,
-    field::UPDATED_AT,
-    field::SCRIPT_TYPE,
+/// Lists of the fields that every record of Meshwork's clients has. Scripts contain the same lists as constants: each
+/// writes and reads the values in this order.
+#[derive(Debug)]
+pub struct FieldLists {
+    /// Fields whose values the client passes, without names.
+    pub values: &'static [&'static str],
+    /// Fields whose values a claim returns without names: those that the script sets, then those of the client. Without
+    /// id and status.
+    pub claimed: &'static [&'static str],
+}
+
+/// Fields that the script sets, besides id and status.
+const SET_BY_SCRIPT: [&str; 3] = [field::CREATED_AT, field::UPDATED_AT, field::SCRIPT_TYPE];
+const HERO_VALUES: [&str; 8] = [
+    field::CALLER_ID,
+    field::WORKER_ID,
+    field::CONTEXT_ID,
+    field::SCRIPT,
+    field::TIMEOUT,
+    field::RETRIES,
+    field::CONCURRENT,
+    field::REPLY,
+];
+/// The id is among them, since its value is not the job's key.
+const CONTEXT_VALUES: [&str; 11] = [
+    field::ID,
     field::CALLER_ID,
     field::CONTEXT_ID,
     field::SCRIPT,
@@ -28,17 +48,45 @@ const STORED_IN_CONTEXT: [&str; 13] = [
     field::REPLY,
 ];
 
+/// The lists of Hero's layout.
+pub const HERO: FieldLists = FieldLists {
+    values: &HERO_VALUES,
+    claimed: &claimed::<8, 11>(HERO_VALUES, 0),
+};
+/// The lists of contexts.
+pub const CONTEXT: FieldLists = FieldLists {
+    values: &CONTEXT_VALUES,
+    claimed: &claimed::<11, 13>(CONTEXT_VALUES, 1),
+};
+
+/// Returns the fields of the script and those of the client, without the first `skipped`.
+const fn claimed<const VALUES: usize, const ALL: usize>(
+    values: [&'static str; VALUES],
+    skipped: usize,
+) -> [&'static str; ALL] {
+    let mut all = [""; ALL];
+    let mut at = 0;
+    while at < ALL {
+        all[at] = match at.checked_sub(SET_BY_SCRIPT.len()) {
+            Some(value) => values[value + skipped],
+            None => SET_BY_SCRIPT[at],
+        };
+        at += 1;
+    }
+    all
+}
+
 /// Item of a result that is not a map.
 const ITEM: &str = "result";
 /// Item with the reason of a failure.
 const FAULT: &str = "error";
 
-/// Returns the fields whose values a claim returns without names. They have an odd number, unlike names with values.
+/// Returns the lists of fields of this layout.
 #[must_use]
-pub fn stored(keys: &JobKeys) -> &'static [&'static str] {
-    match keys.context() {
-        Some(_) => &STORED_IN_CONTEXT,
-        None => &field::STORED,
+pub const fn field_lists(keys: &JobKeys) -> &'static FieldLists {
+    match keys {
+        JobKeys::Hero(_) => &HERO,
+        JobKeys::Context(..) => &CONTEXT,
     }
 }
 
@@ -50,30 +98,30 @@ pub fn job<N: AsRef<str> + From<&'static str>>(
     fields: impl Iterator<Item = (N, Vec<u8>)>,
 ) -> Job {
     let id = id.into();
-    match keys.context() {
-        Some(context) => {
+    match keys {
+        JobKeys::Hero(_) => Job::read(id, fields),
+        JobKeys::Context(context, _) => {
             let fields = translated(context, &id, fields);
             Job::read(id, fields)
         }
-        None => Job::read(id, fields),
     }
 }
 
 /// Parses a time of a record to milliseconds since 1970.
 #[must_use]
 pub fn time(keys: &JobKeys, text: &str) -> Option<u64> {
-    match keys.context() {
-        Some(_) => text.parse::<u64>().ok()?.checked_mul(1000),
-        None => parse_iso(text),
+    match keys {
+        JobKeys::Hero(_) => parse_iso(text),
+        JobKeys::Context(..) => text.parse::<u64>().ok()?.checked_mul(1000),
     }
 }
 
 /// Returns the name of a field in records of this layout.
 #[must_use]
 pub fn field_of(keys: &JobKeys, name: &'static str) -> &'static str {
-    match (keys.context(), name) {
-        (Some(_), field::OUTPUT) => context_field::RESULT,
-        (Some(_), field::DEPENDENCIES) => context_field::DEPENDENDS,
+    match (keys, name) {
+        (JobKeys::Context(..), field::OUTPUT) => context_field::RESULT,
+        (JobKeys::Context(..), field::DEPENDENCIES) => context_field::DEPENDENDS,
         _ => name,
     }
 }
@@ -142,9 +190,9 @@ pub fn plain_output(value: Vec<u8>) -> Option<Vec<u8>> {
 /// Returns the output from the value of a record's field.
 #[must_use]
 pub fn read_output(keys: &JobKeys, value: Vec<u8>) -> Option<Vec<u8>> {
-    match keys.context() {
-        Some(_) => plain_output(value),
-        None => Some(value),
+    match keys {
+        JobKeys::Hero(_) => Some(value),
+        JobKeys::Context(..) => plain_output(value),
     }
 }
 
@@ -152,7 +200,7 @@ pub fn read_output(keys: &JobKeys, value: Vec<u8>) -> Option<Vec<u8>> {
 /// map, or that looks like one with the item `result` or `error` alone, is the item `result` unchanged.
 #[must_use]
 pub fn output<'a>(keys: &JobKeys, output: &'a [u8]) -> Cow<'a, [u8]> {
-    if keys.context().is_none() {
+    if matches!(keys, JobKeys::Hero(_)) {
         return Cow::Borrowed(output);
     }
     let item = |map: &Map<String, Value>| map.contains_key(ITEM) || map.contains_key(FAULT);
@@ -172,7 +220,7 @@ pub fn output<'a>(keys: &JobKeys, output: &'a [u8]) -> Cow<'a, [u8]> {
 /// Returns the prerequisites of a new job, in the form for scripts.
 #[must_use]
 pub fn prerequisites(keys: &JobKeys, job: &NewJob) -> Vec<String> {
-    let Some(context) = keys.context() else {
+    let JobKeys::Context(context, _) = keys else {
         let ids = job.prerequisites().into_iter();
         return ids.map(ToString::to_string).collect();
     };
@@ -186,11 +234,11 @@ pub fn prerequisites(keys: &JobKeys, job: &NewJob) -> Vec<String> {
     .collect()
 }
 
-/// Returns the values that every new job has, in the order in which the script writes them (`write_record.lua`).
+/// Returns the values that every new job has, in the order of [`FieldLists::values`].
 #[must_use]
 pub fn values(keys: &JobKeys, job: &NewJob) -> Vec<Vec<u8>> {
-    let Some(context) = keys.context() else {
-        return job.values().into();
+    let JobKeys::Context(context, _) = keys else {
+        return hero_values(job).into();
     };
     let Ok(key) = context.parse_job(job.id.as_str().as_bytes()) else {
         return Vec::new(); // the broker has refused it
@@ -223,11 +271,25 @@ pub fn values(keys: &JobKeys, job: &NewJob) -> Vec<Vec<u8>> {
     .into()
 }
 
+fn hero_values(job: &NewJob) -> [Vec<u8>; HERO_VALUES.len()] {
+    let worker = job.route.instance.as_ref();
+    [
+        job.caller_id.clone().into(),
+        worker.map_or("", |instance| instance.as_str()).into(),
+        job.context_id.clone().into(),
+        job.script.clone().into(),
+        job.timeout.to_string().into(),
+        job.retries.to_string().into(),
+        job.concurrent.to_string().into(),
+        u8::from(job.reply).to_string().into(),
+    ]
+}
+
 /// Returns the fields that only some new jobs have.
 #[must_use]
 pub fn options(keys: &JobKeys, job: &NewJob) -> Vec<(&'static str, Vec<u8>)> {
     let mut options = job.options();
-    if keys.context().is_none() {
+    if matches!(keys, JobKeys::Hero(_)) {
         return options;
     }
     let among_values = [field::ENV_VARS, field::PREREQUISITES, field::DEPENDENCIES];
@@ -308,7 +370,7 @@ mod tests {
         job.depends_on = after.map(|id| JobId::foreign(id.to_owned())).into();
         let values: Vec<_> = values(&keys(), &job).into_iter().map(text).collect();
         assert_eq!(values[8..10], [r#"["{ctx:7}:job:13:2","approved"]"#, "[1]"]);
-        assert_eq!(values.len() + 2, stored(&keys()).len());
+        assert_eq!(values.len(), CONTEXT.values.len());
         let fields = [("prerequisites", &values[8]), ("dependends", &values[9])];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.clone().into_bytes()));
         let read = super::job(&keys(), job.id.as_str(), fields.into_iter());

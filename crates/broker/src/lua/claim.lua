@@ -14,8 +14,8 @@
 --            which its jobs return
 -- Returns [1]  the number of ids dropped
 --         [2]  1 if ids may be left because the call reached a limit
---         [3]  per job: id, the queue to which it returns, attempt, record (only values, without id and status, where its
---              fields are those of write_record.lua)
+--         [3]  per job: the form of its record, id, the queue to which it returns, attempt, record. Form `fields`: names
+--              and values. `values`: only the values of a record with the fields of write_record.lua, without id and status
 --         [4]  per blocked queue: its position from 1, for how many ms
 --         [5]  the time in ms
 return respond(claim(1, 2, clock(ARGV[1])))

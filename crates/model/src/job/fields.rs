@@ -155,20 +155,4 @@ pub mod field {
     pub const CALLS: &str = "mw_calls";
     /// Own: digest of a child; the name ends with the child's number.
     pub const CHILD: &str = "mw_child_";
-
-    /// Fields that every record of Meshwork's clients has besides id and status, in the order in which scripts pass
-    /// values without names. The client sets the last eight, besides id and type.
-    pub const STORED: [&str; 11] = [
-        CREATED_AT,
-        UPDATED_AT,
-        SCRIPT_TYPE,
-        CALLER_ID,
-        WORKER_ID,
-        CONTEXT_ID,
-        SCRIPT,
-        TIMEOUT,
-        RETRIES,
-        CONCURRENT,
-        REPLY,
-    ];
 }

@@ -251,34 +251,6 @@ impl NewJob {
             .collect()
     }
 
-    /// Returns the initial record, without status and times, which the script sets.
-    #[must_use]
-    pub fn fields(&self) -> Vec<(&'static str, Vec<u8>)> {
-        let mut fields = vec![
-            (field::ID, self.id.as_str().into()),
-            (field::SCRIPT_TYPE, self.route.script_type.as_str().into()),
-        ];
-        fields.extend(field::STORED.into_iter().skip(3).zip(self.values()));
-        fields.append(&mut self.options());
-        fields
-    }
-
-    /// Returns the values of the last fields of [`field::STORED`], which every job has.
-    #[must_use]
-    pub fn values(&self) -> [Vec<u8>; 8] {
-        let worker = self.route.instance.as_ref();
-        [
-            self.caller_id.clone().into(),
-            worker.map_or("", |instance| instance.as_str()).into(),
-            self.context_id.clone().into(),
-            self.script.clone().into(),
-            self.timeout.to_string().into(),
-            self.retries.to_string().into(),
-            self.concurrent.to_string().into(),
-            u8::from(self.reply).to_string().into(),
-        ]
-    }
-
     /// Returns the fields that only some jobs have.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, Vec<u8>)> {

@@ -18,19 +18,26 @@ pub use super::suffix::{NoWorkQueue, QueueParts};
 pub use legacy::{LegacyList, LegacyListError};
 pub use own::ScriptName;
 
-/// Builds the keys of one namespace, or of one context.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct JobKeys {
-    namespace: Namespace,
-    context: Option<ContextKeys>,
+/// Builds the keys of jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobKeys {
+    /// Keys of Hero, under a namespace.
+    Hero(Namespace),
+    /// Keys of a context, and their name for people.
+    Context(ContextKeys, Namespace),
+}
+
+impl Default for JobKeys {
+    fn default() -> Self {
+        Self::new(Namespace::default())
+    }
 }
 
 impl JobKeys {
     /// Returns the keys under `namespace` (Hero's is `hero`).
     #[must_use]
     pub fn new(namespace: Namespace) -> Self {
-        let context = None;
-        Self { namespace, context }
+        Self::Hero(namespace)
     }
 
     /// Returns the keys of a context, in its layout. There, the id of a job is its key.
@@ -40,29 +47,33 @@ impl JobKeys {
             ContextLayout::Db => format!("ctx-{}", keys.context()),
             ContextLayout::Prefix => format!("{{ctx:{}}}", keys.context()),
         });
-        let context = Some(keys);
-        Self { namespace, context }
+        Self::Context(keys, namespace)
     }
 
     /// Returns the keys of the context; `None` for a namespace of Hero.
     #[must_use]
     pub fn context(&self) -> Option<&ContextKeys> {
-        self.context.as_ref()
+        match self {
+            Self::Hero(_) => None,
+            Self::Context(context, _) => Some(context),
+        }
     }
 
     /// Returns the prefix of every key: `hero:`; in a context, empty or `{ctx:7}:`.
     #[must_use]
     pub fn prefix(&self) -> String {
-        match &self.context {
-            Some(context) => context.prefix().to_owned(),
-            None => format!("{}:", self.namespace),
+        match self {
+            Self::Hero(namespace) => format!("{namespace}:"),
+            Self::Context(context, _) => context.prefix().to_owned(),
         }
     }
 
     /// Returns the first part of every key; in a context, a name for people with the hash tag of its keys.
     #[must_use]
     pub fn namespace(&self) -> &Namespace {
-        &self.namespace
+        match self {
+            Self::Hero(namespace) | Self::Context(_, namespace) => namespace,
+        }
     }
 
     /// Returns the prefix of all jobs' hashes: `hero:job:`.
@@ -74,9 +85,9 @@ impl JobKeys {
     /// Record of a job, a hash: `hero:job:{job_id}`; in a context the id itself.
     #[must_use]
     pub fn job_hash_key(&self, id: &JobId) -> String {
-        match self.context {
-            Some(_) => id.to_string(),
-            None => format!("{}{id}", self.job_prefix()),
+        match self {
+            Self::Hero(_) => format!("{}{id}", self.job_prefix()),
+            Self::Context(..) => id.to_string(),
         }
     }
 
@@ -84,7 +95,10 @@ impl JobKeys {
     #[must_use]
     pub fn job_of_key(&self, key: &str) -> Option<JobId> {
         let id = key.strip_prefix(&self.job_prefix())?;
-        let id = if self.context.is_some() { key } else { id };
+        let id = match self {
+            Self::Hero(_) => id,
+            Self::Context(..) => key,
+        };
         Some(JobId::foreign(id.to_owned()))
     }
 
@@ -103,9 +117,9 @@ impl JobKeys {
     /// Returns the prefix of all queues: `hero:q:work:type:`.
     #[must_use]
     pub fn work_prefix(&self) -> String {
-        match &self.context {
-            Some(context) => context.work_prefix(),
-            None => self.own("work:type:"),
+        match self {
+            Self::Hero(_) => self.own("work:type:"),
+            Self::Context(context, _) => context.work_prefix(),
         }
     }
 
@@ -151,9 +165,11 @@ impl JobKeys {
     /// too; scripts apply the same rule (`lua/lib/layout_hero/own_queues.lua`).
     #[must_use]
     pub fn is_queue(&self, list: &str) -> bool {
-        let legacy = || [self.legacy_work_prefix(), self.job_prefix()];
-        list.starts_with(&self.queues_prefix())
-            || (self.context.is_none() && legacy().iter().any(|prefix| list.starts_with(prefix)))
+        let is_legacy = || {
+            let legacy = [self.legacy_work_prefix(), self.job_prefix()];
+            legacy.iter().any(|prefix| list.starts_with(prefix))
+        };
+        list.starts_with(&self.queues_prefix()) || (matches!(self, Self::Hero(_)) && is_legacy())
     }
 
     /// Returns the prefix of the control queues of types: `hero:q:ctl:type:`.
@@ -182,9 +198,9 @@ impl JobKeys {
     /// Returns the prefix of all registrations: `hero:meta:actor:inst:`.
     #[must_use]
     pub fn presence_prefix(&self) -> String {
-        match self.context {
-            Some(_) => self.own("actor:"),
-            None => format!("{}:meta:actor:inst:", self.namespace),
+        match self {
+            Self::Hero(namespace) => format!("{namespace}:meta:actor:inst:"),
+            Self::Context(..) => self.own("actor:"),
         }
     }
 
@@ -203,9 +219,9 @@ impl JobKeys {
     /// Returns the prefix of all hashes with metrics of queues: `hero:meta:queue:stats:`.
     #[must_use]
     pub fn queue_stats_prefix(&self) -> String {
-        match self.context {
-            Some(_) => self.own("stats:"),
-            None => format!("{}:meta:queue:stats:", self.namespace),
+        match self {
+            Self::Hero(namespace) => format!("{namespace}:meta:queue:stats:"),
+            Self::Context(..) => self.own("stats:"),
         }
     }
 
@@ -214,8 +230,8 @@ impl JobKeys {
     pub fn queue_of_stats(&self, key: &str) -> Option<String> {
         let short = key.strip_prefix(&self.queue_stats_prefix())?;
         // Only names of queues are shortened.
-        let own = self.context.is_some() || short.starts_with("type:");
-        Some(if own {
+        let is_short = matches!(self, Self::Context(..)) || short.starts_with("type:");
+        Some(if is_short {
             format!("{}{short}", self.queues_prefix())
         } else {
             short.to_owned()
@@ -232,9 +248,9 @@ impl JobKeys {
 
     /// Returns the prefix of all canonical queues.
     pub(super) fn queues_prefix(&self) -> String {
-        match &self.context {
-            Some(context) => context.work_prefix(),
-            None => self.own("work:"),
+        match self {
+            Self::Hero(_) => self.own("work:"),
+            Self::Context(context, _) => context.work_prefix(),
         }
     }
 }

@@ -91,8 +91,11 @@ pub struct Claimed {
     pub token: String,
 }
 
-/// Id, queue, attempt, record.
-type Row = (Vec<u8>, Vec<u8>, i64, Vec<Vec<u8>>);
+/// Form of the record, id, queue, attempt, record.
+type Row = (String, Vec<u8>, Vec<u8>, i64, Vec<Vec<u8>>);
+
+/// Form of a record that has only the values of [`stored::FieldLists::claimed`]. Other records have names and values.
+const VALUES: &str = "values";
 
 impl ClaimedJobs {
     /// Reads the answer to a claim.
@@ -191,7 +194,7 @@ impl Claim<'_> {
 fn claimed(
     keys: &JobKeys,
     claim: &Claim<'_>,
-    (id, queue, attempt, record): Row,
+    (form, id, queue, attempt, record): Row,
 ) -> Option<Claimed> {
     let id = match String::from_utf8(id) {
         Ok(id) => id,
@@ -201,7 +204,15 @@ fn claimed(
             return None;
         }
     };
-    let mut job = record_of(keys, id, record);
+    let count = record.len();
+    let Some(mut job) = record_of(keys, &id, (&form, record)) else {
+        tracing::error!(
+            id,
+            count,
+            "job skipped: its values are not those of all fields"
+        );
+        return None;
+    };
     job.attempt = u32::try_from(attempt).unwrap_or_default();
     Some(Claimed {
         job: Arc::new(job),
@@ -210,20 +221,21 @@ fn claimed(
     })
 }
 
-/// Reads a record. For a waiting job with only the standard fields, scripts return values without names, id and status.
-fn record_of(keys: &JobKeys, id: String, record: Vec<Vec<u8>>) -> Job {
-    let names = stored::stored(keys);
-    if record.len() == names.len() {
+/// Reads a record. For a waiting job with only the standard fields, scripts return values without names, id and status;
+/// `None` if they are not those of all these fields.
+fn record_of(keys: &JobKeys, id: &str, (form, record): (&str, Vec<Vec<u8>>)) -> Option<Job> {
+    if form == VALUES {
+        let names = stored::field_lists(keys).claimed;
+        if record.len() != names.len() {
+            return None;
+        }
         let mut job = stored::job(keys, id, names.iter().copied().zip(record));
         job.status = Status::Dispatched.to_string();
-        return job;
+        return Some(job);
     }
     let mut record = record.into_iter();
-    job(
-        keys,
-        id,
-        std::iter::from_fn(|| record.next().zip(record.next())),
-    )
+    let pairs = std::iter::from_fn(|| record.next().zip(record.next()));
+    Some(job(keys, id, pairs))
 }
 
 impl Claimed {

@@ -12,18 +12,6 @@ use crate::{Broker, Error};
 /// Name of the setting that claims read.
 const SETTING: &str = "alert";
 
-/// Names of the values that [`stored::values`] returns.
-const VALUES: [&str; 8] = [
-    "caller_id",
-    "worker_id",
-    "context_id",
-    "script",
-    "timeout",
-    "retries",
-    "concurrent",
-    "mw_reply",
-];
-
 /// The alert of a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueAlert {
@@ -67,7 +55,8 @@ impl Broker {
         call.push_arg(job.route.queue(&self.keys));
         call.push_arg("script_type");
         call.push_arg(job.route.script_type.as_str());
-        let values = VALUES.into_iter().zip(stored::values(&self.keys, job));
+        let names = stored::field_lists(&self.keys).values.iter().copied();
+        let values = names.zip(stored::values(&self.keys, job));
         for (name, value) in values.chain(stored::options(&self.keys, job)) {
             call.push_arg(name);
             call.push_arg(value);

@@ -3,6 +3,7 @@
 use meshwork_broker::{Completed, Enqueued, Released};
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Priority;
+use meshwork_model::stored;
 
 use crate::cases::harness::options::{claim, delayed, held, promote, put_keyed, set, taken};
 use crate::cases::harness::world::WORKER;
@@ -164,7 +165,11 @@ async fn what_is_inside_runs_and_comes_back(world: &World) -> Outcome {
 async fn a_payload_may_be_too_large(world: &World) -> Outcome {
     let mut job = world.job("a")?;
     job.env_vars.insert("A".to_owned(), "1".to_owned());
-    let bytes: usize = job.fields().iter().map(|(_, value)| value.len()).sum();
+    let options = stored::options(world.keys(), &job).into_iter();
+    let values = stored::values(world.keys(), &job).into_iter();
+    let values = values.chain(options.map(|(_, value)| value));
+    let names = job.id.as_str().len() + job.route.script_type.as_str().len();
+    let bytes = names + values.map(|value| value.len()).sum::<usize>();
     set(world, &format!("payload={}", bytes - 1)).await?;
     let before = world.all().await?;
     let said = world.broker.enqueue(std::slice::from_ref(&job)).await?;

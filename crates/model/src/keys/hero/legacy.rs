@@ -64,7 +64,7 @@ impl JobKeys {
     /// Returns the prefix of every [`Self::legacy_type_queue`].
     #[must_use]
     pub fn legacy_type_prefix(&self) -> String {
-        format!("{}:job:actor_queue:", self.namespace)
+        format!("{}:job:actor_queue:", self.namespace())
     }
 
     /// Parses the name of a legacy list.
@@ -82,7 +82,7 @@ impl JobKeys {
             .or_else(|| text.strip_prefix(&self.job_prefix()));
         let worker = of_worker.ok_or_else(|| LegacyListError::Unknown {
             given: text.clone(),
-            namespace: self.namespace.to_string(),
+            namespace: self.namespace().to_string(),
         })?;
         if worker != WORKER {
             worker.parse::<ActorId>()?;
@@ -93,30 +93,30 @@ impl JobKeys {
     /// Queue of one legacy actor: `hero:job:{actor_id}`.
     #[must_use]
     pub fn legacy_actor_queue(&self, actor: &ActorId) -> String {
-        format!("{}:job:{actor}", self.namespace)
+        format!("{}:job:{actor}", self.namespace())
     }
 
     /// Queue of all legacy actors of a type: `hero:job:actor_queue:{suffix}`; the suffix is the type.
     #[must_use]
     pub fn legacy_type_queue(&self, suffix: &ScriptType) -> String {
-        format!("{}:job:actor_queue:{suffix}", self.namespace)
+        format!("{}:job:actor_queue:{suffix}", self.namespace())
     }
 
     /// Queue of one legacy worker: `hero:work_queue:{worker_id}`.
     #[must_use]
     pub fn legacy_work_queue(&self, worker: &ActorId) -> String {
-        format!("{}:work_queue:{worker}", self.namespace)
+        format!("{}:work_queue:{worker}", self.namespace())
     }
 
     /// Returns the prefix of every [`Self::legacy_work_queue`].
     #[must_use]
     pub fn legacy_work_prefix(&self) -> String {
-        format!("{}:work_queue:", self.namespace)
+        format!("{}:work_queue:", self.namespace())
     }
 
     /// Returns the prefix of legacy workers' stop queues: `hero:stop_queue:`.
     pub(super) fn legacy_stop_prefix(&self) -> String {
-        format!("{}:stop_queue:", self.namespace)
+        format!("{}:stop_queue:", self.namespace())
     }
 
     /// List of requests to one legacy worker to stop jobs: `hero:stop_queue:{worker_id}`.
@@ -128,13 +128,13 @@ impl JobKeys {
     /// Returns the prefix of every [`Self::legacy_reply_queue`].
     #[must_use]
     pub fn legacy_reply_prefix(&self) -> String {
-        format!("{}:reply:", self.namespace)
+        format!("{}:reply:", self.namespace())
     }
 
     /// List on which a legacy client waits for a result: `hero:reply:{job_id}`.
     #[must_use]
     pub fn legacy_reply_queue(&self, id: &JobId) -> String {
-        format!("{}:reply:{id}", self.namespace)
+        format!("{}:reply:{id}", self.namespace())
     }
 }
 

@@ -10,9 +10,9 @@ pub type ScriptName = (&'static str, String);
 
 impl JobKeys {
     pub(super) fn own(&self, name: &str) -> String {
-        match &self.context {
-            Some(context) => context.own(name),
-            None => format!("{}:q:{name}", self.namespace),
+        match self {
+            Self::Hero(namespace) => format!("{namespace}:q:{name}"),
+            Self::Context(context, _) => context.own(name),
         }
     }
 
@@ -269,15 +269,15 @@ impl JobKeys {
     #[must_use]
     pub fn script_names(&self) -> Vec<ScriptName> {
         let mut names = self.common_names();
-        names.extend(match &self.context {
-            None => vec![
+        names.extend(match self {
+            Self::Hero(_) => vec![
                 ("JOB", self.job_prefix()),
                 ("OLD_REPLY", self.legacy_reply_prefix()),
                 ("OLD_STOP", self.legacy_stop_prefix()),
                 ("OLD_TYPE", self.legacy_type_prefix()),
                 ("OLD_WORK", self.legacy_work_prefix()),
             ],
-            Some(context) => vec![
+            Self::Context(context, _) => vec![
                 ("JOB", String::new()),
                 ("OLD_REPLY", self.reply_prefix()),
                 ("PREFIX", context.prefix().to_owned()),

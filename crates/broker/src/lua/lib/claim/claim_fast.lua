@@ -19,12 +19,12 @@ local function lease(id, key, queue, attempt, slot)
   leases[#leases + 1] = id
 end
 
--- Adds a leased job to the answer.
-local function respond_with(id, queue, attempt, record)
+-- Adds a leased job to the answer. `form`: "values" for a plain record, "fields" for one with names and values.
+local function respond_with(form, id, queue, attempt, record)
   count(queue, 'started')
   event(id, 'claim', ask.worker)
   ask.want = ask.want - 1
-  taken[#taken + 1] = {id, queue, attempt, record}
+  taken[#taken + 1] = {form, id, queue, attempt, record}
 end
 
 -- Claims ids that were popped off `from`, which is list k or its prefetch list.
@@ -40,7 +40,7 @@ local function claim_ids(ids, from, k, g)
       break
     elseif record then
       lease(id, key, list(k), '1') -- no number, which Redis would format
-      respond_with(id, list(k), 1, record)
+      respond_with('values', id, list(k), 1, record)
     else
       slow_path().claim_slow(id, k, g)
     end

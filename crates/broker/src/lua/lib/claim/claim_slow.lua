@@ -59,5 +59,5 @@ local function claim_slow(id, k, g)
   if marked(is, attempt) then redis.call('HSET', key, 'mw_with', '1') end
   if is.mw_lock or is.mw_fallback or is.mw_seen or is.mw_start_by or not is.mw_reply then note_begun(id, key) end
   if is.mw_unique and string.find(is.mw_unique, '^started ') then unclaim(id, is) end -- others may take the key now
-  respond_with(id, queue, attempt, record)
+  respond_with('fields', id, queue, attempt, record)
 end

@@ -5,15 +5,15 @@
 local function change(base, a, n)
   local order, value_of = {}, {}
   local text = redis.call('HGET', CONFIG, 'queue:' .. base) or ''
-  local function write_record(name, value)
+  local function set(name, value)
     if not value_of[name] then order[#order + 1] = name end
     value_of[name] = value
   end
-  for name, value in string.gmatch(text, '(%S+)=(%S+)') do write_record(name, value) end
+  for name, value in string.gmatch(text, '(%S+)=(%S+)') do set(name, value) end
   for _ = 1, n do
     local name, value = ARGV[a], ARGV[a + 1]
     local key = string.match(name, '^weight (.*)$')
-    if not key then write_record(name, value)
+    if not key then set(name, value)
     elseif value == '' then redis.call('HDEL', CONFIG, 'weight:' .. base .. ' ' .. key)
     else redis.call('HSET', CONFIG, 'weight:' .. base .. ' ' .. key, value) end
     if name == 'rate' then redis.call('DEL', RATES .. base) end -- a new rate begins anew
