@@ -18,7 +18,9 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    fn includes(&self, event: &JobEvent) -> bool {
+    /// Returns true if it selects the event.
+    #[must_use]
+    pub fn includes(&self, event: &JobEvent) -> bool {
         let of_job = |job: &JobId| event.job == job.as_str();
         event.at_ms >= self.since_ms && self.job.as_ref().is_none_or(of_job)
     }

@@ -105,8 +105,11 @@ pub fn new_key(
 type Known = HashMap<ApiKeyName, (Instant, Option<Arc<ApiKey>>)>;
 
 /// The keys of the store, as the guard checks them.
+#[derive(Debug, Clone)]
+pub struct KeyRing(Arc<Ring>);
+
 #[derive(Debug)]
-pub struct KeyRing {
+struct Ring {
     broker: Broker,
     known: Mutex<Known>,
     wrong: Mutex<HashMap<IpAddr, (Instant, u32)>>,
@@ -116,19 +119,27 @@ impl KeyRing {
     /// Checks keys in this store.
     #[must_use]
     pub fn new(broker: Broker) -> Self {
-        Self {
+        Self(Arc::new(Ring {
             broker,
             known: Mutex::default(),
             wrong: Mutex::default(),
-        }
+        }))
+    }
+
+    /// Returns false if a key that was accepted is now revoked, expired or replaced. While the store is away it stays valid.
+    pub(crate) async fn is_valid(&self, key: &ApiKey) -> bool {
+        let Ok(now) = self.key(&key.name).await else {
+            return true;
+        };
+        now.is_some_and(|now| now.digest == key.digest && !now.is_expired(meshwork::host_ms()))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wrong(&self) -> MutexGuard<'_, HashMap<IpAddr, (Instant, u32)>> {
-        self.wrong.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.wrong.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the caller that gives this key.
@@ -160,7 +171,7 @@ impl KeyRing {
             return Ok(key);
         }
         let away = || ApiError::new(Code::StorageError, "the store does not answer for the key");
-        let read = tokio::time::timeout(STORE_TIMEOUT, self.broker.api_key(name));
+        let read = tokio::time::timeout(STORE_TIMEOUT, self.0.broker.api_key(name));
         let key = read.await.map_err(|_| away())?.map_err(|_| away())?;
         let key = key.map(Arc::new);
         let mut known = self.known();
@@ -212,6 +223,7 @@ impl Authenticate for KeyRing {
             };
             match self.caller(&text, peer).await {
                 Ok(access) => {
+                    head.extensions.insert(self.clone());
                     head.extensions.insert(access);
                     Ok(Admission::Authenticated)
                 }

@@ -80,6 +80,8 @@ pub struct Method {
     pub aliases: &'static [&'static str],
     /// Status of a successful response.
     pub status: u16,
+    /// True if REST streams its result with `follow=true`.
+    pub follows: bool,
     waits: bool,
     params: fn(&mut SchemaGenerator) -> Schema,
     result: fn(&mut SchemaGenerator) -> Schema,
@@ -115,6 +117,7 @@ impl Method {
             path,
             aliases: &[],
             status: 200,
+            follows: false,
             waits: false,
             params: SchemaGenerator::subschema_for::<P>,
             result: SchemaGenerator::subschema_for::<R>,
@@ -131,6 +134,12 @@ impl Method {
     /// Lets it take the time that its caller gives.
     pub(crate) fn waits(mut self) -> Self {
         self.waits = true;
+        self
+    }
+
+    /// Lets REST stream its result.
+    pub(crate) fn follows(mut self) -> Self {
+        self.follows = true;
         self
     }
 

@@ -7,13 +7,17 @@ mod census;
 pub mod docs;
 mod error;
 mod http;
+mod live;
 mod method;
 mod methods;
 mod params;
+pub(crate) mod rpc;
 mod table;
+mod topic;
 
 pub use access::{Access, KeyRing, new_key};
 pub use call::Call;
+pub(crate) use census::Census;
 pub use error::{ApiError, Code};
 pub use http::{Api, ApiLimits, PROFILE};
 pub use method::{HttpVerb, Method, Params, call_on};

@@ -67,6 +67,11 @@ pub struct Bounds {
     pub grace: Duration,
 }
 
+/// Cancelled when a connection is to end: the server stops, or the connection has reached its longest life. Each request
+/// has it as an extension. A connection that was taken over has no longest life.
+#[derive(Debug, Clone)]
+pub(crate) struct Closing(pub(crate) CancellationToken);
+
 /// An address that is taken.
 #[derive(Debug)]
 pub struct Listener {
@@ -152,8 +157,10 @@ async fn connection(
     let router = TowerToHyperService::new(router);
     let (stream, found) = Heads::new(stream);
     let number = AtomicU64::new(0);
+    let closing = stop.child_token();
     let serves = service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(Arc::clone(&permit));
+        request.extensions_mut().insert(Closing(closing.clone()));
         if found.is(number.fetch_add(1, Ordering::Relaxed) + 1) {
             request.extensions_mut().insert(TwoLengths);
         }
@@ -181,6 +188,7 @@ async fn connection(
         () = stop.cancelled() => {}
         () = tokio::time::sleep(bounds.lasts) => {}
     }
+    closing.cancel();
     connection.as_mut().graceful_shutdown();
     tokio::select! {
         () = permit.evicted().cancelled() => {}

@@ -71,6 +71,24 @@ impl Broker {
         Ok(entries.into_iter().flat_map(newest_first).collect())
     }
 
+    /// Returns up to [`MAX_ITEMS`] entries of stored events after the event `after`, the oldest first.
+    ///
+    /// # Errors
+    /// The server refuses the call.
+    pub async fn events_after(&self, after: &str) -> Result<Vec<JobEvent>, Error> {
+        let wanted = Wanted::After(after);
+        let entries = self.entries(&self.keys.events(), wanted, MAX_ITEMS).await?;
+        Ok(entries.into_iter().flat_map(JobEvent::all).collect())
+    }
+
+    /// Returns the ids of the oldest and the newest stored event; `None` if there is none.
+    ///
+    /// # Errors
+    /// The server refuses the call.
+    pub async fn event_bounds(&self) -> Result<Option<(String, String)>, Error> {
+        self.bounds(&self.keys.events()).await
+    }
+
     /// Waits for events after the event `after` (any, if it is `None`). Returns up to [`MAX_ITEMS`], the oldest
     /// first; none after the timeout, which is at most 30 seconds.
     ///

@@ -46,6 +46,14 @@ impl Broker {
         Ok(lines(entries))
     }
 
+    /// Returns the ids of the oldest and the newest stored line; `None` if there is none.
+    ///
+    /// # Errors
+    /// The server refuses the call.
+    pub async fn log_bounds(&self, id: &JobId) -> Result<Option<(String, String)>, Error> {
+        self.bounds(&self.keys.log(id)).await
+    }
+
     /// Waits for lines of the job's log after the line `after`. Returns none after the timeout, which is at most 30
     /// seconds.
     ///

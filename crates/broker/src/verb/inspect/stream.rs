@@ -77,6 +77,18 @@ impl Broker {
         Ok(entries.into_iter().map(Entry::read).collect())
     }
 
+    /// Returns the ids of the oldest and the newest entry; `None` if there is none.
+    pub(crate) async fn bounds(&self, stream: &str) -> Result<Option<(String, String)>, Error> {
+        let newest = Wanted::Newest {
+            before: None,
+            since_ms: 0,
+        };
+        let newest = self.entries(stream, newest, 1).await?;
+        let oldest = self.entries(stream, Wanted::After(BEGINNING), 1).await?;
+        let id = |entries: Vec<Entry>| entries.into_iter().next().map(|entry| entry.id);
+        Ok(id(oldest).zip(id(newest)))
+    }
+
     /// Waits for entries after `after`. Returns none after the timeout.
     pub(crate) async fn next_entries(
         &self,

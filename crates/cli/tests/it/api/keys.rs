@@ -28,6 +28,10 @@ fn methods(server: &Server, admin: &str) -> Vec<(String, String, String, String)
     let mut methods = Vec::new();
     for (path, verbs) in answer["paths"].as_object().unwrap() {
         for (verb, operation) in verbs.as_object().unwrap() {
+            // A stream does not end.
+            if operation["x-stream"] == true {
+                continue;
+            }
             let name = operation["operationId"].as_str().unwrap().to_owned();
             let text = operation["description"].as_str().unwrap();
             let scope = text.split('`').nth(1).unwrap().to_owned();

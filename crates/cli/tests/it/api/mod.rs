@@ -2,7 +2,13 @@
 
 mod jobs;
 mod keys;
+mod live;
+mod outage;
 mod pages;
+mod socket;
+mod sse;
+
+use std::ops::Deref;
 
 use serde_json::{Value, json};
 
@@ -11,8 +17,22 @@ use crate::common::{Ground, Running, json as parsed};
 
 /// A supervisor with an API.
 pub(crate) struct Server {
-    running: Running,
-    address: String,
+    pub(crate) running: Running,
+    pub(crate) api: Api,
+}
+
+/// The address of an API.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub(crate) address: String,
+}
+
+impl Deref for Server {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.api
+    }
 }
 
 impl Server {
@@ -23,7 +43,8 @@ impl Server {
         let event = parsed(&running.line());
         let url = event["api"][0].as_str().unwrap();
         let address = url.strip_prefix("http://").unwrap().to_owned();
-        Self { running, address }
+        let api = Api { address };
+        Self { running, api }
     }
 
     /// Starts one that needs no keys.
@@ -34,7 +55,9 @@ impl Server {
     pub(crate) fn stop(self) {
         self.running.stop();
     }
+}
 
+impl Api {
     /// Sends a request with these headers, each with its line break.
     pub(crate) fn send(&self, verb: &str, path: &str, headers: &str, body: &str) -> Came {
         let (address, length) = (&self.address, body.len());

@@ -15,6 +15,7 @@ pub(super) fn document() -> Value {
         let path = paths.entry(method.path).or_insert_with(|| json!({}));
         path[verb] = operation;
     }
+    paths.insert("/v1/events".to_owned(), json!({"get": events()}));
     schemas.definitions.insert("Problem".to_owned(), problem());
     json!({
         "openapi": "3.1.0",
@@ -48,6 +49,50 @@ fn problem() -> Value {
     })
 }
 
+/// Response of a call that failed.
+fn failure() -> Value {
+    json!({
+        "description": "The call failed.",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    })
+}
+
+/// The stream of events, which is no method: it does not end by itself.
+fn events() -> Value {
+    let parameter = |name: &str, description: &str| {
+        json!({
+            "name": name,
+            "in": "query",
+            "required": false,
+            "description": description,
+            "schema": {"type": "string"},
+        })
+    };
+    let mut last = parameter("Last-Event-ID", "The same as `from`, as browsers send it.");
+    last["in"] = json!("header");
+    json!({
+        "operationId": "events",
+        "summary": "Stream events as server-sent events",
+        "description": "Needs a key of the scope `viewer`. In JSON-RPC: `subscribe` on a WebSocket.",
+        "tags": ["event"],
+        "x-stream": true,
+        "parameters": [
+            parameter("job", "Only events of this job."),
+            parameter("queue", "Only events of the jobs of this queue."),
+            parameter("flow", "Only events of the jobs of the flow of this number."),
+            parameter("from", "Only events after this id; 0 for all that are stored. Default: new events."),
+            last,
+        ],
+        "responses": {
+            "200": {
+                "description": "Events: `event`, `gap` where some are missing, and `closed`.",
+                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            },
+            "default": failure(),
+        },
+    })
+}
+
 fn operation(method: &Method, schemas: &Schemas) -> Value {
     let (params, result) = &schemas.methods[method.name];
     let (properties, required) = schemas.properties(params);
@@ -67,6 +112,15 @@ fn operation(method: &Method, schemas: &Schemas) -> Value {
             "schema": schema,
         }));
     }
+    if method.follows {
+        parameters.push(json!({
+            "name": "follow",
+            "in": "query",
+            "required": false,
+            "description": "True to stream the lines as server-sent events until the job has ended.",
+            "schema": {"type": "boolean"},
+        }));
+    }
     if method.status == 201 {
         parameters.push(json!({
             "name": "Idempotency-Key",
@@ -76,15 +130,14 @@ fn operation(method: &Method, schemas: &Schemas) -> Value {
             "schema": {"type": "string", "maxLength": 256},
         }));
     }
-    let problem = json!({
-        "description": "The call failed.",
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    });
-    let success = json!({
+    let mut success = json!({
         "description": "The call succeeded.",
         "content": {"application/json": {"schema": result}},
     });
-    let mut responses = json!({"default": problem});
+    if method.follows {
+        success["content"]["text/event-stream"] = json!({"schema": {"type": "string"}});
+    }
+    let mut responses = json!({"default": failure()});
     responses[method.status.to_string()] = success.clone();
     responses["202"] = success;
     let mut operation = json!({

@@ -1,9 +1,12 @@
 //! The API over HTTP: REST by paths, JSON-RPC at `/` and `/rpc`, both documents, and the health checks.
 
+mod life;
 mod problem;
 mod query;
 mod rest;
 mod rpc;
+mod socket;
+mod stream;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +20,7 @@ use axum::{Extension, Router};
 use meshwork::Client;
 use meshwork::metrics::Metrics;
 use meshwork_model::api_key::Scope;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::access::Access;
@@ -26,6 +29,7 @@ use super::census::Census;
 use super::error::{ApiError, Code};
 use super::method::HttpVerb;
 use super::{METHODS, docs};
+use crate::api::live::Live;
 use crate::http::guard::{Bodies, Guard, Limits, Profile};
 use crate::http::{Bounds, Listener, Socket};
 use crate::metrics::{Page, text};
@@ -68,9 +72,11 @@ struct Shared {
     client: Client,
     metrics: Metrics,
     census: Arc<Census>,
+    live: Live,
     limits: ApiLimits,
     bodies: Bodies,
     slots: Semaphore,
+    sockets: Arc<Semaphore>,
     readiness: Readiness,
 }
 
@@ -82,9 +88,11 @@ impl Api {
             metrics: Metrics::new(&client),
             client,
             census: Arc::new(Census::new()),
+            live: Live::new(),
             limits,
             bodies: Bodies::new(limits.max_body, limits.read_timeout),
             slots: Semaphore::new(limits.concurrency),
+            sockets: Arc::new(Semaphore::new(socket::SOCKETS)),
             readiness: Readiness::default(),
         }))
     }
@@ -138,9 +146,10 @@ impl Api {
         }
         let only_post = || async { (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")]) };
         router
+            .route("/v1/events", get(stream::events))
             .route("/v1/openapi.json", get(openapi))
             .route("/", post(rpc::call).get(only_post))
-            .route("/rpc", post(rpc::call).get(only_post))
+            .route("/rpc", post(rpc::call).get(socket::open))
             .route("/healthz", get(|| async { "healthy\n" }))
             .route("/readyz", get(readiness))
             .route("/metrics", get(metrics))
@@ -155,6 +164,15 @@ impl Shared {
     fn call(&self, access: Option<Extension<Access>>) -> Call {
         let access = access.map_or(Access::All, |Extension(access)| access);
         Call::new(self.client.clone(), access, Arc::clone(&self.census))
+    }
+
+    /// Takes the place of a request that is worked on.
+    fn slot(&self) -> Result<SemaphorePermit<'_>, ApiError> {
+        let full = |_| {
+            let message = "too many requests at once: ask again";
+            ApiError::new(Code::TooManyRequests, message)
+        };
+        self.slots.try_acquire().map_err(full)
     }
 }
 

@@ -7,12 +7,13 @@ use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use meshwork_model::trace::TraceContext;
 
 use super::problem::Problem;
-use super::{Shared, json, query};
+use super::{Shared, json, query, stream};
 use crate::api::access::Access;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{Method, Params};
@@ -32,28 +33,56 @@ pub(super) async fn call(
     let path = path
         .map_err(|_| ApiError::invalid("the path is not UTF-8"))?
         .0;
-    let query = query::pairs(text.as_deref().unwrap_or_default())?;
+    let mut query = query::pairs(text.as_deref().unwrap_or_default())?;
     let access = request.extensions().get::<Access>().cloned();
     let permit = request.extensions().get::<Arc<Permit>>().cloned();
     let mut call = shared.call(access.map(Extension));
     // A caller without a key, or of the wrong scope, is refused before the body is read.
     call.access.check(method.scope, method.name)?;
+    if method.follows && follow(&mut query)? {
+        let (head, _) = request.into_parts();
+        return followed(&shared, path, query, &head).await;
+    }
     call.idempotency_key = idempotency_key(request.headers())?;
     call.trace = trace(request.headers());
     let mut params = body(&shared, method, request).await?;
     query::add(&mut params, method, path.into_iter().chain(query))?;
     let _busy = permit.as_ref().map(Permit::busy);
-    let full = || {
-        ApiError::new(
-            Code::TooManyRequests,
-            "too many requests at once: ask again",
-        )
-    };
-    let _slot = shared.slots.try_acquire().map_err(|_| full())?;
+    let _slot = shared.slot()?;
     let result = method.call(call.clone(), params).await?;
     let status = call.status().unwrap_or(method.status);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     Ok(json(status, result.get().to_owned()))
+}
+
+/// Takes `follow` out of the query.
+fn follow(query: &mut Vec<(String, String)>) -> Result<bool, ApiError> {
+    let mut given = query.extract_if(.., |(name, _)| name == "follow");
+    match (given.next(), given.next()) {
+        (None, _) => Ok(false),
+        (Some((_, text)), None) => text
+            .parse()
+            .map_err(|_| ApiError::invalid("follow: give true or false")),
+        (Some(_), Some(_)) => Err(ApiError::invalid("follow is given twice")),
+    }
+}
+
+/// Follows the log of a job.
+async fn followed(
+    shared: &Shared,
+    mut path: BTreeMap<String, String>,
+    query: Vec<(String, String)>,
+    head: &Parts,
+) -> Result<Response, Problem> {
+    let mut after = None;
+    for (name, value) in query {
+        if name != "after" || after.replace(value).is_some() {
+            let message = format!("{name}: give after, once, beside follow");
+            return Err(ApiError::invalid(message).into());
+        }
+    }
+    let id = path.remove("id").unwrap_or_default();
+    stream::log(shared, id, after.as_deref(), head).await
 }
 
 /// Reads the body, an object; none is an empty one.

@@ -1,0 +1,129 @@
+//! The API without its store, and a supervisor that is killed.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use meshwork_test_servers::servers::RealServer;
+use serde_json::json;
+
+use super::Server;
+use super::socket::open;
+use super::sse::Events;
+use crate::common::http::JSON;
+use crate::common::{BOUND, Ground, eventually, json as parsed, on_all_data};
+
+/// Time in which a call is refused while the store is away.
+const REFUSED_WITHIN: Duration = Duration::from_secs(20);
+/// Jobs that are created while the supervisor is killed; another number is set by `MESHWORK_API_JOBS`.
+const JOBS: usize = 200;
+const KILLS: usize = 5;
+const CLIENTS: usize = 4;
+
+#[test]
+fn an_absent_store_is_told_and_all_goes_on_when_it_returns() {
+    let Some(mut redis) = RealServer::redis().append_only().start() else {
+        return;
+    };
+    let ground = Ground::url(redis.url());
+    let server = Server::open(&ground);
+    let api = server.api.clone();
+    let create = |id: &str| {
+        let body = json!({"type": "osis", "script": "1", "id": id});
+        api.rest("POST", "/v1/jobs", &body)
+    };
+    let status = |path: &str| api.send("GET", path, "", "").status;
+    let mut events = Events::open(&server, "/v1/events?queue=osis", "");
+    let mut socket = open(&server);
+    socket.subscribe(&json!({"topic": "events"}));
+    assert_eq!(create("o-1").0, 201);
+    events.until("o-1", "enqueue");
+    socket.until("o-1", "enqueue");
+    redis.kill9();
+    let began = Instant::now();
+    thread::scope(|scope| {
+        let refused = scope.spawn(|| create("o-2"));
+        let of_rpc = scope.spawn(|| api.rpc("job.get", &json!({"id": "o-1"}), ""));
+        eventually("it is not ready", || {
+            (status("/readyz") == 503).then_some(())
+        });
+        assert_eq!(status("/healthz"), 200);
+        let (code, problem) = refused.join().unwrap();
+        assert_eq!((code, &problem["code"]), (503, &json!("storage_error")));
+        assert_eq!(of_rpc.join().unwrap()["error"]["code"], -32009);
+    });
+    assert!(began.elapsed() < REFUSED_WITHIN, "{:?}", began.elapsed());
+    redis.start_again();
+    eventually("it is ready", || (status("/readyz") == 200).then_some(()));
+    eventually("jobs are created", || {
+        (create("o-2").0 == 201).then_some(())
+    });
+    events.until("o-2", "enqueue");
+    socket.until("o-2", "enqueue");
+    server.stop();
+}
+
+/// Sends a creation; none if the supervisor is gone before it has answered.
+fn try_create(address: &str, key: &str) -> Option<String> {
+    let body = json!({"type": "osis", "script": "1"}).to_string();
+    let length = body.len();
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(BOUND)).ok()?;
+    let request = format!(
+        "POST /v1/jobs HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{JSON}idempotency-key: {key}\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    assert!(head.starts_with("HTTP/1.1 201"), "{answer}");
+    Some(parsed(body)["id"].as_str().unwrap().to_owned())
+}
+
+on_all_data! {
+    /// The client repeats a creation with the same key until it has an answer.
+    fn each_job_exists_once_although_the_supervisor_is_killed(ground: &Ground) {
+        let jobs = std::env::var("MESHWORK_API_JOBS").map_or(JOBS, |text| text.parse().unwrap());
+        let server = Mutex::new(Some(Server::open(ground)));
+        let address = Mutex::new(server.lock().unwrap().as_ref().unwrap().address.clone());
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let ids = Mutex::new(BTreeMap::new());
+        thread::scope(|scope| {
+            for _ in 0..CLIENTS {
+                scope.spawn(|| loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= jobs {
+                        return;
+                    }
+                    let id = eventually("the job is created", || {
+                        let address = address.lock().unwrap().clone();
+                        try_create(&address, &format!("k-{number}"))
+                    });
+                    ids.lock().unwrap().insert(number, id);
+                    done.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+            for kill in 1..=KILLS {
+                eventually("some are created", || {
+                    (done.load(Ordering::Relaxed) >= jobs * kill / (KILLS + 1)).then_some(())
+                });
+                server.lock().unwrap().take().unwrap().running.kill();
+                let again = Server::open(ground);
+                address.lock().unwrap().clone_from(&again.address);
+                *server.lock().unwrap() = Some(again);
+            }
+        });
+        let ids = ids.into_inner().unwrap();
+        let mut expected: Vec<_> = ids.into_values().collect();
+        expected.sort();
+        let list = ground.run(&["job", "list", "--json", "--limit", "20000"]).ok().jsons();
+        let mut stored: Vec<_> = list.iter().map(|job| job["id"].as_str().unwrap().to_owned()).collect();
+        stored.sort();
+        assert_eq!((stored.len(), stored), (jobs, expected));
+        server.into_inner().unwrap().unwrap().stop();
+    }
+}

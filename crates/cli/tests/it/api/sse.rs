@@ -1,0 +1,119 @@
+//! Server-sent events, as a program reads them that has nothing but a socket.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+use super::Server;
+use crate::common::http::{came, connect};
+use crate::common::json;
+
+/// An event.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Event {
+    pub(super) id: String,
+    pub(super) kind: String,
+    pub(super) data: Value,
+}
+
+/// A stream of events.
+pub(super) struct Events(BufReader<Chunks>);
+
+/// The body of a response, without the lengths of its chunks.
+struct Chunks {
+    stream: BufReader<TcpStream>,
+    left: usize,
+}
+
+impl Read for Chunks {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        while self.left == 0 {
+            let mut line = String::new();
+            if self.stream.read_line(&mut line)? == 0 {
+                return Ok(0);
+            }
+            if !line.trim().is_empty() {
+                self.left = usize::from_str_radix(line.trim(), 16).unwrap();
+                if self.left == 0 {
+                    return Ok(0);
+                }
+            }
+        }
+        let most = self.left.min(buffer.len());
+        let read = self.stream.read(&mut buffer[..most])?;
+        self.left -= read;
+        Ok(read)
+    }
+}
+
+/// A request for a stream.
+pub(super) fn request(server: &Server, path: &str, headers: &str) -> String {
+    let address = &server.address;
+    format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n{headers}\r\n")
+}
+
+impl Events {
+    /// Subscribes; what comes from now on is not missed.
+    pub(super) fn open(server: &Server, path: &str, headers: &str) -> Self {
+        Self::over(connect(&server.address, &request(server, path, headers)))
+    }
+
+    /// Reads the head of a response.
+    pub(super) fn over(stream: TcpStream) -> Self {
+        let mut stream = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
+        }
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        assert!(head.contains("text/event-stream"), "{head}");
+        Self(BufReader::new(Chunks { stream, left: 0 }))
+    }
+
+    /// The next event; none if the stream has ended.
+    pub(super) fn try_next(&mut self) -> Option<Event> {
+        let mut event = Event {
+            id: String::new(),
+            kind: String::new(),
+            data: Value::Null,
+        };
+        loop {
+            let mut line = String::new();
+            // A stream that is cut may end within a line, and with an error.
+            if self.0.read_line(&mut line).is_err() || !line.ends_with('\n') {
+                return None;
+            }
+            match line.trim_end().split_once(": ") {
+                Some(("id", text)) => text.clone_into(&mut event.id),
+                Some(("event", text)) => text.clone_into(&mut event.kind),
+                Some(("data", text)) => event.data = json(text),
+                None if !event.kind.is_empty() => return Some(event),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Event {
+        self.try_next().expect("the stream goes on")
+    }
+
+    /// Reads until the job has had this event.
+    pub(super) fn until(&mut self, job: &str, event: &str) -> Vec<Event> {
+        let mut all = Vec::new();
+        loop {
+            let next = self.next();
+            let found = next.data["job"] == job && next.data["event"] == event;
+            all.push(next);
+            if found {
+                return all;
+            }
+        }
+    }
+}
+
+/// The status of the response to a stream that is refused.
+pub(super) fn refused(server: &Server, path: &str, headers: &str) -> u16 {
+    let headers = format!("connection: close\r\n{headers}");
+    came(connect(&server.address, &request(server, path, &headers))).status
+}

@@ -1,0 +1,365 @@
+//! JSON-RPC 2.0 over a WebSocket: the methods of the table, and `subscribe` and `unsubscribe`, whose notifications come
+//! beside the responses.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::StatusCode;
+use axum::http::header::ALLOW;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, SplitSink, SplitStream};
+use futures_util::{FutureExt, SinkExt, StreamExt};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+use super::life::{End, Life};
+use super::problem::Problem;
+use super::rpc::Table;
+use crate::api::access::Access;
+use crate::api::error::{ApiError, Code};
+use crate::api::live::{Notice, Subscription};
+use crate::api::rpc::{Failure, Handler, answer, named, notification, refusal};
+use crate::api::topic;
+
+/// Greatest number of sockets: each may have a message in memory.
+pub(super) const SOCKETS: usize = 1024;
+/// Requests of a socket that are worked on at once. Beyond them no frames are read.
+const CALLS: usize = 16;
+/// Subscriptions of a socket.
+const SUBSCRIPTIONS: usize = 100;
+/// Texts between their makers and the socket.
+const OUTGOING: usize = 16;
+/// Pause between two pings.
+const PING_EVERY: Duration = Duration::from_secs(30);
+/// Time without any frame after which a socket is closed: a client answers pings.
+const IDLE: Duration = Duration::from_secs(75);
+/// Time for a client to take a text.
+const WRITE_WITHIN: Duration = Duration::from_secs(10);
+/// Most bytes that wait in a socket beside the text that is sent.
+const WRITE_BUFFER: usize = 64 * 1024;
+
+/// Opens a socket: `GET /rpc`.
+pub(super) async fn open(
+    State(shared): State<Arc<Shared>>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    head: Parts,
+) -> Result<Response, Problem> {
+    let Ok(upgrade) = upgrade else {
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        return Ok((status, [(ALLOW, "POST")]).into_response());
+    };
+    let access = head.extensions.get::<Access>().cloned();
+    if matches!(access, Some(Access::Nobody)) {
+        let message = "a WebSocket needs a key: send authorization: Bearer mwk_…";
+        return Err(ApiError::new(Code::AuthenticationRequired, message).into());
+    }
+    let sockets = Arc::clone(&shared.sockets);
+    let place = sockets.try_acquire_owned().map_err(|_| {
+        let message = "there are too many WebSockets: close one, or ask again later";
+        ApiError::new(Code::TooManyRequests, message)
+    })?;
+    let life = Life::of(&head.extensions);
+    let most = shared.limits.max_body as usize;
+    let upgrade = upgrade
+        .max_message_size(most)
+        .max_frame_size(most)
+        .max_write_buffer_size(most.max(WRITE_BUFFER) * 2);
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        serve(shared, access, socket, &life).await;
+        drop(place);
+    }))
+}
+
+/// The state of a socket.
+struct Session {
+    shared: Arc<Shared>,
+    access: Option<Access>,
+    outgoing: mpsc::Sender<String>,
+    /// Subscriptions, with what ends them.
+    open: Mutex<HashMap<String, CancellationToken>>,
+    next: AtomicU64,
+    /// Ends all subscriptions when the session is dropped.
+    over: CancellationToken,
+}
+
+/// The code of a close frame, and its reason.
+type Close = (u16, &'static str);
+
+/// Serves a socket until either side ends it.
+async fn serve(shared: Arc<Shared>, access: Option<Access>, socket: WebSocket, life: &Life) {
+    let (outgoing, texts) = mpsc::channel(OUTGOING);
+    let over = CancellationToken::new();
+    let session = Session {
+        shared,
+        access,
+        outgoing,
+        open: Mutex::default(),
+        next: AtomicU64::new(1),
+        over: over.clone(),
+    };
+    let _over = over.drop_guard();
+    let (mut sink, stream) = socket.split();
+    let close = tokio::select! {
+        close = read(&session, stream) => close,
+        close = write(&mut sink, texts) => close,
+        end = life.end() => Some(match end {
+            End::Closing => (close_code::AWAY, end.as_str()),
+            End::Revoked => (close_code::POLICY, end.as_str()),
+        }),
+    };
+    let Some((code, reason)) = close else {
+        return;
+    };
+    let reason = Utf8Bytes::from_static(reason);
+    let frame = Message::Close(Some(CloseFrame { code, reason }));
+    // The client may be gone.
+    let _ = timeout(WRITE_WITHIN, sink.send(frame)).await;
+}
+
+/// Sends texts and pings. Returns `None` when the client takes nothing.
+async fn write(
+    sink: &mut SplitSink<WebSocket, Message>,
+    mut texts: mpsc::Receiver<String>,
+) -> Option<Close> {
+    let mut pings = interval(PING_EVERY);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let message = tokio::select! {
+            text = texts.recv() => Message::Text(text?.into()),
+            _ = pings.tick() => Message::Ping(Vec::new().into()),
+        };
+        timeout(WRITE_WITHIN, sink.send(message)).await.ok()?.ok()?;
+    }
+}
+
+/// Reads frames and answers them.
+async fn read(session: &Session, mut stream: SplitStream<WebSocket>) -> Option<Close> {
+    let mut calls = FuturesUnordered::new();
+    loop {
+        let message = tokio::select! {
+            Some(()) = calls.next() => continue,
+            message = timeout(IDLE, stream.next()), if calls.len() < CALLS => message,
+        };
+        match message {
+            Err(_) => return Some((close_code::AWAY, "no frame came for a long time")),
+            Ok(None) => return None,
+            Ok(Some(Err(error))) => return Some(broken(&error)),
+            Ok(Some(Ok(Message::Text(text)))) => calls.push(session.call(text)),
+            Ok(Some(Ok(Message::Binary(_)))) => {
+                return Some((close_code::UNSUPPORTED, "send texts, not binary messages"));
+            }
+            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
+            Ok(Some(Ok(Message::Close(_)))) => return None,
+        }
+    }
+}
+
+fn broken(error: &axum::Error) -> Close {
+    let text = error.to_string().to_ascii_lowercase();
+    match text.contains("too long") || text.contains("too big") {
+        true => (
+            close_code::SIZE,
+            "the message is longer than this server takes (--max-body)",
+        ),
+        false => (close_code::PROTOCOL, "the frame is broken"),
+    }
+}
+
+impl Session {
+    /// Answers a text. Subscriptions begin after the response that names them.
+    async fn call(&self, text: Utf8Bytes) {
+        let call = SocketCall {
+            session: self,
+            begun: Mutex::default(),
+        };
+        let answer = match self.shared.slot() {
+            Ok(_slot) => answer(&call, text.as_bytes()).await,
+            Err(full) => Some(refusal(full)),
+        };
+        drop(text);
+        if let Some(answer) = answer
+            && self.outgoing.send(answer).await.is_err()
+        {
+            return;
+        }
+        let begun = call
+            .begun
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (name, cancel, subscription) in begun {
+            tokio::spawn(forward(name, cancel, subscription, self.outgoing.clone()));
+        }
+    }
+
+    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<String, CancellationToken>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A subscription that begins: its name, its end, and itself.
+type Begun = (String, CancellationToken, Subscription);
+
+/// One text of a socket.
+struct SocketCall<'a> {
+    session: &'a Session,
+    begun: Mutex<Vec<Begun>>,
+}
+
+impl Handler for SocketCall<'_> {
+    fn run<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
+        async move {
+            match method {
+                "subscribe" => Ok(self.subscribe(params).await?),
+                "unsubscribe" => Ok(self.unsubscribe(params)?),
+                _ => {
+                    let table = Table {
+                        shared: &self.session.shared,
+                        access: self.session.access.as_ref(),
+                    };
+                    table.run(method, params).await
+                }
+            }
+        }
+        .boxed()
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SubscribeParams {
+    topic: String,
+    from: Option<String>,
+}
+
+/// The name of a subscription.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    subscription: String,
+}
+
+fn parsed<P: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ApiError> {
+    let params = named(params)?;
+    let text = serde_json::to_string(&params).unwrap_or_default();
+    serde_json::from_str(&text).map_err(|error| ApiError::invalid(error.to_string()))
+}
+
+fn written(subscription: String) -> Result<Box<RawValue>, ApiError> {
+    to_raw_value(&Named { subscription })
+        .map_err(|error| ApiError::new(Code::Internal, error.to_string()))
+}
+
+impl SocketCall<'_> {
+    async fn subscribe(&self, params: Option<&RawValue>) -> Result<Box<RawValue>, ApiError> {
+        let params: SubscribeParams = parsed(params)?;
+        let session = self.session;
+        let from = params.from.as_deref().map(topic::position).transpose()?;
+        if session.open().len() >= SUBSCRIPTIONS {
+            let message = format!("a WebSocket has at most {SUBSCRIPTIONS} subscriptions");
+            return Err(ApiError::new(Code::TooManyRequests, message));
+        }
+        let access = session.access.clone().map(axum::Extension);
+        let call = session.shared.call(access);
+        let subscription = topic::subscribe(&session.shared.live, &call, &params.topic, from);
+        let subscription = subscription.await?;
+        let name = session.next.fetch_add(1, Ordering::Relaxed).to_string();
+        let cancel = session.over.child_token();
+        let mut open = session.open();
+        // Those that have ended by themselves make room.
+        open.retain(|_, cancel| !cancel.is_cancelled());
+        open.insert(name.clone(), cancel.clone());
+        drop(open);
+        let begun = (name.clone(), cancel, subscription);
+        self.begun
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(begun);
+        written(name)
+    }
+
+    fn unsubscribe(&self, params: Option<&RawValue>) -> Result<Box<RawValue>, ApiError> {
+        let Named { subscription } = parsed(params)?;
+        let cancel = self.session.open().remove(&subscription);
+        let Some(cancel) = cancel.filter(|cancel| !cancel.is_cancelled()) else {
+            let message = format!("there is no subscription {subscription:?}");
+            return Err(ApiError::new(Code::NotFound, message));
+        };
+        cancel.cancel();
+        written(subscription)
+    }
+}
+
+/// Parameters of a notification.
+#[derive(Debug, Serialize)]
+struct Noticed<'a> {
+    subscription: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<String>,
+}
+
+/// Moves notices of a subscription to the socket, until either side ends.
+async fn forward(
+    name: String,
+    cancel: CancellationToken,
+    mut subscription: Subscription,
+    outgoing: mpsc::Sender<String>,
+) {
+    let behind = subscription.behind();
+    let mut sent_to = subscription.last();
+    loop {
+        let notice = tokio::select! {
+            () = cancel.cancelled() => return,
+            notice = subscription.next() => notice,
+        };
+        let is_last = matches!(notice, Notice::End | Notice::Behind);
+        let mut noticed = Noticed {
+            subscription: &name,
+            item: None,
+            reason: None,
+            last: None,
+        };
+        let text = match &notice {
+            Notice::Item(item) => {
+                noticed.item = Some(&item.json);
+                notification(subscription.kind(), noticed)
+            }
+            Notice::Gap => notification("gap", noticed),
+            Notice::End => notification("end", noticed),
+            Notice::Behind => {
+                (noticed.reason, noticed.last) = (Some("behind"), Some(sent_to.to_string()));
+                notification("closed", noticed)
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            sent = outgoing.send(text) => if sent.is_err() { return },
+            // The text was not sent; the next notice says which one was the last.
+            () = behind.cancelled(), if !is_last => continue,
+        }
+        sent_to = subscription.last();
+        if is_last {
+            cancel.cancel();
+            return;
+        }
+    }
+}
