@@ -17,6 +17,7 @@ mod flow_approvals;
 mod flow_plain;
 pub(crate) mod flows;
 mod guesses;
+mod hostile;
 pub(crate) mod jobs;
 mod killer;
 mod lists;
