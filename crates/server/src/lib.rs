@@ -4,5 +4,6 @@
 pub mod api;
 pub mod gateway;
 pub mod http;
+pub mod mcp;
 pub mod metrics;
 mod readiness;

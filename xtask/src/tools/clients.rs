@@ -100,9 +100,10 @@ pub(super) fn redis_py(
     })
 }
 
-pub(super) fn ioredis(workspace: &Workspace, install: bool) -> Result<Found, Failure> {
+/// A package for Node; all of them are installed together.
+pub(super) fn node(workspace: &Workspace, name: &str, install: bool) -> Result<Found, Failure> {
     let folder = workspace.target("tools/clients");
-    let program = folder.join("node_modules/ioredis/package.json");
+    let program = folder.join("node_modules").join(name).join("package.json");
     downloaded(&program, install, || {
         for (program, package) in [("node", "nodejs"), ("npm", "npm")] {
             if in_path(program).is_none() {

@@ -58,7 +58,9 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
         "redis-py",
         clients::redis_py(workspace, python.as_deref(), install),
     );
-    report("ioredis", clients::ioredis(workspace, install));
+    for package in ["ioredis", "@modelcontextprotocol/sdk"] {
+        report(package, clients::node(workspace, package, install));
+    }
     report("redigo", clients::REDIGO.find_or_install(install));
     report("phpredis", clients::PHPREDIS.find_or_install(install));
     Tools {

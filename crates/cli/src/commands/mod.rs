@@ -15,6 +15,7 @@ mod flow;
 mod import;
 mod job;
 mod key;
+mod mcp;
 mod message;
 mod metrics;
 mod migrate;
@@ -77,6 +78,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Key(key::KeyCommand),
     Rpc(rpc::Rpc),
+    Mcp(mcp::McpCommand),
     Completions(completions::Completions),
 }
 
@@ -117,6 +119,7 @@ impl Command {
             Self::Message(message) => Box::pin(message.run(context)).await,
             Self::Key(key) => Box::pin(key.run(context)).await,
             Self::Rpc(rpc) => Box::pin(rpc.run(context)).await,
+            Self::Mcp(mcp) => Box::pin(mcp.run(context)).await,
             Self::Supervisor(supervisor) => Box::pin(supervisor.run(context)).await,
             Self::Runner(runner) => Box::pin(runner.run(context)).await,
             Self::Completions(completions) => completions.run(context),

@@ -29,6 +29,8 @@ pub enum Tool {
     RedisPy,
     /// The client ioredis for Node.
     Ioredis,
+    /// The client of the Model Context Protocol for Node.
+    McpSdk,
     /// The client redigo for Go.
     Redigo,
     /// The client phpredis.
@@ -47,6 +49,7 @@ impl Tool {
             Self::RedisCli => "redis-cli",
             Self::RedisPy => "redis/__init__.py",
             Self::Ioredis => "ioredis/package.json",
+            Self::McpSdk => "@modelcontextprotocol/sdk/package.json",
             Self::Redigo => "redigo/redis/doc.go",
             Self::PhpRedis => "redis.so",
         }
@@ -63,6 +66,7 @@ impl Tool {
             Self::RedisCli => "MESHWORK_TEST_REDIS_CLI",
             Self::RedisPy => "MESHWORK_TEST_REDIS_PY",
             Self::Ioredis => "MESHWORK_TEST_IOREDIS",
+            Self::McpSdk => "MESHWORK_TEST_MCP_SDK",
             Self::Redigo => "MESHWORK_TEST_REDIGO",
             Self::PhpRedis => "MESHWORK_TEST_PHPREDIS",
         }
@@ -101,7 +105,7 @@ fn unpacked(tool: Tool) -> Option<PathBuf> {
     let folder = match tool {
         Tool::Valkey => "valkey",
         Tool::RedisPy => "clients/python",
-        Tool::Ioredis => "clients/node_modules",
+        Tool::Ioredis | Tool::McpSdk => "clients/node_modules",
         _ => return None,
     };
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2)?;

@@ -3,6 +3,7 @@
 mod jobs;
 mod keys;
 mod live;
+mod mcp;
 mod outage;
 mod pages;
 mod socket;

@@ -1,0 +1,41 @@
+//! `meshwork mcp`: a server for AI agents on stdin and stdout.
+
+use std::fs::File;
+use std::io::{stdin, stdout};
+use std::os::fd::AsFd;
+
+use meshwork_server::mcp::Mcp;
+use tokio::io::BufReader;
+
+use crate::app::App;
+use crate::error::CommandError;
+use crate::exit::Exit;
+
+/// Serve AI agents over the Model Context Protocol, on stdin and stdout
+///
+/// An agent starts this command itself (docs/mcp.md). It can search and read jobs, logs, queues, workers, dead letters and
+/// flows, and change nothing unless --allow-changes is given. Texts of jobs are marked as data.
+///
+///   meshwork mcp
+///   meshwork mcp --allow-changes
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct McpCommand {
+    /// Let agents also create, cancel and retry jobs
+    #[arg(long)]
+    allow_changes: bool,
+}
+
+impl McpCommand {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let failed = |error: std::io::Error| CommandError::new(Exit::SYSTEM, error);
+        let client = context.client().await?;
+        let server = Mcp::new(&client, self.allow_changes);
+        let input = stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+        let output = stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+        let input = BufReader::new(tokio::fs::File::from_std(File::from(input)));
+        let output = tokio::fs::File::from_std(File::from(output));
+        server.serve(input, output).await.map_err(failed)?;
+        Ok(Exit::DONE)
+    }
+}
