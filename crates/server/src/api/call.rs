@@ -5,11 +5,22 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use data_encoding::HEXLOWER;
 use meshwork::Client;
+use meshwork::model::keys::context::ActorId;
 use meshwork_model::trace::TraceContext;
 use sha2::{Digest, Sha256};
 
 use super::access::Access;
 use super::census::Census;
+use super::place::{Entered, Sessions};
+
+/// State that all calls share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) client: Client,
+    pub(crate) census: Arc<Census>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) own_actor: Option<ActorId>,
+}
 
 /// One call of a method.
 #[derive(Debug, Clone)]
@@ -19,6 +30,11 @@ pub struct Call {
     /// The caller.
     pub access: Access,
     pub(crate) census: Arc<Census>,
+    pub(crate) sessions: Arc<Sessions>,
+    /// Actor of the server, as which callers without keys act in contexts.
+    pub(crate) own_actor: Option<ActorId>,
+    /// Context of the call, if its parameters name one.
+    pub(crate) entered: Option<Arc<Entered>>,
     /// `Idempotency-Key` of the request.
     pub(crate) idempotency_key: Option<String>,
     /// Trace of the request.
@@ -30,16 +46,19 @@ pub struct Call {
 
 impl Call {
     /// Returns a call of `access`.
-    pub(crate) fn new(client: Client, access: Access, census: Arc<Census>) -> Self {
+    pub(crate) fn new(shared: &Shared, access: Access) -> Self {
         // Events name the key.
         let client = match access.actor_name() {
-            Some(name) => client.acting_as(&name),
-            None => client,
+            Some(name) => shared.client.acting_as(&name),
+            None => shared.client.clone(),
         };
         Self {
             client,
             access,
-            census,
+            census: Arc::clone(&shared.census),
+            sessions: Arc::clone(&shared.sessions),
+            own_actor: shared.own_actor,
+            entered: None,
             idempotency_key: None,
             trace: None,
             digest: String::new(),

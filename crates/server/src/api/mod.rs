@@ -10,6 +10,7 @@ mod http;
 mod method;
 mod methods;
 mod params;
+mod place;
 mod table;
 
 pub use access::{Access, KeyRing, new_key};

@@ -1,5 +1,7 @@
 //! The API of `meshwork supervisor --listen`, as programs that speak HTTP see it.
 
+mod contexts;
+mod flows;
 mod jobs;
 mod keys;
 mod pages;

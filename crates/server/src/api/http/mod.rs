@@ -16,12 +16,13 @@ use axum::routing::{MethodFilter, get, on, post};
 use axum::{Extension, Router};
 use meshwork::Client;
 use meshwork::metrics::Metrics;
+use meshwork::model::keys::context::ActorId;
 use meshwork_model::api_key::Scope;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::access::Access;
-use super::call::Call;
+use super::call::{Call, Shared as CallShared};
 use super::census::Census;
 use super::error::{ApiError, Code};
 use super::method::HttpVerb;
@@ -65,9 +66,8 @@ pub struct Api(Arc<Shared>);
 /// State of all requests.
 #[derive(Debug)]
 struct Shared {
-    client: Client,
+    calls: CallShared,
     metrics: Metrics,
-    census: Arc<Census>,
     limits: ApiLimits,
     bodies: Bodies,
     slots: Semaphore,
@@ -75,13 +75,17 @@ struct Shared {
 }
 
 impl Api {
-    /// Returns the API of the store that `client` is connected to.
+    /// Returns the API of the store that `client` is connected to. Callers that need no key act as `own_actor` in contexts.
     #[must_use]
-    pub fn new(client: Client, limits: ApiLimits) -> Self {
+    pub fn new(client: Client, own_actor: Option<ActorId>, limits: ApiLimits) -> Self {
         Self(Arc::new(Shared {
             metrics: Metrics::new(&client),
-            client,
-            census: Arc::new(Census::new()),
+            calls: CallShared {
+                client,
+                census: Arc::new(Census::new()),
+                sessions: Arc::default(),
+                own_actor,
+            },
             limits,
             bodies: Bodies::new(limits.max_body, limits.read_timeout),
             slots: Semaphore::new(limits.concurrency),
@@ -91,7 +95,7 @@ impl Api {
 
     /// Looks for queues and workers in the background, until it is dropped.
     pub async fn scan(&self) -> ! {
-        self.0.census.run(&self.0.client).await
+        self.0.calls.census.run(&self.0.calls.client).await
     }
 
     /// Serves until `stop`, and then until the requests under way have ended or their grace is over.
@@ -154,12 +158,15 @@ impl Shared {
     /// Returns a call of the caller that the guard has found.
     fn call(&self, access: Option<Extension<Access>>) -> Call {
         let access = access.map_or(Access::All, |Extension(access)| access);
-        Call::new(self.client.clone(), access, Arc::clone(&self.census))
+        Call::new(&self.calls, access)
     }
 }
 
 async fn readiness(State(shared): State<Arc<Shared>>) -> (StatusCode, &'static str) {
-    shared.readiness.answer(shared.client.broker().now()).await
+    shared
+        .readiness
+        .answer(shared.calls.client.broker().now())
+        .await
 }
 
 /// Metrics of all queues, for who may read.

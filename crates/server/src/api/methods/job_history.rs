@@ -1,7 +1,7 @@
 //! Methods for what jobs have printed, and for their events.
 
 use meshwork::EventFilter;
-use meshwork::model::name::JobId;
+use meshwork::model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,8 @@ struct LogsParams {
     id: String,
     /// Only lines after the line with this id.
     after: Option<String>,
+    /// Number of its context; none if it is of no context.
+    context: Option<u32>,
 }
 
 /// Page of log lines.
@@ -67,7 +69,9 @@ struct LogLine {
 }
 
 async fn logs(call: Call, params: LogsParams) -> Result<Reply<LogPage>, ApiError> {
-    let id = JobId::foreign(params.id);
+    let needs = (Object::Job, Operation::Read);
+    let call = call.enter(params.context, needs).await?;
+    let id = call.job_id(params.id)?;
     let job = call.client.summary(&id).await?;
     let after = params.after.as_deref();
     let lines = call.client.broker().log_lines(&id, after).await?;
@@ -94,6 +98,8 @@ struct EventsParams {
     id: String,
     /// Greatest number of events, 1 to 1000. Default: 100.
     limit: Option<usize>,
+    /// Number of its context; none if it is of no context.
+    context: Option<u32>,
 }
 
 /// Page of events.
@@ -121,8 +127,10 @@ struct Event {
 }
 
 async fn events(call: Call, params: EventsParams) -> Result<Reply<EventPage>, ApiError> {
+    let needs = (Object::Job, Operation::Read);
+    let call = call.enter(params.context, needs).await?;
     let filter = EventFilter {
-        job: Some(JobId::foreign(params.id)),
+        job: Some(call.job_id(params.id)?),
         since_ms: 0,
     };
     let page = call

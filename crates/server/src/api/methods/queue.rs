@@ -1,5 +1,6 @@
 //! Methods of queues.
 
+use meshwork::model::access::{Object, Operation};
 use meshwork::model::keys::hero::JobKeys;
 use meshwork::view::{QueueSettingsView, QueueView};
 use meshwork_model::api_key::Scope;
@@ -63,6 +64,10 @@ pub(in crate::api) fn methods() -> Vec<Method> {
     ]
 }
 
+/// Permissions that calls need in a context.
+const READ: (Object, Operation) = (Object::Queue, Operation::Read);
+const CHANGE: (Object, Operation) = (Object::Queue, Operation::Update);
+
 /// No parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "NoParams")]
@@ -74,6 +79,8 @@ pub(super) struct NoParams {}
 struct QueueParams {
     /// The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
     queue: String,
+    /// Its context; none for a queue outside contexts.
+    context: Option<u32>,
 }
 
 /// The queues.
@@ -120,10 +127,28 @@ fn is_idle_priority(queue: &QueueView) -> bool {
         && queue.limit.is_none()
 }
 
-async fn list(call: Call, _: NoParams) -> Result<Reply<QueueList>, ApiError> {
-    let found = call.census.found().await.ok_or_else(no_scan)?;
-    let queues = found.queues.iter().filter(|queue| !is_idle_priority(queue));
-    let (queues, age_ms) = (queues.cloned().collect(), found.age_ms());
+/// The place of queues.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "QueueListParams")]
+struct ListParams {
+    /// A context, whose keys are scanned by the call; none for the queues outside contexts.
+    context: Option<u32>,
+}
+
+async fn list(call: Call, params: ListParams) -> Result<Reply<QueueList>, ApiError> {
+    let call = call.enter(params.context, READ).await?;
+    let (found, age_ms) = match call.entered {
+        Some(_) => {
+            let queues = call.client.queues().await?;
+            (queues.iter().map(QueueView::from).collect(), 0)
+        }
+        None => {
+            let found = call.census.found().await.ok_or_else(no_scan)?;
+            (found.queues.clone(), found.age_ms())
+        }
+    };
+    let queues = found.into_iter().filter(|queue| !is_idle_priority(queue));
+    let queues = queues.collect();
     Ok(Reply::new(&QueueList { queues, age_ms }))
 }
 
@@ -135,6 +160,7 @@ pub(super) fn no_scan() -> ApiError {
 }
 
 async fn get(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let call = call.enter(params.context, READ).await?;
     let list = list_of(&call, &params.queue)?;
     state(&call, &list).await
 }
@@ -158,20 +184,26 @@ async fn state(call: &Call, list: &str) -> Result<Reply<QueueState>, ApiError> {
 }
 
 async fn pause(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let call = call.enter(params.context, CHANGE).await?;
     let list = list_of(&call, &params.queue)?;
     call.client.pause(&list).await?;
+    call.noted("pause queue", &list).await?;
     state(&call, &list).await
 }
 
 async fn resume(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let call = call.enter(params.context, CHANGE).await?;
     let list = list_of(&call, &params.queue)?;
     call.client.resume(&list).await?;
+    call.noted("resume queue", &list).await?;
     state(&call, &list).await
 }
 
 async fn drain(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let call = call.enter(params.context, CHANGE).await?;
     let list = list_of(&call, &params.queue)?;
     call.client.start_drain(&list).await?;
+    call.noted("drain queue", &list).await?;
     state(&call, &list).await
 }
 
@@ -190,7 +222,11 @@ struct Purged {
 const MAX_PURGED: usize = 10_000;
 
 async fn purge(call: Call, params: QueueParams) -> Result<Reply<Purged>, ApiError> {
+    let needs = (Object::Queue, Operation::Delete);
+    let call = call.enter(params.context, needs).await?;
     let queue = list_of(&call, &params.queue)?;
+    // The entry comes first, so that an interrupted call cannot delete without an entry.
+    call.noted("purge queue", &queue).await?;
     let deleted = call.client.purge(&queue, MAX_PURGED, |_| {}).await?;
     let more = deleted == MAX_PURGED;
     Ok(Reply::new(&Purged {
@@ -206,6 +242,8 @@ async fn purge(call: Call, params: QueueParams) -> Result<Reply<Purged>, ApiErro
 struct LimitParams {
     /// The queue.
     queue: String,
+    /// Its context; none for a queue outside contexts.
+    context: Option<u32>,
     /// Greatest number of jobs that may wait.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<u64>")]
@@ -242,6 +280,7 @@ fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
 }
 
 async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, ApiError> {
+    let call = call.enter(params.context, CHANGE).await?;
     let list = list_of(&call, &params.queue)?;
     let rate = |name: &str, given: &Option<Option<String>>| {
         let rate = given.as_ref();
@@ -269,5 +308,6 @@ async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, Api
     if let Some(length) = params.length {
         call.client.set_max_length(Some(&list), length).await?;
     }
+    call.noted("limit queue", &list).await?;
     state(&call, &list).await
 }
