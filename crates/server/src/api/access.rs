@@ -36,6 +36,8 @@ pub enum Access {
     All,
     /// A key.
     Key(Arc<ApiKey>),
+    /// An actor who has signed a nonce: it may call the methods of [`Scope::User`].
+    Actor(ActorId),
     /// No key was given.
     Nobody,
 }
@@ -47,6 +49,7 @@ impl Access {
         match self {
             Self::All => Some(Scope::Admin),
             Self::Key(key) => Some(key.scope),
+            Self::Actor(_) => Some(Scope::User),
             Self::Nobody => None,
         }
     }
@@ -56,14 +59,18 @@ impl Access {
     pub fn key_name(&self) -> Option<&ApiKeyName> {
         match self {
             Self::Key(key) => Some(&key.name),
-            Self::All | Self::Nobody => None,
+            Self::All | Self::Actor(_) | Self::Nobody => None,
         }
     }
 
     /// Name of the caller in events.
     #[must_use]
     pub fn actor_name(&self) -> Option<String> {
-        self.key_name().map(|name| format!("api:{name}"))
+        match self {
+            Self::Key(key) => Some(format!("api:{}", key.name)),
+            Self::Actor(actor) => Some(format!("actor {actor}")),
+            Self::All | Self::Nobody => None,
+        }
     }
 
     /// Refuses a method that the caller may not call.
@@ -105,8 +112,11 @@ pub fn new_key(
 type Known = HashMap<ApiKeyName, (Instant, Option<Arc<ApiKey>>)>;
 
 /// The keys of the store, as the guard checks them.
+#[derive(Debug, Clone)]
+pub struct KeyRing(Arc<Ring>);
+
 #[derive(Debug)]
-pub struct KeyRing {
+struct Ring {
     broker: Broker,
     known: Mutex<Known>,
     wrong: Mutex<HashMap<IpAddr, (Instant, u32)>>,
@@ -116,19 +126,19 @@ impl KeyRing {
     /// Checks keys in this store.
     #[must_use]
     pub fn new(broker: Broker) -> Self {
-        Self {
+        Self(Arc::new(Ring {
             broker,
             known: Mutex::default(),
             wrong: Mutex::default(),
-        }
+        }))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wrong(&self) -> MutexGuard<'_, HashMap<IpAddr, (Instant, u32)>> {
-        self.wrong.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.wrong.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the caller that gives this key.
@@ -160,7 +170,7 @@ impl KeyRing {
             return Ok(key);
         }
         let away = || ApiError::new(Code::StorageError, "the store does not answer for the key");
-        let read = tokio::time::timeout(STORE_TIMEOUT, self.broker.api_key(name));
+        let read = tokio::time::timeout(STORE_TIMEOUT, self.0.broker.api_key(name));
         let key = read.await.map_err(|_| away())?.map_err(|_| away())?;
         let key = key.map(Arc::new);
         let mut known = self.known();
@@ -198,6 +208,10 @@ impl KeyRing {
     }
 }
 
+/// The keys of the server and the address of the client, for keys that come in parameters.
+#[derive(Debug, Clone)]
+pub(crate) struct Secrets(pub(crate) KeyRing, pub(crate) IpAddr);
+
 impl Authenticate for KeyRing {
     fn check<'a>(
         &'a self,
@@ -205,6 +219,7 @@ impl Authenticate for KeyRing {
         peer: IpAddr,
     ) -> BoxFuture<'a, Result<Admission, Refusal>> {
         async move {
+            head.extensions.insert(Secrets(self.clone(), peer));
             // A method decides whether it needs a key.
             let Some(text) = bearer(&head.headers).map(str::to_owned) else {
                 head.extensions.insert(Access::Nobody);

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::access::Access;
 use super::census::Census;
+use super::hero::Nonces;
 use super::place::{Entered, Sessions};
 
 /// State that all calls share.
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) census: Arc<Census>,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) nonces: Arc<Nonces>,
     pub(crate) own_actor: Option<ActorId>,
 }
 
@@ -31,6 +33,7 @@ pub struct Call {
     pub access: Access,
     pub(crate) census: Arc<Census>,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) nonces: Arc<Nonces>,
     /// Actor of the server, as which callers without keys act in contexts.
     pub(crate) own_actor: Option<ActorId>,
     /// Context of the call, if its parameters name one.
@@ -57,6 +60,7 @@ impl Call {
             access,
             census: Arc::clone(&shared.census),
             sessions: Arc::clone(&shared.sessions),
+            nonces: Arc::clone(&shared.nonces),
             own_actor: shared.own_actor,
             entered: None,
             idempotency_key: None,
@@ -64,6 +68,14 @@ impl Call {
             digest: String::new(),
             status: Arc::default(),
         }
+    }
+
+    /// Gives the call to another caller.
+    pub(crate) fn act_as(&mut self, access: Access) {
+        if let Some(name) = access.actor_name() {
+            self.client = self.client.acting_as(&name);
+        }
+        self.access = access;
     }
 
     /// Id of a job that is created with an idempotency key: the same for the same caller and key.

@@ -190,6 +190,7 @@ pub async fn call_on(
         client: client.clone(),
         census: Arc::clone(&census),
         sessions: Arc::default(),
+        nonces: Arc::default(),
         own_actor,
     };
     let call = Call::new(&shared, Access::All);

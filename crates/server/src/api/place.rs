@@ -69,16 +69,23 @@ impl Call {
         Node::of(self.client.broker())
     }
 
+    /// Number of that actor, if there is one.
+    pub(crate) fn actor(&self) -> Option<ActorId> {
+        match &self.access {
+            Access::Key(key) => key.actor,
+            Access::Actor(actor) => Some(*actor),
+            Access::All => self.own_actor,
+            Access::Nobody => None,
+        }
+    }
+
     /// Returns the actor that the caller acts as in contexts: that of its key, or of the server if it needs none.
     ///
     /// # Errors
     /// There is no such actor.
     pub(crate) fn caller(&self) -> Result<Caller, ApiError> {
-        let through = self.access.actor_name();
-        let actor = match &self.access {
-            Access::Key(key) => key.actor,
-            Access::All | Access::Nobody => self.own_actor,
-        };
+        let through = self.access.key_name().map(|name| format!("api:{name}"));
+        let actor = self.actor();
         let message = match through {
             Some(_) => "contexts have members, and this key is of no actor",
             None => {

@@ -2,6 +2,7 @@
 
 mod contexts;
 mod flows;
+mod hero;
 mod jobs;
 mod keys;
 mod pages;

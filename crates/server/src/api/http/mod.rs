@@ -1,5 +1,6 @@
 //! The API over HTTP: REST by paths, JSON-RPC at `/` and `/rpc`, both documents, and the health checks.
 
+mod hero;
 mod problem;
 mod query;
 mod rest;
@@ -84,6 +85,7 @@ impl Api {
                 client,
                 census: Arc::new(Census::new()),
                 sessions: Arc::default(),
+                nonces: Arc::default(),
                 own_actor,
             },
             limits,
@@ -145,6 +147,8 @@ impl Api {
             .route("/v1/openapi.json", get(openapi))
             .route("/", post(rpc::call).get(only_post))
             .route("/rpc", post(rpc::call).get(only_post))
+            .route("/auth/nonce", get(hero::nonce))
+            .route("/auth/health", get(hero::health))
             .route("/healthz", get(|| async { "healthy\n" }))
             .route("/readyz", get(readiness))
             .route("/metrics", get(metrics))

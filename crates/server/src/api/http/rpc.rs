@@ -13,9 +13,10 @@ use serde_json::value::RawValue;
 
 use super::problem::Problem;
 use super::{Shared, json, rest};
-use crate::api::access::Access;
+use crate::api::access::{Access, Secrets};
 use crate::api::error::{ApiError, Code};
 use crate::api::find;
+use crate::api::hero::{self, Session};
 use crate::api::method::Params;
 use crate::http::guard::Permit;
 
@@ -98,6 +99,8 @@ pub(super) async fn call(
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let access = request.extensions().get::<Access>().cloned();
+    let secrets = request.extensions().get::<Secrets>().cloned();
+    let session = Session::new(secrets.map(|Secrets(keys, peer)| (keys, peer)));
     let permit = request.extensions().get::<Arc<Permit>>().cloned();
     rest::check_content_type(request.headers())?;
     let received = shared.bodies.read(request.into_body()).await;
@@ -110,7 +113,7 @@ pub(super) async fn call(
         )
     };
     let _slot = shared.slots.try_acquire().map_err(|_| full())?;
-    let text = answer(&shared, access.as_ref(), received.bytes()).await;
+    let text = answer(&shared, (access.as_ref(), &session), received.bytes()).await;
     Ok(match text {
         Some(text) => json(StatusCode::OK, text),
         None => (StatusCode::NO_CONTENT, Body::empty()).into_response(),
@@ -118,12 +121,16 @@ pub(super) async fn call(
 }
 
 /// Answers a text; `None` if it has notifications only.
-async fn answer(shared: &Shared, access: Option<&Access>, text: &[u8]) -> Option<String> {
+async fn answer(
+    shared: &Shared,
+    caller: (Option<&Access>, &Session),
+    text: &[u8],
+) -> Option<String> {
     let write = |response: &Response| serde_json::to_string(response).unwrap_or_default();
     let failed = |error: ApiError| Some(write(&Response::new(Err(error), None)));
     if text.trim_ascii_start().first() != Some(&b'[') {
         return match serde_json::from_slice::<Box<RawValue>>(text) {
-            Ok(request) => one(shared, access, &request).await.as_ref().map(write),
+            Ok(request) => one(shared, caller, &request).await.as_ref().map(write),
             Err(error) => failed(no_json(&error)),
         };
     }
@@ -137,7 +144,7 @@ async fn answer(shared: &Shared, access: Option<&Access>, text: &[u8]) -> Option
     }
     let answers: Vec<_> = requests
         .iter()
-        .map(|request| one(shared, access, request))
+        .map(|request| one(shared, caller, request))
         .collect();
     let answers = futures_util::stream::iter(answers).buffered(AT_ONCE);
     let answers: Vec<_> = answers.filter_map(std::future::ready).collect().await;
@@ -150,7 +157,11 @@ fn no_json(error: &serde_json::Error) -> ApiError {
 }
 
 /// Answers one request; `None` for a notification.
-async fn one(shared: &Shared, access: Option<&Access>, text: &RawValue) -> Option<Response> {
+async fn one(
+    shared: &Shared,
+    caller: (Option<&Access>, &Session),
+    text: &RawValue,
+) -> Option<Response> {
     let request: Request = match serde_json::from_str(text.get()) {
         Ok(request) => request,
         Err(_) => return Some(Response::new(Err(no_request()), None)),
@@ -160,7 +171,7 @@ async fn one(shared: &Shared, access: Option<&Access>, text: &RawValue) -> Optio
     if request.jsonrpc != "2.0" || !is_id {
         return Some(Response::new(Err(no_request()), id.filter(|_| is_id)));
     }
-    let answer = run(shared, access, &request.method, request.params.as_deref()).await;
+    let answer = run(shared, caller, &request.method, request.params.as_deref()).await;
     id.map(|id| Response::new(answer, Some(id)))
 }
 
@@ -176,10 +187,14 @@ fn is_id(id: &RawValue) -> bool {
 
 async fn run(
     shared: &Shared,
-    access: Option<&Access>,
+    (access, session): (Option<&Access>, &Session),
     method: &str,
     params: Option<&RawValue>,
 ) -> Result<Box<RawValue>, ApiError> {
+    let call = shared.call(access.cloned().map(Extension));
+    if let Some(answer) = hero::run(call, session, method, params).await {
+        return answer;
+    }
     let Some(method) = find(method) else {
         let shown: String = method.chars().take(64).collect();
         let message = format!("there is no method {shown:?}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use meshwork::context::{MessageJob, MessageView, NewMessage};
-use meshwork::model::context::MessageType;
+use meshwork::model::context::{ContextJob, MessageType};
 use meshwork::model::keys::context::MessageKey;
 use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
@@ -162,7 +162,27 @@ async fn get(call: Call, params: IdParams) -> Result<Reply<MessageView>, ApiErro
     let key = MessageKey::of_numbers(&params.id);
     let key = key.map_err(|error| ApiError::invalid(format!("id: {error}")))?;
     let (context, caller) = call.context(Some(params.context)).await?;
-    Ok(Reply::new(&context.message(&caller, key).await?))
+    let message = context.message(&caller, key).await?;
+    Ok(Reply::new(&open_view(message)))
+}
+
+/// Hides the values of secrets in the environment of a job.
+pub(in crate::api) fn masked(mut job: ContextJob) -> ContextJob {
+    let env = job.env_vars.shown();
+    job.env_vars = env
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    job
+}
+
+/// Hides the values of secrets in a message, and the envelope, which has them too.
+pub(in crate::api) fn open_view(mut view: MessageView) -> MessageView {
+    let jobs: Vec<_> = view.message.job.iter().cloned().map(masked).collect();
+    if jobs != view.message.job {
+        view.message.envelope = None;
+    }
+    view.message.job = jobs;
+    view
 }
 
 /// A page of messages.
@@ -192,6 +212,7 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<MessagePage>, ApiE
     let (context, caller) = call.context(Some(params.context)).await?;
     let all = context.messages(&caller).await?;
     let next = (all.len() > from + limit).then(|| (from + limit).to_string());
-    let messages = all.into_iter().skip(from).take(limit).collect();
+    let page = all.into_iter().skip(from).take(limit);
+    let messages = page.map(open_view).collect();
     Ok(Reply::new(&MessagePage { messages, next }))
 }
