@@ -162,7 +162,7 @@ fn plain_workers_and_plain_jobs_are_those_of_redis_commands() {
             let head = format!(
                 "POST / HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{JSON}content-length: {length}\r\n\r\n"
             );
-            came(connect(&address, &(head + &body))).json()
+            came(connect(&address, &format!("{head}{body}"))).json()
         });
         plain_worker(&mut plain, "done", replies);
         let output = run.join().unwrap()["result"].clone();

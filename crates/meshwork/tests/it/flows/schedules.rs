@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use meshwork_broker::flow::{Deployed, Flows};
 use meshwork_conformance::faulty::{Faulty, Moment, Plan as Fault};
 use meshwork_model::job::NewJob;
+use meshwork_model::keys::context::FlowId;
 use meshwork_model::name::ScheduleName;
 use meshwork_model::route::Route;
 use meshwork_model::schedule::Schedule;
