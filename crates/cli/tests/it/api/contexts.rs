@@ -196,6 +196,7 @@ fn filled(schema: &Value) -> Value {
             "script" | "deployed" => json!("x"),
             "from" => json!(["x"]),
             "types" => json!(["osis"]),
+            "wait" => json!("10ms"),
             "type" | "queue" if param["required"] == true => json!("osis"),
             _ if param["required"] == true => json!("x"),
             _ => continue,
@@ -325,10 +326,14 @@ async fn a_cluster_has_no_contexts() {
     let Some(cluster) = RealCluster::start(RealServer::redis(), 0).await else {
         return;
     };
-    let ground = Ground::url(format!("{}?namespace={{hero}}", cluster.url()));
-    let server = Server::start(&ground, &["--bootstrap-admin-key", "root"]);
+    let ground = Ground::url(cluster.url());
+    let tag = ["--namespace", "{hero}"];
+    let server = Server::start(
+        &ground,
+        &[&tag[..], &["--bootstrap-admin-key", "root"]].concat(),
+    );
     server.stop();
-    let server = Server::open(&ground);
+    let server = Server::start(&ground, &[&tag[..], &["--insecure-no-auth"]].concat());
     for path in [
         "/v1/contexts",
         "/v1/flows",

@@ -9,7 +9,7 @@ const FLOW: &str = "
 flow: sums
 inputs: {n: 2}
 jobs:
-  one: {run: scripts/one.rhai, input: {n: '{{ inputs.n }}'}}
+  one: {run: scripts/one.rhai, with: {n: '{{ inputs.n }}'}}
   ask: {approve: 'Go on?', needs: one}
   two: {script: 'print(\"hello\"); 6 * 7', type: osis, needs: ask}
 outputs: {answer: '{{ jobs.two.output }}'}
