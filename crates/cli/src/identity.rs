@@ -10,6 +10,7 @@ use meshwork::context::{
 };
 use meshwork::model::actor_key::SecretKey;
 use meshwork::model::keys::context::ContextId;
+use meshwork_broker::Error as BrokerError;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -79,6 +80,14 @@ impl IdentityArgs {
         Ok((found.node, me, passphrase))
     }
 
+    /// Returns the actor of the key file, if there are both. A cluster has no actors.
+    pub(crate) async fn find(&self, client: &Client) -> Result<Option<Identity>, CommandError> {
+        match self.path()?.exists() && can_have_contexts(client).await? {
+            true => Ok(self.known(client).await?.me),
+            false => Ok(None),
+        }
+    }
+
     /// Same as [`Self::open`], over an existing connection. On a node without actors, creates the first one, with a key
     /// file if there is none.
     pub(crate) async fn create(&self, client: &Client) -> Result<(Node, Identity), CommandError> {
@@ -123,6 +132,14 @@ impl IdentityArgs {
         };
         let key = Some((key, passphrase));
         Ok(Found { node, key, me })
+    }
+}
+
+/// Returns false for a cluster of several nodes, which has no contexts and actors.
+pub(crate) async fn can_have_contexts(client: &Client) -> Result<bool, CommandError> {
+    match Node::of(client.broker()).contexts().await {
+        Err(ContextError::Broker(BrokerError::ContextsInCluster)) => Ok(false),
+        found => Ok(found.map(|_| true)?),
     }
 }
 

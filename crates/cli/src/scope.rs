@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use meshwork::Client;
 use meshwork::context::{ContextHandle, Identity, Node};
 use meshwork::model::access::{Object, Operation};
-use meshwork::model::keys::context::{ContextId, JobKey};
+use meshwork::model::keys::context::ContextId;
 use meshwork::model::name::JobId;
 
 use crate::app::{App, Entered};
@@ -61,23 +61,12 @@ pub(crate) struct Scope {
 impl Scope {
     /// Resolves the id of a job: `2001` is a job of the actor, `12:2001` one of caller 12; else a whole key.
     pub(crate) fn job_id(&self, text: &JobId) -> Result<JobId, CommandError> {
-        let id = self.awaited(text);
-        match self.handle.keys().parse_job(id.as_str().as_bytes()) {
-            Ok(_) => Ok(id),
-            Err(error) => Err(CommandError::usage(error)),
-        }
+        Ok(self.handle.job_id(self.me.id(), text.as_str())?)
     }
 
     /// Resolves the id of a prerequisite: any other text is a key of another kind, or a gate.
     pub(crate) fn awaited(&self, text: &JobId) -> JobId {
-        let (text, keys) = (text.as_str(), self.handle.keys());
-        let own = text.parse().map(|id| JobKey {
-            caller: self.me.id(),
-            id,
-        });
-        let name = text.strip_prefix(keys.prefix()).unwrap_or(text);
-        let key = own.or_else(|_| JobKey::of_numbers(name.strip_prefix("job:").unwrap_or(name)));
-        key.map_or_else(|_| JobId::foreign(text.to_owned()), |key| keys.job_id(key))
+        self.handle.awaited(self.me.id(), text.as_str())
     }
 
     /// Returns a client for an actor who has the permission for `operation` on `object`.

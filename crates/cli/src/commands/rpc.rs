@@ -1,13 +1,14 @@
 //! `meshwork rpc`: calls a method of the API on the store, without a server.
 
 use meshwork::Client;
-use meshwork_server::api::{ApiError, Code, call_on, find};
+use meshwork_server::api::{ApiError, Code, Params, call_on, find};
 use serde_json::Value;
 
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::printable;
+use crate::scope::ActorArgs;
 
 /// Call a method of the API on the store, without a server
 ///
@@ -23,6 +24,8 @@ pub(crate) struct Rpc {
     /// Its parameters, an object of JSON
     #[arg(default_value = "{}")]
     params: String,
+    #[command(flatten)]
+    actor: ActorArgs,
 }
 
 /// Error of a method.
@@ -72,9 +75,15 @@ fn exit_of(code: Code) -> Exit {
 impl Rpc {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let method = find(&self.method).ok_or(RpcError::NoMethod(self.method))?;
-        let params = serde_json::from_str(&self.params).map_err(RpcError::NoObject)?;
+        let params: Params = serde_json::from_str(&self.params).map_err(RpcError::NoObject)?;
         let client = context.client().await?;
-        let result = call_on(&client, method, params).await;
+        // Other methods need no key file, which may be encrypted.
+        let actor = match method.of_contexts || params.contains_key("context") {
+            true => self.actor.identity().find(&client).await?,
+            false => None,
+        };
+        let actor = actor.map(|me| me.id());
+        let result = call_on((&client, actor), method, params).await;
         let result = result.map_err(RpcError::Failed)?;
         if context.out.is_json() {
             context.out.json(&result)?;
@@ -93,7 +102,7 @@ pub(crate) async fn call(
 ) -> Result<Value, CommandError> {
     let found = find(method).ok_or_else(|| RpcError::NoMethod(method.to_owned()))?;
     let params = serde_json::from_str(&params.to_string()).map_err(RpcError::NoObject)?;
-    let result = call_on(client, found, params).await;
+    let result = call_on((client, None), found, params).await;
     let result = result.map_err(RpcError::Failed)?;
     Ok(serde_json::from_str(result.get()).map_err(RpcError::Result)?)
 }

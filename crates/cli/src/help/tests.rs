@@ -181,4 +181,11 @@ fn the_unit_and_the_container_start_the_same_worker() {
         "/usr/local/bin"
     )));
     assert_eq!(program, "/usr/local/bin/meshwork");
+    let unit = read("deploy/systemd/meshwork-supervisor.service");
+    let start = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/"));
+    cli::tree()
+        .try_get_matches_from(split(start.unwrap()))
+        .unwrap();
 }

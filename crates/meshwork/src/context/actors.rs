@@ -8,7 +8,7 @@ use meshwork_model::context::{Actor, field};
 use meshwork_model::keys::context::{ActorId, NodeKeys};
 
 use super::audit::Change;
-use super::{ContextError, Node, PAGE, TRIES};
+use super::{Acting, ContextError, Node, PAGE, TRIES};
 
 /// Author of changes of actors: anybody who can write to the node's database.
 const OWNER: &str = "owner";
@@ -47,31 +47,39 @@ impl Node {
     /// [`ContextError::UnknownKey`] if no actor has the key, [`ContextError::RevokedKey`] if it is revoked, or a call
     /// to the server fails.
     pub async fn identify(&self, key: SecretKey) -> Result<Identity, ContextError> {
-        let public = key.public();
-        let actor = match self.number_of(&public).await? {
+        let id = self.trusted(&key.public()).await?.id;
+        Ok(Identity { id, key })
+    }
+
+    /// Returns the actor with this public key, if the key is valid.
+    ///
+    /// # Errors
+    /// As for [`Self::identify`].
+    pub async fn trusted(&self, public: &PublicKey) -> Result<Actor, ContextError> {
+        let actor = match self.number_of(public).await? {
             Some(id) => Some(self.actor(id).await?),
             // A plain client wrote the record without an entry in the index.
             None => {
                 let all = self.actors().await?;
-                all.into_iter().find(|actor| actor.pubkey == public)
+                all.into_iter().find(|actor| actor.pubkey == *public)
             }
         };
         let actor = actor.ok_or_else(|| ContextError::UnknownKey {
             key: public.to_string(),
         })?;
-        let old = actor.pubkey != public;
+        let old = actor.pubkey != *public;
         let now = self.now().await?;
         let over = old && actor.old_until.is_none_or(|until| until <= now);
-        if actor.revoked_at.is_some() || over {
-            return Err(ContextError::RevokedKey(actor.id));
+        match actor.revoked_at.is_some() || over {
+            true => Err(ContextError::RevokedKey(actor.id)),
+            false => Ok(actor),
         }
-        Ok(Identity { id: actor.id, key })
     }
 
     /// Checks that the actor's keys are not revoked.
-    pub(super) async fn actor_in_force(&self, me: &Identity) -> Result<(), ContextError> {
-        match self.actor(me.id).await?.revoked_at {
-            Some(_) => Err(ContextError::RevokedKey(me.id)),
+    pub(super) async fn actor_in_force(&self, me: &impl Acting) -> Result<(), ContextError> {
+        match self.actor(me.id()).await?.revoked_at {
+            Some(_) => Err(ContextError::RevokedKey(me.id())),
             None => Ok(()),
         }
     }

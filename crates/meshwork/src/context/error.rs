@@ -174,6 +174,9 @@ pub enum ContextError {
     /// The number belongs to another runner.
     #[error("there is a runner {0} already: leave --id out to take the next free number")]
     RunnerExists(RunnerId),
+    /// A text names no job of the context.
+    #[error("{0}")]
+    InvalidJob(String),
     /// The message is invalid.
     #[error("the message is refused: {0}")]
     InvalidMessage(String),

@@ -7,7 +7,7 @@ use meshwork_model::context::{Context, NodeId, Unsigned, field};
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout};
 
 use super::audit::{AuditEntry, Change};
-use super::{ContextError, Identity, Node, Site, TRIES};
+use super::{Acting, Caller, ContextError, Node, Site, TRIES};
 
 /// A context; cheap to clone.
 #[derive(Debug, Clone)]
@@ -104,8 +104,9 @@ impl ContextHandle {
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
-    pub async fn show(&self, me: &Identity) -> Result<Context, ContextError> {
-        self.allow(me.id(), Object::Context, Operation::Read).await
+    pub async fn show(&self, me: &impl Acting) -> Result<Context, ContextError> {
+        self.allow_caller(me, Object::Context, Operation::Read)
+            .await
     }
 
     /// Checks a permission. All checks are here. A refusal is recorded in the audit trail.
@@ -118,9 +119,39 @@ impl ContextHandle {
         object: Object,
         operation: Operation,
     ) -> Result<Context, ContextError> {
+        self.allow_caller(&Caller::new(who, None), object, operation)
+            .await
+    }
+
+    /// Returns true if a caller has a permission. The audit trail gets no entry.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    pub async fn may(
+        &self,
+        me: &impl Acting,
+        object: Object,
+        operation: Operation,
+    ) -> Result<bool, ContextError> {
+        let roles = Roles::of(me.id(), &self.record().await?);
+        let (who, place) = (Who::Actor(me.id()), Scope::Context(self.id()));
+        Ok(access::check(who, roles, object, operation, place).is_ok())
+    }
+
+    /// Same as [`Self::allow`]. The audit trail names the caller.
+    ///
+    /// # Errors
+    /// As for [`Self::allow`].
+    pub async fn allow_caller(
+        &self,
+        me: &impl Acting,
+        object: Object,
+        operation: Operation,
+    ) -> Result<Context, ContextError> {
         let context = self.record().await?;
-        let (who, roles) = match self.node.actor(who).await {
-            Ok(actor) if actor.revoked_at.is_none() => (Who::Actor(who), Roles::of(who, &context)),
+        let id = me.id();
+        let (who, roles) = match self.node.actor(id).await {
+            Ok(actor) if actor.revoked_at.is_none() => (Who::Actor(id), Roles::of(id, &context)),
             Ok(_) | Err(ContextError::NoActor(_) | ContextError::Record(_)) => {
                 (Who::Stranger, Roles::NONE)
             }
@@ -132,7 +163,7 @@ impl ContextHandle {
         };
         let text = denied.to_string();
         let name = match who {
-            Who::Actor(id) => format!("actor {id}"),
+            Who::Actor(_) => me.to_string(),
             Who::Stranger => "stranger".to_owned(),
         };
         self.note(Change {
@@ -173,7 +204,7 @@ impl ContextHandle {
     /// [`ContextError::Denied`], [`ContextError::NoActor`], [`ContextError::HasRole`], or a call to the server fails.
     pub async fn grant(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         role: Role,
         to: ActorId,
     ) -> Result<Context, ContextError> {
@@ -196,7 +227,7 @@ impl ContextHandle {
     /// fails.
     pub async fn revoke(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         role: Role,
         from: ActorId,
     ) -> Result<Context, ContextError> {
@@ -215,7 +246,7 @@ impl ContextHandle {
 
     async fn change_members(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         what: &str,
         role: Role,
         change: impl Fn(&mut Vec<ActorId>) -> Result<(), ContextError>,
@@ -223,7 +254,7 @@ impl ContextHandle {
         let record = self.keys.record();
         for _ in 0..TRIES {
             let mut context = self
-                .allow(me.id(), Object::Context, Operation::Update)
+                .allow_caller(me, Object::Context, Operation::Update)
                 .await?;
             let fields = self.store().hash(self.database(), &record).await?;
             let Some((name, members)) = list(&mut context, role) else {
@@ -274,11 +305,11 @@ impl ContextHandle {
     /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn set_unsigned(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         unsigned: Unsigned,
     ) -> Result<(), ContextError> {
         let before = self
-            .allow(me.id(), Object::Context, Operation::Update)
+            .allow_caller(me, Object::Context, Operation::Update)
             .await?;
         let record = self.keys.record();
         let commit =
@@ -302,11 +333,12 @@ impl ContextHandle {
     /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn audit(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         after: Option<&str>,
         most: usize,
     ) -> Result<Vec<AuditEntry>, ContextError> {
-        self.allow(me.id(), Object::Audit, Operation::Read).await?;
+        self.allow_caller(me, Object::Audit, Operation::Read)
+            .await?;
         entries(
             self.store(),
             self.database(),
@@ -325,11 +357,11 @@ impl ContextHandle {
     /// to the server fails.
     pub async fn set_acl_user(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         user: AclUser,
         password_sha256: &[u8; 32],
     ) -> Result<String, ContextError> {
-        self.allow(me.id(), Object::Context, Operation::Update)
+        self.allow_caller(me, Object::Context, Operation::Update)
             .await?;
         let server = self.store().acl_server().await?;
         let words = acl::set_user(user, &self.keys, server, password_sha256)?;
@@ -345,10 +377,10 @@ impl ContextHandle {
     /// [`ContextError::Denied`], or a call to the server fails.
     pub async fn delete_acl_user(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         user: AclUser,
     ) -> Result<String, ContextError> {
-        self.allow(me.id(), Object::Context, Operation::Update)
+        self.allow_caller(me, Object::Context, Operation::Update)
             .await?;
         let server = self.store().acl_server().await?;
         // Returns the reason if there can be no such users.
@@ -361,7 +393,7 @@ impl ContextHandle {
         Ok(name)
     }
 
-    async fn note_acl(&self, me: &Identity, what: &str, name: &str) -> Result<(), ContextError> {
+    async fn note_acl(&self, me: &impl Acting, what: &str, name: &str) -> Result<(), ContextError> {
         let who = me.to_string();
         self.note(Change {
             who: &who,

@@ -5,6 +5,7 @@
 
 mod actors;
 mod audit;
+mod caller;
 mod error;
 mod handle;
 mod jobs;
@@ -16,6 +17,7 @@ mod secret;
 
 pub use actors::Identity;
 pub use audit::AuditEntry;
+pub use caller::{Acting, Caller};
 pub use error::{ContextError, KeyFileFault};
 pub use handle::ContextHandle;
 pub use messages::coordinator::{Coordinator, Serves};

@@ -6,7 +6,7 @@ use meshwork_model::context::{Context, NodeId};
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeKeys};
 
 use super::audit::Change;
-use super::{AuditEntry, ContextError, ContextHandle, Identity};
+use super::{Acting, AuditEntry, ContextError, ContextHandle};
 
 /// Greatest number of numbers to try for a new context.
 const TRIED: u32 = 1_000;
@@ -159,7 +159,7 @@ impl Node {
     /// or the requested layout, or a call to the server fails.
     pub async fn create_context(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         id: Option<ContextId>,
         layout: Option<ContextLayout>,
     ) -> Result<ContextHandle, ContextError> {
@@ -208,7 +208,7 @@ impl Node {
 
     async fn try_create(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         handle: &ContextHandle,
     ) -> Result<Tried, ContextError> {
         let (keys, id) = (handle.keys(), handle.id());

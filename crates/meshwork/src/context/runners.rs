@@ -8,7 +8,7 @@ use meshwork_model::keys::context::{Counter, RunnerId};
 use meshwork_model::name::ScriptType;
 
 use super::audit::Change;
-use super::{ContextError, ContextHandle, Identity, TRIES};
+use super::{Acting, ContextError, ContextHandle, TRIES};
 
 /// A runner to register.
 #[derive(Debug, Clone)]
@@ -35,10 +35,10 @@ impl ContextHandle {
     /// if a call to the server fails.
     pub async fn register_runner(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         new: &NewRunner,
     ) -> Result<Runner, ContextError> {
-        self.allow(me.id(), Object::Runner, Operation::Create)
+        self.allow_caller(me, Object::Runner, Operation::Create)
             .await?;
         let (keys, now) = (self.keys(), self.node().now().await?);
         for _ in 0..TRIES {
@@ -96,8 +96,9 @@ impl ContextHandle {
     ///
     /// # Errors
     /// [`ContextError::NoRunner`], [`ContextError::Denied`], [`ContextError::Record`], or a call to the server fails.
-    pub async fn runner(&self, me: &Identity, id: RunnerId) -> Result<Runner, ContextError> {
-        self.allow(me.id(), Object::Runner, Operation::Read).await?;
+    pub async fn runner(&self, me: &impl Acting, id: RunnerId) -> Result<Runner, ContextError> {
+        self.allow_caller(me, Object::Runner, Operation::Read)
+            .await?;
         let key = self.keys().runner(id);
         let fields = self.store().hash(self.database(), &key).await?;
         match fields.is_empty() {
@@ -113,8 +114,9 @@ impl ContextHandle {
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
-    pub async fn runners(&self, me: &Identity) -> Result<Vec<Runner>, ContextError> {
-        self.allow(me.id(), Object::Runner, Operation::Read).await?;
+    pub async fn runners(&self, me: &impl Acting) -> Result<Vec<Runner>, ContextError> {
+        self.allow_caller(me, Object::Runner, Operation::Read)
+            .await?;
         let prefix = self.keys().runner_prefix();
         let mut runners = Vec::new();
         for (number, fields) in self.records(&prefix, Counter::Runner).await? {

@@ -15,7 +15,7 @@ mod times;
 
 pub use builder::{Flow, Task};
 pub use fault::{FlowFault, FlowFaults};
-pub use file::{SCHEMA, load};
+pub use file::{SCHEMA, load, parse};
 pub use inputs::{Given, InputError, parse_inputs, set_inputs};
 pub use meshwork_model::flow::{Fault, NodeName, Plan};
 pub(crate) use store::PlainEnv;

@@ -1,7 +1,9 @@
 //! Jobs, queues, workers and the rest as JSON: one form of each for `--json` of the command and for the API.
 
 mod batch;
+mod context;
 mod dead;
+mod flow;
 mod job;
 mod json;
 mod queue;
@@ -10,7 +12,9 @@ mod schedule;
 mod why;
 
 pub use batch::BatchView;
+pub use context::{ActorView, ContextSummary, ContextView, RunnerView};
 pub use dead::DeadLetterView;
+pub use flow::{FlowDag, FlowSummary};
 pub use job::{JobAbout, JobSummary, JobView, status_of};
 pub use json::value_of;
 pub use queue::{QueueSettingsView, QueueView};

@@ -239,8 +239,8 @@ impl Life {
     /// The flows of the context; each was sealed.
     async fn views(&self) -> Vec<FlowView> {
         let mut views = Vec::new();
-        for (id, _) in self.reader.list().await.unwrap() {
-            views.push(self.reader.status(id).await.unwrap());
+        for flow in self.reader.list().await.unwrap() {
+            views.push(self.reader.status(FlowId(flow.id)).await.unwrap());
         }
         views
     }

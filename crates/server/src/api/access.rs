@@ -36,6 +36,8 @@ pub enum Access {
     All,
     /// A key.
     Key(Arc<ApiKey>),
+    /// An actor who has signed a nonce: it may call the methods of [`Scope::User`].
+    Actor(ActorId),
     /// No key was given.
     Nobody,
 }
@@ -47,6 +49,7 @@ impl Access {
         match self {
             Self::All => Some(Scope::Admin),
             Self::Key(key) => Some(key.scope),
+            Self::Actor(_) => Some(Scope::User),
             Self::Nobody => None,
         }
     }
@@ -56,14 +59,18 @@ impl Access {
     pub fn key_name(&self) -> Option<&ApiKeyName> {
         match self {
             Self::Key(key) => Some(&key.name),
-            Self::All | Self::Nobody => None,
+            Self::All | Self::Actor(_) | Self::Nobody => None,
         }
     }
 
     /// Name of the caller in events.
     #[must_use]
     pub fn actor_name(&self) -> Option<String> {
-        self.key_name().map(|name| format!("api:{name}"))
+        match self {
+            Self::Key(key) => Some(format!("api:{}", key.name)),
+            Self::Actor(actor) => Some(format!("actor {actor}")),
+            Self::All | Self::Nobody => None,
+        }
     }
 
     /// Refuses a method that the caller may not call.
@@ -209,6 +216,10 @@ impl KeyRing {
     }
 }
 
+/// The keys of the server and the address of the client, for keys that come in parameters.
+#[derive(Debug, Clone)]
+pub(crate) struct Secrets(pub(crate) KeyRing, pub(crate) IpAddr);
+
 impl Authenticate for KeyRing {
     fn check<'a>(
         &'a self,
@@ -216,6 +227,7 @@ impl Authenticate for KeyRing {
         peer: IpAddr,
     ) -> BoxFuture<'a, Result<Admission, Refusal>> {
         async move {
+            head.extensions.insert(Secrets(self.clone(), peer));
             // A method decides whether it needs a key.
             let Some(text) = bearer(&head.headers).map(str::to_owned) else {
                 head.extensions.insert(Access::Nobody);

@@ -5,11 +5,37 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use data_encoding::HEXLOWER;
 use meshwork::Client;
+use meshwork::model::keys::context::ActorId;
 use meshwork_model::trace::TraceContext;
 use sha2::{Digest, Sha256};
 
 use super::access::Access;
 use super::census::Census;
+use super::hero::Nonces;
+use super::place::{Entered, Sessions};
+
+/// State that all calls share.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    pub(crate) client: Client,
+    pub(crate) census: Arc<Census>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) nonces: Arc<Nonces>,
+    pub(crate) own_actor: Option<ActorId>,
+}
+
+impl Calls {
+    /// Returns the state for calls to the store of `client`. Callers that need no key act as `own_actor` in contexts.
+    pub(crate) fn new(client: Client, own_actor: Option<ActorId>) -> Self {
+        Self {
+            client,
+            census: Arc::new(Census::new()),
+            sessions: Arc::default(),
+            nonces: Arc::default(),
+            own_actor,
+        }
+    }
+}
 
 /// One call of a method.
 #[derive(Debug, Clone)]
@@ -19,6 +45,12 @@ pub struct Call {
     /// The caller.
     pub access: Access,
     pub(crate) census: Arc<Census>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) nonces: Arc<Nonces>,
+    /// Actor of the server, as which callers without keys act in contexts.
+    pub(crate) own_actor: Option<ActorId>,
+    /// Context of the call, if its parameters name one.
+    pub(crate) entered: Option<Arc<Entered>>,
     /// `Idempotency-Key` of the request.
     pub(crate) idempotency_key: Option<String>,
     /// Trace of the request.
@@ -30,21 +62,33 @@ pub struct Call {
 
 impl Call {
     /// Returns a call of `access`.
-    pub(crate) fn new(client: Client, access: Access, census: Arc<Census>) -> Self {
+    pub(crate) fn new(shared: &Calls, access: Access) -> Self {
         // Events name the key.
         let client = match access.actor_name() {
-            Some(name) => client.acting_as(&name),
-            None => client,
+            Some(name) => shared.client.acting_as(&name),
+            None => shared.client.clone(),
         };
         Self {
             client,
             access,
-            census,
+            census: Arc::clone(&shared.census),
+            sessions: Arc::clone(&shared.sessions),
+            nonces: Arc::clone(&shared.nonces),
+            own_actor: shared.own_actor,
+            entered: None,
             idempotency_key: None,
             trace: None,
             digest: String::new(),
             status: Arc::default(),
         }
+    }
+
+    /// Gives the call to another caller.
+    pub(crate) fn act_as(&mut self, access: Access) {
+        if let Some(name) = access.actor_name() {
+            self.client = self.client.acting_as(&name);
+        }
+        self.access = access;
     }
 
     /// Id of a job that is created with an idempotency key: the same for the same caller and key.

@@ -1,11 +1,13 @@
 //! Queues and workers as the last scan of all keys found them. One slow scan in the background serves all callers, so that
 //! the cost of a call does not grow with the store.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use meshwork::view::QueueView;
 use meshwork::{Client, WorkerInfo};
+use meshwork_broker::QueueDepth;
 use tokio::sync::watch;
 
 /// Pause between two scans.
@@ -18,6 +20,8 @@ const FIRST: Duration = Duration::from_secs(10);
 pub(crate) struct Found {
     pub(crate) queues: Vec<QueueView>,
     pub(crate) workers: Vec<WorkerInfo>,
+    /// Jobs of each queue that are in none of its lists.
+    pub(crate) depths: BTreeMap<String, QueueDepth>,
     at: Instant,
 }
 
@@ -74,9 +78,11 @@ async fn scan(client: &Client) -> Result<Found, meshwork::Error> {
     let at = Instant::now();
     let queues = client.queues().await?;
     let workers = client.workers().await?;
+    let depths = client.broker().depths_beside_lists().await?;
     Ok(Found {
         queues: queues.iter().map(QueueView::from).collect(),
         workers,
+        depths,
         at,
     })
 }

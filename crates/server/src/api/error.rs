@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use meshwork::Error;
 use meshwork::context::ContextError;
+use meshwork::flow::FlowError;
 use meshwork_broker::Error as BrokerError;
 
 /// The kind of an error.
@@ -171,12 +172,42 @@ impl From<ContextError> for ApiError {
             }
             E::NoRunner { .. } => Code::NotFound,
             E::NotEnded { .. } => Code::Timeout,
+            E::RunnerExists(_) | E::ActorExists(_) | E::NoNumber(_) => Code::Conflict,
+            E::RevokedKey(_) | E::UnknownKey { .. } => Code::Forbidden,
             E::Busy(_) | E::HasRole { .. } | E::MessageOpen { .. } | E::LastAdmin { .. } => {
                 Code::Conflict
             }
             _ => Code::InvalidParams,
         };
         Self::new(code, error.to_string())
+    }
+}
+
+impl From<FlowError> for ApiError {
+    fn from(error: FlowError) -> Self {
+        use FlowError as E;
+        let code = match error {
+            E::Broker(error) => return error.into(),
+            E::Context(error) => return error.into(),
+            E::NoFlow(_) | E::NoApproval(..) | E::NotDeployed(_) => Code::NotFound,
+            E::NoApprover(..) | E::FourEyes(..) => Code::Forbidden,
+            E::NotTakenUp(_)
+            | E::Refused(..)
+            | E::Plain(_)
+            | E::NotEnded(_)
+            | E::NotAsked(_)
+            | E::Late(_)
+            | E::Answered { .. }
+            | E::Retry { .. }
+            | E::NoNumbers(_)
+            | E::JobGone { .. } => Code::Conflict,
+            _ => Code::InvalidParams,
+        };
+        let made = Self::new(code, error.to_string());
+        match error {
+            FlowError::NoFlow(_) => made.hint("flow.list lists the flows"),
+            _ => made,
+        }
     }
 }
 
@@ -231,6 +262,7 @@ fn code_of(error: &Error) -> Code {
         | Error::DrainTimeout { .. }
         | Error::RequestTimeout { .. }
         | Error::BatchWaitTimeout { .. } => Code::Timeout,
+        Error::Broker(BrokerError::ContextsInCluster) => Code::NotFound,
         Error::Broker(_) | Error::Connect(_) => Code::StorageError,
         _ => Code::Internal,
     }

@@ -10,6 +10,7 @@ use data_encoding::HEXLOWER;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use meshwork::Client;
+use meshwork::model::keys::context::ActorId;
 use meshwork_model::api_key::Scope;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -19,7 +20,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
 
 use super::access::Access;
-use super::call::Call;
+use super::call::{Call, Calls};
 use super::census::Census;
 use super::error::{ApiError, Code};
 
@@ -82,6 +83,8 @@ pub struct Method {
     pub status: u16,
     /// True if REST streams its result with `follow=true`.
     pub follows: bool,
+    /// True if it is only about contexts, where the key's actor decides.
+    pub of_contexts: bool,
     waits: bool,
     params: fn(&mut SchemaGenerator) -> Schema,
     result: fn(&mut SchemaGenerator) -> Schema,
@@ -118,6 +121,7 @@ impl Method {
             aliases: &[],
             status: 200,
             follows: false,
+            of_contexts: false,
             waits: false,
             params: SchemaGenerator::subschema_for::<P>,
             result: SchemaGenerator::subschema_for::<R>,
@@ -140,6 +144,12 @@ impl Method {
     /// Lets REST stream its result.
     pub(crate) fn follows(mut self) -> Self {
         self.follows = true;
+        self
+    }
+
+    /// Says that it is only about contexts.
+    pub(crate) fn in_contexts(mut self) -> Self {
+        self.of_contexts = true;
         self
     }
 
@@ -175,17 +185,24 @@ impl Method {
     }
 }
 
-/// Calls a method on a store, as who may call all of them.
+/// Calls a method on a store, as who may call all of them; in contexts as this actor.
 ///
 /// # Errors
 /// If a parameter is wrong, or the call fails.
 pub async fn call_on(
-    client: &Client,
+    (client, own_actor): (&Client, Option<ActorId>),
     method: &Method,
     params: Params,
 ) -> Result<Box<RawValue>, ApiError> {
     let census = Arc::new(Census::new());
-    let call = Call::new(client.clone(), Access::All, Arc::clone(&census));
+    let shared = Calls {
+        client: client.clone(),
+        census: Arc::clone(&census),
+        sessions: Arc::default(),
+        nonces: Arc::default(),
+        own_actor,
+    };
+    let call = Call::new(&shared, Access::All);
     tokio::select! {
         result = method.call(call, params) => result,
         never = census.run(client) => never,

@@ -88,6 +88,12 @@ pub(crate) fn moment(name: &str, text: &str) -> Result<u64, ApiError> {
     })
 }
 
+/// Reads a cursor that is a number of items.
+pub(crate) fn offset(cursor: Option<&str>) -> Result<usize, ApiError> {
+    let wrong = |_| ApiError::invalid("cursor: give `next` of the page before");
+    cursor.map_or(Ok(0), |cursor| cursor.parse().map_err(wrong))
+}
+
 /// Checks the size of a page.
 pub(crate) fn limit(given: Option<usize>) -> Result<usize, ApiError> {
     match given.unwrap_or(LIMIT) {

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use super::method::Method;
 use super::methods::{
-    batch, dead, job, job_history, job_list, key, queue, schedule, system, worker,
+    batch, context, dead, flow, flow_change, flow_logs, job, job_history, job_list, key, message,
+    queue, runner, schedule, system, worker,
 };
 
 /// All methods, by object.
@@ -18,6 +19,12 @@ pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
         schedule::methods,
         dead::methods,
         batch::methods,
+        flow::methods,
+        flow_logs::methods,
+        flow_change::methods,
+        context::methods,
+        runner::methods,
+        message::methods,
         key::methods,
         system::methods,
     ];

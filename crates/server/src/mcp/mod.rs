@@ -5,7 +5,6 @@
 mod tools;
 
 use std::io;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -17,7 +16,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::api::rpc::{Failure, Handler, answer, no_method, refusal};
-use crate::api::{Access, ApiError, Call, Census, Code, Params};
+use crate::api::{Access, ApiError, Call, Calls, Code, Params};
 
 /// The revision without a handshake.
 const MODERN: &str = "2026-07-28";
@@ -42,9 +41,8 @@ const INSTRUCTIONS: &str = "Tools for the jobs, queues and flows of Meshwork. Re
 /// A server for agents.
 #[derive(Debug)]
 pub struct Mcp {
-    client: Client,
+    calls: Calls,
     changes: bool,
-    census: Arc<Census>,
 }
 
 impl Mcp {
@@ -53,9 +51,8 @@ impl Mcp {
     pub fn new(client: &Client, changes: bool) -> Self {
         Self {
             // Events name who has changed something.
-            client: client.acting_as("mcp"),
+            calls: Calls::new(client.acting_as("mcp"), None),
             changes,
-            census: Arc::new(Census::new()),
         }
     }
 
@@ -70,7 +67,7 @@ impl Mcp {
     ) -> io::Result<()> {
         tokio::select! {
             served = self.answer_all(input, output) => served,
-            never = self.census.run(&self.client) => never,
+            never = self.calls.census.run(&self.calls.client) => never,
         }
     }
 
@@ -254,7 +251,7 @@ impl Mcp {
         tool.complete(method, &mut arguments);
         let params: Params = serde_json::from_value(Value::Object(arguments))
             .map_err(|error| ApiError::invalid(error.to_string()))?;
-        let call = Call::new(self.client.clone(), Access::All, Arc::clone(&self.census));
+        let call = Call::new(&self.calls, Access::All);
         Ok(match method.call(call, params).await {
             Ok(result) => content(&as_data(result.get()), false),
             Err(error) => {

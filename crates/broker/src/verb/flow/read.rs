@@ -69,13 +69,22 @@ impl Flows {
         jobs: &[JobKey],
         fields: &[&str],
     ) -> Result<Vec<Vec<Option<Vec<u8>>>>, Error> {
-        at_most("flow_read", MAX_MOVES, jobs.len())?;
-        if jobs.is_empty() {
+        let keys = jobs.iter().map(|job| self.keys.job(*job)).collect();
+        self.fields(keys, fields).await
+    }
+
+    async fn fields(
+        &self,
+        keys: Vec<String>,
+        fields: &[&str],
+    ) -> Result<Vec<Vec<Option<Vec<u8>>>>, Error> {
+        at_most("flow_read", MAX_MOVES, keys.len())?;
+        if keys.is_empty() {
             return Ok(Vec::new());
         }
         let mut pipe = redis::pipe();
-        for job in jobs {
-            pipe.cmd("HMGET").arg(self.keys.job(*job)).arg(fields);
+        for key in keys {
+            pipe.cmd("HMGET").arg(key).arg(fields);
         }
         let read = pipe.query_async(&mut self.broker.conn.clone()).await;
         read.map_err(|source| Error::Call {
@@ -96,25 +105,17 @@ impl Flows {
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
-    /// Returns the name of each flow and that of the schedule that has started it, for at most [`MAX_MOVES`] flows.
+    /// Returns some fields of each flow, for at most [`MAX_MOVES`] flows, in one round trip.
     ///
     /// # Errors
     /// There are more, or the call to the server fails.
-    pub async fn labels(&self, ids: &[FlowId]) -> Result<Vec<[Option<Vec<u8>>; 2]>, Error> {
-        at_most("flow_read", MAX_MOVES, ids.len())?;
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut pipe = redis::pipe();
-        for id in ids {
-            let fields = ["mw_name", "mw_schedule"];
-            pipe.cmd("HMGET").arg(self.keys.flow(*id)).arg(&fields);
-        }
-        let read = pipe.query_async(&mut self.broker.conn.clone()).await;
-        read.map_err(|source| Error::Call {
-            verb: "flow_read",
-            source,
-        })
+    pub async fn flow_fields(
+        &self,
+        ids: &[FlowId],
+        fields: &[&str],
+    ) -> Result<Vec<Vec<Option<Vec<u8>>>>, Error> {
+        let keys = ids.iter().map(|id| self.keys.flow(*id)).collect();
+        self.fields(keys, fields).await
     }
 
     /// Deletes a flow whose jobs are deleted.

@@ -48,18 +48,47 @@ impl Broker {
         };
         let aside = self.aside(Some(queue)).await?;
         depth.set_aside = aside.values().sum();
-        self.walk(&self.keys.delayed(), queue, |ran| {
+        self.walk(&self.keys.delayed(), |of, ran| {
+            depth.retrying += usize::from(ran && of == queue);
+            depth.delayed += usize::from(!ran && of == queue);
+        })
+        .await?;
+        // Leases come last, so that jobs that were claimed or released meanwhile are counted.
+        self.walk(&self.keys.lease(), |of, _| {
+            depth.running += usize::from(of == queue);
+        })
+        .await?;
+        Ok(depth)
+    }
+
+    /// Counts the unfinished jobs of all queues but those in lists, in one walk. Same cost as [`Self::depth`].
+    ///
+    /// # Errors
+    /// The server refuses a call.
+    pub async fn depths_beside_lists(&self) -> Result<BTreeMap<String, QueueDepth>, Error> {
+        let mut depths: BTreeMap<String, QueueDepth> = BTreeMap::new();
+        for (list, count) in self.aside(None).await? {
+            let queue = JobKeys::without_priority(&list).to_owned();
+            depths.entry(queue).or_default().set_aside += count;
+        }
+        self.walk(&self.keys.delayed(), |of, ran| {
+            let depth = depths.entry(of.to_owned()).or_default();
             depth.retrying += usize::from(ran);
             depth.delayed += usize::from(!ran);
         })
         .await?;
-        // Leases come last, so that jobs that were claimed or released meanwhile are counted.
-        self.walk(&self.keys.lease(), queue, |_| depth.running += 1)
-            .await?;
-        Ok(depth)
+        self.walk(&self.keys.lease(), |of, _| {
+            depths.entry(of.to_owned()).or_default().running += 1;
+        })
+        .await?;
+        Ok(depths)
     }
 
-    async fn waiting(&self, queue: &str) -> Result<usize, Error> {
+    /// Returns the number of ids in the lists of a queue, in one round trip.
+    ///
+    /// # Errors
+    /// The server refuses the call.
+    pub async fn waiting(&self, queue: &str) -> Result<usize, Error> {
         let mut pipe = redis::pipe();
         pipe.ignore_errors().cmd("LLEN").arg(queue);
         for priority in [Priority::High, Priority::Normal, Priority::Low] {
@@ -127,8 +156,8 @@ impl Broker {
         Ok((lists.into_iter().zip(counts).collect(), last))
     }
 
-    /// Calls `found` for each job of a queue in a sorted set of ids, with whether it has run.
-    async fn walk(&self, set: &str, queue: &str, mut found: impl FnMut(bool)) -> Result<(), Error> {
+    /// Calls `found` for each job in a sorted set of ids, with its queue and whether it has run.
+    async fn walk(&self, set: &str, mut found: impl FnMut(&str, bool)) -> Result<(), Error> {
         let mut from = 0;
         loop {
             let mut range = redis::cmd("ZRANGE");
@@ -153,8 +182,9 @@ impl Broker {
                 .await
                 .map_err(failed)?;
             for (of, attempt) in rows.into_iter().flatten() {
-                if of.is_some_and(|of| JobKeys::without_priority(&of) == queue) {
-                    found(attempt.is_some_and(|n| n > 0));
+                if let Some(of) = of {
+                    let ran = attempt.is_some_and(|n| n > 0);
+                    found(JobKeys::without_priority(&of), ran);
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! `meshwork actor list` and `show`.
 
 use meshwork::context::Node;
-use meshwork::model::context::Actor;
 use meshwork::model::keys::context::ActorId;
+use meshwork::view::ActorView;
 use serde::Serialize;
 
 use super::when;
@@ -21,7 +21,7 @@ impl List {
         let node = Node::of(context.client().await?.broker());
         let actors = node.actors().await?;
         let listed = actors.into_iter().map(|actor| Listed {
-            actor,
+            actor: ActorView::from(&actor),
             key_file_encrypted: None,
         });
         context.out.rows(listed)?;
@@ -48,13 +48,13 @@ impl Show {
         let client = context.client().await?;
         let listed = match self.id {
             Some(id) => Listed {
-                actor: Node::of(client.broker()).actor(id).await?,
+                actor: (&Node::of(client.broker()).actor(id).await?).into(),
                 key_file_encrypted: None,
             },
             None => {
                 let (node, me, passphrase) = self.identity.unlock(&client).await?;
                 Listed {
-                    actor: node.actor(me.id()).await?,
+                    actor: (&node.actor(me.id()).await?).into(),
                     key_file_encrypted: Some(passphrase.is_some()),
                 }
             }
@@ -68,7 +68,7 @@ impl Show {
 #[derive(Debug, Serialize)]
 struct Listed {
     #[serde(flatten)]
-    actor: Actor,
+    actor: ActorView,
     #[serde(skip_serializing_if = "Option::is_none")]
     key_file_encrypted: Option<bool>,
 }
@@ -88,7 +88,7 @@ impl Row for Listed {
         if self.key_file_encrypted == Some(true) {
             state.push_str(", key file encrypted");
         }
-        let (id, key) = (actor.id.to_string(), actor.pubkey.to_string());
+        let (id, key) = (actor.id.to_string(), actor.pubkey.clone());
         vec![id, key, when(actor.created_at), state]
     }
 }

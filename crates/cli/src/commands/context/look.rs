@@ -1,8 +1,8 @@
 //! `meshwork context list` and `show`.
 
 use meshwork::context::Node;
-use meshwork::model::context::Context as Record;
 use meshwork::model::keys::context::{ActorId, ContextId};
+use meshwork::view::{ContextSummary, ContextView};
 use serde::Serialize;
 
 use crate::app::App;
@@ -16,21 +16,14 @@ use crate::out::{Column, Row};
 pub(crate) struct List {}
 
 #[derive(Debug, Serialize)]
-struct Listed {
-    id: ContextId,
-    layout: &'static str,
-    database: u32,
-}
+#[serde(transparent)]
+struct Listed(ContextSummary);
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let node = Node::of(context.client().await?.broker());
         let contexts = node.contexts().await?;
-        let rows = contexts.iter().map(|handle| Listed {
-            id: handle.id(),
-            layout: handle.keys().layout().as_str(),
-            database: handle.keys().database(),
-        });
+        let rows = contexts.iter().map(|handle| Listed(handle.into()));
         context.out.rows(rows)?;
         Ok(Exit::DONE)
     }
@@ -42,8 +35,8 @@ impl Row for Listed {
     }
 
     fn cells(&self) -> Vec<String> {
-        let (id, database) = (self.id.to_string(), self.database.to_string());
-        vec![id, self.layout.to_owned(), database]
+        let (id, database) = (self.0.id.to_string(), self.0.database.to_string());
+        vec![id, self.0.layout.to_owned(), database]
     }
 }
 
@@ -60,15 +53,6 @@ pub(crate) struct Show {
     args: ContextArgs,
 }
 
-#[derive(Debug, Serialize)]
-struct View<'a> {
-    #[serde(flatten)]
-    record: &'a Record,
-    unsigned: String,
-    layout: &'static str,
-    database: u32,
-}
-
 impl Show {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let id = self.id.or(self.args.context);
@@ -78,15 +62,9 @@ impl Show {
         };
         let (me, handle) = args.open(context).await?;
         let record = handle.show(&me).await?;
-        let (layout, database) = (handle.keys().layout().as_str(), handle.keys().database());
-        let unsigned = record.unsigned.to_string();
+        let view = ContextView::new(&handle, &record);
         if context.out.is_json() {
-            context.out.json(&View {
-                record: &record,
-                unsigned,
-                layout,
-                database,
-            })?;
+            context.out.json(&view)?;
             return Ok(Exit::DONE);
         }
         let list = |actors: &[ActorId]| {
@@ -95,12 +73,12 @@ impl Show {
         };
         for (name, value) in [
             ("context", record.id.to_string()),
-            ("layout", layout.to_owned()),
-            ("database", database.to_string()),
+            ("layout", view.layout.to_owned()),
+            ("database", view.database.to_string()),
             ("admins", list(&record.admins)),
             ("readers", list(&record.readers)),
             ("executors", list(&record.executors)),
-            ("unsigned", unsigned),
+            ("unsigned", view.unsigned),
         ] {
             context.out.line(format_args!("{name:<12} {value}"))?;
         }

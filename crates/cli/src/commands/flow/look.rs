@@ -3,6 +3,7 @@
 use meshwork::flow::FlowView;
 use meshwork::model::keys::context::FlowId;
 use meshwork::model::time;
+use meshwork::view::FlowSummary;
 use serde::Serialize;
 
 use super::live;
@@ -26,17 +27,10 @@ pub(crate) struct List {
     place: ContextArgs,
 }
 
+/// Flow in a list.
 #[derive(Debug, Serialize)]
-struct Line {
-    id: u32,
-    name: String,
-    status: String,
-    created_at: Option<String>,
-    error: Option<String>,
-    /// The schedule that has started the flow.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    schedule: Option<String>,
-}
+#[serde(transparent)]
+struct Line(FlowSummary);
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
@@ -49,21 +43,7 @@ impl List {
             (Some(place), None) => place.flows.list().await?,
             (None, _) => Vec::new(),
         };
-        let mut lines = Vec::new();
-        for (id, mut record) in flows {
-            let seconds = record
-                .get("created_at")
-                .and_then(|text| text.parse::<u64>().ok());
-            lines.push(Line {
-                id: id.0,
-                name: record.remove("mw_name").unwrap_or_default(),
-                status: record.remove("status").unwrap_or_default(),
-                created_at: seconds.map(|seconds| time::iso(seconds * 1000)),
-                error: record.remove("error"),
-                schedule: record.remove("mw_schedule"),
-            });
-        }
-        context.out.rows(lines)?;
+        context.out.rows(flows.into_iter().map(Line))?;
         Ok(Exit::DONE)
     }
 }
@@ -119,11 +99,11 @@ impl Row for Line {
     fn cells(&self) -> Vec<String> {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         vec![
-            self.id.to_string(),
-            self.name.clone(),
-            self.status.clone(),
-            text(&self.created_at),
-            text(&self.error),
+            self.0.id.to_string(),
+            self.0.name.clone(),
+            self.0.status.clone(),
+            text(&self.0.created_at),
+            text(&self.0.error),
         ]
     }
 }

@@ -17,7 +17,8 @@ mod schema;
 use std::collections::BTreeMap;
 
 use meshwork::flow::{FlowFaults, Plan};
-use meshwork::model::flow::{Cycle, Dag, JobState};
+use meshwork::model::flow::Dag;
+use meshwork::view::FlowDag;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -80,9 +81,7 @@ impl From<FlowFaults> for CommandError {
 
 /// Returns the graph of a plan, with the names of its jobs.
 fn named(plan: &Plan) -> Result<Dag<String>, CommandError> {
-    let name = |number: usize| plan.jobs[number].name.to_string();
-    let dag = Dag::new(plan, name, |_| JobState::default());
-    dag.map_err(|cycle: Cycle| CommandError::usage(cycle))
+    Ok(FlowDag::of_plan(plan).map_err(CommandError::usage)?.0)
 }
 
 /// Returns the types of the scripts of a plan and of its nested flows, each with one of its jobs.

@@ -1,9 +1,9 @@
 //! `meshwork runner`.
 
 use meshwork::context::NewRunner;
-use meshwork::model::context::Runner;
 use meshwork::model::keys::context::RunnerId;
 use meshwork::model::name::ScriptType;
+use meshwork::view::RunnerView;
 use serde::Serialize;
 
 use crate::app::App;
@@ -75,7 +75,7 @@ impl Register {
         };
         let runner = handle.register_runner(&me, &new).await?;
         match context.out.is_json() {
-            true => context.out.json(&runner)?,
+            true => context.out.json(&RunnerView::from(&runner))?,
             false => context.out.line(runner.id)?,
         }
         Ok(Exit::DONE)
@@ -95,24 +95,26 @@ impl List {
             Some((me, handle)) => handle.runners(&me).await?,
             None => Vec::new(),
         };
-        context.out.rows(runners.iter().map(Listed))?;
+        context
+            .out
+            .rows(runners.iter().map(|runner| Listed(runner.into())))?;
         Ok(Exit::DONE)
     }
 }
 
 #[derive(Debug, Serialize)]
-struct Listed<'a>(&'a Runner);
+#[serde(transparent)]
+struct Listed(RunnerView);
 
-impl Row for Listed<'_> {
+impl Row for Listed {
     fn columns() -> Vec<Column> {
         Column::named(["id", "types", "takes", "topic"], &["id"])
     }
 
     fn cells(&self) -> Vec<String> {
-        let runner = self.0;
-        let types: Vec<_> = runner.types.iter().map(ScriptType::as_str).collect();
+        let runner = &self.0;
         let takes = if runner.local { "queues" } else { "its topic" };
         let (id, topic) = (runner.id.to_string(), runner.topic.clone());
-        vec![id, types.join(","), takes.to_owned(), topic]
+        vec![id, runner.types.clone(), takes.to_owned(), topic]
     }
 }

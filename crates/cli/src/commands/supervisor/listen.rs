@@ -19,7 +19,9 @@ use crate::args::parsers;
 use crate::commands::rpc;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::can_have_contexts;
 use crate::out::note;
+use crate::scope::ActorArgs;
 
 /// Options of the API.
 #[derive(Debug, clap::Args)]
@@ -78,7 +80,11 @@ impl ListenArgs {
     }
 
     /// Takes the addresses, finds the keys, and starts to serve.
-    pub(crate) async fn start(&self, client: &Client) -> Result<Serving, CommandError> {
+    pub(crate) async fn start(
+        &self,
+        client: &Client,
+        actor: &ActorArgs,
+    ) -> Result<Serving, CommandError> {
         let mut listeners = Vec::with_capacity(self.addresses.len());
         for address in &self.addresses {
             listeners.push(Listener::bind(*address, "the API").await?);
@@ -87,10 +93,12 @@ impl ListenArgs {
         let socket = socket.map_err(|error| CommandError::new(Exit::SYSTEM, error))?;
         let keys = match listeners.is_empty() {
             true => None,
-            false => self.keys(client).await?,
+            false => self.keys(client, actor).await?,
         };
+        let me = actor.identity().find(client).await?;
         let api = Api::new(
             client.clone(),
+            me.map(|me| me.id()),
             ApiLimits {
                 max_body: self.max_body,
                 concurrency: self.requests.into(),
@@ -124,7 +132,11 @@ impl ListenArgs {
     }
 
     /// Returns the keys of the store; `None` with `--insecure-no-auth`. Makes the first one with `--bootstrap-admin-key`.
-    async fn keys(&self, client: &Client) -> Result<Option<Arc<dyn Authenticate>>, CommandError> {
+    async fn keys(
+        &self,
+        client: &Client,
+        actor: &ActorArgs,
+    ) -> Result<Option<Arc<dyn Authenticate>>, CommandError> {
         if self.insecure_no_auth {
             return Ok(None);
         }
@@ -133,7 +145,11 @@ impl ListenArgs {
             _ if !known.is_empty() => {}
             None => return Err(CommandError::usage(KeyError::Missing)),
             Some(name) => {
-                let params = json!({"name": name.as_str(), "scope": "admin"});
+                let actor = match can_have_contexts(client).await? {
+                    true => Some(actor.identity().create(client).await?.1.id().to_string()),
+                    false => None,
+                };
+                let params = json!({"name": name.as_str(), "scope": "admin", "actor": actor});
                 let made = rpc::call(client, "key.create", &params).await?;
                 let key = made["key"].as_str().unwrap_or_default();
                 note(format_args!(

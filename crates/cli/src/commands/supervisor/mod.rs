@@ -5,7 +5,7 @@ mod listen;
 use meshwork::context::{ContextError, ContextHandle, Coordinator, Node, Serves};
 use meshwork::model::keys::context::{ContextId, ContextLayout};
 use meshwork::model::name::ScriptType;
-use meshwork::{Client, Worker};
+use meshwork::{Client, Worker, WorkerHandle};
 use meshwork_broker::Error as BrokerError;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -36,8 +36,9 @@ pub(crate) struct Supervisor {
     /// The contexts to serve, or `all`
     #[arg(long, value_name = "IDS", default_value = "all", value_parser = parsers::contexts)]
     context: Serves,
-    /// Run jobs of these types too, up to 10 at once in all contexts together, which get them in turn. The actor needs the
-    /// role executor there, and admin to register a runner; other contexts are skipped
+    /// Run jobs of these types too: up to 10 at once outside contexts, unless --context names some, and up to 10 at once in all
+    /// contexts together, which get them in turn. The actor needs the role executor there, and admin to register a runner;
+    /// other contexts are skipped
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     worker: Vec<ScriptType>,
     #[command(flatten)]
@@ -61,20 +62,27 @@ impl Supervisor {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
         let api = match self.listen.is_given() {
-            true => Some(interrupt.or(self.listen.start(&client)).await?),
+            true => Some(
+                interrupt
+                    .or(self.listen.start(&client, &self.actor))
+                    .await?,
+            ),
             false => None,
         };
         let node = Node::of(client.broker());
         let coordinator = match Coordinator::new(&node).await {
             // A cluster has no contexts.
-            Err(ContextError::Broker(BrokerError::ContextsInCluster)) if api.is_some() => None,
+            Err(ContextError::Broker(BrokerError::ContextsInCluster)) if self.works_without() => {
+                None
+            }
             coordinator => Some(coordinator?),
         };
         let handles = match coordinator {
             Some(_) => self.handles(&node).await?,
             None => Vec::new(),
         };
-        let workers = context.retried(async || self.workers(&client).await);
+        let in_contexts = coordinator.is_some();
+        let workers = context.retried(async || self.workers(&client, in_contexts).await);
         let workers = interrupt.or(workers).await?;
         let contexts = handles.iter().map(ContextHandle::id).collect();
         tell(contexts, api.as_ref(), context)?;
@@ -100,7 +108,7 @@ impl Supervisor {
             api.stop().await;
         }
         indexing.abort();
-        in_contexts::stop(workers).await;
+        workers.stop().await;
         Ok(Exit::DONE)
     }
 
@@ -117,14 +125,17 @@ impl Supervisor {
         Ok(handles)
     }
 
-    /// Starts the requested workers.
-    async fn workers(&self, client: &Client) -> Result<Vec<in_contexts::Started>, CommandError> {
+    /// Returns true if there is something to do on a cluster, which has no contexts.
+    fn works_without(&self) -> bool {
+        self.context == Serves::All && (self.listen.is_given() || !self.worker.is_empty())
+    }
+
+    /// Starts the requested workers: those of contexts, and one for jobs of none unless contexts are named.
+    async fn workers(&self, client: &Client, in_contexts: bool) -> Result<Workers, CommandError> {
+        let mut workers = Workers::default();
         if self.worker.is_empty() {
-            return Ok(Vec::new());
+            return Ok(workers);
         }
-        let (node, me) = self.actor.identity().create(client).await?;
-        let found = in_contexts::find(&node, &me, &self.context).await?;
-        let found = in_contexts::served(found, &me).await?;
         let is_private = client.broker().conn().is_private();
         let types = self.worker.iter().map(ScriptType::as_str);
         self.sandbox.note_default(is_private, types);
@@ -133,10 +144,45 @@ impl Supervisor {
             let mut types = self.worker.iter();
             let worker = Worker::new(client).sandbox(policy.clone());
             let worker = types.try_fold(worker, Worker::script_type);
-            Ok(worker?)
+            Ok(worker?.concurrency(CONCURRENCY.into()))
         };
-        let which = (&self.worker[..], None, CONCURRENCY.into());
-        in_contexts::start(&me, &found, which, worker).await
+        let is_any = in_contexts && !Node::of(client.broker()).contexts().await?.is_empty();
+        if is_any || self.context != Serves::All {
+            let (node, me) = self.actor.identity().create(client).await?;
+            let found = in_contexts::find(&node, &me, &self.context).await?;
+            let found = in_contexts::served(found, &me).await?;
+            let which = (&self.worker[..], None, CONCURRENCY.into());
+            workers.in_contexts = in_contexts::start(&me, &found, which, worker).await?;
+        }
+        if self.context == Serves::All {
+            workers.outside = match worker(client)?.start().await {
+                Ok(started) => Some(started),
+                Err(error) => {
+                    workers.stop().await;
+                    return Err(error.into());
+                }
+            };
+        }
+        Ok(workers)
+    }
+}
+
+/// Running workers.
+#[derive(Default)]
+struct Workers {
+    in_contexts: Vec<in_contexts::Started>,
+    outside: Option<WorkerHandle>,
+}
+
+impl Workers {
+    /// Waits for running jobs, and releases the rest.
+    async fn stop(self) {
+        let outside = async {
+            if let Some(worker) = self.outside {
+                worker.stop().await;
+            }
+        };
+        tokio::join!(in_contexts::stop(self.in_contexts), outside);
     }
 }
 

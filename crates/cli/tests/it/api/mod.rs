@@ -1,5 +1,8 @@
 //! The API of `meshwork supervisor --listen`, as programs that speak HTTP see it.
 
+mod contexts;
+mod flows;
+mod hero;
 mod jobs;
 mod keys;
 mod live;

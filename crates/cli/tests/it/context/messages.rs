@@ -239,7 +239,8 @@ fn the_tour_of_the_documentation_runs() {
         let block = page.split("```console\n").nth(1).unwrap();
         block.split("```").next().unwrap().to_owned()
     };
-    let tour = block(page) + &block(page.split("## Jobs\n").nth(1).unwrap());
+    let jobs = block(page.split("## Jobs\n").nth(1).unwrap());
+    let tour = format!("{}{jobs}", block(page));
     let ground = Ground::embedded().unwrap();
     ground.file("sum.rhai", "1 + 2");
     let mut steps = 0;

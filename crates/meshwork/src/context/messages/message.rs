@@ -11,7 +11,9 @@ use serde::Serialize;
 use crate::context::audit::{COORDINATOR, Change};
 use crate::context::messages::damage::Damage;
 use crate::context::messages::origin::is_nonce;
-use crate::context::{ContextError, ContextHandle, Identity, Origin, Site, TRIES, Transport};
+use crate::context::{
+    Acting, ContextError, ContextHandle, Identity, Origin, Site, TRIES, Transport,
+};
 
 /// A message with the fields that this node adds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -164,10 +166,10 @@ impl ContextHandle {
     /// [`ContextError::Denied`], [`ContextError::NoMessage`], or a call to the server fails.
     pub async fn message(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         key: MessageKey,
     ) -> Result<MessageView, ContextError> {
-        self.allow(me.id(), Object::Chat, Operation::Read).await?;
+        self.allow_caller(me, Object::Chat, Operation::Read).await?;
         let found = self.message_of(key).await?;
         found.ok_or(ContextError::NoMessage {
             key,
@@ -179,8 +181,8 @@ impl ContextHandle {
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
-    pub async fn messages(&self, me: &Identity) -> Result<Vec<MessageView>, ContextError> {
-        self.allow(me.id(), Object::Chat, Operation::Read).await?;
+    pub async fn messages(&self, me: &impl Acting) -> Result<Vec<MessageView>, ContextError> {
+        self.allow_caller(me, Object::Chat, Operation::Read).await?;
         let mut found = Vec::new();
         for (numbers, fields) in self
             .records(&self.keys().messages_prefix(), Counter::Message)
@@ -206,7 +208,7 @@ impl ContextHandle {
         transport: &dyn Transport,
         most: usize,
     ) -> Result<Vec<MessageView>, ContextError> {
-        self.allow(me.id(), Object::Inbox, Operation::Pop).await?;
+        self.allow_caller(me, Object::Inbox, Operation::Pop).await?;
         let inbox = self.keys().msg_in();
         let mut elements = self
             .store()

@@ -51,12 +51,13 @@ impl ContextHandle {
             let found = match self.message_of(key).await {
                 Err(error) if error.is_permanent() => None,
                 Ok(None) => {
-                    self.allow(me.id(), Object::Chat, Operation::Delete).await?;
+                    self.allow_caller(me, Object::Chat, Operation::Delete)
+                        .await?;
                     return Err(ContextError::NoMessage { key, context });
                 }
                 found => found?,
             };
-            self.allow(me.id(), object_of(found.as_ref()), Operation::Delete)
+            self.allow_caller(me, object_of(found.as_ref()), Operation::Delete)
                 .await?;
             let commit = match &found {
                 Some(view) if view.message.status == MessageStatus::Acknowledged => {

@@ -2,7 +2,7 @@
 
 use meshwork_broker::context::Commit;
 use meshwork_model::access::{Object, Operation};
-use meshwork_model::actor_key::KeyBytes;
+use meshwork_model::actor_key::{KeyBytes, SecretKey};
 use meshwork_model::context::{ContextJob, Message, MessageFormat, MessageType, field, limits};
 use meshwork_model::envelope::{Body, Destination, Nonce, Source};
 use meshwork_model::keys::context::{ActorId, ContextId, Counter, JobKey, MessageKey};
@@ -11,7 +11,7 @@ use meshwork_model::secret::EnvVars;
 
 use crate::context::audit::Change;
 use crate::context::messages::message::next_look_ms;
-use crate::context::{ContextError, ContextHandle, Identity, TRIES};
+use crate::context::{Acting, ContextError, ContextHandle, Identity, TRIES};
 
 /// A message to send.
 #[derive(Debug, Clone)]
@@ -102,11 +102,33 @@ impl ContextHandle {
     /// [`ContextError::InvalidMessage`], [`ContextError::NoContext`], [`ContextError::Denied`] by either context,
     /// [`ContextError::Record`] if a field is over its limit, or a call to the server fails.
     pub async fn send(&self, me: &Identity, new: &NewMessage) -> Result<Message, ContextError> {
+        let key = new.signed.then(|| me.key());
+        self.send_as(me, key, new).await
+    }
+
+    /// Sends a message without a signature, for a caller whose secret key is not here.
+    ///
+    /// # Errors
+    /// As for [`Self::send`].
+    pub async fn send_unsigned(
+        &self,
+        me: &impl Acting,
+        new: &NewMessage,
+    ) -> Result<Message, ContextError> {
+        self.send_as(me, None, new).await
+    }
+
+    async fn send_as(
+        &self,
+        me: &impl Acting,
+        signing: Option<&SecretKey>,
+        new: &NewMessage,
+    ) -> Result<Message, ContextError> {
         let object = new.check()?;
         let target = unless_denied(self.node().context(new.to).await)?;
-        self.allow(me.id(), object, Operation::Create).await?;
+        self.allow_caller(me, object, Operation::Create).await?;
         if let Some(target) = target {
-            unless_denied(target.allow(me.id(), object, Operation::Create).await)?;
+            unless_denied(target.allow_caller(me, object, Operation::Create).await)?;
         }
         let now = self.node().now().await?;
         let jobs = self.jobs_of(me, new, now).await?;
@@ -123,8 +145,8 @@ impl ContextHandle {
             };
             message.check()?;
             let nonce = Nonce(rand::random());
-            if new.signed {
-                message.envelope = Some(self.sealed(me, &message, nonce, new.to).await?);
+            if let Some(key) = signing {
+                message.envelope = Some(self.sealed(key, &message, nonce, new.to).await?);
             }
             let element = self.keys().message(key);
             let change = Change {
@@ -178,7 +200,7 @@ impl ContextHandle {
     /// Returns the jobs of a message, each with a number of this context.
     async fn jobs_of(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         new: &NewMessage,
         now: u32,
     ) -> Result<Vec<ContextJob>, ContextError> {
@@ -233,7 +255,7 @@ impl ContextHandle {
 
     async fn sealed(
         &self,
-        me: &Identity,
+        key: &SecretKey,
         message: &Message,
         nonce: Nonce,
         to: ContextId,
@@ -242,7 +264,7 @@ impl ContextHandle {
         let src = Source {
             node,
             context: self.id(),
-            actor: KeyBytes::from(me.key().public()),
+            actor: KeyBytes::from(key.public()),
         };
         let dst = Destination {
             node,
@@ -250,6 +272,6 @@ impl ContextHandle {
             actor: None,
             topic: None,
         };
-        Ok(Body::of(message, nonce, src, dst).seal(&[me.key()])?)
+        Ok(Body::of(message, nonce, src, dst).seal(&[key])?)
     }
 }

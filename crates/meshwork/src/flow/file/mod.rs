@@ -21,6 +21,7 @@ mod schema_tests;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use meshwork_model::flow::Plan;
@@ -47,6 +48,17 @@ const ENDINGS: [(&str, &str); 4] = [
 /// All faults that were found, each with its place.
 pub fn load(path: &Path) -> Result<Plan, FlowFaults> {
     load::load(path)
+}
+
+/// Reads and checks a flow from texts: that of its file, and those of the scripts and nested flows that it names, by path
+/// relative to the file. It reads no file. `name` is the file's name in faults: a flow is TOML if it ends with `.toml`, else
+/// YAML.
+///
+/// # Errors
+///
+/// All faults that were found, each with its place.
+pub fn parse(name: &str, text: &str, files: &BTreeMap<String, String>) -> Result<Plan, FlowFaults> {
+    load::parse(name, text, files)
 }
 
 /// The type of a script by the ending of its file's name.

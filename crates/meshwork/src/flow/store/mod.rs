@@ -33,6 +33,8 @@ use meshwork_model::keys::context::FlowId;
 use meshwork_model::stored;
 use tokio::time::Instant;
 
+use crate::view::{FlowDag, FlowSummary};
+
 pub use error::FlowError;
 pub(crate) use plain_env::PlainEnv;
 pub use session::FlowSession;
@@ -129,49 +131,65 @@ impl FlowClient {
         }
     }
 
-    /// Returns flows with the fields of their records, the latest submission first.
+    /// Returns the latest flows, the latest submission first; at most 1,000.
     ///
     /// # Errors
     /// A call to the server fails.
-    pub async fn list(&self) -> Result<Vec<(FlowId, FlowFields)>, FlowError> {
-        let ids = self.flows.list(0, MAX_LISTED).await?;
-        self.records(ids).await
+    pub async fn list(&self) -> Result<Vec<FlowSummary>, FlowError> {
+        Ok(self.page(0, MAX_LISTED).await?.0)
+    }
+
+    /// Returns at most `most` flows after the latest `from` ones, the latest submission first, and true if more may follow.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    pub async fn page(
+        &self,
+        from: usize,
+        most: usize,
+    ) -> Result<(Vec<FlowSummary>, bool), FlowError> {
+        let ids = self.flows.list(from, most.min(MAX_LISTED)).await?;
+        let is_full = ids.len() == most.min(MAX_LISTED);
+        Ok((self.summaries(&ids).await?, is_full))
     }
 
     /// Same as [`Self::list`], for flows of this name, and those that a schedule of this name has started.
     ///
     /// # Errors
     /// A call to the server fails.
-    pub async fn list_named(&self, name: &str) -> Result<Vec<(FlowId, FlowFields)>, FlowError> {
+    pub async fn list_named(&self, name: &str) -> Result<Vec<FlowSummary>, FlowError> {
         let (mut found, mut from) = (Vec::new(), 0);
         while found.len() < MAX_LISTED {
-            let ids = self.flows.list(from, MAX_LISTED).await?;
-            if ids.is_empty() {
+            let (page, is_full) = self.page(from, MAX_LISTED).await?;
+            let is_named =
+                |flow: &FlowSummary| flow.name == name || flow.schedule.as_deref() == Some(name);
+            found.extend(page.into_iter().filter(is_named));
+            from += MAX_LISTED;
+            if !is_full {
                 break;
             }
-            from += ids.len();
-            let labels = self.flows.labels(&ids).await?;
-            let is_named = |labels: &[Option<Vec<u8>>; 2]| {
-                let label = labels.iter().flatten();
-                label.into_iter().any(|label| label == name.as_bytes())
-            };
-            let named = ids.into_iter().zip(labels);
-            let named = named.filter(|(_, labels)| is_named(labels));
-            found.extend(named.map(|(id, _)| id));
         }
         found.truncate(MAX_LISTED);
-        self.records(found).await
+        Ok(found)
     }
 
-    async fn records(&self, ids: Vec<FlowId>) -> Result<Vec<(FlowId, FlowFields)>, FlowError> {
-        let mut found = Vec::new();
-        for id in ids {
-            let record = self.flows.record(id).await?;
-            if !record.is_empty() {
-                found.push((id, record));
-            }
-        }
-        Ok(found)
+    /// Reads flows in one round trip. A flow that was deleted meanwhile is left out.
+    async fn summaries(&self, ids: &[FlowId]) -> Result<Vec<FlowSummary>, FlowError> {
+        let records = self.flows.flow_fields(ids, &FlowSummary::FIELDS).await?;
+        let both = ids.iter().zip(&records);
+        Ok(both
+            .filter_map(|(id, record)| FlowSummary::read(*id, record))
+            .collect())
+    }
+
+    /// Returns the graph of a flow, with the names and states of its jobs.
+    ///
+    /// # Errors
+    /// The flow does not exist, or a call to the server fails.
+    pub async fn dag(&self, id: FlowId) -> Result<FlowDag, FlowError> {
+        let (plan, view) = (self.plan(id).await?, self.status(id).await?);
+        FlowDag::of(&plan, &view, self.context())
+            .map_err(|cycle| FlowError::Plan(cycle.to_string()))
     }
 
     /// Deletes a flow that has ended, with its jobs.

@@ -6,7 +6,8 @@ use meshwork_model::flow::{Plan, Work};
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 
 use super::{FlowClient, FlowError, node, view};
-use crate::context::{ContextHandle, Identity};
+use crate::Client;
+use crate::context::{Acting, Caller, ContextHandle};
 use crate::flow::run::RetryFrom;
 
 /// Flows of a context for the holder of a key, who can answer approvals only in their own name.
@@ -14,7 +15,7 @@ use crate::flow::run::RetryFrom;
 pub struct FlowSession {
     pub(super) client: FlowClient,
     pub(super) context: ContextHandle,
-    pub(super) me: Identity,
+    pub(super) me: Caller,
 }
 
 impl ContextHandle {
@@ -22,17 +23,29 @@ impl ContextHandle {
     ///
     /// # Errors
     /// [`FlowError::Context`] if `me` may not read flows, or a call to the server fails.
-    pub async fn flows(&self, me: &Identity) -> Result<FlowSession, FlowError> {
+    pub async fn flows(&self, me: &impl Acting) -> Result<FlowSession, FlowError> {
         let client = self.client(me, Object::Flow, Operation::Read).await?;
-        Ok(FlowSession {
-            client: FlowClient::new(client.broker())?,
-            context: self.clone(),
-            me: me.clone(),
-        })
+        FlowSession::over(&client, self, me)
     }
 }
 
 impl FlowSession {
+    /// Returns the flows of `context` over a client of it, for `me`, whose permission to read flows was checked.
+    ///
+    /// # Errors
+    /// [`FlowError::NoContext`] if the client has no context.
+    pub fn over(
+        client: &Client,
+        context: &ContextHandle,
+        me: &impl Acting,
+    ) -> Result<Self, FlowError> {
+        Ok(Self {
+            client: FlowClient::new(client.broker())?,
+            context: context.clone(),
+            me: Caller::of(me),
+        })
+    }
+
     /// Returns the client for reads.
     #[must_use]
     pub const fn client(&self) -> &FlowClient {
@@ -44,7 +57,9 @@ impl FlowSession {
         object: Object,
         operation: Operation,
     ) -> Result<(), FlowError> {
-        self.context.allow(self.me.id(), object, operation).await?;
+        self.context
+            .allow_caller(&self.me, object, operation)
+            .await?;
         Ok(())
     }
 

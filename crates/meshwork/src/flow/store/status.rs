@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use meshwork_broker::flow::{Flows, MAX_MOVES};
 use meshwork_model::flow::Plan;
 use meshwork_model::keys::context::{FlowId, JobKey};
+use meshwork_model::time;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,8 +15,10 @@ use crate::flow::run::{End, Phase};
 
 /// Status of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowView {
     /// Its number.
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
     pub id: FlowId,
     /// Its name.
     pub name: String,
@@ -24,6 +27,14 @@ pub struct FlowView {
     /// The reason why it did not finish.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The actor who submitted it.
+    pub caller: u32,
+    /// Time of its submission (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// Time of its end (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
     /// Outputs of the flow, if it finished.
     pub outputs: BTreeMap<String, Value>,
     /// Its jobs in the order of the plan.
@@ -32,6 +43,11 @@ pub struct FlowView {
 
 /// Status of a job of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "FlowJob")
+)]
 pub struct JobView {
     /// Its name.
     pub name: String,
@@ -48,6 +64,12 @@ pub struct JobView {
     /// The question of an open approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// Start of its last run (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// Time of its end (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
     /// The time of its last change, in seconds since 1970.
     pub updated_at: u64,
     /// The items of a `foreach`, in their order.
@@ -57,6 +79,11 @@ pub struct JobView {
 
 /// Status of an item of a `foreach`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "FlowItem")
+)]
 pub struct ItemView {
     /// Same words as for a job.
     pub status: &'static str,
@@ -66,6 +93,12 @@ pub struct ItemView {
     /// The reason why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Start of its last run (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// Time of its end (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
 }
 
 impl FlowView {
@@ -102,14 +135,19 @@ fn word(phase: &Phase, started: bool) -> &'static str {
 }
 
 type Fields = Vec<Option<Vec<u8>>>;
-const FIELDS: [&str; 5] = ["status", "result", "error", "mw_question", "updated_at"];
+/// Keys and fields of stored jobs, by place.
+type Records = BTreeMap<(usize, Option<usize>), (JobKey, Fields)>;
+const FIELDS: [&str; 6] = [
+    "status",
+    "result",
+    "error",
+    "mw_question",
+    "updated_at",
+    "mw_started",
+];
 
 /// Reads some fields of all stored jobs.
-async fn fields(
-    flows: &Flows,
-    view: &View,
-    plan: &Plan,
-) -> Result<BTreeMap<(usize, Option<usize>), (JobKey, Fields)>, FlowError> {
+async fn fields(flows: &Flows, view: &View, plan: &Plan) -> Result<Records, FlowError> {
     let mut places = Vec::new();
     for (job, run) in view.state.jobs.iter().enumerate() {
         let items = run.items.as_ref().map_or(0, Vec::len);
@@ -136,6 +174,28 @@ fn text(fields: &Fields, number: usize) -> Option<String> {
     Some(String::from_utf8_lossy(bytes).into_owned())
 }
 
+fn number(fields: &Fields, number: usize) -> Option<u64> {
+    text(fields, number)?.parse().ok()
+}
+
+/// Returns the start and the end of a job.
+fn times(phase: &Phase, fields: &Fields) -> (Option<String>, Option<String>) {
+    let started = number(fields, 5).map(time::iso);
+    let is_ended = matches!(phase, Phase::Ended(_));
+    let ended = number(fields, 4).filter(|_| is_ended);
+    (started, ended.map(|seconds| time::iso(seconds * 1000)))
+}
+
+/// Returns the reason why a job failed.
+fn failed(phase: &Phase, fields: &Fields) -> Option<String> {
+    let failed = matches!(phase, Phase::Ended(End::Failed(_)));
+    failed.then(|| text(fields, 2)).flatten()
+}
+
+fn is_started(fields: &Fields) -> bool {
+    text(fields, 0).as_deref() == Some("started")
+}
+
 /// Reads the status of a flow.
 pub(super) async fn read(flows: &Flows, id: FlowId) -> Result<FlowView, FlowError> {
     let plan = view::plan(flows, id).await?;
@@ -146,57 +206,64 @@ pub(super) async fn read(flows: &Flows, id: FlowId) -> Result<FlowView, FlowErro
         .cloned()
         .ok_or(FlowError::NoFlow(id))?;
     let records = fields(flows, &view, &plan).await?;
-    let started = |fields: &Fields| text(fields, 0).as_deref() == Some("started");
-    let failed = |phase: &Phase, fields: &Fields| {
-        let failed = matches!(phase, Phase::Ended(End::Failed(_)));
-        failed.then(|| text(fields, 2)).flatten()
-    };
-    let none = Fields::new();
-    let mut jobs = Vec::new();
-    for (job, run) in view.state.jobs.iter().enumerate() {
-        let record = records.get(&(job, None));
-        let fields = record.map_or(&none, |(_, fields)| fields);
-        let items = run.items.iter().flatten().enumerate().map(|(item, of)| {
-            let record = records.get(&(job, Some(item)));
-            let fields = record.map_or(&none, |(_, fields)| fields);
-            ItemView {
-                status: word(&of.phase, started(fields)),
-                id: record.map(|(key, _)| key.to_string()),
-                error: failed(&of.phase, fields),
-            }
-        });
-        let finished = matches!(run.phase, Phase::Ended(End::Finished(_)));
-        jobs.push(JobView {
-            name: plan.jobs[job].name.to_string(),
-            id: record.map(|(key, _)| key.to_string()).unwrap_or_default(),
-            status: match run.items {
-                Some(_) if run.phase == Phase::Waiting => "started",
-                _ => word(&run.phase, started(fields)),
-            },
-            result: match finished {
-                true => output(fields.get(1).cloned().flatten()),
-                false => Value::Null,
-            },
-            error: failed(&run.phase, fields),
-            question: text(fields, 3).filter(|_| run.phase == Phase::Released),
-            updated_at: text(fields, 4)
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(0),
-            items: items.collect(),
-        });
-    }
+    let places = 0..view.state.jobs.len();
+    let jobs = places.map(|job| job_of(&plan, &view, &records, job));
     let result = view.record.get("result").map_or("{}", String::as_str);
     let result: BTreeMap<String, String> = serde_json::from_str(result).unwrap_or_default();
     let ended_well = status == "finished";
     let outputs = result.into_iter().filter(|_| ended_well);
+    let at = |field: &str| Some(time::iso(view.number(field)? * 1000));
     Ok(FlowView {
         id,
         name: plan.name.clone(),
         error: view.record.get("error").cloned(),
+        caller: view.caller.0,
+        created_at: at("created_at"),
+        ended_at: at("updated_at").filter(|_| is_final(&status)),
         outputs: outputs
             .map(|(name, text)| (name, crate::flow::expr::output_value(&text)))
             .collect(),
+        jobs: jobs.collect(),
         status,
-        jobs,
     })
+}
+
+/// Returns the status of a job of the plan.
+fn job_of(plan: &Plan, view: &View, records: &Records, job: usize) -> JobView {
+    let none = Fields::new();
+    let run = &view.state.jobs[job];
+    let record = records.get(&(job, None));
+    let fields = record.map_or(&none, |(_, fields)| fields);
+    let items = run.items.iter().flatten().enumerate().map(|(item, of)| {
+        let record = records.get(&(job, Some(item)));
+        let fields = record.map_or(&none, |(_, fields)| fields);
+        let (started_at, ended_at) = times(&of.phase, fields);
+        ItemView {
+            status: word(&of.phase, is_started(fields)),
+            id: record.map(|(key, _)| key.to_string()),
+            error: failed(&of.phase, fields),
+            started_at,
+            ended_at,
+        }
+    });
+    let finished = matches!(run.phase, Phase::Ended(End::Finished(_)));
+    let (started_at, ended_at) = times(&run.phase, fields);
+    JobView {
+        name: plan.jobs[job].name.to_string(),
+        id: record.map(|(key, _)| key.to_string()).unwrap_or_default(),
+        status: match run.items {
+            Some(_) if run.phase == Phase::Waiting => "started",
+            _ => word(&run.phase, is_started(fields)),
+        },
+        result: match finished {
+            true => output(fields.get(1).cloned().flatten()),
+            false => Value::Null,
+        },
+        error: failed(&run.phase, fields),
+        question: text(fields, 3).filter(|_| run.phase == Phase::Released),
+        started_at,
+        ended_at,
+        updated_at: number(fields, 4).unwrap_or(0),
+        items: items.collect(),
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use meshwork_broker::flow::{Deployed, Flows};
 use meshwork_conformance::faulty::{Faulty, Moment, Plan as Fault};
 use meshwork_model::job::NewJob;
+use meshwork_model::keys::context::FlowId;
 use meshwork_model::name::ScheduleName;
 use meshwork_model::route::Route;
 use meshwork_model::schedule::Schedule;
@@ -80,7 +81,14 @@ impl Life {
     async fn slots(&self) -> Vec<String> {
         let flows = FlowClient::new(&self.good).unwrap();
         let mut slots = Vec::new();
-        for (id, record) in flows.list().await.unwrap() {
+        for id in flows
+            .list()
+            .await
+            .unwrap()
+            .iter()
+            .map(|flow| FlowId(flow.id))
+        {
+            let record = Flows::of(&self.good).unwrap().record(id).await.unwrap();
             let view = flows.status(id).await.unwrap();
             assert_eq!(ends(&view), "a=ready b=waiting");
             let env: Value = serde_json::from_str(&record["env_vars"]).unwrap();
@@ -197,14 +205,16 @@ async fn a_replaced_flow_ends_before_the_next_one_begins() {
     let flows = FlowClient::new(&life.good).unwrap();
     let listed = flows.list().await.unwrap();
     assert_eq!(listed.len(), 1, "{listed:?}");
-    assert_eq!(listed[0].1["mw_stop"], "cancelled");
+    let id = FlowId(listed[0].id);
+    let record = Flows::of(&life.good).unwrap().record(id).await.unwrap();
+    assert_eq!(record["mw_stop"], "cancelled");
     raw(&["HSET", &job, "status", "error"]).await;
     for _ in 0..10 {
         life.pass(Duration::from_secs(6));
         life.work().await;
     }
     let listed = flows.list().await.unwrap();
-    let states: Vec<_> = listed.iter().map(|(_, it)| it["status"].as_str()).collect();
+    let states: Vec<_> = listed.iter().map(|flow| flow.status.as_str()).collect();
     assert_eq!(states, ["dispatched", "error"]);
 }
 

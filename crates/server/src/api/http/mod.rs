@@ -1,5 +1,6 @@
 //! The API over HTTP: REST by paths, JSON-RPC at `/` and `/rpc`, both documents, and the health checks.
 
+mod hero;
 mod life;
 mod problem;
 mod query;
@@ -19,13 +20,13 @@ use axum::routing::{MethodFilter, get, on, post};
 use axum::{Extension, Router};
 use meshwork::Client;
 use meshwork::metrics::Metrics;
+use meshwork::model::keys::context::ActorId;
 use meshwork_model::api_key::Scope;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::access::Access;
-use super::call::Call;
-use super::census::Census;
+use super::call::{Call, Calls};
 use super::error::{ApiError, Code};
 use super::method::HttpVerb;
 use super::{METHODS, docs};
@@ -69,9 +70,8 @@ pub struct Api(Arc<Shared>);
 /// State of all requests.
 #[derive(Debug)]
 struct Shared {
-    client: Client,
+    calls: Calls,
     metrics: Metrics,
-    census: Arc<Census>,
     live: Live,
     limits: ApiLimits,
     bodies: Bodies,
@@ -81,13 +81,12 @@ struct Shared {
 }
 
 impl Api {
-    /// Returns the API of the store that `client` is connected to.
+    /// Returns the API of the store that `client` is connected to. Callers that need no key act as `own_actor` in contexts.
     #[must_use]
-    pub fn new(client: Client, limits: ApiLimits) -> Self {
+    pub fn new(client: Client, own_actor: Option<ActorId>, limits: ApiLimits) -> Self {
         Self(Arc::new(Shared {
             metrics: Metrics::new(&client),
-            client,
-            census: Arc::new(Census::new()),
+            calls: Calls::new(client, own_actor),
             live: Live::new(),
             limits,
             bodies: Bodies::new(limits.max_body, limits.read_timeout),
@@ -99,7 +98,7 @@ impl Api {
 
     /// Looks for queues and workers in the background, until it is dropped.
     pub async fn scan(&self) -> ! {
-        self.0.census.run(&self.0.client).await
+        self.0.calls.census.run(&self.0.calls.client).await
     }
 
     /// Serves until `stop`, and then until the requests under way have ended or their grace is over.
@@ -150,6 +149,9 @@ impl Api {
             .route("/v1/openapi.json", get(openapi))
             .route("/", post(rpc::call).get(only_post))
             .route("/rpc", post(rpc::call).get(socket::open))
+            .route("/{key}", get(socket::open_for_key))
+            .route("/auth/nonce", get(hero::nonce))
+            .route("/auth/health", get(hero::health))
             .route("/healthz", get(|| async { "healthy\n" }))
             .route("/readyz", get(readiness))
             .route("/metrics", get(metrics))
@@ -163,7 +165,7 @@ impl Shared {
     /// Returns a call of the caller that the guard has found.
     fn call(&self, access: Option<Extension<Access>>) -> Call {
         let access = access.map_or(Access::All, |Extension(access)| access);
-        Call::new(self.client.clone(), access, Arc::clone(&self.census))
+        Call::new(&self.calls, access)
     }
 
     /// Takes the place of a request that is worked on.
@@ -177,7 +179,10 @@ impl Shared {
 }
 
 async fn readiness(State(shared): State<Arc<Shared>>) -> (StatusCode, &'static str) {
-    shared.readiness.answer(shared.client.broker().now()).await
+    shared
+        .readiness
+        .answer(shared.calls.client.broker().now())
+        .await
 }
 
 /// Metrics of all queues, for who may read.

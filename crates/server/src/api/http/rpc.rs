@@ -13,8 +13,9 @@ use serde_json::value::RawValue;
 
 use super::problem::Problem;
 use super::{Shared, json, rest};
-use crate::api::access::Access;
+use crate::api::access::{Access, Secrets};
 use crate::api::find;
+use crate::api::hero::{self, Session};
 use crate::api::rpc::{Failure, Handler, answer, named, no_method};
 use crate::http::guard::Permit;
 
@@ -22,6 +23,7 @@ use crate::http::guard::Permit;
 pub(super) struct Table<'a> {
     pub(super) shared: &'a Shared,
     pub(super) access: Option<&'a Access>,
+    pub(super) session: &'a Session,
 }
 
 impl Handler for Table<'_> {
@@ -31,6 +33,10 @@ impl Handler for Table<'_> {
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
         async move {
+            let call = self.shared.call(self.access.cloned().map(Extension));
+            if let Some(answer) = hero::run(call, self.session, method, params).await {
+                return Ok(answer?);
+            }
             let hint = "rpc.discover lists the methods";
             let method = find(method).ok_or_else(|| no_method(method).hint(hint))?;
             let params = named(params)?;
@@ -47,6 +53,8 @@ pub(super) async fn call(
     request: Request,
 ) -> Result<Response, Problem> {
     let access = request.extensions().get::<Access>().cloned();
+    let secrets = request.extensions().get::<Secrets>().cloned();
+    let session = Session::new(secrets.map(|Secrets(keys, peer)| (keys, peer)));
     let permit = request.extensions().get::<Arc<Permit>>().cloned();
     rest::check_content_type(request.headers())?;
     let received = shared.bodies.read(request.into_body()).await;
@@ -56,6 +64,7 @@ pub(super) async fn call(
     let table = Table {
         shared: &shared,
         access: access.as_ref(),
+        session: &session,
     };
     Ok(match answer(&table, received.bytes()).await {
         Some(text) => json(StatusCode::OK, text),

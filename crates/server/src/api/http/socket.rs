@@ -2,13 +2,14 @@
 //! beside the responses.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::http::header::ALLOW;
 use axum::http::request::Parts;
@@ -26,12 +27,15 @@ use super::Shared;
 use super::life::{End, Life};
 use super::problem::Problem;
 use super::rpc::Table;
-use crate::api::access::Access;
+use crate::api::access::{Access, Secrets};
 use crate::api::error::{ApiError, Code};
+use crate::api::hero;
 use crate::api::live::{Notice, Subscription};
 use crate::api::rpc::{Failure, Handler, answer, named, notification, refusal};
 use crate::api::topic;
 
+/// Hexadecimal digits of a public key in a path: of Ed25519, or of secp256k1.
+const KEY_DIGITS: RangeInclusive<usize> = 64..=130;
 /// Greatest number of sockets: each may have a message in memory.
 pub(super) const SOCKETS: usize = 1024;
 /// Requests of a socket that are worked on at once. Beyond them no frames are read.
@@ -52,18 +56,41 @@ const WRITE_BUFFER: usize = 64 * 1024;
 /// Opens a socket: `GET /rpc`.
 pub(super) async fn open(
     State(shared): State<Arc<Shared>>,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    upgrade: Upgrade,
     head: Parts,
 ) -> Result<Response, Problem> {
+    if matches!(head.extensions.get(), Some(Access::Nobody)) && upgrade.is_ok() {
+        let message = "a WebSocket needs a key: send authorization: Bearer mwk_…";
+        return Err(ApiError::new(Code::AuthenticationRequired, message).into());
+    }
+    upgraded(shared, upgrade, &head)
+}
+
+/// Opens a socket of Hero's first API: `GET /{public key}`. Its caller signs a nonce over the socket instead of having a
+/// key.
+pub(super) async fn open_for_key(
+    State(shared): State<Arc<Shared>>,
+    Path(key): Path<String>,
+    upgrade: Upgrade,
+    head: Parts,
+) -> Result<Response, Problem> {
+    let is_key = KEY_DIGITS.contains(&key.len()) && key.bytes().all(|it| it.is_ascii_hexdigit());
+    if !is_key {
+        return Err(super::nowhere().await);
+    }
+    upgraded(shared, upgrade, &head)
+}
+
+type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
+
+fn upgraded(shared: Arc<Shared>, upgrade: Upgrade, head: &Parts) -> Result<Response, Problem> {
     let Ok(upgrade) = upgrade else {
         let status = StatusCode::METHOD_NOT_ALLOWED;
         return Ok((status, [(ALLOW, "POST")]).into_response());
     };
     let access = head.extensions.get::<Access>().cloned();
-    if matches!(access, Some(Access::Nobody)) {
-        let message = "a WebSocket needs a key: send authorization: Bearer mwk_…";
-        return Err(ApiError::new(Code::AuthenticationRequired, message).into());
-    }
+    let secrets = head.extensions.get::<Secrets>().cloned();
+    let login = hero::Session::new(secrets.map(|Secrets(keys, peer)| (keys, peer)));
     let sockets = Arc::clone(&shared.sockets);
     let place = sockets.try_acquire_owned().map_err(|_| {
         let message = "there are too many WebSockets: close one, or ask again later";
@@ -76,7 +103,7 @@ pub(super) async fn open(
         .max_frame_size(most)
         .max_write_buffer_size(most.max(WRITE_BUFFER) * 2);
     Ok(upgrade.on_upgrade(move |socket| async move {
-        serve(shared, access, socket, &life).await;
+        serve(shared, (access, login), socket, &life).await;
         drop(place);
     }))
 }
@@ -85,6 +112,8 @@ pub(super) async fn open(
 struct Session {
     shared: Arc<Shared>,
     access: Option<Access>,
+    /// The actor who has signed a nonce over this socket.
+    login: hero::Session,
     outgoing: mpsc::Sender<String>,
     /// Subscriptions, with what ends them.
     open: Mutex<HashMap<String, CancellationToken>>,
@@ -97,12 +126,18 @@ struct Session {
 type Close = (u16, &'static str);
 
 /// Serves a socket until either side ends it.
-async fn serve(shared: Arc<Shared>, access: Option<Access>, socket: WebSocket, life: &Life) {
+async fn serve(
+    shared: Arc<Shared>,
+    (access, login): (Option<Access>, hero::Session),
+    socket: WebSocket,
+    life: &Life,
+) {
     let (outgoing, texts) = mpsc::channel(OUTGOING);
     let over = CancellationToken::new();
     let session = Session {
         shared,
         access,
+        login,
         outgoing,
         open: Mutex::default(),
         next: AtomicU64::new(1),
@@ -230,6 +265,7 @@ impl Handler for SocketCall<'_> {
                     let table = Table {
                         shared: &self.session.shared,
                         access: self.session.access.as_ref(),
+                        session: &self.session.login,
                     };
                     table.run(method, params).await
                 }

@@ -101,7 +101,7 @@ async fn create(call: Call, params: CreateParams) -> Result<Reply<BatchView>, Ap
         (Callback::Failure, params.on_failure),
     ] {
         if let Some(job) = job {
-            request = request.on(kind, job.request()?);
+            request = request.on(kind, job.request(&call)?);
         }
     }
     let batch = request.open().await?;
@@ -130,7 +130,7 @@ async fn add(call: Call, params: AddParams) -> Result<Reply<AddedJobs>, ApiError
         return Err(ApiError::invalid("jobs: give 1 to 1000"));
     }
     let id = parse("id", &params.id)?;
-    let jobs = params.jobs.into_iter().map(NewJobParams::request);
+    let jobs = params.jobs.into_iter().map(|job| job.request(&call));
     let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
     let added = call.client.batch_of(id).add(jobs).await?;
     let ids = added.iter().map(ToString::to_string).collect();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use meshwork::model::access::{Object, Operation};
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
 use meshwork::view::{JobView, WhyView};
@@ -91,14 +92,23 @@ pub(in crate::api) fn methods() -> Vec<Method> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "JobParams")]
 struct IdParams {
-    /// Id of the job.
+    /// Id of the job; in a context its number, as `2001` or `12:2001`, or its key.
     id: String,
+    /// Number of its context; none if it is of no context.
+    context: Option<u32>,
 }
 
+/// Permission that a call needs in a context.
+pub(super) type Needs = (Object, Operation);
+pub(super) const READ: Needs = (Object::Job, Operation::Read);
+const CHANGE: Needs = (Object::Job, Operation::Cancel);
+
 impl IdParams {
-    fn id(&self) -> JobId {
-        // Ids of foreign clients are any text.
-        JobId::foreign(self.id.clone())
+    /// Switches the call to the job's context, and reads the id.
+    async fn open(self, call: Call, needs: Needs) -> Result<(Call, JobId), ApiError> {
+        let call = call.enter(self.context, needs).await?;
+        let id = call.job_id(self.id)?;
+        Ok((call, id))
     }
 }
 
@@ -113,7 +123,9 @@ struct Created {
     job: Option<Box<serde_json::value::RawValue>>,
 }
 
-async fn create(call: Call, params: NewJobParams) -> Result<Reply<Created>, ApiError> {
+async fn create(call: Call, mut params: NewJobParams) -> Result<Reply<Created>, ApiError> {
+    let needs = (Object::Job, Operation::Create);
+    let call = call.enter(params.context.take(), needs).await?;
     let wait = params.wait;
     let id = enqueue(&call, params).await?;
     let job = match wait {
@@ -134,7 +146,9 @@ async fn create(call: Call, params: NewJobParams) -> Result<Reply<Created>, ApiE
     Ok(Reply::new(&Created { id, job }))
 }
 
-async fn run(call: Call, params: NewJobParams) -> Result<Reply<JobView<'static>>, ApiError> {
+async fn run(call: Call, mut params: NewJobParams) -> Result<Reply<JobView<'static>>, ApiError> {
+    let needs = (Object::Job, Operation::Create);
+    let call = call.enter(params.context.take(), needs).await?;
     let wait = params.wait.map_or(MAX_WAIT, |span| span.0);
     let id = enqueue(&call, params).await?;
     finished(&call, &id, wait).await
@@ -143,8 +157,12 @@ async fn run(call: Call, params: NewJobParams) -> Result<Reply<JobView<'static>>
 /// Enqueues a job. The same id or idempotency key with the same parameters is the same job.
 async fn enqueue(call: &Call, params: NewJobParams) -> Result<JobId, ApiError> {
     let is_named = params.id().is_some();
-    let mut request = params.request()?;
+    let mut request = params.request(call)?;
     let id = call.idempotent_id().filter(|_| !is_named);
+    if id.is_some() && call.entered.is_some() {
+        let message = "Idempotency-Key: in a context the job's number is its name: give it as id";
+        return Err(ApiError::invalid(message));
+    }
     if let Some(id) = &id {
         request = request.id(parse("Idempotency-Key", id)?);
     }
@@ -162,7 +180,11 @@ async fn enqueue(call: &Call, params: NewJobParams) -> Result<JobId, ApiError> {
                 false => Err(Error::JobExists { id }.into()),
             }
         }
-        answer => Ok(answer?),
+        answer => {
+            let id = answer?;
+            call.noted("enqueue job", id.as_str()).await?;
+            Ok(id)
+        }
     }
 }
 
@@ -191,12 +213,14 @@ async fn finished(
 }
 
 async fn get(call: Call, params: IdParams) -> Result<Reply<JobView<'static>>, ApiError> {
-    let job = call.client.status(&params.id()).await?;
+    let (call, id) = params.open(call, READ).await?;
+    let job = call.client.status(&id).await?;
     Ok(Reply::borrowed(&JobView::from(&job)))
 }
 
 async fn why(call: Call, params: IdParams) -> Result<Reply<WhyView<'static>>, ApiError> {
-    let job = call.client.status(&params.id()).await?;
+    let (call, id) = params.open(call, READ).await?;
+    let job = call.client.status(&id).await?;
     let states = call.client.states(std::slice::from_ref(&job)).await?;
     let waits = call.client.why(&job).await?;
     let keys = call.client.broker().keys();
@@ -213,11 +237,14 @@ struct ResultParams {
     id: String,
     /// Time to wait for its end, at most 5 minutes. Default: 0.
     wait: Option<Span>,
+    /// Number of its context; none if it is of no context.
+    context: Option<u32>,
 }
 
 async fn result(call: Call, params: ResultParams) -> Result<Reply<JobView<'static>>, ApiError> {
     let wait = params.wait.map_or(Duration::ZERO, |span| span.0);
-    finished(&call, &JobId::foreign(params.id), wait).await
+    let call = call.enter(params.context, READ).await?;
+    finished(&call, &call.job_id(params.id)?, wait).await
 }
 
 /// The job and how to cancel it.
@@ -229,6 +256,8 @@ struct CancelParams {
     /// True to end the record of a running job at once, although its worker may go on.
     #[serde(default)]
     force: bool,
+    /// Number of its context; none if it is of no context.
+    context: Option<u32>,
 }
 
 /// Result of a change.
@@ -254,11 +283,13 @@ fn missing(id: &JobId) -> ApiError {
 }
 
 async fn cancel(call: Call, params: CancelParams) -> Result<Reply<Changed>, ApiError> {
-    let id = JobId::foreign(params.id);
+    let call = call.enter(params.context, CHANGE).await?;
+    let id = call.job_id(params.id)?;
     let cancelled = match params.force {
         true => call.client.force_cancel(&id).await?,
         false => call.client.cancel(&id).await?,
     };
+    call.noted("cancel job", id.as_str()).await?;
     match cancelled {
         Cancelled::Cancelled => changed(&id, "cancelled"),
         Cancelled::Stopping => {
@@ -271,8 +302,9 @@ async fn cancel(call: Call, params: CancelParams) -> Result<Reply<Changed>, ApiE
 }
 
 async fn retry(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiError> {
-    let id = params.id();
+    let (call, id) = params.open(call, CHANGE).await?;
     let retried = call.client.retry(&id).await?;
+    call.noted("retry job", id.as_str()).await?;
     self::retried(&id, retried)
 }
 
@@ -286,8 +318,10 @@ pub(super) fn retried(id: &JobId, retried: Retried) -> Result<Reply<Changed>, Ap
 }
 
 async fn run_now(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiError> {
-    let id = params.id();
-    match call.client.run_now(&id).await? {
+    let (call, id) = params.open(call, CHANGE).await?;
+    let done = call.client.run_now(&id).await?;
+    call.noted("run job now", id.as_str()).await?;
+    match done {
         RunNow::Queued => changed(&id, "queued"),
         RunNow::Ready => changed(&id, "ready"),
         RunNow::Waiting => Err(conflict(&id, "waits for other jobs")),
@@ -298,7 +332,10 @@ async fn run_now(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiErro
 }
 
 async fn delete(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiError> {
-    let id = params.id();
+    let needs = (Object::Job, Operation::Delete);
+    let (call, id) = params.open(call, needs).await?;
+    // The entry comes first, so that an interrupted call cannot delete without an entry.
+    call.noted("delete job", id.as_str()).await?;
     let deleted = call.client.delete(&id).await?;
     self::deleted(&id, deleted)
 }

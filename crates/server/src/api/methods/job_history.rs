@@ -1,6 +1,6 @@
 //! Methods for what jobs have printed, and for their events.
 
-use meshwork::model::name::JobId;
+use meshwork::model::access::{Object, Operation};
 use meshwork::{EventFilter, JobEvent};
 use meshwork_broker::MAX_ITEMS;
 use meshwork_model::api_key::Scope;
@@ -50,6 +50,8 @@ struct LogsParams {
     after: Option<String>,
     /// Greatest number of lines, 1 to 1000. Default: 1000.
     limit: Option<usize>,
+    /// Number of its context; none if it is of no context.
+    context: Option<u32>,
 }
 
 /// Page of log lines.
@@ -75,10 +77,12 @@ struct LogLine {
 }
 
 async fn logs(call: Call, params: LogsParams) -> Result<Reply<LogPage>, ApiError> {
-    let id = JobId::foreign(params.id);
     let limit = params::limit(params.limit.or(Some(LOG_LINES)))?;
     let after = params.after.as_deref().map(topic::position).transpose()?;
     let after = after.unwrap_or(Position::START);
+    let needs = (Object::Job, Operation::Read);
+    let call = call.enter(params.context, needs).await?;
+    let id = call.job_id(params.id)?;
     let job = call.client.status(&id).await?;
     let before = after.entry_before();
     let lines = call.client.broker().log_lines(&id, Some(&before)).await?;
@@ -110,6 +114,8 @@ struct EventsParams {
     after: Option<String>,
     /// Only events at this time or later (RFC 3339).
     since: Option<String>,
+    /// Number of its context; none if it is of no context.
+    context: Option<u32>,
 }
 
 /// Page of events.
@@ -157,8 +163,10 @@ async fn events(call: Call, params: EventsParams) -> Result<Reply<EventPage>, Ap
     let limit = params::limit(params.limit)?;
     let since = params.since.as_deref();
     let since_ms = since.map(|text| moment("since", text)).transpose()?;
+    let needs = (Object::Job, Operation::Read);
+    let call = call.enter(params.context, needs).await?;
     let filter = EventFilter {
-        job: Some(JobId::foreign(params.id)),
+        job: Some(call.job_id(params.id)?),
         since_ms: since_ms.unwrap_or(0),
     };
     if let Some(after) = params.after.as_deref() {

@@ -8,6 +8,7 @@ use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::job::READ;
 use super::queue::list_of;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
@@ -70,6 +71,8 @@ struct ListParams {
     since: Option<String>,
     /// Only jobs that were created before this time (RFC 3339).
     until: Option<String>,
+    /// Context of the jobs; none for jobs outside contexts.
+    context: Option<u32>,
     /// Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     limit: Option<usize>,
     /// `next` of the page before.
@@ -142,6 +145,7 @@ impl ListParams {
 }
 
 async fn list(call: Call, params: ListParams) -> Result<Reply<JobPage<'static>>, ApiError> {
+    let call = call.enter(params.context, READ).await?;
     match params.state {
         Some(state) => by_state(call, state, params).await,
         None => search(call, params).await,

@@ -1,13 +1,19 @@
 //! The methods, one file for each object.
 
 pub(super) mod batch;
+pub(super) mod context;
 pub(super) mod dead;
+pub(super) mod flow;
+pub(super) mod flow_change;
+pub(super) mod flow_logs;
 pub(super) mod job;
 pub(super) mod job_history;
 pub(super) mod job_list;
 pub(super) mod key;
+pub(super) mod message;
 pub(super) mod new_job;
 pub(super) mod queue;
+pub(super) mod runner;
 pub(super) mod schedule;
 pub(super) mod system;
 pub(super) mod worker;

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::api::ApiError;
 use crate::api::params::{Span, moment, parse, parse_some};
+use crate::api::{ApiError, Call};
 
 /// A job to be enqueued.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -28,7 +28,10 @@ pub(crate) struct NewJobParams {
     /// JSON for a handler.
     #[schemars(with = "Option<serde_json::Value>")]
     payload: Option<Box<RawValue>>,
-    /// Id of the job; a UUID if none is given. The same id with the same parameters adds no second job.
+    /// Context of the job; none for a job outside contexts.
+    pub(super) context: Option<u32>,
+    /// Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
+    /// with the same parameters adds no second job.
     id: Option<String>,
     /// Group of workers.
     group: Option<String>,
@@ -145,7 +148,10 @@ impl NewJobParams {
     ///
     /// # Errors
     /// If a parameter is wrong, or two exclude each other.
-    pub(crate) fn request(self) -> Result<JobRequest, ApiError> {
+    pub(crate) fn request(self, call: &Call) -> Result<JobRequest, ApiError> {
+        if self.context.is_some() {
+            return Err(ApiError::invalid("context: this job has none of its own"));
+        }
         let script = match (self.script, self.payload) {
             (Some(script), None) => script,
             (None, Some(payload)) => payload.get().to_owned(),
@@ -156,7 +162,10 @@ impl NewJobParams {
         };
         let mut request = JobRequest::new(parse("type", &self.script_type)?, script);
         if let Some(id) = &self.id {
-            request = request.id(parse("id", id)?);
+            request = request.id(match call.entered {
+                Some(_) => call.job_id(id.clone())?,
+                None => parse("id", id)?,
+            });
         }
         request = placed(
             request,
@@ -190,7 +199,7 @@ impl NewJobParams {
         }
         request = after(
             request,
-            (&self.depends_on, self.on_failure.as_deref()),
+            (&self.depends_on, self.on_failure.as_deref(), call),
             self.prerequisite_timeout,
         )?;
         if self.exclusive {
@@ -222,13 +231,17 @@ impl NewJobParams {
 /// Adds the prerequisites, `ID` or `NAME=ID`.
 fn after(
     mut request: JobRequest,
-    (ids, on_failure): (&[String], Option<&str>),
+    (ids, on_failure, call): (&[String], Option<&str>, &Call),
     timeout: Option<Span>,
 ) -> Result<JobRequest, ApiError> {
+    let awaited = |id: &str| match &call.entered {
+        Some(it) => Ok(it.context.awaited(it.caller.id(), id)),
+        None => parse("depends_on", id),
+    };
     for id in ids {
         request = match id.split_once('=') {
-            Some((name, id)) => request.depends_on_as(name, parse("depends_on", id)?),
-            None => request.depends_on(parse("depends_on", id)?),
+            Some((name, id)) => request.depends_on_as(name, awaited(id)?),
+            None => request.depends_on(awaited(id)?),
         };
     }
     if let Some(rule) = parse_some::<OnFailure>("on_failure", on_failure)? {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use meshwork::model::access::{Object, Operation};
 use meshwork::model::keys::hero::JobKeys;
 use meshwork::view::{QueueSettingsView, QueueView};
+use meshwork_broker::QueueDepth;
 use meshwork_model::api_key::Scope;
 use meshwork_model::queue::{QueueSetting, Rate};
 use meshwork_model::sandbox::Limit;
@@ -66,6 +68,10 @@ pub(in crate::api) fn methods() -> Vec<Method> {
     ]
 }
 
+/// Permissions that calls need in a context.
+const READ: (Object, Operation) = (Object::Queue, Operation::Read);
+const CHANGE: (Object, Operation) = (Object::Queue, Operation::Update);
+
 /// No parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "NoParams")]
@@ -77,6 +83,8 @@ pub(super) struct NoParams {}
 struct QueueParams {
     /// The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
     queue: String,
+    /// Its context; none for a queue outside contexts.
+    context: Option<u32>,
 }
 
 /// The queues.
@@ -103,6 +111,8 @@ struct QueueState {
     retrying: usize,
     /// Number of delayed jobs that have never run.
     delayed: usize,
+    /// Age of the counts of jobs that are in no list of the queue, in milliseconds.
+    age_ms: u64,
     /// Greatest number of jobs that may wait in it; null for no limit.
     limit: Option<u64>,
     /// Settings.
@@ -123,14 +133,32 @@ fn is_idle_priority(queue: &QueueView) -> bool {
         && queue.limit.is_none()
 }
 
-async fn list(call: Call, _: NoParams) -> Result<Reply<QueueList>, ApiError> {
-    let found = call.census.found().await.ok_or_else(no_scan)?;
-    let queues = found.queues.iter().filter(|queue| !is_idle_priority(queue));
-    let (queues, age_ms) = (queues.cloned().collect(), found.age_ms());
+/// The place of queues.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "QueueListParams")]
+struct ListParams {
+    /// A context, whose keys are scanned by the call; none for the queues outside contexts.
+    context: Option<u32>,
+}
+
+async fn list(call: Call, params: ListParams) -> Result<Reply<QueueList>, ApiError> {
+    let call = call.enter(params.context, READ).await?;
+    let (found, age_ms) = match call.entered {
+        Some(_) => {
+            let queues = call.client.queues().await?;
+            (queues.iter().map(QueueView::from).collect(), 0)
+        }
+        None => {
+            let found = call.census.found().await.ok_or_else(no_scan)?;
+            (found.queues.clone(), found.age_ms())
+        }
+    };
+    let queues = found.into_iter().filter(|queue| !is_idle_priority(queue));
+    let queues = queues.collect();
     Ok(Reply::new(&QueueList { queues, age_ms }))
 }
 
-pub(super) fn no_scan() -> ApiError {
+pub(in crate::api) fn no_scan() -> ApiError {
     ApiError::new(
         Code::StorageError,
         "the store has not been scanned yet: ask again",
@@ -138,15 +166,27 @@ pub(super) fn no_scan() -> ApiError {
 }
 
 async fn get(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let call = call.enter(params.context, READ).await?;
     let list = list_of(&call, &params.queue)?;
     state(&call, &list).await
 }
 
+/// Counts the jobs of a queue: those of its lists now, the others as the last scan found them, with its age. A call costs the
+/// same with any number of jobs; in a context, which no scan covers, it walks the running and delayed jobs.
+async fn depth(call: &Call, list: &str) -> Result<(QueueDepth, u64), ApiError> {
+    if call.entered.is_some() {
+        return Ok((call.client.depth(list).await?, 0));
+    }
+    let found = call.census.found().await.ok_or_else(no_scan)?;
+    let queue = JobKeys::without_priority(list);
+    let beside = found.depths.get(queue).copied().unwrap_or_default();
+    let waiting = call.client.broker().waiting(queue).await?;
+    Ok((QueueDepth { waiting, ..beside }, found.age_ms()))
+}
+
 async fn state(call: &Call, list: &str) -> Result<Reply<QueueState>, ApiError> {
-    let (depth, settings) = (
-        call.client.depth(list).await?,
-        call.client.settings().await?,
-    );
+    let (depth, age_ms) = depth(call, list).await?;
+    let settings = call.client.settings().await?;
     let list = JobKeys::without_priority(list);
     Ok(Reply::new(&QueueState {
         queue: list.to_owned(),
@@ -155,26 +195,33 @@ async fn state(call: &Call, list: &str) -> Result<Reply<QueueState>, ApiError> {
         set_aside: depth.set_aside,
         retrying: depth.retrying,
         delayed: depth.delayed,
+        age_ms,
         limit: settings.limits.queues.get(list).copied(),
         settings: QueueSettingsView::new(list, settings.of(list)),
     }))
 }
 
 async fn pause(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let call = call.enter(params.context, CHANGE).await?;
     let list = list_of(&call, &params.queue)?;
     call.client.pause(&list).await?;
+    call.noted("pause queue", &list).await?;
     state(&call, &list).await
 }
 
 async fn resume(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let call = call.enter(params.context, CHANGE).await?;
     let list = list_of(&call, &params.queue)?;
     call.client.resume(&list).await?;
+    call.noted("resume queue", &list).await?;
     state(&call, &list).await
 }
 
 async fn drain(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+    let call = call.enter(params.context, CHANGE).await?;
     let list = list_of(&call, &params.queue)?;
     call.client.start_drain(&list).await?;
+    call.noted("drain queue", &list).await?;
     state(&call, &list).await
 }
 
@@ -193,7 +240,11 @@ struct Purged {
 const MAX_PURGED: usize = 10_000;
 
 async fn purge(call: Call, params: QueueParams) -> Result<Reply<Purged>, ApiError> {
+    let needs = (Object::Queue, Operation::Delete);
+    let call = call.enter(params.context, needs).await?;
     let queue = list_of(&call, &params.queue)?;
+    // The entry comes first, so that an interrupted call cannot delete without an entry.
+    call.noted("purge queue", &queue).await?;
     let deleted = call.client.purge(&queue, MAX_PURGED, |_| {}).await?;
     let more = deleted == MAX_PURGED;
     Ok(Reply::new(&Purged {
@@ -209,6 +260,8 @@ async fn purge(call: Call, params: QueueParams) -> Result<Reply<Purged>, ApiErro
 struct LimitParams {
     /// The queue.
     queue: String,
+    /// Its context; none for a queue outside contexts.
+    context: Option<u32>,
     /// Greatest number of jobs that may wait.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<u64>")]
@@ -271,6 +324,7 @@ fn sandbox(
 }
 
 async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, ApiError> {
+    let call = call.enter(params.context, CHANGE).await?;
     let list = list_of(&call, &params.queue)?;
     let rate = |name: &str, given: &Option<Option<String>>| {
         let rate = given.as_ref();
@@ -300,5 +354,6 @@ async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, Api
     if let Some(length) = params.length {
         call.client.set_max_length(Some(&list), length).await?;
     }
+    call.noted("limit queue", &list).await?;
     state(&call, &list).await
 }

@@ -101,7 +101,7 @@ async fn shown(call: &Call, name: &str) -> Result<Reply<ScheduleView>, ApiError>
 }
 
 async fn put(call: Call, params: PutParams) -> Result<Reply<ScheduleView>, ApiError> {
-    let job = params.job.request()?;
+    let job = params.job.request(&call)?;
     let mut request = match (&params.cron, params.every) {
         (Some(cron), None) => NewSchedule::cron(cron, job)?,
         (None, Some(every)) => NewSchedule::every(every.0, job)?,

@@ -21,8 +21,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             (Get, "/v1/system"),
             "Read the version of the server, its namespace, and the scope of the caller",
             info,
-        )
-        .also(&["whoami"]),
+        ),
         Method::new(
             ("rpc.discover", Viewer),
             (Get, "/v1/openrpc.json"),
@@ -43,6 +42,8 @@ struct Info {
     key: Option<String>,
     /// Scope of the caller.
     scope: &'static str,
+    /// Actor as which the caller acts in contexts.
+    actor: Option<u32>,
 }
 
 async fn info(call: Call, _: NoParams) -> Result<Reply<Info>, ApiError> {
@@ -52,6 +53,7 @@ async fn info(call: Call, _: NoParams) -> Result<Reply<Info>, ApiError> {
         namespace: call.client.broker().keys().namespace().to_string(),
         key: call.access.key_name().map(ToString::to_string),
         scope,
+        actor: call.actor().map(|actor| actor.0),
     }))
 }
 

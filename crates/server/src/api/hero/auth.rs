@@ -1,0 +1,219 @@
+//! Callers by Hero's names: keys in `params.secret`, and actors who sign a nonce.
+
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use data_encoding::HEXLOWER_PERMISSIVE;
+use meshwork::model::actor_key::{PublicKey, SIGNATURE_BYTES};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::Fields;
+use super::nonces::VALID_FOR;
+use crate::api::access::{Access, KeyRing};
+use crate::api::call::Call;
+use crate::api::error::{ApiError, Code};
+use crate::api::find;
+use crate::api::method::Params;
+
+/// A caller: its keys, and on a WebSocket the actor who has signed a nonce.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    keys: Option<(KeyRing, IpAddr)>,
+    access: Mutex<Option<Access>>,
+}
+
+impl Session {
+    /// Returns the session of a request. Secrets are checked by `keys`; without any the server needs none.
+    pub(crate) fn new(keys: Option<(KeyRing, IpAddr)>) -> Self {
+        Self {
+            keys,
+            access: Mutex::default(),
+        }
+    }
+
+    fn access(&self) -> Option<Access> {
+        let access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
+        access.clone()
+    }
+
+    fn become_caller(&self, access: Access) {
+        *self.access.lock().unwrap_or_else(PoisonError::into_inner) = Some(access);
+    }
+
+    /// Gives the call to the holder of a secret, or to the actor of the session, unless it has a key.
+    pub(super) async fn identify(
+        &self,
+        call: &mut Call,
+        secret: Option<&str>,
+    ) -> Result<(), ApiError> {
+        if !matches!(call.access, Access::Nobody) {
+            return Ok(());
+        }
+        let access = match (secret, &self.keys) {
+            (Some(secret), Some((keys, peer))) => Some(keys.caller(secret, *peer).await?),
+            _ => self.access(),
+        };
+        if let Some(access) = access {
+            call.act_as(access);
+        }
+        Ok(())
+    }
+
+    /// Runs a method that changes the session; `None` if it is another one.
+    pub(super) async fn run(
+        &self,
+        call: &Call,
+        name: &str,
+        fields: &Fields,
+    ) -> Result<Option<Box<RawValue>>, ApiError> {
+        let failed = |error: serde_json::Error| ApiError::new(Code::Internal, error.to_string());
+        match name {
+            "authenticate" => {
+                let params = serde_json::from_value(Value::Object(fields.clone()));
+                let params: Signed =
+                    params.map_err(|error| ApiError::invalid(error.to_string()))?;
+                let access = params.check(call).await?;
+                self.become_caller(access);
+                Ok(Some(to_raw_value(&true).map_err(failed)?))
+            }
+            "auth.verify" => {
+                let key = fields
+                    .get("key")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
+                let found = match &self.keys {
+                    Some((keys, peer)) => keys.caller(key, *peer).await,
+                    None => Err(ApiError::new(Code::InvalidCredentials, "there are no keys")),
+                };
+                Ok(Some(to_raw_value(&verified(found)?).map_err(failed)?))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Result of `auth.verify`. A wrong key is no error of the call.
+fn verified(found: Result<Access, ApiError>) -> Result<Value, ApiError> {
+    match found {
+        Ok(access) => Ok(json!({
+            "valid": true,
+            "name": access.key_name().map(ToString::to_string),
+            "scope": access.scope().map(|scope| scope.as_str()),
+        })),
+        Err(error) if error.code == Code::InvalidCredentials => {
+            Ok(json!({"valid": false, "name": null, "scope": null}))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A nonce that an actor has signed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Signed {
+    #[serde(alias = "public_key")]
+    pubkey: String,
+    #[serde(alias = "sig")]
+    signature: String,
+    nonce: Option<String>,
+}
+
+impl Signed {
+    /// Checks the signature. Returns the actor as a caller.
+    pub(crate) async fn check(&self, call: &Call) -> Result<Access, ApiError> {
+        let wrong = || {
+            let message = "the signature is not that of this nonce by the key of an actor: ask for another nonce";
+            ApiError::new(Code::InvalidCredentials, message)
+        };
+        let nonce = call.nonces.take(&self.pubkey, self.nonce.as_deref());
+        let nonce = nonce.ok_or_else(wrong)?;
+        let key: PublicKey = self.pubkey.parse().map_err(|_| wrong())?;
+        let signature = HEXLOWER_PERMISSIVE.decode(self.signature.as_bytes());
+        let signature = signature.map_err(|_| wrong())?;
+        let signature: [u8; SIGNATURE_BYTES] = signature.try_into().map_err(|_| wrong())?;
+        if !key.verifies(nonce.as_bytes(), &signature) {
+            return Err(wrong());
+        }
+        let actor = call.node().trusted(&key).await.map_err(|_| wrong())?;
+        Ok(Access::Actor(actor.id))
+    }
+}
+
+/// The key that is to sign a nonce.
+#[derive(Debug, Deserialize)]
+pub(super) struct KeyParams {
+    #[serde(alias = "public_key")]
+    pubkey: String,
+}
+
+/// Makes a nonce for a key.
+pub(crate) fn nonce(call: &Call, pubkey: &str) -> Result<String, ApiError> {
+    let is_key =
+        (64..=130).contains(&pubkey.len()) && pubkey.bytes().all(|c| c.is_ascii_hexdigit());
+    if !is_key {
+        return Err(ApiError::invalid(
+            "pubkey: give the public key of an actor, 64 hexadecimal digits",
+        ));
+    }
+    let full = || {
+        ApiError::new(
+            Code::TooManyRequests,
+            "too many nonces wait to be signed: ask later",
+        )
+    };
+    call.nonces.make(pubkey).ok_or_else(full)
+}
+
+pub(super) async fn fetch_nonce(call: Call, params: KeyParams) -> Result<String, ApiError> {
+    nonce(&call, &params.pubkey)
+}
+
+/// The caller.
+#[derive(Debug, Serialize)]
+pub(super) struct Caller {
+    authenticated: bool,
+    key: Option<String>,
+    actor: Option<u32>,
+    scope: Option<&'static str>,
+}
+
+pub(super) async fn whoami(call: Call, _: super::jobs::NoParams) -> Result<Caller, ApiError> {
+    Ok(Caller {
+        authenticated: !matches!(call.access, Access::Nobody),
+        key: call.access.key_name().map(ToString::to_string),
+        actor: call.actor().map(|actor| actor.0),
+        scope: call.access.scope().map(|scope| scope.as_str()),
+    })
+}
+
+/// The session answers these.
+pub(super) async fn in_session(_: Call, _: super::jobs::NoParams) -> Result<(), ApiError> {
+    Err(ApiError::new(Code::Internal, "the session did not answer"))
+}
+
+/// A new key.
+#[derive(Debug, Deserialize)]
+pub(super) struct NewKeyParams {
+    name: String,
+    scope: String,
+}
+
+pub(super) async fn create_key(
+    call: Call,
+    params: NewKeyParams,
+) -> Result<Box<RawValue>, ApiError> {
+    let params = json!({"name": params.name, "scope": params.scope});
+    let params: Params = serde_json::from_str(&params.to_string())
+        .map_err(|error| ApiError::invalid(error.to_string()))?;
+    let none = || ApiError::new(Code::Internal, "there is no key.create");
+    find("key.create")
+        .ok_or_else(none)?
+        .call(call, params)
+        .await
+}
+
+/// Time for which a nonce is valid, as `GET /auth/nonce` tells it.
+pub(crate) fn expires_at() -> u64 {
+    meshwork::host_ms() / 1000 + VALID_FOR.as_secs()
+}

@@ -1,0 +1,325 @@
+//! The names of Hero's APIs.
+
+use std::sync::LazyLock;
+
+use meshwork_model::api_key::Scope;
+
+use super::Dialect::{Coordinator, Dispatcher, First, Second, Third};
+use super::HeroMethod;
+use super::{auth, coordinator, jobs, runners};
+
+/// Parameter that tells the coordinator's methods from those of the table.
+const WRAPPED: &[&str] = &["params"];
+/// Parameters that tell the second generation's methods from those of the table.
+const SECOND: &[&str] = &["secret", "job", "job_id"];
+
+/// All names, by generation. Generations share names.
+pub static HERO: LazyLock<Vec<HeroMethod>> = LazyLock::new(|| {
+    let tables = [first(), second(), third(), of_contexts()];
+    tables.into_iter().flatten().collect()
+});
+
+/// The dispatcher's operations, and the first generation.
+fn first() -> Vec<HeroMethod> {
+    const ID: &[&str] = &["job_id"];
+    let (viewer, user) = (Some(Scope::Viewer), Some(Scope::User));
+    let admin = Some(Scope::Admin);
+    let job = &["job"][..];
+    let script = &["script", "script_type", "prerequisites"][..];
+    vec![
+        HeroMethod::new(
+            Dispatcher,
+            ("run_job_and_await_result", "`job.run`"),
+            user,
+            &["job", "worker_id"],
+            jobs::run,
+        ),
+        HeroMethod::new(
+            Dispatcher,
+            ("list_jobs", "`job.list`"),
+            viewer,
+            &[],
+            jobs::list_ids,
+        ),
+        HeroMethod::new(
+            Dispatcher,
+            ("stop_job", "`job.cancel`"),
+            user,
+            ID,
+            jobs::stop,
+        ),
+        HeroMethod::new(
+            Dispatcher,
+            ("get_job_status", "`job.get`"),
+            viewer,
+            ID,
+            jobs::status,
+        ),
+        HeroMethod::new(
+            Dispatcher,
+            ("get_job_logs", "`job.logs`"),
+            viewer,
+            ID,
+            jobs::logs,
+        ),
+        HeroMethod::new(
+            First,
+            ("create_job", "`job.create`"),
+            user,
+            job,
+            jobs::create,
+        ),
+        HeroMethod::new(First, ("start_job", "`job.run_now`"), user, ID, jobs::start),
+        HeroMethod::new(
+            First,
+            ("run_job", "`job.run`"),
+            user,
+            script,
+            jobs::run_script,
+        ),
+        HeroMethod::new(First, ("play", "`job.run`"), user, script, jobs::play),
+        HeroMethod::new(
+            First,
+            ("get_job_output", "`job.result`"),
+            viewer,
+            ID,
+            jobs::output_of,
+        ),
+        HeroMethod::new(
+            First,
+            ("delete_job", "`job.delete`"),
+            admin,
+            ID,
+            jobs::delete,
+        ),
+        HeroMethod::new(
+            First,
+            ("clear_all_jobs", "`job.delete`"),
+            admin,
+            &[],
+            jobs::clear,
+        ),
+        HeroMethod::new(
+            First,
+            ("fetch_nonce", "–"),
+            None,
+            &["pubkey"],
+            auth::fetch_nonce,
+        ),
+        HeroMethod::new(
+            First,
+            ("authenticate", "–"),
+            None,
+            &["pubkey", "signature", "nonce"],
+            auth::in_session,
+        ),
+        HeroMethod::new(First, ("whoami", "`system.info`"), None, &[], auth::whoami),
+    ]
+}
+
+fn second() -> Vec<HeroMethod> {
+    const ID: &[&str] = &["job_id"];
+    let (viewer, user) = (Some(Scope::Viewer), Some(Scope::User));
+    let admin = Some(Scope::Admin);
+    let job = &["job"][..];
+    let name = &["name"][..];
+    vec![
+        HeroMethod::new(
+            Second,
+            ("jobs.create", "`job.create`"),
+            user,
+            job,
+            jobs::create,
+        ),
+        HeroMethod::new(Second, ("jobs.list", "`job.list`"), viewer, &[], jobs::list),
+        HeroMethod::new(
+            Second,
+            ("job.run", "`job.run`"),
+            user,
+            job,
+            jobs::run_outcome,
+        )
+        .marked(SECOND),
+        HeroMethod::new(
+            Second,
+            ("job.start", "`job.run_now`"),
+            user,
+            ID,
+            jobs::start_silently,
+        ),
+        HeroMethod::new(
+            Second,
+            ("job.status", "`job.get`"),
+            viewer,
+            ID,
+            jobs::status_object,
+        ),
+        HeroMethod::new(
+            Second,
+            ("job.result", "`job.result`"),
+            viewer,
+            ID,
+            jobs::result_of,
+        )
+        .marked(SECOND),
+        HeroMethod::new(Second, ("job.stop", "`job.cancel`"), user, ID, jobs::stop).marked(SECOND),
+        HeroMethod::new(
+            Second,
+            ("job.delete", "`job.delete`"),
+            admin,
+            ID,
+            jobs::delete,
+        )
+        .marked(SECOND),
+        HeroMethod::new(
+            Second,
+            ("list_runners", "`worker.list`"),
+            viewer,
+            &[],
+            runners::list,
+        ),
+        HeroMethod::new(
+            Second,
+            ("get_runner_status", "`worker.list`"),
+            viewer,
+            name,
+            runners::status,
+        ),
+        HeroMethod::new(
+            Second,
+            ("stop_runner", "`worker.stop`"),
+            admin,
+            name,
+            runners::stop,
+        ),
+        HeroMethod::new(
+            Second,
+            ("auth.verify", "–"),
+            None,
+            &["key"],
+            auth::in_session,
+        ),
+        HeroMethod::new(
+            Second,
+            ("auth.create_key", "`key.create`"),
+            admin,
+            &["name", "scope"],
+            auth::create_key,
+        ),
+    ]
+}
+
+/// The third generation has names of the first one, too.
+fn third() -> Vec<HeroMethod> {
+    let get = HeroMethod::new(
+        Third,
+        ("get_job", "`job.get`"),
+        Some(Scope::Viewer),
+        &["job_id"],
+        jobs::get,
+    );
+    vec![get]
+}
+
+fn of_contexts() -> Vec<HeroMethod> {
+    let (viewer, user) = (Some(Scope::Viewer), Some(Scope::User));
+    let (admin, registrar) = (Some(Scope::Admin), Some(Scope::Registrar));
+    use coordinator as it;
+    let all = vec![
+        HeroMethod::new(
+            Coordinator,
+            ("actor.create", "`actor.get`"),
+            admin,
+            WRAPPED,
+            it::create_actor,
+        ),
+        HeroMethod::new(
+            Coordinator,
+            ("actor.load", "`actor.get`"),
+            viewer,
+            WRAPPED,
+            it::load_actor,
+        ),
+        HeroMethod::new(
+            Coordinator,
+            ("context.create", "`context.get`"),
+            admin,
+            WRAPPED,
+            it::create_context,
+        ),
+        HeroMethod::new(
+            Coordinator,
+            ("context.load", "`context.get`"),
+            viewer,
+            WRAPPED,
+            it::load_context,
+        ),
+        HeroMethod::new(
+            Coordinator,
+            ("runner.create", "`runner.register`"),
+            registrar,
+            WRAPPED,
+            it::create_runner,
+        )
+        .unseen(),
+        HeroMethod::new(
+            Coordinator,
+            ("runner.load", "`runner.get`"),
+            viewer,
+            WRAPPED,
+            it::load_runner,
+        )
+        .unseen(),
+        HeroMethod::new(
+            Coordinator,
+            ("message.create", "`message.create`"),
+            user,
+            WRAPPED,
+            it::create_message,
+        )
+        .unseen(),
+        HeroMethod::new(
+            Coordinator,
+            ("message.load", "`message.get`"),
+            viewer,
+            WRAPPED,
+            it::load_message,
+        )
+        .unseen(),
+        HeroMethod::new(
+            Coordinator,
+            ("job.create", "`job.create`"),
+            user,
+            WRAPPED,
+            it::create_job,
+        )
+        .unseen(),
+        HeroMethod::new(
+            Coordinator,
+            ("job.load", "`job.get`"),
+            viewer,
+            WRAPPED,
+            it::load_job,
+        )
+        .unseen(),
+        HeroMethod::new(
+            Coordinator,
+            ("flow.create", "`flow.submit`"),
+            user,
+            WRAPPED,
+            it::create_flow,
+        )
+        .unseen(),
+        HeroMethod::new(
+            Coordinator,
+            ("flow.load", "`flow.get`"),
+            viewer,
+            WRAPPED,
+            it::load_flow,
+        )
+        .unseen(),
+    ];
+    all.into_iter()
+        .map(|method| method.marked(WRAPPED))
+        .collect()
+}

@@ -1,0 +1,187 @@
+//! Methods that read flows, and submit them.
+
+use std::collections::BTreeMap;
+
+use meshwork::flow::{self, FlowView, Given, Plan, parse_inputs, set_inputs};
+use meshwork::model::keys::context::FlowId;
+use meshwork::view::{FlowDag, FlowSummary};
+use meshwork_model::api_key::Scope;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::api::call::Call;
+use crate::api::error::{ApiError, Code};
+use crate::api::method::{HttpVerb, Method, Reply};
+use crate::api::params::{self, parse};
+
+/// The methods.
+pub(in crate::api) fn methods() -> Vec<Method> {
+    use HttpVerb::{Get, Post};
+    use Scope::{User, Viewer};
+    vec![
+        Method::new(
+            ("flow.submit", User),
+            (Post, "/v1/flows"),
+            "Submit a flow: the text of its file with those of its scripts, or the name of a deployed one",
+            submit,
+        )
+        .also(&["flow.start"])
+        .in_contexts(),
+        Method::new(
+            ("flow.get", Viewer),
+            (Get, "/v1/flows/{id}"),
+            "Read the state of a flow and of its jobs",
+            get,
+        )
+        .in_contexts(),
+        Method::new(
+            ("flow.list", Viewer),
+            (Get, "/v1/flows"),
+            "List flows, the last submitted first",
+            list,
+        )
+        .in_contexts(),
+        Method::new(
+            ("flow.dag", Viewer),
+            (Get, "/v1/flows/{id}/dag"),
+            "Read the graph of a flow",
+            dag,
+        )
+        .in_contexts(),
+    ]
+}
+
+/// A flow.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "FlowParams")]
+pub(super) struct IdParams {
+    /// Number of the flow.
+    pub(super) id: u32,
+    /// Its context; the only one of the store if none is given.
+    pub(super) context: Option<u32>,
+}
+
+/// A flow to be submitted.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "FlowSubmitParams")]
+struct SubmitParams {
+    /// Text of the flow's file. Give this or `deployed`.
+    flow: Option<String>,
+    /// Name of that file in errors: a flow is TOML if it ends with `.toml`, else YAML. Default: `flow.yaml`.
+    name: Option<String>,
+    /// Texts of the scripts and nested flows that it names, by path. The server reads no file.
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    /// Name of a deployed flow.
+    deployed: Option<String>,
+    /// Inputs by name.
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    inputs: Option<Box<RawValue>>,
+    /// Its context; the only one of the store if none is given.
+    context: Option<u32>,
+}
+
+/// A flow that was submitted.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename = "SubmittedFlow")]
+struct Submitted {
+    /// Number of the flow.
+    id: u32,
+    /// Its context.
+    context: u32,
+}
+
+impl SubmitParams {
+    fn inputs(&self) -> Result<Vec<(String, Given)>, ApiError> {
+        let Some(inputs) = &self.inputs else {
+            return Ok(Vec::new());
+        };
+        let given = parse_inputs(inputs.get().as_bytes());
+        given.map_err(|error| ApiError::invalid(format!("inputs: {error}")))
+    }
+
+    /// Reads the plan from the texts; `None` for a deployed flow.
+    fn plan(&self) -> Result<Option<Plan>, ApiError> {
+        let text = match (&self.flow, &self.deployed) {
+            (Some(text), None) => text,
+            (None, Some(_)) => return Ok(None),
+            _ => return Err(ApiError::invalid("give flow or deployed, one of them")),
+        };
+        let name = self.name.as_deref().unwrap_or("flow.yaml");
+        match flow::parse(name, text, &self.files) {
+            Ok(plan) => Ok(Some(plan)),
+            Err(faults) => Err(ApiError::invalid(faults.to_string())),
+        }
+    }
+}
+
+async fn submit(call: Call, params: SubmitParams) -> Result<Reply<Submitted>, ApiError> {
+    let (given, plan) = (params.inputs()?, params.plan()?);
+    let (call, flows) = call.flows(params.context).await?;
+    let mut plan = match (plan, &params.deployed) {
+        (Some(plan), _) => plan,
+        (None, name) => {
+            let name = name.as_deref().unwrap_or_default();
+            let plan = flows.client().deployed(&parse("deployed", name)?).await?;
+            let none = || ApiError::new(Code::NotFound, format!("no flow {name} is deployed"));
+            plan.ok_or_else(none)?
+        }
+    };
+    let set = set_inputs(&mut plan, given);
+    set.map_err(|error| ApiError::invalid(format!("inputs: {error}")))?;
+    let id = flows.submit(&plan).await?.0;
+    call.noted("submit flow", &format!("flow:{id}")).await?;
+    let context = flows.client().context().get();
+    Ok(Reply::new(&Submitted { id, context }))
+}
+
+async fn get(call: Call, params: IdParams) -> Result<Reply<FlowView>, ApiError> {
+    let (_, flows) = call.flows(params.context).await?;
+    Ok(Reply::new(&flows.client().status(FlowId(params.id)).await?))
+}
+
+/// A page of flows.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "FlowListParams")]
+struct ListParams {
+    /// Only flows of this name, and those that a schedule of this name has started: the latest 1000 of them.
+    name: Option<String>,
+    /// Greatest number of flows, 1 to 1000. Default: 100.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// Their context; the only one of the store if none is given.
+    context: Option<u32>,
+}
+
+/// Page of flows.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FlowPage {
+    /// The flows, the last submitted first.
+    flows: Vec<FlowSummary>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
+}
+
+async fn list(call: Call, params: ListParams) -> Result<Reply<FlowPage>, ApiError> {
+    let limit = params::limit(params.limit)?;
+    let from = params::offset(params.cursor.as_deref())?;
+    let (_, flows) = call.flows(params.context).await?;
+    let (flows, more) = match &params.name {
+        None => flows.client().page(from, limit).await?,
+        Some(name) => {
+            let named = flows.client().list_named(name).await?;
+            let more = named.len() > from + limit;
+            let page = named.into_iter().skip(from).take(limit);
+            (page.collect(), more)
+        }
+    };
+    let next = more.then(|| (from + limit).to_string());
+    Ok(Reply::new(&FlowPage { flows, next }))
+}
+
+async fn dag(call: Call, params: IdParams) -> Result<Reply<FlowDag>, ApiError> {
+    let (_, flows) = call.flows(params.context).await?;
+    Ok(Reply::new(&flows.client().dag(FlowId(params.id)).await?))
+}

@@ -1,0 +1,218 @@
+//! Methods of the messages of a context.
+
+use std::collections::BTreeMap;
+
+use meshwork::context::{MessageJob, MessageView, NewMessage};
+use meshwork::model::context::{ContextJob, MessageType};
+use meshwork::model::keys::context::MessageKey;
+use meshwork_model::api_key::Scope;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::call::Call;
+use crate::api::error::ApiError;
+use crate::api::method::{HttpVerb, Method, Reply};
+use crate::api::params::{self, Span, parse, parse_some};
+use crate::api::place::number;
+
+/// The methods.
+pub(in crate::api) fn methods() -> Vec<Method> {
+    use HttpVerb::{Get, Post};
+    use Scope::{User, Viewer};
+    vec![
+        Method::new(
+            ("message.create", User),
+            (Post, "/v1/contexts/{context}/messages"),
+            "Send a message of a context, without a signature",
+            create,
+        )
+        .also(&["message.send"])
+        .in_contexts(),
+        Method::new(
+            ("message.get", Viewer),
+            (Get, "/v1/contexts/{context}/messages/{id}"),
+            "Read a message",
+            get,
+        )
+        .in_contexts(),
+        Method::new(
+            ("message.list", Viewer),
+            (Get, "/v1/contexts/{context}/messages"),
+            "List the messages of a context, the latest first; reads all of them",
+            list,
+        )
+        .in_contexts(),
+    ]
+}
+
+/// A new message.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "MessageCreateParams")]
+struct CreateParams {
+    /// Number of the context that sends it.
+    context: u32,
+    /// Number of the context that receives it.
+    to: u32,
+    /// The text.
+    #[serde(default)]
+    text: String,
+    /// `job`, `chat` or `mail`. Default: `job` if there are jobs, else `chat`.
+    #[serde(rename = "type")]
+    message_type: Option<String>,
+    /// `html`, `text` or `md`. Default: `text`.
+    format: Option<String>,
+    /// Jobs that it requests.
+    #[serde(default)]
+    jobs: Vec<JobParams>,
+    /// Longest time until the target has stored it. Default: 1 h.
+    timeout: Option<Span>,
+    /// Longest time until it is acknowledged. Default: 2 h.
+    timeout_ack: Option<Span>,
+    /// Longest time until it is processed. Default: 24 h.
+    timeout_result: Option<Span>,
+}
+
+/// A job of a message.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "MessageJobParams")]
+struct JobParams {
+    /// Type of the script.
+    #[serde(rename = "type")]
+    script_type: String,
+    /// Text of the script.
+    script: String,
+    /// Longest time of one run.
+    timeout: Option<Span>,
+    /// Number of retries, 0 to 100.
+    #[serde(default)]
+    retries: u8,
+    /// Environment of the script.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Jobs of the message that must finish first, by number from 0.
+    #[serde(default)]
+    after: Vec<usize>,
+}
+
+/// Whole seconds, at least 1.
+fn seconds(span: Span) -> u32 {
+    u32::try_from(span.0.as_secs().max(1)).unwrap_or(u32::MAX)
+}
+
+impl CreateParams {
+    fn message(self) -> Result<NewMessage, ApiError> {
+        let default = match self.jobs.is_empty() {
+            true => MessageType::Chat,
+            false => MessageType::Job,
+        };
+        let given = parse_some("type", self.message_type.as_deref())?;
+        let mut new = NewMessage::new(number(self.to)?, given.unwrap_or(default));
+        if let Some(format) = parse_some("format", self.format.as_deref())? {
+            new.format = format;
+        }
+        for job in self.jobs {
+            new.jobs.push(MessageJob {
+                script_type: parse("type", &job.script_type)?,
+                script: job.script,
+                timeout: job.timeout.map(seconds),
+                retries: job.retries,
+                env_vars: job.env.into(),
+                after: job.after,
+            });
+        }
+        new.timeout = self.timeout.map_or(new.timeout, seconds);
+        new.timeout_ack = self.timeout_ack.map_or(new.timeout_ack, seconds);
+        new.timeout_result = self.timeout_result.map_or(new.timeout_result, seconds);
+        new.text = self.text;
+        new.signed = false;
+        Ok(new)
+    }
+}
+
+/// A message that was sent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename = "CreatedMessage")]
+struct Created {
+    /// Its key, as `12:101`: the actor, and the number among his messages.
+    id: String,
+    /// Its state.
+    status: String,
+}
+
+async fn create(call: Call, params: CreateParams) -> Result<Reply<Created>, ApiError> {
+    let from = params.context;
+    let new = params.message()?;
+    let (context, caller) = call.context(Some(from)).await?;
+    let message = context.send_unsigned(&caller, &new).await?;
+    let (id, status) = (message.key().numbers(), message.status.to_string());
+    Ok(Reply::new(&Created { id, status }))
+}
+
+/// A message.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "MessageParams")]
+struct IdParams {
+    /// Number of the context.
+    context: u32,
+    /// Key of the message, as `12:101`.
+    id: String,
+}
+
+async fn get(call: Call, params: IdParams) -> Result<Reply<MessageView>, ApiError> {
+    let key = MessageKey::of_numbers(&params.id);
+    let key = key.map_err(|error| ApiError::invalid(format!("id: {error}")))?;
+    let (context, caller) = call.context(Some(params.context)).await?;
+    let message = context.message(&caller, key).await?;
+    Ok(Reply::new(&open_view(message)))
+}
+
+/// Hides the values of secrets in the environment of a job.
+pub(in crate::api) fn masked(mut job: ContextJob) -> ContextJob {
+    let env = job.env_vars.shown();
+    job.env_vars = env
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    job
+}
+
+/// Hides the values of secrets in a message, and the envelope, which has them too.
+pub(in crate::api) fn open_view(mut view: MessageView) -> MessageView {
+    let jobs: Vec<_> = view.message.job.iter().cloned().map(masked).collect();
+    if jobs != view.message.job {
+        view.message.envelope = None;
+    }
+    view.message.job = jobs;
+    view
+}
+
+/// A page of messages.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "MessageListParams")]
+struct ListParams {
+    /// Number of the context.
+    context: u32,
+    /// Greatest number of messages, 1 to 1000. Default: 100.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// Page of messages.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MessagePage {
+    /// The messages, the latest first.
+    messages: Vec<MessageView>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
+}
+
+async fn list(call: Call, params: ListParams) -> Result<Reply<MessagePage>, ApiError> {
+    let limit = params::limit(params.limit)?;
+    let from = params::offset(params.cursor.as_deref())?;
+    let (context, caller) = call.context(Some(params.context)).await?;
+    let all = context.messages(&caller).await?;
+    let next = (all.len() > from + limit).then(|| (from + limit).to_string());
+    let page = all.into_iter().skip(from).take(limit);
+    let messages = page.map(open_view).collect();
+    Ok(Reply::new(&MessagePage { messages, next }))
+}

@@ -1,0 +1,193 @@
+//! Contexts of calls: the actor of the caller's key, whose roles decide there, and the jobs of a context.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use meshwork::Client;
+use meshwork::context::{Caller, ContextHandle, Node};
+use meshwork::flow::FlowSession;
+use meshwork::model::access::{Object, Operation};
+use meshwork::model::keys::context::{ActorId, ContextId, ContextLayout};
+use meshwork::model::name::JobId;
+
+use super::access::Access;
+use super::call::Call;
+use super::error::{ApiError, Code};
+
+/// Greatest number of open sessions in contexts. Beyond it all are closed, and opened again when they are used.
+const MOST_SESSIONS: usize = 64;
+
+/// Place of a session: context, layout and actor.
+type Key = (u32, ContextLayout, u32);
+
+/// Open sessions in contexts, which all calls share.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Mutex<HashMap<Key, Client>>);
+
+impl Sessions {
+    fn known(&self) -> MutexGuard<'_, HashMap<Key, Client>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a session for the jobs of a context. Permissions are not checked.
+    async fn open(
+        &self,
+        client: &Client,
+        context: &ContextHandle,
+        actor: ActorId,
+    ) -> Result<Client, ApiError> {
+        let key = (context.id().get(), context.keys().layout(), actor.0);
+        if let Some(found) = self.known().get(&key).cloned() {
+            return Ok(found);
+        }
+        let opened = client.in_context(context.keys().clone(), actor).await?;
+        let mut known = self.known();
+        if known.len() >= MOST_SESSIONS {
+            known.clear();
+        }
+        known.insert(key, opened.clone());
+        Ok(opened)
+    }
+}
+
+/// Context of a call, after a check of the permission.
+#[derive(Debug)]
+pub(crate) struct Entered {
+    pub(crate) context: ContextHandle,
+    pub(crate) caller: Caller,
+}
+
+/// Reads the number of a context.
+pub(crate) fn number(id: u32) -> Result<ContextId, ApiError> {
+    let none = || ApiError::invalid("context: give the number of a context, from 1");
+    ContextId::new(id).ok_or_else(none)
+}
+
+impl Call {
+    /// The contexts and actors of the store.
+    pub(crate) fn node(&self) -> Node {
+        Node::of(self.client.broker())
+    }
+
+    /// Number of that actor, if there is one.
+    pub(crate) fn actor(&self) -> Option<ActorId> {
+        match &self.access {
+            Access::Key(key) => key.actor,
+            Access::Actor(actor) => Some(*actor),
+            Access::All => self.own_actor,
+            Access::Nobody => None,
+        }
+    }
+
+    /// Returns the actor that the caller acts as in contexts: that of its key, or of the server if it needs none.
+    ///
+    /// # Errors
+    /// There is no such actor.
+    pub(crate) fn caller(&self) -> Result<Caller, ApiError> {
+        let through = self.access.key_name().map(|name| format!("api:{name}"));
+        let actor = self.actor();
+        let message = match through {
+            Some(_) => "contexts have members, and this key is of no actor",
+            None => {
+                "contexts have members, and the caller is no actor: the server has no key file of one"
+            }
+        };
+        let none = || {
+            ApiError::new(Code::Forbidden, message)
+                .hint("`meshwork key create NAME --actor N` makes a key of an actor")
+        };
+        let actor = actor.ok_or_else(none)?;
+        Ok(Caller::new(actor, through.as_deref()))
+    }
+
+    /// Refuses a caller that is no actor whose keys are valid.
+    pub(crate) async fn trusted(&self) -> Result<Caller, ApiError> {
+        let caller = self.caller()?;
+        let actor = self.node().actor(caller.id()).await?;
+        match actor.revoked_at {
+            None => Ok(caller),
+            Some(_) => {
+                let message = format!("the keys of actor {} are revoked", actor.id);
+                Err(ApiError::new(Code::Forbidden, message))
+            }
+        }
+    }
+
+    /// Finds a context; without a number the only one of the store.
+    pub(crate) async fn context(
+        &self,
+        id: Option<u32>,
+    ) -> Result<(ContextHandle, Caller), ApiError> {
+        let (node, caller) = (self.node(), self.caller()?);
+        if let Some(id) = id {
+            return Ok((node.context(number(id)?).await?, caller));
+        }
+        let mut contexts = node.contexts().await?;
+        match contexts.len() {
+            1 => Ok((contexts.remove(0), caller)),
+            0 => Err(ApiError::new(Code::NotFound, "there is no context")
+                .hint("`meshwork context create` makes one")),
+            _ => Err(ApiError::invalid(
+                "context: give its number, since there are several",
+            )),
+        }
+    }
+
+    /// Switches the call to a context if one is given, after a check of the permission.
+    pub(crate) async fn enter(
+        mut self,
+        context: Option<u32>,
+        needs: (Object, Operation),
+    ) -> Result<Self, ApiError> {
+        if let Some(id) = context {
+            let (context, caller) = self.context(Some(id)).await?;
+            self.enter_as(context, caller, needs).await?;
+        }
+        Ok(self)
+    }
+
+    async fn enter_as(
+        &mut self,
+        context: ContextHandle,
+        caller: Caller,
+        (object, operation): (Object, Operation),
+    ) -> Result<(), ApiError> {
+        context.allow_caller(&caller, object, operation).await?;
+        let session = self.sessions.open(&self.client, &context, caller.id());
+        self.client = session.await?.acting_as(&caller.to_string());
+        self.entered = Some(Arc::new(Entered { context, caller }));
+        Ok(())
+    }
+
+    /// Opens the flows of a context; without a number those of the only one of the store.
+    pub(crate) async fn flows(
+        mut self,
+        context: Option<u32>,
+    ) -> Result<(Self, FlowSession), ApiError> {
+        let (context, caller) = self.context(context).await?;
+        let needs = (Object::Flow, Operation::Read);
+        self.enter_as(context.clone(), caller.clone(), needs)
+            .await?;
+        let session = FlowSession::over(&self.client, &context, &caller)?;
+        Ok((self, session))
+    }
+
+    /// Adds an entry to the audit trail of the call's context, if it has one.
+    pub(crate) async fn noted(&self, what: &str, object: &str) -> Result<(), ApiError> {
+        match &self.entered {
+            Some(entered) => {
+                let Entered { context, caller } = &**entered;
+                Ok(context.noted(caller, what, object).await?)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the id of a job: any text, since foreign clients choose theirs; in a context `2001`, `12:2001` or a key.
+    pub(crate) fn job_id(&self, text: String) -> Result<JobId, ApiError> {
+        match &self.entered {
+            Some(entered) => Ok(entered.context.job_id(entered.caller.id(), &text)?),
+            None => Ok(JobId::foreign(text)),
+        }
+    }
+}
