@@ -48,9 +48,7 @@ pub use policy::{CannotConfine, NoLauncher, SandboxPaths, SandboxPolicy};
 pub(crate) use policy::{NoSandbox, RunSandbox};
 pub use program::{InterpreterError, interpreter};
 pub use requests::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
-pub use sandbox::{
-    Confinement, LimitExceeded, SandboxHost, Usage, adopt_orphans, init, sandbox_host,
-};
+pub use sandbox::{Confinement, SandboxHost, adopt_orphans, init, sandbox_host};
 pub use stop::{StopReason, StopSignal};
 pub use verdict::JobError;
 

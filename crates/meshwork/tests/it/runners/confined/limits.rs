@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork::model::outcome::FailureKind;
-use meshwork::model::sandbox::{Limit, Profile};
 use meshwork::model::sandbox::Usage;
+use meshwork::model::sandbox::{Limit, Profile};
 use meshwork::runtime::{Confinement, builtin};
 
 use super::super::support::{PATIENCE, failure, output, run_of, script, within};
