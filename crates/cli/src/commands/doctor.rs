@@ -1,11 +1,19 @@
 //! `meshwork doctor`.
 
+use meshwork::model::sandbox::Profile;
+use meshwork::runtime::sandbox_host;
 use meshwork_broker::doctor::{Finding, Level, examine};
 
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, printable};
+
+/// Consequence of a host without namespaces.
+const WEAK_SANDBOX: &str = "the profile strict runs nothing here, and standard confines less";
+/// Remedy for a host without namespaces.
+const NAMESPACES: &str = "allow user namespaces: user.max_user_namespaces above 0, and the seccomp and AppArmor profiles of \
+     a container";
 
 /// Check the server, or the data directory, and print advice. Exits with 1 if there is a problem
 #[derive(Debug, clap::Args)]
@@ -15,7 +23,8 @@ impl Doctor {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let target = context.place.target()?;
         let findings = examine(&target, &context.namespace).await;
-        let findings = findings.map_err(meshwork::Error::from)?;
+        let mut findings = findings.map_err(meshwork::Error::from)?;
+        findings.push(sandbox().await);
         for finding in &findings {
             if context.out.is_json() {
                 context.out.json(finding)?;
@@ -28,6 +37,42 @@ impl Doctor {
             .any(|finding| finding.level == Level::Problem);
         Ok(if problem { Exit::FAILED } else { Exit::DONE })
     }
+}
+
+/// Returns the isolation that this host offers to scripts. It is found by trying it.
+async fn sandbox() -> Finding {
+    let finding = |level, what: String, why, remedy: Option<&str>| Finding {
+        check: "sandbox",
+        level,
+        what,
+        why,
+        remedy: remedy.map(str::to_owned),
+    };
+    let host = match sandbox_host().await {
+        Ok(host) => host,
+        Err(error) => {
+            let what = format!("the sandbox cannot be tried now: {error}");
+            return finding(Level::Hint, what, None, None);
+        }
+    };
+    let landlock = match host.landlock {
+        0 => "no Landlock".to_owned(),
+        version => format!("Landlock {version}"),
+    };
+    let Err(why) = host.allows(Profile::Strict) else {
+        let what = format!(
+            "standard and strict work: namespaces, an own root folder and /proc, {landlock}, filters of system calls"
+        );
+        return finding(Level::Ok, what, None, None);
+    };
+    let what = match host.allows(Profile::Standard) {
+        Ok(()) => format!(
+            "standard: {landlock}, filters of system calls; gaps: {}. strict is refused: {why}",
+            host.gaps().join("; ")
+        ),
+        Err(missing) => format!("standard and strict are refused: {missing}"),
+    };
+    finding(Level::Hint, what, Some(WEAK_SANDBOX), Some(NAMESPACES))
 }
 
 fn say(out: &mut Out, finding: &Finding) -> Result<(), CommandError> {

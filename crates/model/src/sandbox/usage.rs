@@ -14,7 +14,7 @@ pub struct Usage {
     pub system_ms: u64,
     /// Greatest memory at once, in bytes.
     pub peak_memory: u64,
-    /// Written to files and devices, in bytes.
+    /// Written to files, pipes and sockets, in bytes.
     pub written: u64,
 }
 

@@ -1,15 +1,19 @@
 //! Captures a script's output while it runs: into its log, and up to the limit as its possible result.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use meshwork_model::job::limits::MAX_OUTPUT;
+use meshwork_model::sandbox::Limit;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::log::LogWriter;
+use super::super::sandbox::LimitExceeded;
 
 /// Size of one read: the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
@@ -35,6 +39,40 @@ struct State {
     size: u64,
 }
 
+/// Limit of the output of a run, on both streams together.
+#[derive(Debug, Default)]
+pub(super) struct OutputLimit {
+    most: Option<u64>,
+    size: AtomicU64,
+    exceeded: CancellationToken,
+}
+
+impl OutputLimit {
+    pub(super) fn new(most: Option<u64>) -> Arc<Self> {
+        Arc::new(Self {
+            most,
+            ..Self::default()
+        })
+    }
+
+    fn add(&self, bytes: usize) {
+        let bytes = bytes as u64;
+        let size = self.size.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if self.most.is_some_and(|most| size > most) {
+            self.exceeded.cancel();
+        }
+    }
+
+    /// Waits until the output exceeds the limit, and returns it.
+    pub(super) async fn exceeded(&self) -> LimitExceeded {
+        self.exceeded.cancelled().await;
+        LimitExceeded {
+            limit: Limit::Output,
+            value: self.most.unwrap_or_default(),
+        }
+    }
+}
+
 /// A stream that a task reads until its end.
 #[derive(Debug)]
 pub(super) struct Capture {
@@ -44,23 +82,30 @@ pub(super) struct Capture {
 
 impl Capture {
     /// Reads a stream into the log.
-    pub(super) fn log_of(stream: impl AsyncRead + Unpin + Send + 'static, log: LogWriter) -> Self {
-        Self::start(stream, log, None)
+    pub(super) fn log_of(
+        stream: impl AsyncRead + Unpin + Send + 'static,
+        log: LogWriter,
+        limit: &Arc<OutputLimit>,
+    ) -> Self {
+        Self::start(stream, log, None, limit)
     }
 
     /// Reads a stream into the log, and keeps all of it up to the limit of a result.
     pub(super) fn whole_of(
         stream: impl AsyncRead + Unpin + Send + 'static,
         log: LogWriter,
+        limit: &Arc<OutputLimit>,
     ) -> Self {
-        Self::start(stream, log, Some(Vec::new()))
+        Self::start(stream, log, Some(Vec::new()), limit)
     }
 
     fn start(
         mut stream: impl AsyncRead + Unpin + Send + 'static,
         log: LogWriter,
         whole: Option<Vec<u8>>,
+        limit: &Arc<OutputLimit>,
     ) -> Self {
+        let limit = Arc::clone(limit);
         let state = Arc::new(Mutex::new(State {
             log,
             whole,
@@ -92,6 +137,7 @@ impl Capture {
                 };
                 let mut state = locked(&into);
                 state.take_in(&chunk[..length]);
+                limit.add(length);
                 shows = match state.log.is_behind() {
                     true => shows.or_else(|| Some(Instant::now() + SHOWN_AFTER)),
                     false => None,

@@ -4,17 +4,18 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use meshwork_model::sandbox::Usage;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::super::requests::CALLS_VARIABLE;
-use super::super::sandbox::Launched;
+use super::super::sandbox::{Launched, LimitExceeded};
 use super::super::workdir::Folder;
 use super::super::{Run, sandbox};
 use super::start::{Executable, NotStarted};
@@ -28,6 +29,16 @@ const LAUNCHER_ENDS: Duration = Duration::from_secs(4);
 /// Greatest number of rounds of kills below a launcher that does not answer. One round suffices unless processes fork
 /// endlessly.
 const MAX_ROUNDS: usize = 100;
+
+/// The end of a run's processes.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) launched: Launched,
+    /// The limit for which the run was ended.
+    pub(super) exceeded: Option<LimitExceeded>,
+    /// `None` without a launcher, and if it was killed.
+    pub(super) usage: Option<Usage>,
+}
 
 /// A process group. It is killed when this is dropped.
 #[derive(Debug)]
@@ -104,7 +115,7 @@ impl Child {
     }
 
     /// Kills all processes of the run, and returns the end of the script.
-    pub(super) async fn end(&mut self) -> io::Result<Launched> {
+    pub(super) async fn end(&mut self) -> io::Result<Ending> {
         if let Some(launcher) = &self.launcher
             && !self.has_ended()
         {
@@ -123,24 +134,22 @@ impl Child {
         let status = self.leader.wait().await;
         self.group = None;
         let Some(launcher) = self.launcher.take() else {
-            return status.map(Launched::Ended);
+            return status.map(|status| Ending {
+                launched: Launched::Ended(status),
+                exceeded: None,
+                usage: None,
+            });
         };
-        let report = launcher.report();
-        if let Some(launched) = report.end {
-            return Ok(launched);
-        }
-        // A killed launcher reports no end; its own exit status counts then.
-        let status = status?;
-        // No other signal from outside reaches it. It dies of its own faults if the job's variables break the linker.
-        if !report.has_begun && status.signal() == Some(Signal::KILL.as_raw()) {
-            return Ok(Launched::Killed(status));
-        }
-        let _ = tokio::task::spawn_blocking(sandbox::end_adopted).await;
-        if status.code() == Some(sandbox::CANNOT_LAUNCH) {
-            let error = io::Error::other("its launcher failed");
-            return Ok(Launched::NotStarted(error));
-        }
-        Ok(Launched::Ended(status))
+        let mut report = launcher.report();
+        let launched = match report.end.take() {
+            Some(launched) => launched,
+            None => end_of_killed(status?, report.has_begun).await,
+        };
+        Ok(Ending {
+            launched,
+            exceeded: report.exceeded,
+            usage: report.usage,
+        })
     }
 
     fn has_ended(&self) -> bool {
@@ -164,6 +173,19 @@ impl Child {
             let _ = kill_process_group(group, signal);
         }
     }
+}
+
+/// Returns the end of a script whose launcher was killed. It reports none; its own exit status counts then.
+async fn end_of_killed(status: ExitStatus, has_begun: bool) -> Launched {
+    // No other signal from outside reaches it. It dies of its own faults if the job's variables break the linker.
+    if !has_begun && status.signal() == Some(Signal::KILL.as_raw()) {
+        return Launched::Killed(status);
+    }
+    let _ = tokio::task::spawn_blocking(sandbox::end_adopted).await;
+    if status.code() == Some(sandbox::CANNOT_LAUNCH) {
+        return Launched::NotStarted(io::Error::other("its launcher failed"));
+    }
+    Launched::Ended(status)
 }
 
 impl Drop for Child {

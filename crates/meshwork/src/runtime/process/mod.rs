@@ -22,22 +22,24 @@ mod start;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{ExitStatus, Output, Stdio};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::sandbox::{Limit, Limits, Usage};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::log::Stream;
-use super::sandbox::Launched;
+use super::sandbox::{Launched, LimitExceeded};
 use super::workdir::Folder;
 use super::{Run, StopReason, sandbox};
-use capture::Capture;
 pub(super) use capture::Printed;
+use capture::{Capture, OutputLimit};
 use child::Child;
 pub(super) use exit::{failed, printed};
 pub(super) use lifeline::descriptor as lifeline;
@@ -46,6 +48,12 @@ pub(super) use start::{Executable, NamedBy, NotStarted};
 /// Longest wait for the last output after all processes are killed. Only a process that cannot be killed keeps the pipe
 /// open.
 const DRAIN: Duration = Duration::from_secs(1);
+
+/// Bytes at the end of stderr in which a program describes its error.
+const LAST_WORDS: usize = 1024;
+
+/// Error of Python for refused memory.
+const MEMORY_ERROR: &str = "MemoryError";
 
 /// Size of the file that a check writes, in bytes: a page, the least that a full disk refuses.
 const PROBE_SIZE: usize = 4096;
@@ -89,6 +97,8 @@ pub(super) enum End {
     Exited,
     Deadline,
     Stopped,
+    /// The output exceeded its limit.
+    Exceeded(LimitExceeded),
 }
 
 /// A running process.
@@ -98,6 +108,10 @@ pub(super) struct Process {
     named_by: NamedBy,
     stdout: Capture,
     stderr: Capture,
+    output: Arc<OutputLimit>,
+    orders: sandbox::Orders,
+    folder: PathBuf,
+    usage: Arc<OnceLock<Usage>>,
 }
 
 impl Process {
@@ -114,12 +128,17 @@ impl Process {
             let message = "the script's output was not set up".to_owned();
             return Err(NotStarted::Worker(message));
         };
+        let output = OutputLimit::new(orders.limits().get(Limit::Output));
         Ok(Self {
             child,
             path: program.path.to_owned(),
             named_by: program.named_by,
-            stdout: Capture::whole_of(stdout, run.log.writer(Stream::Stdout)),
-            stderr: Capture::log_of(stderr, run.log.writer(Stream::Stderr)),
+            stdout: Capture::whole_of(stdout, run.log.writer(Stream::Stdout), &output),
+            stderr: Capture::log_of(stderr, run.log.writer(Stream::Stderr), &output),
+            output,
+            orders: orders.clone(),
+            folder: folder.root().to_owned(),
+            usage: Arc::clone(&run.usage),
         })
     }
 
@@ -129,6 +148,7 @@ impl Process {
         let end = tokio::select! {
             () = &mut ended => return End::Exited,
             () = dropped.cancelled() => return End::Stopped,
+            exceeded = self.output.exceeded() => return End::Exceeded(exceeded),
             () = tokio::time::sleep_until(run.deadline) => End::Deadline,
             reason = run.stop.stopped() => match reason {
                 StopReason::Requested => End::Stopped,
@@ -150,7 +170,12 @@ impl Process {
     /// Kills all processes of the run and reads the rest of its output.
     pub(super) async fn end(mut self, end: End) -> Result<Ended, Failure> {
         let unknown = |error| cannot("wait for the script", &error);
-        let status = match (self.child.end().await.map_err(unknown)?, &end) {
+        let ending = self.child.end().await.map_err(unknown)?;
+        if let Some(usage) = ending.usage {
+            // A run has one process.
+            let _ = self.usage.set(usage);
+        }
+        let status = match (ending.launched, &end) {
             (Launched::Ended(status), _) => status,
             (Launched::NotStarted(error), End::Exited) => {
                 return Err(NotStarted::of_program(&error, &self.path, self.named_by).into());
@@ -167,7 +192,7 @@ impl Process {
             // The run ends for another reason, whatever its status.
             (
                 Launched::NotStarted(_) | Launched::NotConfined(_) | Launched::Killed(_),
-                End::Deadline | End::Stopped,
+                End::Deadline | End::Stopped | End::Exceeded(_),
             ) => ExitStatus::default(),
         };
         let drained = async { tokio::join!(self.stdout.ended(), self.stderr.ended()) };
@@ -175,6 +200,9 @@ impl Process {
         let _ = tokio::time::timeout(DRAIN, drained).await;
         Ok(Ended {
             end,
+            exceeded: ending.exceeded,
+            orders: self.orders,
+            folder: self.folder,
             status,
             stdout: self.stdout,
             stderr: self.stderr,
@@ -185,6 +213,9 @@ impl Process {
 /// An ended process.
 pub(super) struct Ended {
     end: End,
+    exceeded: Option<LimitExceeded>,
+    orders: sandbox::Orders,
+    folder: PathBuf,
     status: ExitStatus,
     stdout: Capture,
     stderr: Capture,
@@ -197,17 +228,61 @@ impl Ended {
         result: impl FnOnce(ExitStatus, &mut Printed) -> Result<Vec<u8>, Failure>,
     ) -> Report {
         let mut stdout = self.stdout.finish();
-        let result = match self.end {
-            End::Exited => result(self.status, &mut stdout),
-            End::Deadline => Err(Failure::timeout()),
-            End::Stopped => super::stopped().result,
+        let result = match (self.end, self.exceeded) {
+            (End::Exceeded(exceeded), _) | (End::Exited, Some(exceeded)) => {
+                Err(over_limit(exceeded))
+            }
+            (End::Exited, None) => {
+                let result = result(self.status, &mut stdout);
+                result.map_err(|failure| out_of_memory(self.orders.limits(), failure))
+            }
+            (End::Deadline, _) => Err(Failure::timeout()),
+            (End::Stopped, _) => super::stopped().result,
         };
+        let stderr = self.stderr.finish().log;
+        let hinted = |failure| with_hint(failure, &stderr, &self.orders, &self.folder);
         Report {
-            result,
+            result: result.map_err(hinted),
             stdout: stdout.log,
-            stderr: self.stderr.finish().log,
+            stderr,
         }
         .bounded()
+    }
+}
+
+/// Returns the failure of a run that exceeded a limit.
+fn over_limit(exceeded: LimitExceeded) -> Failure {
+    let message = exceeded.limit.exceeded(exceeded.value);
+    Failure::new(FailureKind::Limit, message)
+}
+
+/// Returns the failure of a script. If its sandbox may be the reason, the message ends with a hint.
+fn with_hint(
+    mut failure: Failure,
+    stderr: &[u8],
+    orders: &sandbox::Orders,
+    folder: &Path,
+) -> Failure {
+    if failure.kind == FailureKind::Script {
+        let last = &stderr[stderr.len().saturating_sub(LAST_WORDS)..];
+        let last = String::from_utf8_lossy(last);
+        let hint = orders.hint(&failure.message, folder);
+        if let Some(hint) = hint.or_else(|| orders.hint(&last, folder)) {
+            failure.message.push_str("; ");
+            failure.message.push_str(&hint);
+        }
+    }
+    failure
+}
+
+/// Returns the failure of a script. If the kernel refused it memory beyond its limit, that is the reason.
+fn out_of_memory(limits: &Limits, failure: Failure) -> Failure {
+    let limit = Limit::Memory;
+    match limits.get(limit) {
+        Some(value) if failure.message.starts_with(MEMORY_ERROR) => {
+            over_limit(LimitExceeded { limit, value })
+        }
+        _ => failure,
     }
 }
 

@@ -80,6 +80,11 @@ pub(in super::super) struct Orders {
 }
 
 impl Orders {
+    /// Returns the limits of the run.
+    pub(in super::super) fn limits(&self) -> &Limits {
+        &self.confinement.limits
+    }
+
     /// Encodes the orders.
     pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
         let mut encoded = Vec::new();

@@ -12,7 +12,9 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use super::confinement::Orders;
+use super::usage::{self, EXCEEDED, LimitExceeded, USAGE};
 use super::{handoff, wait_for};
+use meshwork_model::sandbox::Usage;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -31,9 +33,13 @@ const STATUS: u8 = b's';
 const NOT_STARTED: u8 = b'n';
 /// First byte of the error for which the script cannot be confined.
 const NOT_CONFINED: u8 = b'c';
+/// First byte of the limit for which the run was ended.
+const OVER: u8 = b'x';
+/// First byte of the usage of the run.
+const USED: u8 = b'u';
 
 /// Greatest length of all messages of a launcher.
-const MAX_REPORT: usize = 64 + handoff::MAX_ERROR;
+const MAX_REPORT: usize = 64 + EXCEEDED + USAGE + handoff::MAX_ERROR;
 
 /// The end of a script, as its launcher reports it.
 #[derive(Debug)]
@@ -49,10 +55,14 @@ pub(in super::super) enum Launched {
 }
 
 /// Report of a launcher that has ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in super::super) struct Report {
     /// True if the script may have started.
     pub(in super::super) has_begun: bool,
+    /// The limit for which the run was ended.
+    pub(in super::super) exceeded: Option<LimitExceeded>,
+    /// The usage of all processes; `None` from a launcher that was killed.
+    pub(in super::super) usage: Option<Usage>,
     /// The end of the script; `None` from a launcher that was killed.
     pub(in super::super) end: Option<Launched>,
 }
@@ -102,12 +112,34 @@ impl Control {
         let mut bytes = [0; MAX_REPORT];
         // Fails if nothing was sent.
         let length = (&self.0).read(&mut bytes).unwrap_or(0);
-        let (has_begun, end) = match bytes[..length].split_first() {
-            Some((&BEGUN, end)) => (true, end),
-            _ => (false, &bytes[..length]),
-        };
-        let end = Self::end_of(end);
-        Report { has_begun, end }
+        let (mut report, mut rest) = (Report::default(), &bytes[..length]);
+        while let Some((kind, next)) = rest.split_first() {
+            rest = match *kind {
+                BEGUN => {
+                    report.has_begun = true;
+                    next
+                }
+                OVER => {
+                    let Some((exceeded, next)) = next.split_first_chunk() else {
+                        break;
+                    };
+                    report.exceeded = LimitExceeded::decode(exceeded);
+                    next
+                }
+                USED => {
+                    let Some((used, next)) = next.split_first_chunk() else {
+                        break;
+                    };
+                    report.usage = Some(usage::decode(used));
+                    next
+                }
+                _ => {
+                    report.end = Self::end_of(rest);
+                    break;
+                }
+            };
+        }
+        report
     }
 
     fn end_of(report: &[u8]) -> Option<Launched> {
@@ -194,6 +226,16 @@ impl Worker {
     /// Reports that the script may have started, whatever happens to this process.
     pub(super) fn begin(&self) {
         self.send(BEGUN, &[]);
+    }
+
+    /// Reports the limit for which the run is ended.
+    pub(super) fn exceed(&self, exceeded: &LimitExceeded) {
+        self.send(OVER, &exceeded.encode());
+    }
+
+    /// Reports the usage of the run.
+    pub(super) fn used(&self, usage: &Usage) {
+        self.send(USED, &usage::encode(usage));
     }
 
     /// Sends the exit status of the interpreter.

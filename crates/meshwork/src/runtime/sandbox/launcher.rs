@@ -20,6 +20,8 @@ use super::confinement::Isolation;
 use super::control::{Control, Launched, Order, Worker};
 use super::handoff::{self, Handoff};
 use super::script::{Script, Signals};
+use super::usage::LimitExceeded;
+use super::watch::Watch;
 use super::{CONFINE, ENTER, again, argument, descriptors, namespaces, tree, wait_for};
 use crate::runtime::workdir::Root;
 
@@ -80,6 +82,14 @@ struct Launch {
     signals: Signals,
     script: Script,
     start: Start,
+    watch: Watch,
+}
+
+/// Reason why the wait for a script has ended.
+enum Followed {
+    Ended,
+    Ordered(Order),
+    Exceeded(LimitExceeded),
 }
 
 /// The way in which the script was started.
@@ -91,6 +101,12 @@ enum Start {
 }
 
 impl Start {
+    /// Returns the number of processes between this one and the script.
+    fn helpers(&self) -> u64 {
+        // It is the script itself without namespaces.
+        u64::from(self.control().is_some_and(Control::has_begun))
+    }
+
     fn control(&self) -> Option<&Control> {
         match self {
             Self::Open(_) => None,
@@ -107,6 +123,8 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
     if orders.isolation == Isolation::Namespaces {
         namespaces::enter().map_err(Fault::Confinement)?;
     }
+    let folder = argument(&mut args)?;
+    let watch = Watch::new(orders.confinement.limits, Path::new(&folder));
     // The memory contains the script's environment, so no other process may read it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_name(NAME)?;
@@ -114,7 +132,6 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
     // Also signals that would stop this process, and those that a script sends to its group.
     SigSet::all().thread_block()?;
     let signals = Signals::watch()?;
-    let folder = argument(&mut args)?;
     // Opened before the script can replace it.
     let root = Root::open(Path::new(&folder))?;
     let (mut command, start, _inherited) = match orders.isolation {
@@ -141,18 +158,29 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
         signals,
         script,
         start,
+        watch,
     })
 }
 
 impl Launch {
     /// Waits for the end of the script or the worker, ends all processes, and reports.
     fn attend(mut self) -> io::Result<()> {
-        let order = follow(&mut self)?;
+        let followed = follow(&mut self)?;
         end(&mut self.script, &self.signals)?;
         let reported = match &self.start {
             Start::Open(handoff) => handoff.error().map(Launched::NotStarted),
-            Start::Confined(control) => control.report().end,
+            Start::Confined(control) => {
+                let report = control.report();
+                if let Some(exceeded) = &report.exceeded {
+                    self.worker.exceed(exceeded);
+                }
+                report.end
+            }
         };
+        if let Followed::Exceeded(exceeded) = &followed {
+            self.worker.exceed(exceeded);
+        }
+        self.worker.used(&self.watch.usage());
         match (reported, self.script.status) {
             (Some(Launched::NotStarted(error)), _) => self.worker.refuse(&error),
             (Some(Launched::NotConfined(error)), _) => self.worker.cannot_confine(&error),
@@ -160,7 +188,7 @@ impl Launch {
             (Some(Launched::Killed(_)) | None, Some(status)) => self.worker.report(status),
             (Some(Launched::Killed(_)) | None, None) => {}
         }
-        if order == Some(Order::Gone) {
+        if matches!(followed, Followed::Ordered(Order::Gone)) {
             clear_away(&self.folder);
         }
         Ok(())
@@ -177,27 +205,36 @@ fn has_one_thread() -> io::Result<()> {
     }
 }
 
-/// Waits until the script has ended, or the worker has sent an order.
-fn follow(launch: &mut Launch) -> io::Result<Option<Order>> {
+/// Waits until the script has ended or exceeded a limit, or the worker has sent an order.
+fn follow(launch: &mut Launch) -> io::Result<Followed> {
     let mut is_to_end = false;
+    let mut next = Instant::now() + launch.watch.pause();
     loop {
+        let now = Instant::now();
+        if now >= next {
+            if let Some(exceeded) = launch.watch.measure(launch.start.helpers()) {
+                return Ok(Followed::Exceeded(exceeded));
+            }
+            next = Instant::now() + launch.watch.pause();
+        }
+
         let confined = launch.start.control().filter(|_| is_to_end);
         let mut ready = vec![
             PollFd::new(&launch.signals, PollFlags::IN),
             PollFd::new(&launch.worker, PollFlags::IN),
         ];
         ready.extend(confined.map(|control| PollFd::new(control, PollFlags::IN)));
-        wait_for(&mut ready, None)?;
+        wait_for(&mut ready, Some(next.saturating_duration_since(now)))?;
         let [signal, order] = [0, 1].map(|at: usize| !ready[at].revents().is_empty());
         if signal {
             is_to_end |= launch.signals.heard();
             launch.script.reap()?;
             if launch.script.status.is_some() {
-                return Ok(None);
+                return Ok(Followed::Ended);
             }
         }
         if order {
-            return Ok(Some(launch.worker.order()));
+            return Ok(Followed::Ordered(launch.worker.order()));
         }
         if is_to_end && launch.start.control().is_some_and(Control::has_begun) {
             // The script is in a session of its own, so the signal to the launcher's group has not reached it. Fails if

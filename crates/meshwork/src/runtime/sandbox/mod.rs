@@ -19,11 +19,14 @@ mod control;
 mod descriptors;
 mod enter;
 mod handoff;
+mod hint;
 mod host;
 mod launcher;
 mod namespaces;
 mod script;
 mod tree;
+mod usage;
+mod watch;
 
 use std::env;
 use std::ffi::OsString;
@@ -44,6 +47,7 @@ pub(super) use host::{Unconfined, orders};
 use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::event::{PollFd, Timespec, poll};
 pub(super) use tree::kill_below;
+pub(super) use usage::LimitExceeded;
 
 /// Hidden command that [`init`] handles.
 const COMMAND: &str = "__sandbox";

@@ -16,6 +16,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use meshwork_model::sandbox::{Limit, Profile};
 use nix::sched::{CloneFlags, unshare};
@@ -29,12 +30,17 @@ use filter::UnixSockets;
 pub(super) use privileges::{can_mount, keep_needed, limit};
 use root::Run;
 use rules::Enforced;
+pub(super) use view::SYSTEM;
 use view::View;
 
 use super::confinement::{Isolation, Orders};
 use super::control::Worker;
 use super::script::{Script, Signals};
+use super::usage::LimitExceeded;
 use super::{argument, wait_for};
+
+/// Pause between two measurements of a file system of limited size.
+const FULL: Duration = Duration::from_millis(50);
 
 /// Confines this process as the launcher orders, and runs the program that the arguments name after the folder of the
 /// run.
@@ -165,16 +171,26 @@ fn attend(
     };
     launcher.begin();
     let mut script = Script::of(&started)?;
+    let pause = limited.map(|_| FULL);
     loop {
         // Signals that came while none was blocked are lost.
         script.reap()?;
+        let is_full = limited.is_some_and(|files| root::is_full(files));
+        let has_failed = script.status.is_some_and(|status| status != 0);
+        if is_full
+            && (script.status.is_none() || has_failed)
+            && let Some(value) = orders.confinement.limits.get(Limit::Disk)
+        {
+            let limit = Limit::Disk;
+            launcher.exceed(&LimitExceeded { limit, value });
+            return Ok(());
+        }
         if let Some(status) = script.status {
             launcher.report(status);
             return Ok(());
         }
         let mut ready = [PollFd::new(&signals, PollFlags::IN)];
-        wait_for(&mut ready, None)?;
+        wait_for(&mut ready, pause)?;
         signals.heard();
-        let _ = (limited, orders);
     }
 }

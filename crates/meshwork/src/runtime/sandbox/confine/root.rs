@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{StatVfsMountFlags, statvfs};
+use rustix::fs::{StatVfsMountFlags, fstatvfs, statvfs};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
     mount_change, mount_remount, unmount,
@@ -169,6 +169,11 @@ fn show_run(run: &Run<'_>, place: &Path, is_limited: bool) -> io::Result<Option<
     copy_files(run.work, &work)?;
     named("show the work folder", mount_bind(&work, run.work))?;
     File::open(place).map(Some)
+}
+
+/// Returns true if a file system has no room left.
+pub(super) fn is_full(files: &File) -> bool {
+    fstatvfs(files).is_ok_and(|state| state.f_bavail == 0 || state.f_ffree == 0)
 }
 
 /// Copies the script, the only content of a new work folder.

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::super::confinement::Orders;
 
 /// Folders of the system. None of them contains data of users.
-const SYSTEM: &[&str] = &[
+pub(in super::super) const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
     "/sbin",

@@ -1,6 +1,7 @@
 //! Scripts in a sandbox.
 
 mod escape;
+mod limits;
 mod works;
 
 use std::os::unix::process::CommandExt;

@@ -1,17 +1,19 @@
 //! Work that a sandbox does not hinder.
 
-use meshwork::model::outcome::FailureKind;
-use meshwork::model::sandbox::Profile;
-use meshwork::runtime::Confinement;
+use std::time::Duration;
 
-use super::super::support::{failure, output};
+use meshwork::model::outcome::{Failure, FailureKind};
+use meshwork::model::sandbox::Profile;
+use meshwork::runtime::{Confinement, StopReason, builtin};
+
+use super::super::support::{PATIENCE, failure, output, run_of, script, within};
 use super::{need_sandbox, python_in, run_in};
 
 #[tokio::test]
 async fn a_script_has_its_input_its_folder_and_its_result() {
     need_sandbox!();
     for profile in Profile::ALL {
-        let script = "import os, sys, tempfile
+        let text = "import os, sys, tempfile
 progress(0.5, 'half')
 open('here', 'w').write(sys.stdin.read())
 with tempfile.TemporaryFile() as file:
@@ -21,10 +23,10 @@ os.unlink('/tmp/there')
 open('/dev/null', 'w').write('x')
 os.urandom(1)
 result = open('here').read()";
-        let report = run_in(Confinement::of(profile), "python", script, "given").await;
+        let report = run_in(Confinement::of(profile), "python", text, "given").await;
         assert_eq!(output(&report), "given", "{profile}");
-        let script = r##"{"script": "#!/bin/sh\ncat; pwd >there; ls there", "args": []}"##;
-        let report = run_in(Confinement::of(profile), "exec", script, "given ").await;
+        let text = r##"{"script": "#!/bin/sh\ncat; pwd >there; ls there", "args": []}"##;
+        let report = run_in(Confinement::of(profile), "exec", text, "given ").await;
         assert_eq!(output(&report), "given there\n", "{profile}");
     }
 }
@@ -73,11 +75,100 @@ async fn a_path_that_does_not_exist_starts_nothing() {
 async fn a_script_hears_that_it_is_to_end() {
     need_sandbox!();
     for profile in Profile::ALL {
-        let script = "import os, signal
-signal.signal(15, lambda *_: None)
-os.kill(os.getpid(), 15)
-result = 'heard'";
-        let report = python_in(profile, script).await;
-        assert_eq!(output(&report), "heard", "{profile}");
+        let text = "import signal, sys
+signal.signal(15, lambda *_: sys.exit('heard'))
+print('ready', flush=True)
+signal.pause()";
+        let runtime = builtin("python").unwrap();
+        let (mut run, stop) = run_of(script(text), PATIENCE);
+        run.confinement = Confinement::of(profile);
+        run.grace = PATIENCE;
+        let mut log = run.log.drain(10);
+        let ended = tokio::spawn(async move { runtime.run(run).await });
+        within(log.next()).await.expect("it is ready");
+        stop.stop(StopReason::Requested);
+        let report = within(ended).await.unwrap();
+        let said = String::from_utf8_lossy(&report.stderr);
+        assert!(said.contains("heard"), "{profile}: {report:?}");
     }
+}
+
+/// Argument of a process that nothing else has.
+const UNIQUE: &str = "98765.4321";
+
+fn is_there(word: &str) -> bool {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = entries.map(|entry| std::fs::read(entry.path().join("cmdline")));
+    lines.any(|line| {
+        let line = String::from_utf8_lossy(&line.unwrap_or_default()).into_owned();
+        line.starts_with("sleep") && line.contains(word)
+    })
+}
+
+#[tokio::test]
+async fn nothing_of_a_run_remains() {
+    need_sandbox!();
+    let text = format!(
+        "import os, subprocess
+subprocess.Popen(['sleep', '{UNIQUE}'], start_new_session=True)
+os.makedirs('a/b')
+os.chmod('a', 0)
+result = os.path.dirname(os.getcwd())"
+    );
+    let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    for profile in Profile::ALL {
+        let report = python_in(profile, &text).await;
+        let folder = output(&report);
+        assert!(
+            !std::path::Path::new(folder).exists(),
+            "{profile}: {folder}"
+        );
+        assert!(!is_there(UNIQUE), "{profile}");
+        assert!(!mounts().contains(folder), "{profile}");
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_stops_itself_ends_at_its_deadline() {
+    need_sandbox!();
+    for profile in Profile::ALL {
+        let text = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)";
+        let runtime = builtin("python").unwrap();
+        let (mut run, _stop) = run_of(script(text), Duration::from_secs(1));
+        run.confinement = Confinement::of(profile);
+        let report = within(runtime.run(run)).await;
+        assert_eq!(failure(&report), &Failure::timeout(), "{profile}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_at_the_border_ends_with_a_hint() {
+    need_sandbox!();
+    let text = "open('/home/nobody-has-this-name/x')";
+    let report = python_in(Profile::Standard, text).await;
+    let message = &failure(&report).message;
+    assert!(message.starts_with("FileNotFoundError"), "{message}");
+    assert!(
+        message.contains("--read /home/nobody-has-this-name/x"),
+        "{message}"
+    );
+    let exec = r##"{"script": "#!/bin/sh\ntouch /usr/x", "args": []}"##;
+    let report = run_in(Confinement::of(Profile::Standard), "exec", exec, "").await;
+    let message = &failure(&report).message;
+    assert!(
+        message.starts_with("exit status 1; the sandbox profile `standard`"),
+        "{message}"
+    );
+}
+
+/// Work with the parts of a system that programs use most.
+const PROGRAMS: &str = include_str!("programs.py");
+
+#[tokio::test]
+async fn usual_programs_work() {
+    need_sandbox!();
+    let report = python_in(Profile::Standard, PROGRAMS).await;
+    let said = output(&report);
+    assert!(said.starts_with("[12,"), "{said}");
+    eprintln!("skipped: {said}");
 }

@@ -1,0 +1,318 @@
+//! Measures the processes of a run several times a second, and compares them with its limits.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use meshwork_model::sandbox::{Limit, Limits, Usage};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use rustix::param::{clock_ticks_per_second, page_size};
+
+use super::usage::LimitExceeded;
+
+/// Pause between two measurements of a run with limits. A process takes a few hundred MiB in this time.
+const OFTEN: Duration = Duration::from_millis(50);
+/// Pause between two measurements of a run without limits, only for its greatest memory.
+const SELDOM: Duration = Duration::from_millis(500);
+/// Pause between two measurements of a folder.
+const FOLDER: Duration = Duration::from_millis(250);
+/// Most files of a folder that are measured: a tenth of a second.
+const MAX_FILES: usize = 50_000;
+/// Most processes of one measurement: a tenth of a second.
+const MAX_LISTED: u64 = 10_000;
+/// Size of a block in the metadata of a file.
+const BLOCK: u64 = 512;
+
+/// The measurements of one run.
+#[derive(Debug)]
+pub(super) struct Watch {
+    limits: Limits,
+    folder: PathBuf,
+    folder_measured: Option<Instant>,
+    peak: u64,
+    /// Numbers of this process about bytes. Opened while it is dumpable: others cannot read it afterwards.
+    bytes: Option<File>,
+    written_before: u64,
+}
+
+/// Sum of all processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sum {
+    memory: u64,
+    cpu_ms: u64,
+    threads: u64,
+}
+
+/// One process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Process {
+    parent: i32,
+    /// Ticks of itself.
+    own: u64,
+    /// Ticks of its children that it has reaped.
+    reaped: u64,
+    threads: u64,
+    pages: u64,
+}
+
+impl Watch {
+    /// Starts the measurements of the run in `folder`, before its first process.
+    pub(super) fn new(limits: Limits, folder: &Path) -> Self {
+        let bytes = File::open("/proc/self/io").ok();
+        let mut watch = Self {
+            limits,
+            folder: folder.to_owned(),
+            folder_measured: None,
+            peak: 0,
+            bytes,
+            written_before: 0,
+        };
+        watch.written_before = watch.written();
+        watch
+    }
+
+    /// Returns the pause before the next measurement.
+    pub(super) fn pause(&self) -> Duration {
+        match self.limits.is_empty() {
+            true => SELDOM,
+            false => OFTEN,
+        }
+    }
+
+    /// Measures all processes below this one, and returns the first limit that they exceed. `helpers` of them are not
+    /// the run's.
+    pub(super) fn measure(&mut self, helpers: u64) -> Option<LimitExceeded> {
+        // A fork bomb starts processes faster than they can be listed.
+        let most = self.limits.get(Limit::Processes).unwrap_or(u64::MAX);
+        let most = most.saturating_add(helpers + 1).min(MAX_LISTED);
+        let pids = below_this(usize::try_from(most).unwrap_or(usize::MAX));
+        let mut sum = self.sum(&pids);
+        let memory = self.limits.get(Limit::Memory);
+        if memory.is_some_and(|most| sum.memory > most) {
+            // Pages that processes share were counted several times.
+            sum.memory = sum
+                .memory
+                .min(pids.iter().map(|pid| proportional(*pid)).sum());
+        }
+        self.peak = self.peak.max(sum.memory);
+        let threads = sum.threads.saturating_sub(helpers);
+        let exceeds = |limit: Limit, used: u64| {
+            let value = self.limits.get(limit).filter(|value| used > *value)?;
+            Some(LimitExceeded { limit, value })
+        };
+        exceeds(Limit::Memory, sum.memory)
+            .or_else(|| exceeds(Limit::Processes, threads))
+            .or_else(|| exceeds(Limit::Cpu, sum.cpu_ms))
+            .or_else(|| self.measure_folder())
+    }
+
+    fn sum(&self, pids: &[i32]) -> Sum {
+        let mut sum = Sum::default();
+        let mut ticks = read("self").map_or(0, |this| this.reaped);
+        for process in pids.iter().filter_map(|pid| read(&pid.to_string())) {
+            ticks += process.own + process.reaped;
+            sum.threads += process.threads;
+            sum.memory += process.pages * page_size() as u64;
+        }
+        sum.cpu_ms = ticks * 1000 / clock_ticks_per_second().max(1);
+        sum
+    }
+
+    fn measure_folder(&mut self) -> Option<LimitExceeded> {
+        let value = self.limits.get(Limit::Disk)?;
+        let now = Instant::now();
+        if self
+            .folder_measured
+            .is_some_and(|last| now.duration_since(last) < FOLDER)
+        {
+            return None;
+        }
+        self.folder_measured = Some(now);
+        let limit = Limit::Disk;
+        (size(&self.folder) > value).then_some(LimitExceeded { limit, value })
+    }
+
+    /// Returns the usage after the last process has ended and was reaped.
+    pub(super) fn usage(&self) -> Usage {
+        let mut usage = Usage {
+            peak_memory: self.peak,
+            written: self.written().saturating_sub(self.written_before),
+            ..Usage::default()
+        };
+        if let Ok(used) = getrusage(UsageWho::RUSAGE_CHILDREN) {
+            let time = |time: i64| time.max(0).unsigned_abs();
+            usage.user_ms = time(used.user_time().num_milliseconds());
+            usage.system_ms = time(used.system_time().num_milliseconds());
+            // In KiB.
+            let largest = used.max_rss().max(0).unsigned_abs() * 1024;
+            usage.peak_memory = usage.peak_memory.max(largest);
+        }
+        usage
+    }
+
+    /// Returns the bytes that this process and its reaped children have written.
+    fn written(&self) -> u64 {
+        let mut text = [0; 1024];
+        let read = self.bytes.as_ref().map(|file| file.read_at(&mut text, 0));
+        let Some(Ok(length)) = read else {
+            return 0;
+        };
+        let text = String::from_utf8_lossy(&text[..length]);
+        let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
+        line.and_then(|number| number.parse().ok()).unwrap_or(0)
+    }
+}
+
+/// Returns the pids of the processes below this one, at most `most`.
+fn below_this(most: usize) -> Vec<i32> {
+    let mut found = Vec::new();
+    let Ok(mut pending) = children("self") else {
+        return below_by_parents();
+    };
+    let mut seen = HashSet::new();
+    // Processes move while they are listed.
+    while let Some(pid) = pending.pop().filter(|_| found.len() < most) {
+        if seen.insert(pid) {
+            found.push(pid);
+            pending.extend(children(&pid.to_string()).unwrap_or_default());
+        }
+    }
+    found
+}
+
+/// Returns the children of all threads of a process. Kernels without this list fail.
+fn children(pid: &str) -> io::Result<Vec<i32>> {
+    let mut all = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
+        let list = fs::read_to_string(thread.path().join("children"))?;
+        all.extend(
+            list.split_ascii_whitespace()
+                .filter_map(|pid| pid.parse::<i32>().ok()),
+        );
+    }
+    Ok(all)
+}
+
+/// Returns the same from the parents of all processes of the host.
+fn below_by_parents() -> Vec<i32> {
+    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        if let Some(process) = read(&format!("{pid}")) {
+            children.entry(process.parent).or_default().push(pid);
+        }
+    }
+    let mut found = Vec::new();
+    let mut pending = vec![std::process::id().cast_signed()];
+    while let Some(parent) = pending.pop() {
+        let next = children.remove(&parent).unwrap_or_default();
+        found.extend(&next);
+        pending.extend(next);
+    }
+    found
+}
+
+fn read(pid: &str) -> Option<Process> {
+    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Parses the line of a process.
+fn parse(stat: &str) -> Option<Process> {
+    // The name in parentheses may contain anything. The state follows.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Process {
+        parent: fields.get(1)?.parse().ok()?,
+        own: number(11)? + number(12)?,
+        reaped: number(13)? + number(14)?,
+        threads: number(17)?,
+        pages: number(21)?,
+    })
+}
+
+/// Returns the memory of a process with its share of pages that others use as well. All of its pages if that is unknown.
+fn proportional(pid: i32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
+    let share = text.ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    });
+    match share {
+        Some(share) => share * 1024,
+        None => read(&pid.to_string()).map_or(0, |process| process.pages * page_size() as u64),
+    }
+}
+
+/// Returns the size of all files below a folder. Links are not followed.
+fn size(folder: &Path) -> u64 {
+    let (mut sum, mut files, mut pending) = (0, 0, vec![folder.to_owned()]);
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            files += 1;
+            let Ok(metadata) = entry.path().symlink_metadata() else {
+                continue;
+            };
+            sum += metadata.blocks() * BLOCK;
+            match files {
+                0..MAX_FILES if metadata.is_dir() => pending.push(entry.path()),
+                0..MAX_FILES => {}
+                _ => return sum,
+            }
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_process_is_read_whatever_its_name() {
+        let line = "9 (a) (Z 1 b) S 4 9 9 0 -1 0 0 0 0 0 1 2 3 4 20 0 5 0 77 1000 6 7\n";
+        let expected = Process {
+            parent: 4,
+            own: 3,
+            reaped: 7,
+            threads: 5,
+            pages: 6,
+        };
+        assert_eq!(parse(line), Some(expected));
+        assert_eq!(parse("9 (a"), None);
+        assert!(read("self").unwrap().pages > 0);
+    }
+
+    #[test]
+    fn children_are_found_in_both_ways() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("100")
+            .spawn()
+            .unwrap();
+        let pid = child.id().cast_signed();
+        let found = [
+            below_this(1000).contains(&pid),
+            below_by_parents().contains(&pid),
+        ];
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(found, [true, true]);
+    }
+
+    #[test]
+    fn the_size_of_a_folder_has_all_files() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("deep")).unwrap();
+        fs::write(folder.path().join("deep/file"), vec![1; 100_000]).unwrap();
+        std::os::unix::fs::symlink("/usr", folder.path().join("link")).unwrap();
+        let size = size(folder.path());
+        assert!((100_000..1_000_000).contains(&size), "{size}");
+    }
+}
