@@ -30,6 +30,15 @@ on_all_data! {
         let job = ended(ground, &probe(ground), &[]);
         let is_private = ground.is_private();
         assert_eq!(job["output"], if is_private { "open" } else { "confined" });
+        let usage = &job["usage"];
+        assert_eq!(usage["sandbox"], if is_private { "open" } else { "standard" });
+        assert_eq!(usage["limits"]["processes"], if is_private { Value::Null } else { json!(256) });
+        assert!(usage["peak_memory"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{usage}");
+        let id = job["id"].as_str().unwrap();
+        let text = ground.run(&["job", "show", id]).ok().stdout;
+        assert!(text.contains("\nsandbox ") && text.contains(" user, "), "{text}");
+        let events = ground.run(&["events", "--job", id, "--json"]).ok().jsons();
+        assert!(events.iter().any(|event| event["event"] == "usage"), "{events:?}");
         let said = worker.stop().stderr;
         assert_eq!(said.contains("--sandbox open"), !is_private, "{said}");
     }
@@ -52,7 +61,7 @@ on_all_data! {
         assert_eq!((&set["sandbox"], &set["run_limits"]), (&json!("standard"), &json!({"cpu": 20_000})));
         let _worker = ground.confining_worker(&["--type", "python", "--sandbox", "open", "--memory", "1G"]);
         let job = ended(ground, &probe(ground), &["--cpu", "10s"]);
-        assert_eq!(job["output"], "confined");
+        assert_eq!((&job["output"], &job["usage"]["limits"]["cpu"]), (&json!("confined"), &json!(10_000)));
         for (args, fault) in [
             (&["--sandbox", "open"][..], "the job asks for the sandbox `open`, but the queue requires `standard`"),
             (&["--cpu", "21s"], "the job asks for a cpu limit of 21 s, but the queue allows 20 s"),
@@ -60,7 +69,7 @@ on_all_data! {
         ] {
             let job = ended(ground, "result = 1", &[args, &["--retries", "3"]].concat());
             assert_eq!((&job["error"], &job["dead"]), (&json!(fault), &json!("permanent")));
-            assert_eq!(job["attempts"], 1);
+            assert_eq!((&job["attempts"], &job["usage"]), (&json!(1), &Value::Null));
         }
         let gone = ground.run(&["queue", "limit", "remove", "python", "--sandbox", "--json"]).ok().json();
         assert_eq!((&gone["sandbox"], &gone["run_limits"]), (&Value::Null, &json!({})));
@@ -85,6 +94,24 @@ on_all_data! {
         let error = lax["error"].as_str().unwrap();
         assert!(error.contains("the parent of the job requires `standard`"), "{error}");
     }
+}
+
+#[test]
+fn a_run_that_exceeds_a_limit_ends_by_its_name() {
+    let ground = Ground::embedded().unwrap();
+    let _worker = ground.confining_worker(&["--type", "python"]);
+    let endless = "while True: pass";
+    let job = ended(
+        &ground,
+        endless,
+        &["--cpu", "200ms", "--retries", "1", "--backoff", "0.1"],
+    );
+    let error = "cpu limit 200 ms exceeded";
+    assert_eq!(
+        (&job["error"], &job["dead"]),
+        (&json!(error), &json!("limit"))
+    );
+    assert_eq!(job["attempts"], 2);
 }
 
 #[test]
