@@ -80,6 +80,8 @@ pub struct Method {
     pub aliases: &'static [&'static str],
     /// Status of a successful response.
     pub status: u16,
+    /// True if it takes an idempotency key.
+    pub keyed: bool,
     waits: bool,
     params: fn(&mut SchemaGenerator) -> Schema,
     result: fn(&mut SchemaGenerator) -> Schema,
@@ -115,6 +117,7 @@ impl Method {
             path,
             aliases: &[],
             status: 200,
+            keyed: false,
             waits: false,
             params: SchemaGenerator::subschema_for::<P>,
             result: SchemaGenerator::subschema_for::<R>,
@@ -137,6 +140,12 @@ impl Method {
     /// Gives its successful responses the status 201.
     pub(crate) fn creates(mut self) -> Self {
         self.status = 201;
+        self
+    }
+
+    /// Lets a repeated call with the same idempotency key create nothing again.
+    pub(crate) fn keyed(mut self) -> Self {
+        self.keyed = true;
         self
     }
 

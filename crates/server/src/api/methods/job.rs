@@ -32,6 +32,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         )
         .also(&["job.submit", "job.enqueue"])
         .creates()
+        .keyed()
         .waits(),
         Method::new(
             ("job.run", User),
@@ -39,6 +40,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             "Enqueue a job and wait for its end",
             run,
         )
+        .keyed()
         .waits(),
         Method::new(
             ("job.get", Viewer),
