@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, reason = "chores report progress on stderr")]
 
 mod check;
+mod clients;
 mod fake_mycelium;
 mod long;
 mod process;
@@ -43,6 +44,15 @@ enum Chore {
     Check(check::Extent),
     /// Check the structural rules of this repository
     Tidy,
+    /// Write the generated files of the clients of the API
+    Clients {
+        /// Compare instead of writing
+        #[arg(long)]
+        check: bool,
+        /// Install nothing: files whose generators are missing are left out
+        #[arg(long)]
+        no_install: bool,
+    },
     /// Compare the embedded engine with redis-server on random commands (options: --help)
     #[command(disable_help_flag = true)]
     Fuzz {
@@ -126,6 +136,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         }
         Chore::Check(extent) => check::check(&workspace, extent),
         Chore::Tidy => tidy::tidy(&workspace),
+        Chore::Clients { check, no_install } => clients::clients(&workspace, *check, !no_install),
         Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),
         Chore::Scale { rest } => long::run(&workspace, "scale", rest),
         Chore::Bench { rest } => long::run(&workspace, "bench", rest),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::process::{self, Failure, ask};
 use crate::workspace::Workspace;
-use crate::{long, suite, tidy};
+use crate::{clients, long, suite, tidy};
 
 /// Timeout of a step: it may rebuild everything with another tool, on a small and busy machine.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -58,6 +58,10 @@ pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failur
         ("fmt", Box::new(|| cargo(workspace, "fmt --all --check"))),
         ("tidy", Box::new(|| tidy::tidy(workspace))),
         ("deny", Box::new(|| licences(workspace))),
+        (
+            "clients",
+            Box::new(|| clients::clients(workspace, true, true)),
+        ),
         ("clippy", Box::new(|| lints(workspace))),
         ("doc", Box::new(|| documents(workspace))),
         ("test", Box::new(|| suite::test(workspace, &tests))),

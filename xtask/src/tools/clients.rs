@@ -1,4 +1,5 @@
-//! Clients of Redis in other languages, for the examples of docs/any-language.md.
+//! Packages of other languages: clients of Redis for the examples of docs/any-language.md, and those that generate, build
+//! and test the clients of the API.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,53 +75,105 @@ pub(super) fn redis_cli(install: bool) -> Result<Found, Failure> {
     found(&note).ok_or_else(|| Failure::new("installed, but not into PATH"))
 }
 
-pub(super) fn redis_py(
-    workspace: &Workspace,
-    python: Option<&Path>,
-    install: bool,
-) -> Result<Found, Failure> {
-    let folder = workspace.target("tools/clients/python");
-    downloaded(&folder.join("redis/__init__.py"), install, || {
-        let python = python.ok_or_else(|| Failure::new("it needs python3"))?;
-        let pip = || {
-            let mut command = Command::new(python);
-            command.args(["-m", "pip"]);
-            command
-        };
-        if ask(pip().arg("--version"), QUESTION).is_err() {
-            package_manager::install("pip")?;
-        }
-        let mut command = pip();
-        command
-            .args(["install", "--quiet", "--no-deps", "--require-hashes", "-r"])
-            .arg(workspace.root.join(PINNED).join("requirements.txt"))
-            .arg("--target")
-            .arg(&folder);
-        ask(&mut command, INSTALLATION).map(|_| ())
-    })
+/// Packages of Python, installed below `target` from pinned requirements.
+pub(super) struct PythonPackages {
+    /// Folder below [`PINNED`] with `requirements.txt`, and below the tools.
+    folder: &'static str,
+    /// A file of the packages.
+    file: &'static str,
 }
 
-/// A package for Node; all of them are installed together.
-pub(super) fn node(workspace: &Workspace, name: &str, install: bool) -> Result<Found, Failure> {
-    let folder = workspace.target("tools/clients");
-    let program = folder.join("node_modules").join(name).join("package.json");
-    downloaded(&program, install, || {
-        for (program, package) in [("node", "nodejs"), ("npm", "npm")] {
-            if in_path(program).is_none() {
-                package_manager::install(package)?;
+/// Packages of npm, installed below `target` by a lock file.
+pub(super) struct NpmPackages {
+    folder: &'static str,
+    file: &'static str,
+}
+
+/// The client of the Python example.
+pub(super) const REDIS_PY: PythonPackages = PythonPackages {
+    folder: "",
+    file: "redis/__init__.py",
+};
+/// The client of the JavaScript example.
+pub(super) const IOREDIS: NpmPackages = NpmPackages {
+    folder: "",
+    file: "ioredis/package.json",
+};
+/// The client of the Model Context Protocol, for the tests of the server for agents.
+pub(super) const MCP_SDK: NpmPackages = NpmPackages {
+    folder: "",
+    file: "@modelcontextprotocol/sdk/package.json",
+};
+/// Packages to generate, build and test the clients of the API.
+pub(super) const PYTHON_SDK: PythonPackages = PythonPackages {
+    folder: "sdk",
+    file: "httpx/__init__.py",
+};
+pub(super) const TYPESCRIPT_SDK: NpmPackages = NpmPackages {
+    folder: "sdk",
+    file: "typescript/package.json",
+};
+
+impl PythonPackages {
+    pub(super) fn find_or_install(
+        &self,
+        workspace: &Workspace,
+        python: Option<&Path>,
+        install: bool,
+    ) -> Result<Found, Failure> {
+        let folder = workspace
+            .target("tools/clients")
+            .join(self.folder)
+            .join("python");
+        downloaded(&folder.join(self.file), install, || {
+            let python = python.ok_or_else(|| Failure::new("it needs python3"))?;
+            let pip = || {
+                let mut command = Command::new(python);
+                command.args(["-m", "pip"]);
+                command
+            };
+            if ask(pip().arg("--version"), QUESTION).is_err() {
+                package_manager::install("pip")?;
             }
-        }
-        let copy = |name: &str| {
-            let from = workspace.root.join(PINNED).join(name);
-            fs::copy(from, folder.join(name)).map_err(|error| Failure::new(error.to_string()))
-        };
-        fs::create_dir_all(&folder).map_err(|error| Failure::new(error.to_string()))?;
-        copy("package.json")?;
-        copy("package-lock.json")?;
-        let mut command = Command::new("npm");
-        command.args(["ci", "--silent", "--ignore-scripts"]);
-        ask(command.current_dir(&folder), INSTALLATION).map(|_| ())
-    })
+            let pinned = workspace.root.join(PINNED).join(self.folder);
+            let mut command = pip();
+            command
+                .args(["install", "--quiet", "--no-deps", "--require-hashes", "-r"])
+                .arg(pinned.join("requirements.txt"))
+                .arg("--target")
+                .arg(&folder);
+            ask(&mut command, INSTALLATION).map(|_| ())
+        })
+    }
+}
+
+impl NpmPackages {
+    pub(super) fn find_or_install(
+        &self,
+        workspace: &Workspace,
+        install: bool,
+    ) -> Result<Found, Failure> {
+        let folder = workspace.target("tools/clients").join(self.folder);
+        let program = folder.join("node_modules").join(self.file);
+        downloaded(&program, install, || {
+            for (program, package) in [("node", "nodejs"), ("npm", "npm")] {
+                if in_path(program).is_none() {
+                    package_manager::install(package)?;
+                }
+            }
+            let pinned = workspace.root.join(PINNED).join(self.folder);
+            let copy = |name: &str| {
+                let copied = fs::copy(pinned.join(name), folder.join(name));
+                copied.map_err(|error| Failure::new(error.to_string()))
+            };
+            fs::create_dir_all(&folder).map_err(|error| Failure::new(error.to_string()))?;
+            copy("package.json")?;
+            copy("package-lock.json")?;
+            let mut command = Command::new("npm");
+            command.args(["ci", "--silent", "--ignore-scripts"]);
+            ask(command.current_dir(&folder), INSTALLATION).map(|_| ())
+        })
+    }
 }
 
 fn downloaded(

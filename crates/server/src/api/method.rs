@@ -85,6 +85,8 @@ pub struct Method {
     pub follows: bool,
     /// True if it is only about contexts, where the key's actor decides.
     pub of_contexts: bool,
+    /// True if it takes an idempotency key.
+    pub keyed: bool,
     waits: bool,
     params: fn(&mut SchemaGenerator) -> Schema,
     result: fn(&mut SchemaGenerator) -> Schema,
@@ -122,6 +124,7 @@ impl Method {
             status: 200,
             follows: false,
             of_contexts: false,
+            keyed: false,
             waits: false,
             params: SchemaGenerator::subschema_for::<P>,
             result: SchemaGenerator::subschema_for::<R>,
@@ -156,6 +159,12 @@ impl Method {
     /// Gives its successful responses the status 201.
     pub(crate) fn creates(mut self) -> Self {
         self.status = 201;
+        self
+    }
+
+    /// Lets a repeated call with the same idempotency key create nothing again.
+    pub(crate) fn keyed(mut self) -> Self {
+        self.keyed = true;
         self
     }
 

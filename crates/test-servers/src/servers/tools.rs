@@ -35,6 +35,10 @@ pub enum Tool {
     Redigo,
     /// The client phpredis.
     PhpRedis,
+    /// The packages that `clients/python` is built with and needs.
+    PythonSdk,
+    /// The packages that `clients/typescript` is built with.
+    TypescriptSdk,
 }
 
 impl Tool {
@@ -52,6 +56,8 @@ impl Tool {
             Self::McpSdk => "@modelcontextprotocol/sdk/package.json",
             Self::Redigo => "redigo/redis/doc.go",
             Self::PhpRedis => "redis.so",
+            Self::PythonSdk => "httpx/__init__.py",
+            Self::TypescriptSdk => "typescript/package.json",
         }
     }
 
@@ -69,6 +75,8 @@ impl Tool {
             Self::McpSdk => "MESHWORK_TEST_MCP_SDK",
             Self::Redigo => "MESHWORK_TEST_REDIGO",
             Self::PhpRedis => "MESHWORK_TEST_PHPREDIS",
+            Self::PythonSdk => "MESHWORK_TEST_PYTHON_SDK",
+            Self::TypescriptSdk => "MESHWORK_TEST_TYPESCRIPT_SDK",
         }
     }
 }
@@ -106,6 +114,8 @@ fn unpacked(tool: Tool) -> Option<PathBuf> {
         Tool::Valkey => "valkey",
         Tool::RedisPy => "clients/python",
         Tool::Ioredis | Tool::McpSdk => "clients/node_modules",
+        Tool::PythonSdk => "clients/sdk/python",
+        Tool::TypescriptSdk => "clients/sdk/node_modules",
         _ => return None,
     };
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2)?;

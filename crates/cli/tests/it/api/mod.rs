@@ -1,5 +1,6 @@
 //! The API of `meshwork supervisor --listen`, as programs that speak HTTP see it.
 
+mod clients;
 mod contexts;
 mod flows;
 mod hero;

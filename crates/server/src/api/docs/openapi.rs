@@ -121,7 +121,7 @@ fn operation(method: &Method, schemas: &Schemas) -> Value {
             "schema": {"type": "boolean"},
         }));
     }
-    if method.status == 201 {
+    if method.keyed {
         parameters.push(json!({
             "name": "Idempotency-Key",
             "in": "header",
@@ -146,6 +146,8 @@ fn operation(method: &Method, schemas: &Schemas) -> Value {
         "description": format!("Needs a key of the scope `{}`. In JSON-RPC: `{}`.", method.scope, method.name),
         "tags": [method.name.split('.').next().unwrap_or_default()],
         "parameters": parameters,
+        // Schema of all parameters together, for generators of clients.
+        "x-params": params,
         "responses": responses,
     });
     if let Some(body) = body(method.verb, &properties, &required, in_path) {

@@ -33,6 +33,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         )
         .also(&["job.submit", "job.enqueue"])
         .creates()
+        .keyed()
         .waits(),
         Method::new(
             ("job.run", User),
@@ -40,6 +41,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             "Enqueue a job and wait for its end",
             run,
         )
+        .keyed()
         .waits(),
         Method::new(
             ("job.get", Viewer),

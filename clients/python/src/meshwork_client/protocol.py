@@ -1,0 +1,120 @@
+"""Requests and retries of the API, without I/O: the same for both clients."""
+
+import math
+import random
+import time
+import uuid
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from .methods import ROUTES
+
+# Pauses before repeated requests in seconds: the first, and the longest. Each is twice as long as the one before.
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
+# The server waits at most 300 s for a job.
+LONGEST_WAIT = 300.0
+# Wait of one request of `run`: proxies end connections without data after a minute.
+RUN_WAIT = 45.0
+# Answers after which a request is repeated if repetition changes nothing more.
+UNCERTAIN = frozenset({502, 503, 504})
+
+
+class MeshworkError(Exception):
+    """The API refused a call. `code` is the kind of the error (docs/api.md)."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str | None = None) -> None:
+        super().__init__(f"{message} ({hint})" if hint else message)
+        self.status, self.code, self.hint = status, code, hint
+
+
+class JobFailed(MeshworkError):
+    """A job ended in error. `job` is its record."""
+
+    def __init__(self, job: Any) -> None:
+        super().__init__(200, "execution_error", f"job {job['id']} failed: {job['error']}")
+        self.job = job
+
+
+def problem(response: httpx.Response) -> MeshworkError:
+    """Return the error of a response."""
+    try:
+        body = response.json()
+        return MeshworkError(response.status_code, body["code"], body["detail"], body.get("hint"))
+    except (ValueError, KeyError, TypeError):
+        text = f"the server answered {response.status_code} {response.reason_phrase}"  # or a proxy
+        return MeshworkError(response.status_code, "internal", text)
+
+
+def given(params: Any) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if value is not None}
+
+
+def ended(job: Any) -> Any:
+    """Return a job that finished."""
+    if job["status"] == "error":
+        raise JobFailed(job)
+    return job
+
+
+class Deadline:
+    """End of a wait for a job; none without a number of seconds."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.at = math.inf if seconds is None else time.monotonic() + seconds
+
+    def wait(self, most: float = RUN_WAIT) -> float:
+        """Return the wait of the next request, or the time that is left."""
+        return max(0.0, min(most, self.at - time.monotonic()))
+
+    def check(self, error: MeshworkError) -> None:
+        """Raise an error, unless it is the end of one request's wait."""
+        if error.code != "timeout" or self.wait() == 0.0:
+            raise error
+
+
+class Retry:
+    """Decides on the repetition of a request."""
+
+    def __init__(self, retries: int, repeatable: bool) -> None:
+        self.retries, self.repeatable, self.failures = retries, repeatable, 0
+
+    def pause(self, error: Exception, response: httpx.Response | None) -> float:
+        """Return the pause before the next attempt in seconds, or raise the error."""
+        match error:
+            case httpx.ConnectError() | httpx.ConnectTimeout() | httpx.PoolTimeout():
+                again = True
+            case MeshworkError(status=429, code=code):
+                again = code != "limit_exceeded"  # the caller decides about a queue that is full
+            case MeshworkError(status=status):
+                again = self.repeatable and status in UNCERTAIN
+            case _:
+                again = self.repeatable
+        if not again or self.failures >= self.retries:
+            raise error
+        pause = min(FIRST_PAUSE * 2**self.failures, LONGEST_PAUSE)
+        self.failures += 1
+        after = response.headers.get("retry-after", "") if response is not None else ""
+        if after.isdigit():
+            pause = max(pause, min(float(after), LONGEST_PAUSE))
+        # Clients that lost the same server do not come back at the same moment.
+        return pause * random.uniform(0.5, 1.0)
+
+
+class Request:
+    """A call as arguments for httpx."""
+
+    def __init__(self, name: str, params: Any, key: str | None, retries: int, timeout: float) -> None:
+        route, rest, headers = ROUTES[name], dict(params), {}
+        path = route.path
+        for part in route.in_path:
+            if part not in rest:
+                raise TypeError(f"{name}: give {part}")
+            path = path.replace("{" + part + "}", quote(str(rest.pop(part)), safe=""))
+        if route.keyed:
+            headers["idempotency-key"] = key or str(uuid.uuid4())  # a repeated request creates nothing again
+        timeout += LONGEST_WAIT if route.waits else 0
+        self.args: dict[str, Any] = {"method": route.verb, "url": path, "headers": headers, "timeout": timeout}
+        self.args |= {"json": rest} if route.verb in ("POST", "PUT") else {"params": given(rest)}
+        self.retry = Retry(retries, route.keyed or route.verb in ("GET", "PUT"))

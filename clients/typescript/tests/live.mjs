@@ -1,0 +1,79 @@
+// Tests of the installed client against a running server. Arguments: the server's address, a free address, and a key.
+
+import assert from "node:assert/strict";
+import net from "node:net";
+
+import { JobFailed, Meshwork } from "meshwork-client";
+
+const [server, address, key] = process.argv.slice(2);
+const place = (text) => ({ host: text.split(":")[0], port: Number(text.split(":")[1]) });
+
+/** Forwards connections to the server, cuts them, and loses answers. */
+const proxy = { losing: 0, lost: 0, open: new Set() };
+proxy.cut = () => proxy.open.forEach((socket) => socket.destroy());
+const listener = net.createServer((client) => {
+  const upstream = net.connect(place(server));
+  const pair = [client, upstream];
+  client.on("data", (data) => upstream.write(data));
+  upstream.on("data", (data) => {
+    if (proxy.losing === 0) return client.write(data);
+    proxy.losing -= 1;
+    proxy.lost += 1;
+    client.destroy();
+  });
+  for (const socket of pair) {
+    proxy.open.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => pair.forEach((one) => one.destroy() && proxy.open.delete(one)));
+  }
+});
+await new Promise((resolve) => listener.listen(place(address), resolve));
+
+const mesh = new Meshwork(`http://${address}`, { key });
+const refused = (code) => (error) => error.code === code;
+
+async function all(iterator) {
+  const items = [];
+  for await (const item of iterator) items.push(item);
+  return items;
+}
+
+async function pagesCancelsAndRetries() {
+  const ids = Array.from({ length: 7 }, (_, n) => `p-${n}`);
+  for (const id of ids) await mesh.job.create({ type: "paged", script: "1", id });
+  const queued = async (queue) => (await all(mesh.job.iter({ state: "queued", queue, limit: 2 }))).map((job) => job.id);
+  assert.deepEqual(await queued("paged"), ids);
+  assert.equal((await mesh.job.cancel({ id: "p-3" })).result, "cancelled");
+  assert.equal((await queued("paged")).length, 6);
+  assert.equal((await mesh.job.retry({ id: "p-3" })).result, "queued");
+  assert.deepEqual(await queued("paged"), [...ids.slice(0, 3), ...ids.slice(4), "p-3"]);
+  proxy.losing = 2;
+  const made = await mesh.job.create({ type: "once", script: "1" });
+  assert.equal(proxy.losing, 0);
+  assert.deepEqual(await queued("once"), [made.id]);
+  // A call that changes something again is not repeated.
+  proxy.losing = 1;
+  await assert.rejects(mesh.job.cancel({ id: "p-4" }), TypeError);
+}
+
+async function runs() {
+  assert.equal((await mesh.run({ type: "osis", script: "6 * 7" })).output, 42);
+  await assert.rejects(
+    mesh.run({ type: "osis", script: 'throw "boom"' }),
+    (error) => error instanceof JobFailed && error.message.includes("boom") && error.job.status === "error",
+  );
+  await assert.rejects(mesh.run({ type: "other", script: "1" }, 0.2), refused("timeout"));
+  await assert.rejects(mesh.job.get({ id: "a/b c?" }), refused("not_found"));
+  await assert.rejects(mesh.job.create({ type: "o s", script: "1" }), refused("invalid_params"));
+  assert.equal((await mesh.job.why({ id: "p-0" })).waits[0].reason, "no_worker");
+  const many = Array.from({ length: 10 }, (_, n) => mesh.run({ type: "osis", script: `${n} * 2` }));
+  assert.deepEqual((await Promise.all(many)).map((job) => job.output), Array.from({ length: 10 }, (_, n) => n * 2));
+}
+
+await pagesCancelsAndRetries();
+await runs();
+const stranger = new Meshwork(`http://${address}`, { key: "mwk_no.body", retries: 0 });
+await assert.rejects(stranger.job.get({ id: "p-0" }), refused("invalid_credentials"));
+assert.equal(proxy.lost, 3);
+console.log("all parts hold");
+process.exit(0);

@@ -1,0 +1,181 @@
+//! The clients in `clients`: built as packages, installed in an empty folder, and tested against a server, with the examples
+//! of docs/clients.md.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use meshwork_test_servers::servers::{Tool, need};
+
+use super::Server;
+use crate::common::{Ground, Running};
+
+/// A language of a client.
+struct Language {
+    /// Folder of its sources in `clients`, and language of its blocks in the page.
+    folder: &'static str,
+    /// Ending of a program.
+    ending: &'static str,
+    /// Number of its examples.
+    examples: usize,
+}
+
+const PYTHON: Language = Language {
+    folder: "python",
+    ending: "py",
+    examples: 2,
+};
+const TYPESCRIPT: Language = Language {
+    folder: "typescript",
+    ending: "mjs",
+    examples: 1,
+};
+
+/// Address of the server, and key, of the page.
+const PAGE: (&str, &str) = ("127.0.0.1:3030", "mwk_…");
+
+fn root() -> &'static Path {
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders.nth(2).unwrap()
+}
+
+fn run(command: Command) -> String {
+    Running::start(command).ended().ok().stdout
+}
+
+/// Returns an address that nobody has.
+fn free_address() -> String {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// A command in a folder.
+fn command(program: impl AsRef<Path>, folder: &Path) -> Command {
+    let mut command = Command::new(program.as_ref());
+    command.current_dir(folder);
+    command
+}
+
+/// Copies the sources of a client, because builds write beside them. Returns the copy and an empty folder.
+fn folders(ground: &Ground, language: &Language) -> (PathBuf, PathBuf) {
+    let (source, empty) = (ground.path("source"), ground.path("empty"));
+    let mut copy = Command::new("cp");
+    copy.arg("-R")
+        .arg(root().join("clients").join(language.folder));
+    copy.arg(&source);
+    run(copy);
+    fs::create_dir(&empty).unwrap();
+    (source, empty)
+}
+
+/// Returns the file in a folder with this ending.
+fn built(folder: &Path, ending: &str) -> PathBuf {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    let has = |path: &PathBuf| path.extension().is_some_and(|it| it == ending);
+    paths.find(has).unwrap()
+}
+
+/// Returns the blocks of code of docs/clients.md in a language.
+fn examples(language: &Language) -> Vec<String> {
+    let page = fs::read_to_string(root().join("docs/clients.md")).unwrap();
+    let start = format!("```{}\n", language.folder);
+    let blocks = page.split(&start).skip(1);
+    blocks
+        .map(|rest| rest.split("```").next().unwrap().to_owned())
+        .collect()
+}
+
+/// Runs the tests of a client, and the examples of the page. `program` returns the command that runs a file.
+fn test(ground: &Ground, language: &Language, program: impl Fn(&Path) -> Command) {
+    let made = ground.run(&["key", "create", "client", "--scope", "user"]);
+    let key = made.ok().stdout.trim().to_owned();
+    let proxy = free_address();
+    let server = Server::start(ground, &["--allow-host", &proxy]);
+    let worker = ground.worker(&["--type", "osis", "--type", "python"]);
+    let ending = language.ending;
+    let live = root().join(format!("clients/{}/tests/live.{ending}", language.folder));
+    let live = fs::read_to_string(live).unwrap();
+    let file = ground.file(&format!("empty/live.{ending}"), live);
+    let mut command = program(&file);
+    command.args([&server.address, &proxy, &key]);
+    assert_eq!(run(command), "all parts hold\n");
+    let examples = examples(language);
+    assert_eq!(examples.len(), language.examples);
+    for (at, example) in examples.iter().enumerate() {
+        let text = example
+            .replace(PAGE.0, &server.address)
+            .replace(PAGE.1, &key);
+        let file = ground.file(&format!("empty/example-{at}.{ending}"), text);
+        let printed = run(program(&file));
+        // Each example says what it prints.
+        let said = example
+            .lines()
+            .filter_map(|line| line.split_once("prints: "));
+        let said: String = said.map(|(_, text)| format!("{text}\n")).collect();
+        assert_eq!(printed, said, "{example}");
+    }
+    worker.stop();
+    server.stop();
+}
+
+#[test]
+fn the_python_client_is_installed_and_works() {
+    let (Some(python), Some(packages)) = (need(Tool::Python), need(Tool::PythonSdk)) else {
+        return;
+    };
+    let packages = packages.ancestors().nth(2).unwrap();
+    let ground = Ground::embedded().unwrap();
+    let (source, empty) = folders(&ground, &PYTHON);
+    let mut build = command(&python, &source);
+    build.args(["-m", "hatchling", "build", "-t", "wheel"]);
+    build.env("PYTHONPATH", packages);
+    run(build);
+    let wheel = built(&source.join("dist"), "whl");
+    let mut install = command(&python, &empty);
+    install.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]);
+    install.args([
+        "--disable-pip-version-check",
+        "--root-user-action",
+        "ignore",
+    ]);
+    install.arg("--target").arg("site").arg(wheel);
+    run(install);
+    let path = format!("{}:{}", empty.join("site").display(), packages.display());
+    test(&ground, &PYTHON, |file| {
+        let mut command = command(&python, &empty);
+        command.arg(file).env("PYTHONPATH", &path);
+        command
+    });
+}
+
+#[test]
+fn the_typescript_client_is_installed_and_works() {
+    let Some(compiler) = need(Tool::TypescriptSdk) else {
+        return;
+    };
+    let compiler = compiler.parent().unwrap().join("bin/tsc");
+    let ground = Ground::embedded().unwrap();
+    let (source, empty) = folders(&ground, &TYPESCRIPT);
+    let mut build = command("node", &source);
+    build.arg(compiler);
+    run(build);
+    let mut pack = command("npm", &source);
+    pack.args(["pack", "--silent"]);
+    run(pack);
+    let mut install = command("npm", &empty);
+    install.args([
+        "install",
+        "--silent",
+        "--offline",
+        "--no-audit",
+        "--no-fund",
+    ]);
+    install.arg(built(&source, "tgz"));
+    run(install);
+    test(&ground, &TYPESCRIPT, |file| {
+        let mut command = command("node", &empty);
+        command.arg(file);
+        command
+    });
+}
