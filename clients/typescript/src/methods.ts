@@ -29,16 +29,30 @@ export interface Caller {
 
 /** Requests of all methods. */
 export const ROUTES: Record<string, Route> = {
+  "actor.get": { verb: "GET", path: "/v1/actors/{id}", inPath: ["id"] },
+  "actor.list": { verb: "GET", path: "/v1/actors", items: "actors" },
   "batch.add": { verb: "POST", path: "/v1/batches/{id}/jobs", inPath: ["id"] },
   "batch.cancel": { verb: "POST", path: "/v1/batches/{id}/cancel", inPath: ["id"] },
   "batch.create": { verb: "POST", path: "/v1/batches" },
   "batch.get": { verb: "GET", path: "/v1/batches/{id}", inPath: ["id"] },
   "batch.list": { verb: "GET", path: "/v1/batches" },
   "batch.seal": { verb: "POST", path: "/v1/batches/{id}/seal", inPath: ["id"] },
+  "context.get": { verb: "GET", path: "/v1/contexts/{id}", inPath: ["id"] },
+  "context.list": { verb: "GET", path: "/v1/contexts", items: "contexts" },
   "dead.delete": { verb: "DELETE", path: "/v1/dead/{id}", inPath: ["id"] },
   "dead.get": { verb: "GET", path: "/v1/dead/{id}", inPath: ["id"] },
   "dead.list": { verb: "GET", path: "/v1/dead", items: "letters" },
   "dead.retry": { verb: "POST", path: "/v1/dead/{id}/retry", inPath: ["id"] },
+  "flow.approve": { verb: "POST", path: "/v1/flows/{id}/approve", inPath: ["id"] },
+  "flow.cancel": { verb: "POST", path: "/v1/flows/{id}/cancel", inPath: ["id"] },
+  "flow.dag": { verb: "GET", path: "/v1/flows/{id}/dag", inPath: ["id"] },
+  "flow.delete": { verb: "DELETE", path: "/v1/flows/{id}", inPath: ["id"] },
+  "flow.get": { verb: "GET", path: "/v1/flows/{id}", inPath: ["id"] },
+  "flow.list": { verb: "GET", path: "/v1/flows", items: "flows" },
+  "flow.logs": { verb: "GET", path: "/v1/flows/{id}/logs", inPath: ["id"], items: "lines" },
+  "flow.reject": { verb: "POST", path: "/v1/flows/{id}/reject", inPath: ["id"] },
+  "flow.retry": { verb: "POST", path: "/v1/flows/{id}/retry", inPath: ["id"] },
+  "flow.submit": { verb: "POST", path: "/v1/flows" },
   "job.cancel": { verb: "POST", path: "/v1/jobs/{id}/cancel", inPath: ["id"] },
   "job.create": { verb: "POST", path: "/v1/jobs", keyed: true, waits: true },
   "job.delete": { verb: "DELETE", path: "/v1/jobs/{id}", inPath: ["id"] },
@@ -55,6 +69,9 @@ export const ROUTES: Record<string, Route> = {
   "key.list": { verb: "GET", path: "/v1/keys" },
   "key.revoke": { verb: "DELETE", path: "/v1/keys/{name}", inPath: ["name"] },
   "key.rotate": { verb: "POST", path: "/v1/keys/{name}/rotate", inPath: ["name"] },
+  "message.create": { verb: "POST", path: "/v1/contexts/{context}/messages", inPath: ["context"] },
+  "message.get": { verb: "GET", path: "/v1/contexts/{context}/messages/{id}", inPath: ["context", "id"] },
+  "message.list": { verb: "GET", path: "/v1/contexts/{context}/messages", inPath: ["context"], items: "messages" },
   "queue.drain": { verb: "POST", path: "/v1/queues/{queue}/drain", inPath: ["queue"] },
   "queue.get": { verb: "GET", path: "/v1/queues/{queue}", inPath: ["queue"] },
   "queue.limit": { verb: "PUT", path: "/v1/queues/{queue}/limits", inPath: ["queue"] },
@@ -63,6 +80,9 @@ export const ROUTES: Record<string, Route> = {
   "queue.purge": { verb: "POST", path: "/v1/queues/{queue}/purge", inPath: ["queue"] },
   "queue.resume": { verb: "POST", path: "/v1/queues/{queue}/resume", inPath: ["queue"] },
   "rpc.discover": { verb: "GET", path: "/v1/openrpc.json" },
+  "runner.get": { verb: "GET", path: "/v1/contexts/{context}/runners/{id}", inPath: ["context", "id"] },
+  "runner.list": { verb: "GET", path: "/v1/contexts/{context}/runners", inPath: ["context"] },
+  "runner.register": { verb: "POST", path: "/v1/contexts/{context}/runners", inPath: ["context"] },
   "schedule.delete": { verb: "DELETE", path: "/v1/schedules/{name}", inPath: ["name"] },
   "schedule.get": { verb: "GET", path: "/v1/schedules/{name}", inPath: ["name"] },
   "schedule.list": { verb: "GET", path: "/v1/schedules", items: "schedules" },
@@ -75,6 +95,26 @@ export const ROUTES: Record<string, Route> = {
   "worker.quiet": { verb: "POST", path: "/v1/workers/{worker}/quiet", inPath: ["worker"], waits: true },
   "worker.stop": { verb: "POST", path: "/v1/workers/{worker}/stop", inPath: ["worker"], waits: true },
 };
+
+/** Methods of the object `actor`. */
+export class ActorMethods {
+  constructor(private readonly caller: Caller) {}
+
+  /** Read an actor. */
+  get(params: Schemas["ActorParams"]): Promise<Schemas["ActorView"]> {
+    return this.caller.call("actor.get", params);
+  }
+
+  /** List the actors. */
+  list(params: Schemas["PageParams"] = {}): Promise<Schemas["ActorPage"]> {
+    return this.caller.call("actor.list", params);
+  }
+
+  /** Iterates over the items of all pages of `list`. */
+  iter(params: Schemas["PageParams"] = {}): AsyncGenerator<Schemas["ActorView"]> {
+    return this.caller.iterate("actor.list", params);
+  }
+}
 
 /** Methods of the object `batch`. */
 export class BatchMethods {
@@ -111,6 +151,26 @@ export class BatchMethods {
   }
 }
 
+/** Methods of the object `context`. */
+export class ContextMethods {
+  constructor(private readonly caller: Caller) {}
+
+  /** Read a context with the roles of the actors. */
+  get(params: Schemas["ContextParams"]): Promise<Schemas["ContextView"]> {
+    return this.caller.call("context.get", params);
+  }
+
+  /** List the contexts that the actor of the key may read. */
+  list(params: Schemas["PageParams"] = {}): Promise<Schemas["ContextPage"]> {
+    return this.caller.call("context.list", params);
+  }
+
+  /** Iterates over the items of all pages of `list`. */
+  iter(params: Schemas["PageParams"] = {}): AsyncGenerator<Schemas["ContextSummary"]> {
+    return this.caller.iterate("context.list", params);
+  }
+}
+
 /** Methods of the object `dead`. */
 export class DeadMethods {
   constructor(private readonly caller: Caller) {}
@@ -141,6 +201,71 @@ export class DeadMethods {
   }
 }
 
+/** Methods of the object `flow`. */
+export class FlowMethods {
+  constructor(private readonly caller: Caller) {}
+
+  /** Approve an approval of a flow, as the actor of the key. */
+  approve(params: Schemas["FlowAnswerParams"]): Promise<Schemas["ChangedFlow"]> {
+    return this.caller.call("flow.approve", params);
+  }
+
+  /** Cancel a flow: pending jobs do not start, running jobs are cancelled, then compensations run. */
+  cancel(params: Schemas["FlowCancelParams"]): Promise<Schemas["ChangedFlow"]> {
+    return this.caller.call("flow.cancel", params);
+  }
+
+  /** Read the graph of a flow. */
+  dag(params: Schemas["FlowParams"]): Promise<Schemas["FlowDag"]> {
+    return this.caller.call("flow.dag", params);
+  }
+
+  /** Delete a flow that has ended, with its jobs. */
+  delete(params: Schemas["FlowParams"]): Promise<Schemas["ChangedFlow"]> {
+    return this.caller.call("flow.delete", params);
+  }
+
+  /** Read the state of a flow and of its jobs. */
+  get(params: Schemas["FlowParams"]): Promise<Schemas["FlowView"]> {
+    return this.caller.call("flow.get", params);
+  }
+
+  /** List flows, the last submitted first. */
+  list(params: Schemas["FlowListParams"] = {}): Promise<Schemas["FlowPage"]> {
+    return this.caller.call("flow.list", params);
+  }
+
+  /** Iterates over the items of all pages of `list`. */
+  iter(params: Schemas["FlowListParams"] = {}): AsyncGenerator<Schemas["FlowSummary"]> {
+    return this.caller.iterate("flow.list", params);
+  }
+
+  /** Read log lines of the jobs of a flow, in the order of the plan. */
+  logs(params: Schemas["FlowLogsParams"]): Promise<Schemas["FlowLogPage"]> {
+    return this.caller.call("flow.logs", params);
+  }
+
+  /** Iterates over the items of all pages of `logs`. */
+  iter(params: Schemas["FlowLogsParams"]): AsyncGenerator<Schemas["FlowLogLine"]> {
+    return this.caller.iterate("flow.logs", params);
+  }
+
+  /** Reject an approval of a flow, as the actor of the key: the job fails. */
+  reject(params: Schemas["FlowAnswerParams"]): Promise<Schemas["ChangedFlow"]> {
+    return this.caller.call("flow.reject", params);
+  }
+
+  /** Run an ended flow again from some of its jobs. */
+  retry(params: Schemas["FlowRetryParams"]): Promise<Schemas["ChangedFlow"]> {
+    return this.caller.call("flow.retry", params);
+  }
+
+  /** Submit a flow: the text of its file with those of its scripts, or the name of a deployed one. */
+  submit(params: Schemas["FlowSubmitParams"] = {}): Promise<Schemas["SubmittedFlow"]> {
+    return this.caller.call("flow.submit", params);
+  }
+}
+
 /** Methods of the object `job`. */
 export class JobMethods {
   constructor(private readonly caller: Caller) {}
@@ -160,7 +285,7 @@ export class JobMethods {
     return this.caller.call("job.delete", params);
   }
 
-  /** Read the newest events of a job. */
+  /** Read the newest events of a job, or those after an id. */
   events(params: Schemas["JobEventsParams"]): Promise<Schemas["EventPage"]> {
     return this.caller.call("job.events", params);
   }
@@ -180,7 +305,7 @@ export class JobMethods {
     return this.caller.iterate("job.list", params);
   }
 
-  /** Read log lines of a job. */
+  /** Read log lines of a job; REST streams them with `follow=true`. */
   logs(params: Schemas["JobLogsParams"]): Promise<Schemas["LogPage"]> {
     return this.caller.call("job.logs", params);
   }
@@ -236,6 +361,31 @@ export class KeyMethods {
   }
 }
 
+/** Methods of the object `message`. */
+export class MessageMethods {
+  constructor(private readonly caller: Caller) {}
+
+  /** Send a message of a context, without a signature. */
+  create(params: Schemas["MessageCreateParams"]): Promise<Schemas["CreatedMessage"]> {
+    return this.caller.call("message.create", params);
+  }
+
+  /** Read a message. */
+  get(params: Schemas["MessageParams"]): Promise<Schemas["Message"]> {
+    return this.caller.call("message.get", params);
+  }
+
+  /** List the messages of a context, the latest first; reads all of them. */
+  list(params: Schemas["MessageListParams"]): Promise<Schemas["MessagePage"]> {
+    return this.caller.call("message.list", params);
+  }
+
+  /** Iterates over the items of all pages of `list`. */
+  iter(params: Schemas["MessageListParams"]): AsyncGenerator<Schemas["Message"]> {
+    return this.caller.iterate("message.list", params);
+  }
+}
+
 /** Methods of the object `queue`. */
 export class QueueMethods {
   constructor(private readonly caller: Caller) {}
@@ -256,8 +406,8 @@ export class QueueMethods {
   }
 
   /** List the queues, as the last scan found them. */
-  list(): Promise<Schemas["QueueList"]> {
-    return this.caller.call("queue.list", {});
+  list(params: Schemas["QueueListParams"] = {}): Promise<Schemas["QueueList"]> {
+    return this.caller.call("queue.list", params);
   }
 
   /** Let no job of a queue start. */
@@ -283,6 +433,26 @@ export class RpcMethods {
   /** Read the OpenRPC document of the API. */
   discover(): Promise<Schemas["OpenRpc"]> {
     return this.caller.call("rpc.discover", {});
+  }
+}
+
+/** Methods of the object `runner`. */
+export class RunnerMethods {
+  constructor(private readonly caller: Caller) {}
+
+  /** Read a runner. */
+  get(params: Schemas["RunnerParams"]): Promise<Schemas["RunnerView"]> {
+    return this.caller.call("runner.get", params);
+  }
+
+  /** List the runners of a context; reads all of them. */
+  list(params: Schemas["RunnerListParams"]): Promise<Schemas["RunnerList"]> {
+    return this.caller.call("runner.list", params);
+  }
+
+  /** Register a runner of a context: a worker that has a number. */
+  register(params: Schemas["RunnerRegisterParams"]): Promise<Schemas["RunnerView"]> {
+    return this.caller.call("runner.register", params);
   }
 }
 
@@ -363,23 +533,33 @@ export class WorkerMethods {
 
 /** All methods, by object. */
 export class Methods {
+  readonly actor: ActorMethods;
   readonly batch: BatchMethods;
+  readonly context: ContextMethods;
   readonly dead: DeadMethods;
+  readonly flow: FlowMethods;
   readonly job: JobMethods;
   readonly key: KeyMethods;
+  readonly message: MessageMethods;
   readonly queue: QueueMethods;
   readonly rpc: RpcMethods;
+  readonly runner: RunnerMethods;
   readonly schedule: ScheduleMethods;
   readonly system: SystemMethods;
   readonly worker: WorkerMethods;
 
   constructor(caller: Caller) {
+    this.actor = new ActorMethods(caller);
     this.batch = new BatchMethods(caller);
+    this.context = new ContextMethods(caller);
     this.dead = new DeadMethods(caller);
+    this.flow = new FlowMethods(caller);
     this.job = new JobMethods(caller);
     this.key = new KeyMethods(caller);
+    this.message = new MessageMethods(caller);
     this.queue = new QueueMethods(caller);
     this.rpc = new RpcMethods(caller);
+    this.runner = new RunnerMethods(caller);
     this.schedule = new ScheduleMethods(caller);
     this.system = new SystemMethods(caller);
     this.worker = new WorkerMethods(caller);

@@ -4,6 +4,46 @@
  */
 
 export interface paths {
+    "/v1/actors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the actors
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `actor.list`.
+         */
+        get: operations["actor.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/actors/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an actor
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `actor.get`.
+         */
+        get: operations["actor.get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/batches": {
         parameters: {
             query?: never;
@@ -108,6 +148,134 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/contexts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the contexts that the actor of the key may read
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `context.list`.
+         */
+        get: operations["context.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/contexts/{context}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the messages of a context, the latest first; reads all of them
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `message.list`.
+         */
+        get: operations["message.list"];
+        put?: never;
+        /**
+         * Send a message of a context, without a signature
+         * @description Needs a key of the scope `user`. In JSON-RPC: `message.create`.
+         */
+        post: operations["message.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/contexts/{context}/messages/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a message
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `message.get`.
+         */
+        get: operations["message.get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/contexts/{context}/runners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the runners of a context; reads all of them
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `runner.list`.
+         */
+        get: operations["runner.list"];
+        put?: never;
+        /**
+         * Register a runner of a context: a worker that has a number
+         * @description Needs a key of the scope `registrar`. In JSON-RPC: `runner.register`.
+         */
+        post: operations["runner.register"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/contexts/{context}/runners/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a runner
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `runner.get`.
+         */
+        get: operations["runner.get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/contexts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a context with the roles of the actors
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `context.get`.
+         */
+        get: operations["context.get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/dead": {
         parameters: {
             query?: never;
@@ -166,6 +334,194 @@ export interface paths {
          * @description Needs a key of the scope `user`. In JSON-RPC: `dead.retry`.
          */
         post: operations["dead.retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream events as server-sent events
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `subscribe` on a WebSocket.
+         */
+        get: operations["events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/flows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List flows, the last submitted first
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `flow.list`.
+         */
+        get: operations["flow.list"];
+        put?: never;
+        /**
+         * Submit a flow: the text of its file with those of its scripts, or the name of a deployed one
+         * @description Needs a key of the scope `user`. In JSON-RPC: `flow.submit`.
+         */
+        post: operations["flow.submit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/flows/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the state of a flow and of its jobs
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `flow.get`.
+         */
+        get: operations["flow.get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a flow that has ended, with its jobs
+         * @description Needs a key of the scope `admin`. In JSON-RPC: `flow.delete`.
+         */
+        delete: operations["flow.delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/flows/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve an approval of a flow, as the actor of the key
+         * @description Needs a key of the scope `user`. In JSON-RPC: `flow.approve`.
+         */
+        post: operations["flow.approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/flows/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a flow: pending jobs do not start, running jobs are cancelled, then compensations run
+         * @description Needs a key of the scope `user`. In JSON-RPC: `flow.cancel`.
+         */
+        post: operations["flow.cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/flows/{id}/dag": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the graph of a flow
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `flow.dag`.
+         */
+        get: operations["flow.dag"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/flows/{id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read log lines of the jobs of a flow, in the order of the plan
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `flow.logs`.
+         */
+        get: operations["flow.logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/flows/{id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reject an approval of a flow, as the actor of the key: the job fails
+         * @description Needs a key of the scope `user`. In JSON-RPC: `flow.reject`.
+         */
+        post: operations["flow.reject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/flows/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run an ended flow again from some of its jobs
+         * @description Needs a key of the scope `user`. In JSON-RPC: `flow.retry`.
+         */
+        post: operations["flow.retry"];
         delete?: never;
         options?: never;
         head?: never;
@@ -268,7 +624,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the newest events of a job
+         * Read the newest events of a job, or those after an id
          * @description Needs a key of the scope `viewer`. In JSON-RPC: `job.events`.
          */
         get: operations["job.events"];
@@ -288,7 +644,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read log lines of a job
+         * Read log lines of a job; REST streams them with `follow=true`
          * @description Needs a key of the scope `viewer`. In JSON-RPC: `job.logs`.
          */
         get: operations["job.logs"];
@@ -796,6 +1152,55 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description Page of actors. */
+        ActorPage: {
+            /** @description The actors, by number. */
+            actors: components["schemas"]["ActorView"][];
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
+        };
+        /** @description An actor. */
+        ActorParams: {
+            /**
+             * Format: uint32
+             * @description Number of the actor.
+             */
+            id: number;
+        };
+        /** @description Actor of a node. */
+        ActorView: {
+            /** @description Addresses of the actor. */
+            address: string[];
+            /**
+             * Format: uint32
+             * @description Time of creation, in seconds since 1970.
+             */
+            created_at: number;
+            /**
+             * Format: uint32
+             * @description Number of the actor on this node.
+             */
+            id: number;
+            /** @description Previous key of the actor. */
+            mw_old_pubkey?: string | null;
+            /**
+             * Format: uint32
+             * @description Time until which the previous key is valid, in seconds since 1970.
+             */
+            mw_old_until?: number | null;
+            /**
+             * Format: uint32
+             * @description Time of the revocation of the keys, in seconds since 1970.
+             */
+            mw_revoked_at?: number | null;
+            /** @description Public key, which identifies the actor. */
+            pubkey: string;
+            /**
+             * Format: uint32
+             * @description Time of the last change, in seconds since 1970.
+             */
+            updated_at: number;
+        };
         /** @description Ids of jobs that were enqueued. */
         AddedJobs: {
             /** @description The ids, in the order of the jobs. */
@@ -900,12 +1305,94 @@ export interface components {
             /** @description State after the call: `cancelled`, `stopping`, `ended`, `queued`, `deleted` and others. */
             result: string;
         };
+        /** @description Result of a change of a flow. */
+        ChangedFlow: {
+            /**
+             * Format: uint32
+             * @description Number of the flow.
+             */
+            id: number;
+            /** @description The job, if one was answered. */
+            job: string | null;
+            /** @description Outcome: `stopping`, `ended`, `retrying`, `approved`, `rejected` or `deleted`. */
+            result: string;
+        };
+        /** @description Page of contexts. */
+        ContextPage: {
+            /** @description The contexts, by number. */
+            contexts: components["schemas"]["ContextSummary"][];
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
+        };
+        /** @description A context. */
+        ContextParams: {
+            /**
+             * Format: uint32
+             * @description Number of the context.
+             */
+            id: number;
+        };
+        /** @description Context in a list. */
+        ContextSummary: {
+            /**
+             * Format: uint32
+             * @description Number of its database.
+             */
+            database: number;
+            /**
+             * Format: uint32
+             * @description Number of the context.
+             */
+            id: number;
+            /** @description Place of its keys: `db` or `prefix`. */
+            layout: string;
+        };
+        /** @description Context with its members. */
+        ContextView: {
+            /** @description Actors who create and delete. */
+            admins: number[];
+            /**
+             * Format: uint32
+             * @description Time of creation, in seconds since 1970.
+             */
+            created_at: number;
+            /**
+             * Format: uint32
+             * @description Number of its database.
+             */
+            database: number;
+            /** @description Actors who run jobs. */
+            executors: number[];
+            /**
+             * Format: uint32
+             * @description Number of the context.
+             */
+            id: number;
+            /** @description Place of its keys: `db` or `prefix`. */
+            layout: string;
+            /** @description Actors who read. */
+            readers: number[];
+            /** @description Rule for messages without an envelope: `own`, `accept` or `refuse`. */
+            unsigned: string;
+            /**
+             * Format: uint32
+             * @description Time of the last change, in seconds since 1970.
+             */
+            updated_at: number;
+        };
         /** @description A job that was enqueued. */
         CreatedJob: {
             /** @description Id of the job; of the first one if a unique name is in use. */
             id: string;
             /** @description The job, if its end was waited for and it has ended. */
             job: components["schemas"]["JobView"] | null;
+        };
+        /** @description A message that was sent. */
+        CreatedMessage: {
+            /** @description Its key, as `12:101`: the actor, and the number among his messages. */
+            id: string;
+            /** @description Its state. */
+            status: string;
         };
         /** @description Dead letter in a list. */
         DeadLetterView: {
@@ -1038,11 +1525,301 @@ export interface components {
         };
         /** @description Page of events. */
         EventPage: {
-            /** @description The events, the oldest first. */
+            /** @description The events, the oldest first. A page after an id may have none, although more follow. */
             events: components["schemas"]["Event"][];
+            /** @description Position up to which events were read, to be given as `after`, or as `from` of a stream; null if there are none. */
+            last: string | null;
+            /** @description True if more events are stored after `last`. */
+            more: boolean;
+        };
+        /** @description An approval. */
+        FlowAnswerParams: {
+            /**
+             * Format: uint32
+             * @description Its context; the only one of the store if none is given.
+             */
+            context?: number | null;
+            /**
+             * Format: uint32
+             * @description Number of the flow.
+             */
+            id: number;
+            /** @description Name of the approval; the only open one if none is given. */
+            job?: string | null;
+        };
+        /** @description A flow to be cancelled. */
+        FlowCancelParams: {
+            /** @description False to run no compensations. Default: true. */
+            compensate?: boolean | null;
+            /**
+             * Format: uint32
+             * @description Its context; the only one of the store if none is given.
+             */
+            context?: number | null;
+            /**
+             * Format: uint32
+             * @description Number of the flow.
+             */
+            id: number;
+        };
+        /** @description Graph of a flow, with the names of its jobs. */
+        FlowDag: {
+            /** @description The actor that submitted it. */
+            caller_id: number | null;
+            /** @description The jobs that have finished. */
+            completed: string[];
+            /** @description The context in which it runs. */
+            context_id: number | null;
+            /** @description Pairs of jobs: the second one needs the first one. */
+            edges: string[][];
+            /** @description The jobs that have failed. */
+            failed: string[];
+            /** @description The flow. */
+            flow_id: number | null;
+            /** @description The jobs of each level, from level 1. */
+            levels: string[][];
+            /** @description The jobs, in the order of the plan. */
+            nodes: {
+                /** @description The job that this one undoes. */
+                compensates?: string;
+                /** @description The jobs that it needs. */
+                depends: string[];
+                /** @description The reason why it failed. */
+                error?: string;
+                /** @description End, in seconds since 1970. */
+                finished_at?: number;
+                /** @description The job. */
+                id: string;
+                /** @description One more than the highest level of its needs; 0 for a compensation. */
+                level: number;
+                /** @description Type of its script, or `approve`, `wait`, `flow`, `group`. */
+                script_type: string;
+                /** @description Start, in seconds since 1970. */
+                started_at?: number;
+                /** @description State of the job. */
+                status: string | null;
+            }[];
+            /** @description The jobs that could start now. */
+            ready: string[];
+            /** @description Outputs of the flow, if it has finished. */
+            result: unknown;
+            /** @description The jobs that have started. */
+            started: string[];
+            /** @description State of the flow. */
+            status: string | null;
+        };
+        /** @description Status of an item of a `foreach`. */
+        FlowItem: {
+            /** @description Time of its end (RFC 3339). */
+            ended_at?: string | null;
+            /** @description The reason why it failed. */
+            error?: string | null;
+            /** @description The key of its job; `None` if it was never stored. */
+            id?: string | null;
+            /** @description Start of its last run (RFC 3339). */
+            started_at?: string | null;
+            /** @description Same words as for a job. */
+            status: string;
+        };
+        /** @description Status of a job of a flow. */
+        FlowJob: {
+            /** @description Time of its end (RFC 3339). */
+            ended_at?: string | null;
+            /** @description The reason why it failed. */
+            error?: string | null;
+            /** @description The key of its record. */
+            id: string;
+            /** @description The items of a `foreach`, in their order. */
+            items?: components["schemas"]["FlowItem"][];
+            /** @description Its name. */
+            name: string;
+            /** @description The question of an open approval. */
+            question?: string | null;
+            /** @description Its result; of a `foreach` the list of its items' results. */
+            result?: unknown;
+            /** @description Start of its last run (RFC 3339). */
+            started_at?: string | null;
+            /** @description `waiting`, `ready`, `started`, `finished`, `error`, `skipped` or `stopped`. */
+            status: string;
+            /**
+             * Format: uint64
+             * @description The time of its last change, in seconds since 1970.
+             */
+            updated_at: number;
+        };
+        /** @description A page of flows. */
+        FlowListParams: {
+            /**
+             * Format: uint32
+             * @description Their context; the only one of the store if none is given.
+             */
+            context?: number | null;
+            /** @description `next` of the page before. */
+            cursor?: string | null;
+            /**
+             * Format: uint
+             * @description Greatest number of flows, 1 to 1000. Default: 100.
+             */
+            limit?: number | null;
+            /** @description Only flows of this name, and those that a schedule of this name has started: the latest 1000 of them. */
+            name?: string | null;
+        };
+        /** @description Line of the log of a flow. */
+        FlowLogLine: {
+            /** @description Time at which the line was stored (RFC 3339). */
+            at: string | null;
+            /** @description Position in the log of the job; null for a line of the job's record. */
+            id: string | null;
+            /** @description Name of the job, as `parse`, or `parse[3]` for an item of a `foreach`. */
+            job: string;
+            /** @description The line without its line break. */
+            line: string;
+            /** @description `stdout`, `stderr` or another stream. */
+            stream: string;
+        };
+        /** @description Page of log lines of a flow. */
+        FlowLogPage: {
+            /** @description The lines, by job, the oldest first. */
+            lines: components["schemas"]["FlowLogLine"][];
+            /** @description Cursor of the next page; null after the last line. */
+            next: string | null;
+        };
+        /** @description A page of log lines of a flow. */
+        FlowLogsParams: {
+            /**
+             * Format: uint32
+             * @description Its context; the only one of the store if none is given.
+             */
+            context?: number | null;
+            /** @description `next` of the page before. */
+            cursor?: string | null;
+            /**
+             * Format: uint32
+             * @description Number of the flow.
+             */
+            id: number;
+            /** @description Only this job. */
+            job?: string | null;
+        };
+        /** @description Page of flows. */
+        FlowPage: {
+            /** @description The flows, the last submitted first. */
+            flows: components["schemas"]["FlowSummary"][];
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
+        };
+        /** @description A flow. */
+        FlowParams: {
+            /**
+             * Format: uint32
+             * @description Its context; the only one of the store if none is given.
+             */
+            context?: number | null;
+            /**
+             * Format: uint32
+             * @description Number of the flow.
+             */
+            id: number;
+        };
+        /** @description A flow to be retried. */
+        FlowRetryParams: {
+            /**
+             * @description True to expand each named `foreach` again, instead of running the items that did not finish.
+             * @default false
+             */
+            all: boolean;
+            /**
+             * Format: uint32
+             * @description Its context; the only one of the store if none is given.
+             */
+            context?: number | null;
+            /** @description Jobs to start at, as `fetch`, or `parse[3]` for an item of a `foreach`. */
+            from: string[];
+            /**
+             * Format: uint32
+             * @description Number of the flow.
+             */
+            id: number;
+        };
+        /** @description A flow to be submitted. */
+        FlowSubmitParams: {
+            /**
+             * Format: uint32
+             * @description Its context; the only one of the store if none is given.
+             */
+            context?: number | null;
+            /** @description Name of a deployed flow. */
+            deployed?: string | null;
+            /**
+             * @description Texts of the scripts and nested flows that it names, by path. The server reads no file.
+             * @default {}
+             */
+            files: {
+                [key: string]: string;
+            };
+            /** @description Text of the flow's file. Give this or `deployed`. */
+            flow?: string | null;
+            /** @description Inputs by name. */
+            inputs?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Name of that file in errors: a flow is TOML if it ends with `.toml`, else YAML. Default: `flow.yaml`. */
+            name?: string | null;
+        };
+        /** @description Flow in a list. */
+        FlowSummary: {
+            /** @description Time of its submission (RFC 3339). */
+            created_at: string | null;
+            /** @description The reason why it did not finish. */
+            error: string | null;
+            /**
+             * Format: uint32
+             * @description Number of the flow.
+             */
+            id: number;
+            /** @description Its name. */
+            name: string;
+            /** @description The schedule that has started the flow. */
+            schedule?: string | null;
+            /** @description `dispatched`, `started`, `finished` or `error`. */
+            status: string;
+        };
+        /** @description Status of a flow. */
+        FlowView: {
+            /**
+             * Format: uint32
+             * @description The actor who submitted it.
+             */
+            caller: number;
+            /** @description Time of its submission (RFC 3339). */
+            created_at?: string | null;
+            /** @description Time of its end (RFC 3339). */
+            ended_at?: string | null;
+            /** @description The reason why it did not finish. */
+            error?: string | null;
+            /**
+             * Format: uint32
+             * @description Its number.
+             */
+            id: number;
+            /** @description Its jobs in the order of the plan. */
+            jobs: components["schemas"]["FlowJob"][];
+            /** @description Its name. */
+            name: string;
+            /** @description Outputs of the flow, if it finished. */
+            outputs: {
+                [key: string]: unknown;
+            };
+            /** @description `dispatched`, `started`, `finished` or `error`. */
+            status: string;
         };
         /** @description The server, and the caller. */
         Info: {
+            /**
+             * Format: uint32
+             * @description Actor as which the caller acts in contexts.
+             */
+            actor: number | null;
             /** @description Name of the caller's key; null without keys. */
             key: string | null;
             /** @description First part of all keys. */
@@ -1055,6 +1832,11 @@ export interface components {
         /** @description The job and how to cancel it. */
         JobCancelParams: {
             /**
+             * Format: uint32
+             * @description Number of its context; none if it is of no context.
+             */
+            context?: number | null;
+            /**
              * @description True to end the record of a running job at once, although its worker may go on.
              * @default false
              */
@@ -1064,6 +1846,13 @@ export interface components {
         };
         /** @description A page of events. */
         JobEventsParams: {
+            /** @description Only events after this id: the oldest of them first, instead of the newest events. */
+            after?: string | null;
+            /**
+             * Format: uint32
+             * @description Number of its context; none if it is of no context.
+             */
+            context?: number | null;
             /** @description Id of the job. */
             id: string;
             /**
@@ -1071,11 +1860,18 @@ export interface components {
              * @description Greatest number of events, 1 to 1000. Default: 100.
              */
             limit?: number | null;
+            /** @description Only events at this time or later (RFC 3339). */
+            since?: string | null;
         };
         /** @description A page of jobs. */
         JobListParams: {
             /** @description Only jobs of this batch. */
             batch?: string | null;
+            /**
+             * Format: uint32
+             * @description Context of the jobs; none for jobs outside contexts.
+             */
+            context?: number | null;
             /** @description `next` of the page before. */
             cursor?: string | null;
             /** @description Only jobs of this group. */
@@ -1108,8 +1904,18 @@ export interface components {
         JobLogsParams: {
             /** @description Only lines after the line with this id. */
             after?: string | null;
+            /**
+             * Format: uint32
+             * @description Number of its context; none if it is of no context.
+             */
+            context?: number | null;
             /** @description Id of the job. */
             id: string;
+            /**
+             * Format: uint
+             * @description Greatest number of lines, 1 to 1000. Default: 1000.
+             */
+            limit?: number | null;
         };
         /** @description Page of jobs. */
         JobPage: {
@@ -1120,11 +1926,21 @@ export interface components {
         };
         /** @description The id of a job. */
         JobParams: {
-            /** @description Id of the job. */
+            /**
+             * Format: uint32
+             * @description Number of its context; none if it is of no context.
+             */
+            context?: number | null;
+            /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
             id: string;
         };
         /** @description The wait for a job. */
         JobResultParams: {
+            /**
+             * Format: uint32
+             * @description Number of its context; none if it is of no context.
+             */
+            context?: number | null;
             /** @description Id of the job. */
             id: string;
             /** @description Time to wait for its end, at most 5 minutes. Default: 0. */
@@ -1368,6 +2184,142 @@ export interface components {
             /** @description The lines, the oldest first. */
             lines: components["schemas"]["LogLine"][];
         };
+        /** @description Message between contexts. */
+        Message: {
+            /** @description The actor who sent it. */
+            caller_id: number;
+            /** @description Context that stores it. */
+            context_id: number;
+            /** @description Time of creation, in seconds since 1970. */
+            created_at: number;
+            /** @description Its signed envelope, as JSON. */
+            envelope?: string;
+            /** @description Number among the messages of its caller. */
+            id: number;
+            /** @description Jobs that the message requests, or whose results it brings. */
+            job: Record<string, never>[];
+            /** @description Log of the message, the oldest entry first. */
+            logs: Record<string, never>[];
+            /** @description The text. */
+            message: string;
+            /** @description `html`, `text` or `md`. */
+            message_format_type: string;
+            /** @description `job`, `chat`, `mail` or `result`. */
+            message_type: string;
+            /** @description Keys of the jobs that were enqueued for it. */
+            mw_jobs?: string[];
+            /** @description Key of the message whose result this one has. */
+            mw_re?: string;
+            /** @description Key of the message with its result. */
+            mw_result?: string;
+            /** @description Time at which the target stored it, in seconds since 1970. */
+            mw_stored_at?: number;
+            /** @description `dispatched`, `acknowledged`, `error` or `processed`. */
+            status: string;
+            /** @description Context to which it goes. */
+            target_context?: number;
+            /** @description Node to which it goes; none for this node. */
+            target_node?: string;
+            /** @description Seconds until the target has stored it. */
+            timeout: number;
+            /** @description Seconds until it is acknowledged. */
+            timeout_ack: number;
+            /** @description Seconds until it is processed. */
+            timeout_result: number;
+            /** @description Topic to which it goes. */
+            topic?: string;
+            /** @description Time of the last change, in seconds since 1970. */
+            updated_at: number;
+        };
+        /** @description A new message. */
+        MessageCreateParams: {
+            /**
+             * Format: uint32
+             * @description Number of the context that sends it.
+             */
+            context: number;
+            /** @description `html`, `text` or `md`. Default: `text`. */
+            format?: string | null;
+            /** @description Jobs that it requests. */
+            jobs?: components["schemas"]["MessageJobParams"][];
+            /**
+             * @description The text.
+             * @default
+             */
+            text: string;
+            /** @description Longest time until the target has stored it. Default: 1 h. */
+            timeout?: components["schemas"]["Span"] | null;
+            /** @description Longest time until it is acknowledged. Default: 2 h. */
+            timeout_ack?: components["schemas"]["Span"] | null;
+            /** @description Longest time until it is processed. Default: 24 h. */
+            timeout_result?: components["schemas"]["Span"] | null;
+            /**
+             * Format: uint32
+             * @description Number of the context that receives it.
+             */
+            to: number;
+            /** @description `job`, `chat` or `mail`. Default: `job` if there are jobs, else `chat`. */
+            type?: string | null;
+        };
+        /** @description A job of a message. */
+        MessageJobParams: {
+            /**
+             * @description Jobs of the message that must finish first, by number from 0.
+             * @default []
+             */
+            after: number[];
+            /**
+             * @description Environment of the script.
+             * @default {}
+             */
+            env: {
+                [key: string]: string;
+            };
+            /**
+             * Format: uint8
+             * @description Number of retries, 0 to 100.
+             * @default 0
+             */
+            retries: number;
+            /** @description Text of the script. */
+            script: string;
+            /** @description Longest time of one run. */
+            timeout?: components["schemas"]["Span"] | null;
+            /** @description Type of the script. */
+            type: string;
+        };
+        /** @description A page of messages. */
+        MessageListParams: {
+            /**
+             * Format: uint32
+             * @description Number of the context.
+             */
+            context: number;
+            /** @description `next` of the page before. */
+            cursor?: string | null;
+            /**
+             * Format: uint
+             * @description Greatest number of messages, 1 to 1000. Default: 100.
+             */
+            limit?: number | null;
+        };
+        /** @description Page of messages. */
+        MessagePage: {
+            /** @description The messages, the latest first. */
+            messages: components["schemas"]["Message"][];
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
+        };
+        /** @description A message. */
+        MessageParams: {
+            /**
+             * Format: uint32
+             * @description Number of the context.
+             */
+            context: number;
+            /** @description Key of the message, as `12:101`. */
+            id: string;
+        };
         /** @description A job to be enqueued. */
         NewJobParams: {
             /** @description Start time (RFC 3339). Give this or `delay`. */
@@ -1378,6 +2330,11 @@ export interface components {
             batch?: string | null;
             /** @description Id of the caller, as other systems record it. */
             caller?: string | null;
+            /**
+             * Format: uint32
+             * @description Context of the job; none for a job outside contexts.
+             */
+            context?: number | null;
             /** @description Id of the caller's context, as other systems record it. */
             context_id?: string | null;
             /** @description Time before the start. */
@@ -1403,7 +2360,10 @@ export interface components {
             fallback?: string | null;
             /** @description Group of workers. */
             group?: string | null;
-            /** @description Id of the job; a UUID if none is given. The same id with the same parameters adds no second job. */
+            /**
+             * @description Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
+             *     with the same parameters adds no second job.
+             */
             id?: string | null;
             /** @description Input of the script. */
             input?: string | null;
@@ -1487,6 +2447,16 @@ export interface components {
             /** @description Version of OpenRPC. */
             openrpc: string;
         };
+        /** @description A page. */
+        PageParams: {
+            /** @description `next` of the page before. */
+            cursor?: string | null;
+            /**
+             * Format: uint
+             * @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+             */
+            limit?: number | null;
+        };
         /** @description Error of a call (RFC 9457). */
         Problem: {
             /** @description The kind of the error. */
@@ -1519,6 +2489,11 @@ export interface components {
              * @default null
              */
             concurrency: number | null;
+            /**
+             * Format: uint32
+             * @description Its context; none for a queue outside contexts.
+             */
+            context?: number | null;
             /** @description True if keys take turns. */
             fair?: boolean | null;
             /**
@@ -1575,13 +2550,31 @@ export interface components {
             /** @description The queues, by name. Lists of other priorities are given if they have jobs or a limit. */
             queues: components["schemas"]["QueueView"][];
         };
+        /** @description The place of queues. */
+        QueueListParams: {
+            /**
+             * Format: uint32
+             * @description A context, whose keys are scanned by the call; none for the queues outside contexts.
+             */
+            context?: number | null;
+        };
         /** @description A queue. */
         QueueParams: {
+            /**
+             * Format: uint32
+             * @description Its context; none for a queue outside contexts.
+             */
+            context?: number | null;
             /** @description The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key. */
             queue: string;
         };
         /** @description Queue with its jobs by state. */
         QueueState: {
+            /**
+             * Format: uint64
+             * @description Age of the counts of jobs that are in no list of the queue, in milliseconds.
+             */
+            age_ms: number;
             /**
              * Format: uint64
              * @description Greatest number of jobs that run at once; null for no limit.
@@ -1751,6 +2744,81 @@ export interface components {
              */
             written: number;
         };
+        /** @description Runners of a context. */
+        RunnerList: {
+            /** @description The runners, by number. */
+            runners: components["schemas"]["RunnerView"][];
+        };
+        /** @description A context whose runners are listed. */
+        RunnerListParams: {
+            /**
+             * Format: uint32
+             * @description Number of the context.
+             */
+            context: number;
+        };
+        /** @description A runner. */
+        RunnerParams: {
+            /**
+             * Format: uint32
+             * @description Number of the context.
+             */
+            context: number;
+            /**
+             * Format: uint32
+             * @description Number of the runner.
+             */
+            id: number;
+        };
+        /** @description A new runner. */
+        RunnerRegisterParams: {
+            /** @description Address at which other nodes reach it. */
+            address?: string | null;
+            /**
+             * Format: uint32
+             * @description Number of the context.
+             */
+            context: number;
+            /**
+             * Format: uint32
+             * @description Number of the runner; the next free one if none is given.
+             */
+            id?: number | null;
+            /** @description Key with which the runner signs. */
+            pubkey?: string | null;
+            /** @description Topic to listen to. Default: `runner` with its number. */
+            topic?: string | null;
+            /** @description Types of scripts that it runs. */
+            types: string[];
+        };
+        /** @description Runner of a context. */
+        RunnerView: {
+            /** @description Address at which other nodes reach the runner. */
+            address?: string | null;
+            /**
+             * Format: uint32
+             * @description Time of creation, in seconds since 1970.
+             */
+            created_at: number;
+            /**
+             * Format: uint32
+             * @description Number of the runner.
+             */
+            id: number;
+            /** @description True if it claims jobs from the queues of its context. */
+            local: boolean;
+            /** @description Key with which the runner signs, if it has one. */
+            pubkey?: string | null;
+            /** @description Topic to which a runner that is not local listens. */
+            topic: string;
+            /** @description Types that it runs, as `python,v`. */
+            type: string;
+            /**
+             * Format: uint32
+             * @description Time of the last change, in seconds since 1970.
+             */
+            updated_at: number;
+        };
         /** @description Requested sandbox of a job. Sizes are in bytes. */
         SandboxParams: {
             /** @description Limit of the processor time of all processes. */
@@ -1885,6 +2953,19 @@ export interface components {
         StartedJob: {
             /** @description Id of the job. */
             id: string;
+        };
+        /** @description A flow that was submitted. */
+        SubmittedFlow: {
+            /**
+             * Format: uint32
+             * @description Its context.
+             */
+            context: number;
+            /**
+             * Format: uint32
+             * @description Number of the flow.
+             */
+            id: number;
         };
         /** @description A reason why a job waits. Its text ([`fmt::Display`]) is for people. */
         WaitReason: {
@@ -2075,6 +3156,90 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    "actor.list": {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
+                limit?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActorPage"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActorPage"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "actor.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the actor. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActorView"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActorView"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "batch.list": {
         parameters: {
             query?: {
@@ -2349,6 +3514,390 @@ export interface operations {
             };
         };
     };
+    "context.list": {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
+                limit?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContextPage"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContextPage"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "message.list": {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Greatest number of messages, 1 to 1000. Default: 100. */
+                limit?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description Number of the context. */
+                context: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessagePage"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessagePage"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "message.create": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the context that sends it. */
+                context: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description `html`, `text` or `md`. Default: `text`. */
+                    format?: string | null;
+                    /** @description Jobs that it requests. */
+                    jobs?: components["schemas"]["MessageJobParams"][];
+                    /**
+                     * @description The text.
+                     * @default
+                     */
+                    text?: string;
+                    /** @description Longest time until the target has stored it. Default: 1 h. */
+                    timeout?: components["schemas"]["Span"] | null;
+                    /** @description Longest time until it is acknowledged. Default: 2 h. */
+                    timeout_ack?: components["schemas"]["Span"] | null;
+                    /** @description Longest time until it is processed. Default: 24 h. */
+                    timeout_result?: components["schemas"]["Span"] | null;
+                    /**
+                     * Format: uint32
+                     * @description Number of the context that receives it.
+                     */
+                    to: number;
+                    /** @description `job`, `chat` or `mail`. Default: `job` if there are jobs, else `chat`. */
+                    type?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedMessage"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedMessage"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "message.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the context. */
+                context: number;
+                /** @description Key of the message, as `12:101`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "runner.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the context. */
+                context: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerList"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerList"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "runner.register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the context. */
+                context: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Address at which other nodes reach it. */
+                    address?: string | null;
+                    /**
+                     * Format: uint32
+                     * @description Number of the runner; the next free one if none is given.
+                     */
+                    id?: number | null;
+                    /** @description Key with which the runner signs. */
+                    pubkey?: string | null;
+                    /** @description Topic to listen to. Default: `runner` with its number. */
+                    topic?: string | null;
+                    /** @description Types of scripts that it runs. */
+                    types: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerView"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerView"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "runner.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the context. */
+                context: number;
+                /** @description Number of the runner. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerView"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerView"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "context.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the context. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContextView"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContextView"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "dead.list": {
         parameters: {
             query?: {
@@ -2519,11 +4068,563 @@ export interface operations {
             };
         };
     };
+    events: {
+        parameters: {
+            query?: {
+                /** @description Only events of this job. */
+                job?: string;
+                /** @description Only events of the jobs of this queue. */
+                queue?: string;
+                /** @description Only events of the jobs of the flow of this number. */
+                flow?: string;
+                /** @description Only events after this id; 0 for all that are stored. Default: new events. */
+                from?: string;
+            };
+            header?: {
+                /** @description The same as `from`, as browsers send it. */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events: `event`, `gap` where some are missing, and `closed`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "flow.list": {
+        parameters: {
+            query?: {
+                /** @description Their context; the only one of the store if none is given. */
+                context?: number | null;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Greatest number of flows, 1 to 1000. Default: 100. */
+                limit?: number | null;
+                /** @description Only flows of this name, and those that a schedule of this name has started: the latest 1000 of them. */
+                name?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowPage"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowPage"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "flow.submit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Its context; the only one of the store if none is given.
+                     */
+                    context?: number | null;
+                    /** @description Name of a deployed flow. */
+                    deployed?: string | null;
+                    /**
+                     * @description Texts of the scripts and nested flows that it names, by path. The server reads no file.
+                     * @default {}
+                     */
+                    files?: {
+                        [key: string]: string;
+                    };
+                    /** @description Text of the flow's file. Give this or `deployed`. */
+                    flow?: string | null;
+                    /** @description Inputs by name. */
+                    inputs?: {
+                        [key: string]: unknown;
+                    } | null;
+                    /** @description Name of that file in errors: a flow is TOML if it ends with `.toml`, else YAML. Default: `flow.yaml`. */
+                    name?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubmittedFlow"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubmittedFlow"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "flow.get": {
+        parameters: {
+            query?: {
+                /** @description Its context; the only one of the store if none is given. */
+                context?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description Number of the flow. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowView"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowView"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "flow.delete": {
+        parameters: {
+            query?: {
+                /** @description Its context; the only one of the store if none is given. */
+                context?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description Number of the flow. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedFlow"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedFlow"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "flow.approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the flow. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Its context; the only one of the store if none is given.
+                     */
+                    context?: number | null;
+                    /** @description Name of the approval; the only open one if none is given. */
+                    job?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedFlow"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedFlow"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "flow.cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the flow. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description False to run no compensations. Default: true. */
+                    compensate?: boolean | null;
+                    /**
+                     * Format: uint32
+                     * @description Its context; the only one of the store if none is given.
+                     */
+                    context?: number | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedFlow"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedFlow"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "flow.dag": {
+        parameters: {
+            query?: {
+                /** @description Its context; the only one of the store if none is given. */
+                context?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description Number of the flow. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowDag"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowDag"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "flow.logs": {
+        parameters: {
+            query?: {
+                /** @description Its context; the only one of the store if none is given. */
+                context?: number | null;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Only this job. */
+                job?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Number of the flow. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowLogPage"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowLogPage"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "flow.reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the flow. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Its context; the only one of the store if none is given.
+                     */
+                    context?: number | null;
+                    /** @description Name of the approval; the only open one if none is given. */
+                    job?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedFlow"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedFlow"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "flow.retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the flow. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description True to expand each named `foreach` again, instead of running the items that did not finish.
+                     * @default false
+                     */
+                    all?: boolean;
+                    /**
+                     * Format: uint32
+                     * @description Its context; the only one of the store if none is given.
+                     */
+                    context?: number | null;
+                    /** @description Jobs to start at, as `fetch`, or `parse[3]` for an item of a `foreach`. */
+                    from: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedFlow"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedFlow"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "job.list": {
         parameters: {
             query?: {
                 /** @description Only jobs of this batch. */
                 batch?: string | null;
+                /** @description Context of the jobs; none for jobs outside contexts. */
+                context?: number | null;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 /** @description Only jobs of this group. */
@@ -2605,6 +4706,11 @@ export interface operations {
                     batch?: string | null;
                     /** @description Id of the caller, as other systems record it. */
                     caller?: string | null;
+                    /**
+                     * Format: uint32
+                     * @description Context of the job; none for a job outside contexts.
+                     */
+                    context?: number | null;
                     /** @description Id of the caller's context, as other systems record it. */
                     context_id?: string | null;
                     /** @description Time before the start. */
@@ -2630,7 +4736,10 @@ export interface operations {
                     fallback?: string | null;
                     /** @description Group of workers. */
                     group?: string | null;
-                    /** @description Id of the job; a UUID if none is given. The same id with the same parameters adds no second job. */
+                    /**
+                     * @description Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
+                     *     with the same parameters adds no second job.
+                     */
                     id?: string | null;
                     /** @description Input of the script. */
                     input?: string | null;
@@ -2734,6 +4843,11 @@ export interface operations {
                     batch?: string | null;
                     /** @description Id of the caller, as other systems record it. */
                     caller?: string | null;
+                    /**
+                     * Format: uint32
+                     * @description Context of the job; none for a job outside contexts.
+                     */
+                    context?: number | null;
                     /** @description Id of the caller's context, as other systems record it. */
                     context_id?: string | null;
                     /** @description Time before the start. */
@@ -2759,7 +4873,10 @@ export interface operations {
                     fallback?: string | null;
                     /** @description Group of workers. */
                     group?: string | null;
-                    /** @description Id of the job; a UUID if none is given. The same id with the same parameters adds no second job. */
+                    /**
+                     * @description Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
+                     *     with the same parameters adds no second job.
+                     */
                     id?: string | null;
                     /** @description Input of the script. */
                     input?: string | null;
@@ -2844,10 +4961,13 @@ export interface operations {
     };
     "job.get": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Number of its context; none if it is of no context. */
+                context?: number | null;
+            };
             header?: never;
             path: {
-                /** @description Id of the job. */
+                /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
                 id: string;
             };
             cookie?: never;
@@ -2885,10 +5005,13 @@ export interface operations {
     };
     "job.delete": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Number of its context; none if it is of no context. */
+                context?: number | null;
+            };
             header?: never;
             path: {
-                /** @description Id of the job. */
+                /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
                 id: string;
             };
             cookie?: never;
@@ -2938,6 +5061,11 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
+                     * Format: uint32
+                     * @description Number of its context; none if it is of no context.
+                     */
+                    context?: number | null;
+                    /**
                      * @description True to end the record of a running job at once, although its worker may go on.
                      * @default false
                      */
@@ -2978,8 +5106,14 @@ export interface operations {
     "job.events": {
         parameters: {
             query?: {
+                /** @description Only events after this id: the oldest of them first, instead of the newest events. */
+                after?: string | null;
+                /** @description Number of its context; none if it is of no context. */
+                context?: number | null;
                 /** @description Greatest number of events, 1 to 1000. Default: 100. */
                 limit?: number | null;
+                /** @description Only events at this time or later (RFC 3339). */
+                since?: string | null;
             };
             header?: never;
             path: {
@@ -3024,6 +5158,12 @@ export interface operations {
             query?: {
                 /** @description Only lines after the line with this id. */
                 after?: string | null;
+                /** @description Number of its context; none if it is of no context. */
+                context?: number | null;
+                /** @description Greatest number of lines, 1 to 1000. Default: 1000. */
+                limit?: number | null;
+                /** @description True to stream the lines as server-sent events until the job has ended. */
+                follow?: boolean;
             };
             header?: never;
             path: {
@@ -3041,6 +5181,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LogPage"];
+                    "text/event-stream": string;
                 };
             };
             /** @description The call succeeded. */
@@ -3050,6 +5191,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LogPage"];
+                    "text/event-stream": string;
                 };
             };
             /** @description The call failed. */
@@ -3066,6 +5208,8 @@ export interface operations {
     "job.result": {
         parameters: {
             query?: {
+                /** @description Number of its context; none if it is of no context. */
+                context?: number | null;
                 /** @description Time to wait for its end, at most 5 minutes. Default: 0. */
                 wait?: components["schemas"]["Span"] | null;
             };
@@ -3112,12 +5256,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the job. */
+                /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
                 id: string;
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Number of its context; none if it is of no context.
+                     */
+                    context?: number | null;
+                };
+            };
+        };
         responses: {
             /** @description The call succeeded. */
             200: {
@@ -3153,12 +5307,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the job. */
+                /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
                 id: string;
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Number of its context; none if it is of no context.
+                     */
+                    context?: number | null;
+                };
+            };
+        };
         responses: {
             /** @description The call succeeded. */
             200: {
@@ -3191,10 +5355,13 @@ export interface operations {
     };
     "job.why": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Number of its context; none if it is of no context. */
+                context?: number | null;
+            };
             header?: never;
             path: {
-                /** @description Id of the job. */
+                /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
                 id: string;
             };
             cookie?: never;
@@ -3441,7 +5608,10 @@ export interface operations {
     };
     "queue.list": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description A context, whose keys are scanned by the call; none for the queues outside contexts. */
+                context?: number | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3479,7 +5649,10 @@ export interface operations {
     };
     "queue.get": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Its context; none for a queue outside contexts. */
+                context?: number | null;
+            };
             header?: never;
             path: {
                 /** @description The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key. */
@@ -3528,7 +5701,17 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Its context; none for a queue outside contexts.
+                     */
+                    context?: number | null;
+                };
+            };
+        };
         responses: {
             /** @description The call succeeded. */
             200: {
@@ -3578,6 +5761,11 @@ export interface operations {
                      * @default null
                      */
                     concurrency?: number | null;
+                    /**
+                     * Format: uint32
+                     * @description Its context; none for a queue outside contexts.
+                     */
+                    context?: number | null;
                     /** @description True if keys take turns. */
                     fair?: boolean | null;
                     /**
@@ -3664,7 +5852,17 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Its context; none for a queue outside contexts.
+                     */
+                    context?: number | null;
+                };
+            };
+        };
         responses: {
             /** @description The call succeeded. */
             200: {
@@ -3705,7 +5903,17 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Its context; none for a queue outside contexts.
+                     */
+                    context?: number | null;
+                };
+            };
+        };
         responses: {
             /** @description The call succeeded. */
             200: {
@@ -3746,7 +5954,17 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Its context; none for a queue outside contexts.
+                     */
+                    context?: number | null;
+                };
+            };
+        };
         responses: {
             /** @description The call succeeded. */
             200: {

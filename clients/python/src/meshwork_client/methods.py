@@ -31,16 +31,30 @@ class Caller(Protocol):
 
 
 ROUTES: dict[str, Route] = {
+    "actor.get": Route("GET", "/v1/actors/{id}", in_path=("id",)),
+    "actor.list": Route("GET", "/v1/actors", items="actors"),
     "batch.add": Route("POST", "/v1/batches/{id}/jobs", in_path=("id",)),
     "batch.cancel": Route("POST", "/v1/batches/{id}/cancel", in_path=("id",)),
     "batch.create": Route("POST", "/v1/batches"),
     "batch.get": Route("GET", "/v1/batches/{id}", in_path=("id",)),
     "batch.list": Route("GET", "/v1/batches"),
     "batch.seal": Route("POST", "/v1/batches/{id}/seal", in_path=("id",)),
+    "context.get": Route("GET", "/v1/contexts/{id}", in_path=("id",)),
+    "context.list": Route("GET", "/v1/contexts", items="contexts"),
     "dead.delete": Route("DELETE", "/v1/dead/{id}", in_path=("id",)),
     "dead.get": Route("GET", "/v1/dead/{id}", in_path=("id",)),
     "dead.list": Route("GET", "/v1/dead", items="letters"),
     "dead.retry": Route("POST", "/v1/dead/{id}/retry", in_path=("id",)),
+    "flow.approve": Route("POST", "/v1/flows/{id}/approve", in_path=("id",)),
+    "flow.cancel": Route("POST", "/v1/flows/{id}/cancel", in_path=("id",)),
+    "flow.dag": Route("GET", "/v1/flows/{id}/dag", in_path=("id",)),
+    "flow.delete": Route("DELETE", "/v1/flows/{id}", in_path=("id",)),
+    "flow.get": Route("GET", "/v1/flows/{id}", in_path=("id",)),
+    "flow.list": Route("GET", "/v1/flows", items="flows"),
+    "flow.logs": Route("GET", "/v1/flows/{id}/logs", in_path=("id",), items="lines"),
+    "flow.reject": Route("POST", "/v1/flows/{id}/reject", in_path=("id",)),
+    "flow.retry": Route("POST", "/v1/flows/{id}/retry", in_path=("id",)),
+    "flow.submit": Route("POST", "/v1/flows"),
     "job.cancel": Route("POST", "/v1/jobs/{id}/cancel", in_path=("id",)),
     "job.create": Route("POST", "/v1/jobs", keyed=True, waits=True),
     "job.delete": Route("DELETE", "/v1/jobs/{id}", in_path=("id",)),
@@ -57,6 +71,9 @@ ROUTES: dict[str, Route] = {
     "key.list": Route("GET", "/v1/keys"),
     "key.revoke": Route("DELETE", "/v1/keys/{name}", in_path=("name",)),
     "key.rotate": Route("POST", "/v1/keys/{name}/rotate", in_path=("name",)),
+    "message.create": Route("POST", "/v1/contexts/{context}/messages", in_path=("context",)),
+    "message.get": Route("GET", "/v1/contexts/{context}/messages/{id}", in_path=("context", "id",)),
+    "message.list": Route("GET", "/v1/contexts/{context}/messages", in_path=("context",), items="messages"),
     "queue.drain": Route("POST", "/v1/queues/{queue}/drain", in_path=("queue",)),
     "queue.get": Route("GET", "/v1/queues/{queue}", in_path=("queue",)),
     "queue.limit": Route("PUT", "/v1/queues/{queue}/limits", in_path=("queue",)),
@@ -65,6 +82,9 @@ ROUTES: dict[str, Route] = {
     "queue.purge": Route("POST", "/v1/queues/{queue}/purge", in_path=("queue",)),
     "queue.resume": Route("POST", "/v1/queues/{queue}/resume", in_path=("queue",)),
     "rpc.discover": Route("GET", "/v1/openrpc.json"),
+    "runner.get": Route("GET", "/v1/contexts/{context}/runners/{id}", in_path=("context", "id",)),
+    "runner.list": Route("GET", "/v1/contexts/{context}/runners", in_path=("context",)),
+    "runner.register": Route("POST", "/v1/contexts/{context}/runners", in_path=("context",)),
     "schedule.delete": Route("DELETE", "/v1/schedules/{name}", in_path=("name",)),
     "schedule.get": Route("GET", "/v1/schedules/{name}", in_path=("name",)),
     "schedule.list": Route("GET", "/v1/schedules", items="schedules"),
@@ -77,6 +97,25 @@ ROUTES: dict[str, Route] = {
     "worker.quiet": Route("POST", "/v1/workers/{worker}/quiet", in_path=("worker",), waits=True),
     "worker.stop": Route("POST", "/v1/workers/{worker}/stop", in_path=("worker",), waits=True),
 }
+
+
+class ActorMethods:
+    """Methods of the object `actor`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def get(self, **params: Unpack[types.ActorParams]) -> types.ActorView:
+        """Read an actor."""
+        return self._caller.call("actor.get", params)
+
+    def list(self, **params: Unpack[types.PageParams]) -> types.ActorPage:
+        """List the actors."""
+        return self._caller.call("actor.list", params)
+
+    def iter(self, **params: Unpack[types.PageParams]) -> Iterator[types.ActorView]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("actor.list", params)
 
 
 class BatchMethods:
@@ -110,6 +149,25 @@ class BatchMethods:
         return self._caller.call("batch.seal", params)
 
 
+class ContextMethods:
+    """Methods of the object `context`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def get(self, **params: Unpack[types.ContextParams]) -> types.ContextView:
+        """Read a context with the roles of the actors."""
+        return self._caller.call("context.get", params)
+
+    def list(self, **params: Unpack[types.PageParams]) -> types.ContextPage:
+        """List the contexts that the actor of the key may read."""
+        return self._caller.call("context.list", params)
+
+    def iter(self, **params: Unpack[types.PageParams]) -> Iterator[types.ContextSummary]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("context.list", params)
+
+
 class DeadMethods:
     """Methods of the object `dead`."""
 
@@ -137,6 +195,61 @@ class DeadMethods:
         return self._caller.call("dead.retry", params)
 
 
+class FlowMethods:
+    """Methods of the object `flow`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def approve(self, **params: Unpack[types.FlowAnswerParams]) -> types.ChangedFlow:
+        """Approve an approval of a flow, as the actor of the key."""
+        return self._caller.call("flow.approve", params)
+
+    def cancel(self, **params: Unpack[types.FlowCancelParams]) -> types.ChangedFlow:
+        """Cancel a flow: pending jobs do not start, running jobs are cancelled, then compensations run."""
+        return self._caller.call("flow.cancel", params)
+
+    def dag(self, **params: Unpack[types.FlowParams]) -> types.FlowDag:
+        """Read the graph of a flow."""
+        return self._caller.call("flow.dag", params)
+
+    def delete(self, **params: Unpack[types.FlowParams]) -> types.ChangedFlow:
+        """Delete a flow that has ended, with its jobs."""
+        return self._caller.call("flow.delete", params)
+
+    def get(self, **params: Unpack[types.FlowParams]) -> types.FlowView:
+        """Read the state of a flow and of its jobs."""
+        return self._caller.call("flow.get", params)
+
+    def list(self, **params: Unpack[types.FlowListParams]) -> types.FlowPage:
+        """List flows, the last submitted first."""
+        return self._caller.call("flow.list", params)
+
+    def iter(self, **params: Unpack[types.FlowListParams]) -> Iterator[types.FlowSummary]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("flow.list", params)
+
+    def logs(self, **params: Unpack[types.FlowLogsParams]) -> types.FlowLogPage:
+        """Read log lines of the jobs of a flow, in the order of the plan."""
+        return self._caller.call("flow.logs", params)
+
+    def iter(self, **params: Unpack[types.FlowLogsParams]) -> Iterator[types.FlowLogLine]:
+        """Iterate over the items of all pages of `logs`."""
+        return self._caller.iterate("flow.logs", params)
+
+    def reject(self, **params: Unpack[types.FlowAnswerParams]) -> types.ChangedFlow:
+        """Reject an approval of a flow, as the actor of the key: the job fails."""
+        return self._caller.call("flow.reject", params)
+
+    def retry(self, **params: Unpack[types.FlowRetryParams]) -> types.ChangedFlow:
+        """Run an ended flow again from some of its jobs."""
+        return self._caller.call("flow.retry", params)
+
+    def submit(self, **params: Unpack[types.FlowSubmitParams]) -> types.SubmittedFlow:
+        """Submit a flow: the text of its file with those of its scripts, or the name of a deployed one."""
+        return self._caller.call("flow.submit", params)
+
+
 class JobMethods:
     """Methods of the object `job`."""
 
@@ -156,7 +269,7 @@ class JobMethods:
         return self._caller.call("job.delete", params)
 
     def events(self, **params: Unpack[types.JobEventsParams]) -> types.EventPage:
-        """Read the newest events of a job."""
+        """Read the newest events of a job, or those after an id."""
         return self._caller.call("job.events", params)
 
     def get(self, **params: Unpack[types.JobParams]) -> types.JobView:
@@ -172,7 +285,7 @@ class JobMethods:
         return self._caller.iterate("job.list", params)
 
     def logs(self, **params: Unpack[types.JobLogsParams]) -> types.LogPage:
-        """Read log lines of a job."""
+        """Read log lines of a job; REST streams them with `follow=true`."""
         return self._caller.call("job.logs", params)
 
     def result(self, **params: Unpack[types.JobResultParams]) -> types.JobView:
@@ -219,6 +332,29 @@ class KeyMethods:
         return self._caller.call("key.rotate", params)
 
 
+class MessageMethods:
+    """Methods of the object `message`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def create(self, **params: Unpack[types.MessageCreateParams]) -> types.CreatedMessage:
+        """Send a message of a context, without a signature."""
+        return self._caller.call("message.create", params)
+
+    def get(self, **params: Unpack[types.MessageParams]) -> types.Message:
+        """Read a message."""
+        return self._caller.call("message.get", params)
+
+    def list(self, **params: Unpack[types.MessageListParams]) -> types.MessagePage:
+        """List the messages of a context, the latest first; reads all of them."""
+        return self._caller.call("message.list", params)
+
+    def iter(self, **params: Unpack[types.MessageListParams]) -> Iterator[types.Message]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("message.list", params)
+
+
 class QueueMethods:
     """Methods of the object `queue`."""
 
@@ -237,9 +373,9 @@ class QueueMethods:
         """Change the limits of a queue; those that are not given stay, null removes one."""
         return self._caller.call("queue.limit", params)
 
-    def list(self) -> types.QueueList:
+    def list(self, **params: Unpack[types.QueueListParams]) -> types.QueueList:
         """List the queues, as the last scan found them."""
-        return self._caller.call("queue.list", {})
+        return self._caller.call("queue.list", params)
 
     def pause(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
         """Let no job of a queue start."""
@@ -263,6 +399,25 @@ class RpcMethods:
     def discover(self) -> types.OpenRpc:
         """Read the OpenRPC document of the API."""
         return self._caller.call("rpc.discover", {})
+
+
+class RunnerMethods:
+    """Methods of the object `runner`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def get(self, **params: Unpack[types.RunnerParams]) -> types.RunnerView:
+        """Read a runner."""
+        return self._caller.call("runner.get", params)
+
+    def list(self, **params: Unpack[types.RunnerListParams]) -> types.RunnerList:
+        """List the runners of a context; reads all of them."""
+        return self._caller.call("runner.list", params)
+
+    def register(self, **params: Unpack[types.RunnerRegisterParams]) -> types.RunnerView:
+        """Register a runner of a context: a worker that has a number."""
+        return self._caller.call("runner.register", params)
 
 
 class ScheduleMethods:
@@ -338,15 +493,39 @@ class Methods:
     """All methods, by object."""
 
     def __init__(self, caller: Caller) -> None:
+        self.actor = ActorMethods(caller)
         self.batch = BatchMethods(caller)
+        self.context = ContextMethods(caller)
         self.dead = DeadMethods(caller)
+        self.flow = FlowMethods(caller)
         self.job = JobMethods(caller)
         self.key = KeyMethods(caller)
+        self.message = MessageMethods(caller)
         self.queue = QueueMethods(caller)
         self.rpc = RpcMethods(caller)
+        self.runner = RunnerMethods(caller)
         self.schedule = ScheduleMethods(caller)
         self.system = SystemMethods(caller)
         self.worker = WorkerMethods(caller)
+
+
+class AsyncActorMethods:
+    """Methods of the object `actor`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def get(self, **params: Unpack[types.ActorParams]) -> types.ActorView:
+        """Read an actor."""
+        return await self._caller.call("actor.get", params)
+
+    async def list(self, **params: Unpack[types.PageParams]) -> types.ActorPage:
+        """List the actors."""
+        return await self._caller.call("actor.list", params)
+
+    def iter(self, **params: Unpack[types.PageParams]) -> AsyncIterator[types.ActorView]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("actor.list", params)
 
 
 class AsyncBatchMethods:
@@ -380,6 +559,25 @@ class AsyncBatchMethods:
         return await self._caller.call("batch.seal", params)
 
 
+class AsyncContextMethods:
+    """Methods of the object `context`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def get(self, **params: Unpack[types.ContextParams]) -> types.ContextView:
+        """Read a context with the roles of the actors."""
+        return await self._caller.call("context.get", params)
+
+    async def list(self, **params: Unpack[types.PageParams]) -> types.ContextPage:
+        """List the contexts that the actor of the key may read."""
+        return await self._caller.call("context.list", params)
+
+    def iter(self, **params: Unpack[types.PageParams]) -> AsyncIterator[types.ContextSummary]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("context.list", params)
+
+
 class AsyncDeadMethods:
     """Methods of the object `dead`."""
 
@@ -407,6 +605,61 @@ class AsyncDeadMethods:
         return await self._caller.call("dead.retry", params)
 
 
+class AsyncFlowMethods:
+    """Methods of the object `flow`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def approve(self, **params: Unpack[types.FlowAnswerParams]) -> types.ChangedFlow:
+        """Approve an approval of a flow, as the actor of the key."""
+        return await self._caller.call("flow.approve", params)
+
+    async def cancel(self, **params: Unpack[types.FlowCancelParams]) -> types.ChangedFlow:
+        """Cancel a flow: pending jobs do not start, running jobs are cancelled, then compensations run."""
+        return await self._caller.call("flow.cancel", params)
+
+    async def dag(self, **params: Unpack[types.FlowParams]) -> types.FlowDag:
+        """Read the graph of a flow."""
+        return await self._caller.call("flow.dag", params)
+
+    async def delete(self, **params: Unpack[types.FlowParams]) -> types.ChangedFlow:
+        """Delete a flow that has ended, with its jobs."""
+        return await self._caller.call("flow.delete", params)
+
+    async def get(self, **params: Unpack[types.FlowParams]) -> types.FlowView:
+        """Read the state of a flow and of its jobs."""
+        return await self._caller.call("flow.get", params)
+
+    async def list(self, **params: Unpack[types.FlowListParams]) -> types.FlowPage:
+        """List flows, the last submitted first."""
+        return await self._caller.call("flow.list", params)
+
+    def iter(self, **params: Unpack[types.FlowListParams]) -> AsyncIterator[types.FlowSummary]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("flow.list", params)
+
+    async def logs(self, **params: Unpack[types.FlowLogsParams]) -> types.FlowLogPage:
+        """Read log lines of the jobs of a flow, in the order of the plan."""
+        return await self._caller.call("flow.logs", params)
+
+    def iter(self, **params: Unpack[types.FlowLogsParams]) -> AsyncIterator[types.FlowLogLine]:
+        """Iterate over the items of all pages of `logs`."""
+        return self._caller.iterate("flow.logs", params)
+
+    async def reject(self, **params: Unpack[types.FlowAnswerParams]) -> types.ChangedFlow:
+        """Reject an approval of a flow, as the actor of the key: the job fails."""
+        return await self._caller.call("flow.reject", params)
+
+    async def retry(self, **params: Unpack[types.FlowRetryParams]) -> types.ChangedFlow:
+        """Run an ended flow again from some of its jobs."""
+        return await self._caller.call("flow.retry", params)
+
+    async def submit(self, **params: Unpack[types.FlowSubmitParams]) -> types.SubmittedFlow:
+        """Submit a flow: the text of its file with those of its scripts, or the name of a deployed one."""
+        return await self._caller.call("flow.submit", params)
+
+
 class AsyncJobMethods:
     """Methods of the object `job`."""
 
@@ -426,7 +679,7 @@ class AsyncJobMethods:
         return await self._caller.call("job.delete", params)
 
     async def events(self, **params: Unpack[types.JobEventsParams]) -> types.EventPage:
-        """Read the newest events of a job."""
+        """Read the newest events of a job, or those after an id."""
         return await self._caller.call("job.events", params)
 
     async def get(self, **params: Unpack[types.JobParams]) -> types.JobView:
@@ -442,7 +695,7 @@ class AsyncJobMethods:
         return self._caller.iterate("job.list", params)
 
     async def logs(self, **params: Unpack[types.JobLogsParams]) -> types.LogPage:
-        """Read log lines of a job."""
+        """Read log lines of a job; REST streams them with `follow=true`."""
         return await self._caller.call("job.logs", params)
 
     async def result(self, **params: Unpack[types.JobResultParams]) -> types.JobView:
@@ -489,6 +742,29 @@ class AsyncKeyMethods:
         return await self._caller.call("key.rotate", params)
 
 
+class AsyncMessageMethods:
+    """Methods of the object `message`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def create(self, **params: Unpack[types.MessageCreateParams]) -> types.CreatedMessage:
+        """Send a message of a context, without a signature."""
+        return await self._caller.call("message.create", params)
+
+    async def get(self, **params: Unpack[types.MessageParams]) -> types.Message:
+        """Read a message."""
+        return await self._caller.call("message.get", params)
+
+    async def list(self, **params: Unpack[types.MessageListParams]) -> types.MessagePage:
+        """List the messages of a context, the latest first; reads all of them."""
+        return await self._caller.call("message.list", params)
+
+    def iter(self, **params: Unpack[types.MessageListParams]) -> AsyncIterator[types.Message]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("message.list", params)
+
+
 class AsyncQueueMethods:
     """Methods of the object `queue`."""
 
@@ -507,9 +783,9 @@ class AsyncQueueMethods:
         """Change the limits of a queue; those that are not given stay, null removes one."""
         return await self._caller.call("queue.limit", params)
 
-    async def list(self) -> types.QueueList:
+    async def list(self, **params: Unpack[types.QueueListParams]) -> types.QueueList:
         """List the queues, as the last scan found them."""
-        return await self._caller.call("queue.list", {})
+        return await self._caller.call("queue.list", params)
 
     async def pause(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
         """Let no job of a queue start."""
@@ -533,6 +809,25 @@ class AsyncRpcMethods:
     async def discover(self) -> types.OpenRpc:
         """Read the OpenRPC document of the API."""
         return await self._caller.call("rpc.discover", {})
+
+
+class AsyncRunnerMethods:
+    """Methods of the object `runner`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def get(self, **params: Unpack[types.RunnerParams]) -> types.RunnerView:
+        """Read a runner."""
+        return await self._caller.call("runner.get", params)
+
+    async def list(self, **params: Unpack[types.RunnerListParams]) -> types.RunnerList:
+        """List the runners of a context; reads all of them."""
+        return await self._caller.call("runner.list", params)
+
+    async def register(self, **params: Unpack[types.RunnerRegisterParams]) -> types.RunnerView:
+        """Register a runner of a context: a worker that has a number."""
+        return await self._caller.call("runner.register", params)
 
 
 class AsyncScheduleMethods:
@@ -608,12 +903,17 @@ class AsyncMethods:
     """All methods, by object."""
 
     def __init__(self, caller: Caller) -> None:
+        self.actor = AsyncActorMethods(caller)
         self.batch = AsyncBatchMethods(caller)
+        self.context = AsyncContextMethods(caller)
         self.dead = AsyncDeadMethods(caller)
+        self.flow = AsyncFlowMethods(caller)
         self.job = AsyncJobMethods(caller)
         self.key = AsyncKeyMethods(caller)
+        self.message = AsyncMessageMethods(caller)
         self.queue = AsyncQueueMethods(caller)
         self.rpc = AsyncRpcMethods(caller)
+        self.runner = AsyncRunnerMethods(caller)
         self.schedule = AsyncScheduleMethods(caller)
         self.system = AsyncSystemMethods(caller)
         self.worker = AsyncWorkerMethods(caller)

@@ -5,6 +5,56 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
+class ActorParams(TypedDict):
+    """
+    An actor.
+    """
+
+    id: int
+    """
+    Number of the actor.
+    """
+
+
+class ActorView(TypedDict):
+    """
+    Actor of a node.
+    """
+
+    address: list[str]
+    """
+    Addresses of the actor.
+    """
+    created_at: int
+    """
+    Time of creation, in seconds since 1970.
+    """
+    id: int
+    """
+    Number of the actor on this node.
+    """
+    mw_old_pubkey: NotRequired[str | None]
+    """
+    Previous key of the actor.
+    """
+    mw_old_until: NotRequired[int | None]
+    """
+    Time until which the previous key is valid, in seconds since 1970.
+    """
+    mw_revoked_at: NotRequired[int | None]
+    """
+    Time of the revocation of the keys, in seconds since 1970.
+    """
+    pubkey: str
+    """
+    Public key, which identifies the actor.
+    """
+    updated_at: int
+    """
+    Time of the last change, in seconds since 1970.
+    """
+
+
 class AddedJobs(TypedDict):
     """
     Ids of jobs that were enqueued.
@@ -128,6 +178,113 @@ class Changed(TypedDict):
     result: str
     """
     State after the call: `cancelled`, `stopping`, `ended`, `queued`, `deleted` and others.
+    """
+
+
+class ChangedFlow(TypedDict):
+    """
+    Result of a change of a flow.
+    """
+
+    id: int
+    """
+    Number of the flow.
+    """
+    job: str | None
+    """
+    The job, if one was answered.
+    """
+    result: str
+    """
+    Outcome: `stopping`, `ended`, `retrying`, `approved`, `rejected` or `deleted`.
+    """
+
+
+class ContextParams(TypedDict):
+    """
+    A context.
+    """
+
+    id: int
+    """
+    Number of the context.
+    """
+
+
+class ContextSummary(TypedDict):
+    """
+    Context in a list.
+    """
+
+    database: int
+    """
+    Number of its database.
+    """
+    id: int
+    """
+    Number of the context.
+    """
+    layout: str
+    """
+    Place of its keys: `db` or `prefix`.
+    """
+
+
+class ContextView(TypedDict):
+    """
+    Context with its members.
+    """
+
+    admins: list[int]
+    """
+    Actors who create and delete.
+    """
+    created_at: int
+    """
+    Time of creation, in seconds since 1970.
+    """
+    database: int
+    """
+    Number of its database.
+    """
+    executors: list[int]
+    """
+    Actors who run jobs.
+    """
+    id: int
+    """
+    Number of the context.
+    """
+    layout: str
+    """
+    Place of its keys: `db` or `prefix`.
+    """
+    readers: list[int]
+    """
+    Actors who read.
+    """
+    unsigned: str
+    """
+    Rule for messages without an envelope: `own`, `accept` or `refuse`.
+    """
+    updated_at: int
+    """
+    Time of the last change, in seconds since 1970.
+    """
+
+
+class CreatedMessage(TypedDict):
+    """
+    A message that was sent.
+    """
+
+    id: str
+    """
+    Its key, as `12:101`: the actor, and the number among his messages.
+    """
+    status: str
+    """
+    Its state.
     """
 
 
@@ -360,7 +517,440 @@ class EventPage(TypedDict):
 
     events: list[Event]
     """
-    The events, the oldest first.
+    The events, the oldest first. A page after an id may have none, although more follow.
+    """
+    last: str | None
+    """
+    Position up to which events were read, to be given as `after`, or as `from` of a stream; null if there are none.
+    """
+    more: bool
+    """
+    True if more events are stored after `last`.
+    """
+
+
+class FlowAnswerParams(TypedDict):
+    """
+    An approval.
+    """
+
+    context: NotRequired[int | None]
+    """
+    Its context; the only one of the store if none is given.
+    """
+    id: int
+    """
+    Number of the flow.
+    """
+    job: NotRequired[str | None]
+    """
+    Name of the approval; the only open one if none is given.
+    """
+
+
+class FlowCancelParams(TypedDict):
+    """
+    A flow to be cancelled.
+    """
+
+    compensate: NotRequired[bool | None]
+    """
+    False to run no compensations. Default: true.
+    """
+    context: NotRequired[int | None]
+    """
+    Its context; the only one of the store if none is given.
+    """
+    id: int
+    """
+    Number of the flow.
+    """
+
+
+class Node(TypedDict):
+    compensates: NotRequired[str]
+    """
+    The job that this one undoes.
+    """
+    depends: list[str]
+    """
+    The jobs that it needs.
+    """
+    error: NotRequired[str]
+    """
+    The reason why it failed.
+    """
+    finished_at: NotRequired[int]
+    """
+    End, in seconds since 1970.
+    """
+    id: str
+    """
+    The job.
+    """
+    level: int
+    """
+    One more than the highest level of its needs; 0 for a compensation.
+    """
+    script_type: str
+    """
+    Type of its script, or `approve`, `wait`, `flow`, `group`.
+    """
+    started_at: NotRequired[int]
+    """
+    Start, in seconds since 1970.
+    """
+    status: str | None
+    """
+    State of the job.
+    """
+
+
+class FlowDag(TypedDict):
+    """
+    Graph of a flow, with the names of its jobs.
+    """
+
+    caller_id: int | None
+    """
+    The actor that submitted it.
+    """
+    completed: list[str]
+    """
+    The jobs that have finished.
+    """
+    context_id: int | None
+    """
+    The context in which it runs.
+    """
+    edges: list[list[str]]
+    """
+    Pairs of jobs: the second one needs the first one.
+    """
+    failed: list[str]
+    """
+    The jobs that have failed.
+    """
+    flow_id: int | None
+    """
+    The flow.
+    """
+    levels: list[list[str]]
+    """
+    The jobs of each level, from level 1.
+    """
+    nodes: list[Node]
+    """
+    The jobs, in the order of the plan.
+    """
+    ready: list[str]
+    """
+    The jobs that could start now.
+    """
+    result: Any
+    """
+    Outputs of the flow, if it has finished.
+    """
+    started: list[str]
+    """
+    The jobs that have started.
+    """
+    status: str | None
+    """
+    State of the flow.
+    """
+
+
+class FlowItem(TypedDict):
+    """
+    Status of an item of a `foreach`.
+    """
+
+    ended_at: NotRequired[str | None]
+    """
+    Time of its end (RFC 3339).
+    """
+    error: NotRequired[str | None]
+    """
+    The reason why it failed.
+    """
+    id: NotRequired[str | None]
+    """
+    The key of its job; `None` if it was never stored.
+    """
+    started_at: NotRequired[str | None]
+    """
+    Start of its last run (RFC 3339).
+    """
+    status: str
+    """
+    Same words as for a job.
+    """
+
+
+class FlowJob(TypedDict):
+    """
+    Status of a job of a flow.
+    """
+
+    ended_at: NotRequired[str | None]
+    """
+    Time of its end (RFC 3339).
+    """
+    error: NotRequired[str | None]
+    """
+    The reason why it failed.
+    """
+    id: str
+    """
+    The key of its record.
+    """
+    items: NotRequired[list[FlowItem]]
+    """
+    The items of a `foreach`, in their order.
+    """
+    name: str
+    """
+    Its name.
+    """
+    question: NotRequired[str | None]
+    """
+    The question of an open approval.
+    """
+    result: NotRequired[Any]
+    """
+    Its result; of a `foreach` the list of its items' results.
+    """
+    started_at: NotRequired[str | None]
+    """
+    Start of its last run (RFC 3339).
+    """
+    status: str
+    """
+    `waiting`, `ready`, `started`, `finished`, `error`, `skipped` or `stopped`.
+    """
+    updated_at: int
+    """
+    The time of its last change, in seconds since 1970.
+    """
+
+
+class FlowListParams(TypedDict):
+    """
+    A page of flows.
+    """
+
+    context: NotRequired[int | None]
+    """
+    Their context; the only one of the store if none is given.
+    """
+    cursor: NotRequired[str | None]
+    """
+    `next` of the page before.
+    """
+    limit: NotRequired[int | None]
+    """
+    Greatest number of flows, 1 to 1000. Default: 100.
+    """
+    name: NotRequired[str | None]
+    """
+    Only flows of this name, and those that a schedule of this name has started: the latest 1000 of them.
+    """
+
+
+class FlowLogLine(TypedDict):
+    """
+    Line of the log of a flow.
+    """
+
+    at: str | None
+    """
+    Time at which the line was stored (RFC 3339).
+    """
+    id: str | None
+    """
+    Position in the log of the job; null for a line of the job's record.
+    """
+    job: str
+    """
+    Name of the job, as `parse`, or `parse[3]` for an item of a `foreach`.
+    """
+    line: str
+    """
+    The line without its line break.
+    """
+    stream: str
+    """
+    `stdout`, `stderr` or another stream.
+    """
+
+
+class FlowLogPage(TypedDict):
+    """
+    Page of log lines of a flow.
+    """
+
+    lines: list[FlowLogLine]
+    """
+    The lines, by job, the oldest first.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last line.
+    """
+
+
+class FlowLogsParams(TypedDict):
+    """
+    A page of log lines of a flow.
+    """
+
+    context: NotRequired[int | None]
+    """
+    Its context; the only one of the store if none is given.
+    """
+    cursor: NotRequired[str | None]
+    """
+    `next` of the page before.
+    """
+    id: int
+    """
+    Number of the flow.
+    """
+    job: NotRequired[str | None]
+    """
+    Only this job.
+    """
+
+
+class FlowParams(TypedDict):
+    """
+    A flow.
+    """
+
+    context: NotRequired[int | None]
+    """
+    Its context; the only one of the store if none is given.
+    """
+    id: int
+    """
+    Number of the flow.
+    """
+
+
+FlowRetryParams = TypedDict(
+    'FlowRetryParams',
+    {
+        'all': NotRequired[bool],
+        'context': NotRequired[int | None],
+        'from': list[str],
+        'id': int,
+    },
+)
+
+
+class FlowSubmitParams(TypedDict):
+    """
+    A flow to be submitted.
+    """
+
+    context: NotRequired[int | None]
+    """
+    Its context; the only one of the store if none is given.
+    """
+    deployed: NotRequired[str | None]
+    """
+    Name of a deployed flow.
+    """
+    files: NotRequired[dict[str, str]]
+    """
+    Texts of the scripts and nested flows that it names, by path. The server reads no file.
+    """
+    flow: NotRequired[str | None]
+    """
+    Text of the flow's file. Give this or `deployed`.
+    """
+    inputs: NotRequired[dict[str, Any] | None]
+    """
+    Inputs by name.
+    """
+    name: NotRequired[str | None]
+    """
+    Name of that file in errors: a flow is TOML if it ends with `.toml`, else YAML. Default: `flow.yaml`.
+    """
+
+
+class FlowSummary(TypedDict):
+    """
+    Flow in a list.
+    """
+
+    created_at: str | None
+    """
+    Time of its submission (RFC 3339).
+    """
+    error: str | None
+    """
+    The reason why it did not finish.
+    """
+    id: int
+    """
+    Number of the flow.
+    """
+    name: str
+    """
+    Its name.
+    """
+    schedule: NotRequired[str | None]
+    """
+    The schedule that has started the flow.
+    """
+    status: str
+    """
+    `dispatched`, `started`, `finished` or `error`.
+    """
+
+
+class FlowView(TypedDict):
+    """
+    Status of a flow.
+    """
+
+    caller: int
+    """
+    The actor who submitted it.
+    """
+    created_at: NotRequired[str | None]
+    """
+    Time of its submission (RFC 3339).
+    """
+    ended_at: NotRequired[str | None]
+    """
+    Time of its end (RFC 3339).
+    """
+    error: NotRequired[str | None]
+    """
+    The reason why it did not finish.
+    """
+    id: int
+    """
+    Its number.
+    """
+    jobs: list[FlowJob]
+    """
+    Its jobs in the order of the plan.
+    """
+    name: str
+    """
+    Its name.
+    """
+    outputs: dict[str, Any]
+    """
+    Outputs of the flow, if it finished.
+    """
+    status: str
+    """
+    `dispatched`, `started`, `finished` or `error`.
     """
 
 
@@ -369,6 +959,10 @@ class Info(TypedDict):
     The server, and the caller.
     """
 
+    actor: int | None
+    """
+    Actor as which the caller acts in contexts.
+    """
     key: str | None
     """
     Name of the caller's key; null without keys.
@@ -392,6 +986,10 @@ class JobCancelParams(TypedDict):
     The job and how to cancel it.
     """
 
+    context: NotRequired[int | None]
+    """
+    Number of its context; none if it is of no context.
+    """
     force: NotRequired[bool]
     """
     True to end the record of a running job at once, although its worker may go on.
@@ -407,6 +1005,14 @@ class JobEventsParams(TypedDict):
     A page of events.
     """
 
+    after: NotRequired[str | None]
+    """
+    Only events after this id: the oldest of them first, instead of the newest events.
+    """
+    context: NotRequired[int | None]
+    """
+    Number of its context; none if it is of no context.
+    """
     id: str
     """
     Id of the job.
@@ -414,6 +1020,10 @@ class JobEventsParams(TypedDict):
     limit: NotRequired[int | None]
     """
     Greatest number of events, 1 to 1000. Default: 100.
+    """
+    since: NotRequired[str | None]
+    """
+    Only events at this time or later (RFC 3339).
     """
 
 
@@ -426,9 +1036,17 @@ class JobLogsParams(TypedDict):
     """
     Only lines after the line with this id.
     """
+    context: NotRequired[int | None]
+    """
+    Number of its context; none if it is of no context.
+    """
     id: str
     """
     Id of the job.
+    """
+    limit: NotRequired[int | None]
+    """
+    Greatest number of lines, 1 to 1000. Default: 1000.
     """
 
 
@@ -437,9 +1055,13 @@ class JobParams(TypedDict):
     The id of a job.
     """
 
+    context: NotRequired[int | None]
+    """
+    Number of its context; none if it is of no context.
+    """
     id: str
     """
-    Id of the job.
+    Id of the job; in a context its number, as `2001` or `12:2001`, or its key.
     """
 
 
@@ -679,6 +1301,150 @@ class LogPage(TypedDict):
     """
 
 
+class Message(TypedDict):
+    """
+    Message between contexts.
+    """
+
+    caller_id: int
+    """
+    The actor who sent it.
+    """
+    context_id: int
+    """
+    Context that stores it.
+    """
+    created_at: int
+    """
+    Time of creation, in seconds since 1970.
+    """
+    envelope: NotRequired[str]
+    """
+    Its signed envelope, as JSON.
+    """
+    id: int
+    """
+    Number among the messages of its caller.
+    """
+    job: list[dict[str, Any]]
+    """
+    Jobs that the message requests, or whose results it brings.
+    """
+    logs: list[dict[str, Any]]
+    """
+    Log of the message, the oldest entry first.
+    """
+    message: str
+    """
+    The text.
+    """
+    message_format_type: str
+    """
+    `html`, `text` or `md`.
+    """
+    message_type: str
+    """
+    `job`, `chat`, `mail` or `result`.
+    """
+    mw_jobs: NotRequired[list[str]]
+    """
+    Keys of the jobs that were enqueued for it.
+    """
+    mw_re: NotRequired[str]
+    """
+    Key of the message whose result this one has.
+    """
+    mw_result: NotRequired[str]
+    """
+    Key of the message with its result.
+    """
+    mw_stored_at: NotRequired[int]
+    """
+    Time at which the target stored it, in seconds since 1970.
+    """
+    status: str
+    """
+    `dispatched`, `acknowledged`, `error` or `processed`.
+    """
+    target_context: NotRequired[int]
+    """
+    Context to which it goes.
+    """
+    target_node: NotRequired[str]
+    """
+    Node to which it goes; none for this node.
+    """
+    timeout: int
+    """
+    Seconds until the target has stored it.
+    """
+    timeout_ack: int
+    """
+    Seconds until it is acknowledged.
+    """
+    timeout_result: int
+    """
+    Seconds until it is processed.
+    """
+    topic: NotRequired[str]
+    """
+    Topic to which it goes.
+    """
+    updated_at: int
+    """
+    Time of the last change, in seconds since 1970.
+    """
+
+
+class MessageListParams(TypedDict):
+    """
+    A page of messages.
+    """
+
+    context: int
+    """
+    Number of the context.
+    """
+    cursor: NotRequired[str | None]
+    """
+    `next` of the page before.
+    """
+    limit: NotRequired[int | None]
+    """
+    Greatest number of messages, 1 to 1000. Default: 100.
+    """
+
+
+class MessagePage(TypedDict):
+    """
+    Page of messages.
+    """
+
+    messages: list[Message]
+    """
+    The messages, the latest first.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
+
+
+class MessageParams(TypedDict):
+    """
+    A message.
+    """
+
+    context: int
+    """
+    Number of the context.
+    """
+    id: str
+    """
+    Key of the message, as `12:101`.
+    """
+
+
 class NewKey(TypedDict):
     """
     New key of the API.
@@ -750,6 +1516,21 @@ class OpenRpc(TypedDict):
     """
 
 
+class PageParams(TypedDict):
+    """
+    A page.
+    """
+
+    cursor: NotRequired[str | None]
+    """
+    `next` of the page before.
+    """
+    limit: NotRequired[int | None]
+    """
+    Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+    """
+
+
 class Problem(TypedDict):
     """
     Error of a call (RFC 9457).
@@ -800,6 +1581,10 @@ class QueueLimitParams(TypedDict):
     """
     Greatest number of jobs that run at once.
     """
+    context: NotRequired[int | None]
+    """
+    Its context; none for a queue outside contexts.
+    """
     fair: NotRequired[bool | None]
     """
     True if keys take turns.
@@ -839,11 +1624,26 @@ class QueueLimitParams(TypedDict):
     """
 
 
+class QueueListParams(TypedDict):
+    """
+    The place of queues.
+    """
+
+    context: NotRequired[int | None]
+    """
+    A context, whose keys are scanned by the call; none for the queues outside contexts.
+    """
+
+
 class QueueParams(TypedDict):
     """
     A queue.
     """
 
+    context: NotRequired[int | None]
+    """
+    Its context; none for a queue outside contexts.
+    """
     queue: str
     """
     The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
@@ -855,6 +1655,10 @@ class QueueState(TypedDict):
     Queue with its jobs by state.
     """
 
+    age_ms: int
+    """
+    Age of the counts of jobs that are in no list of the queue, in milliseconds.
+    """
     concurrency: int | None
     """
     Greatest number of jobs that run at once; null for no limit.
@@ -1050,6 +1854,102 @@ class RunUsageView(TypedDict):
     """
 
 
+class RunnerListParams(TypedDict):
+    """
+    A context whose runners are listed.
+    """
+
+    context: int
+    """
+    Number of the context.
+    """
+
+
+class RunnerParams(TypedDict):
+    """
+    A runner.
+    """
+
+    context: int
+    """
+    Number of the context.
+    """
+    id: int
+    """
+    Number of the runner.
+    """
+
+
+class RunnerRegisterParams(TypedDict):
+    """
+    A new runner.
+    """
+
+    address: NotRequired[str | None]
+    """
+    Address at which other nodes reach it.
+    """
+    context: int
+    """
+    Number of the context.
+    """
+    id: NotRequired[int | None]
+    """
+    Number of the runner; the next free one if none is given.
+    """
+    pubkey: NotRequired[str | None]
+    """
+    Key with which the runner signs.
+    """
+    topic: NotRequired[str | None]
+    """
+    Topic to listen to. Default: `runner` with its number.
+    """
+    types: list[str]
+    """
+    Types of scripts that it runs.
+    """
+
+
+class RunnerView(TypedDict):
+    """
+    Runner of a context.
+    """
+
+    address: NotRequired[str | None]
+    """
+    Address at which other nodes reach the runner.
+    """
+    created_at: int
+    """
+    Time of creation, in seconds since 1970.
+    """
+    id: int
+    """
+    Number of the runner.
+    """
+    local: bool
+    """
+    True if it claims jobs from the queues of its context.
+    """
+    pubkey: NotRequired[str | None]
+    """
+    Key with which the runner signs, if it has one.
+    """
+    topic: str
+    """
+    Topic to which a runner that is not local listens.
+    """
+    type: str
+    """
+    Types that it runs, as `python,v`.
+    """
+    updated_at: int
+    """
+    Time of the last change, in seconds since 1970.
+    """
+
+
 class ScheduleListParams(TypedDict):
     """
     A page of schedules.
@@ -1169,6 +2069,21 @@ class StartedJob(TypedDict):
     id: str
     """
     Id of the job.
+    """
+
+
+class SubmittedFlow(TypedDict):
+    """
+    A flow that was submitted.
+    """
+
+    context: int
+    """
+    Its context.
+    """
+    id: int
+    """
+    Number of the flow.
     """
 
 
@@ -1498,6 +2413,21 @@ class WorkerParams(TypedDict):
     """
 
 
+class ActorPage(TypedDict):
+    """
+    Page of actors.
+    """
+
+    actors: list[ActorView]
+    """
+    The actors, by number.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
+
+
 class BatchList(TypedDict):
     """
     Batches.
@@ -1509,6 +2439,36 @@ class BatchList(TypedDict):
     """
 
 
+class ContextPage(TypedDict):
+    """
+    Page of contexts.
+    """
+
+    contexts: list[ContextSummary]
+    """
+    The contexts, by number.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
+
+
+class FlowPage(TypedDict):
+    """
+    Page of flows.
+    """
+
+    flows: list[FlowSummary]
+    """
+    The flows, the last submitted first.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
+
+
 class JobListParams(TypedDict):
     """
     A page of jobs.
@@ -1517,6 +2477,10 @@ class JobListParams(TypedDict):
     batch: NotRequired[str | None]
     """
     Only jobs of this batch.
+    """
+    context: NotRequired[int | None]
+    """
+    Context of the jobs; none for jobs outside contexts.
     """
     cursor: NotRequired[str | None]
     """
@@ -1588,6 +2552,10 @@ class JobResultParams(TypedDict):
     The wait for a job.
     """
 
+    context: NotRequired[int | None]
+    """
+    Number of its context; none if it is of no context.
+    """
     id: str
     """
     Id of the job.
@@ -1772,6 +2740,37 @@ class KeyList(TypedDict):
     """
 
 
+class MessageJobParams(TypedDict):
+    """
+    A job of a message.
+    """
+
+    after: NotRequired[list[int]]
+    """
+    Jobs of the message that must finish first, by number from 0.
+    """
+    env: NotRequired[dict[str, str]]
+    """
+    Environment of the script.
+    """
+    retries: NotRequired[int]
+    """
+    Number of retries, 0 to 100.
+    """
+    script: str
+    """
+    Text of the script.
+    """
+    timeout: NotRequired[Span | None]
+    """
+    Longest time of one run.
+    """
+    type: str
+    """
+    Type of the script.
+    """
+
+
 class QueueList(TypedDict):
     """
     The queues.
@@ -1784,6 +2783,17 @@ class QueueList(TypedDict):
     queues: list[QueueView]
     """
     The queues, by name. Lists of other priorities are given if they have jobs or a limit.
+    """
+
+
+class RunnerList(TypedDict):
+    """
+    Runners of a context.
+    """
+
+    runners: list[RunnerView]
+    """
+    The runners, by number.
     """
 
 
@@ -1852,6 +2862,49 @@ class CreatedJob(TypedDict):
     """
 
 
+class MessageCreateParams(TypedDict):
+    """
+    A new message.
+    """
+
+    context: int
+    """
+    Number of the context that sends it.
+    """
+    format: NotRequired[str | None]
+    """
+    `html`, `text` or `md`. Default: `text`.
+    """
+    jobs: NotRequired[list[MessageJobParams]]
+    """
+    Jobs that it requests.
+    """
+    text: NotRequired[str]
+    """
+    The text.
+    """
+    timeout: NotRequired[Span | None]
+    """
+    Longest time until the target has stored it. Default: 1 h.
+    """
+    timeout_ack: NotRequired[Span | None]
+    """
+    Longest time until it is acknowledged. Default: 2 h.
+    """
+    timeout_result: NotRequired[Span | None]
+    """
+    Longest time until it is processed. Default: 24 h.
+    """
+    to: int
+    """
+    Number of the context that receives it.
+    """
+    type: NotRequired[str | None]
+    """
+    `job`, `chat` or `mail`. Default: `job` if there are jobs, else `chat`.
+    """
+
+
 class NewJobParams(TypedDict):
     """
     A job to be enqueued.
@@ -1872,6 +2925,10 @@ class NewJobParams(TypedDict):
     caller: NotRequired[str | None]
     """
     Id of the caller, as other systems record it.
+    """
+    context: NotRequired[int | None]
+    """
+    Context of the job; none for a job outside contexts.
     """
     context_id: NotRequired[str | None]
     """
@@ -1903,7 +2960,8 @@ class NewJobParams(TypedDict):
     """
     id: NotRequired[str | None]
     """
-    Id of the job; a UUID if none is given. The same id with the same parameters adds no second job.
+    Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
+    with the same parameters adds no second job.
     """
     input: NotRequired[str | None]
     """
