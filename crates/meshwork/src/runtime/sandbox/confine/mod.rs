@@ -175,7 +175,7 @@ fn attend(
     loop {
         // Signals that came while none was blocked are lost.
         script.reap()?;
-        let is_full = limited.is_some_and(|files| root::is_full(files));
+        let is_full = limited.is_some_and(root::is_full);
         let has_failed = script.status.is_some_and(|status| status != 0);
         if is_full
             && (script.status.is_none() || has_failed)
