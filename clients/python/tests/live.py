@@ -104,10 +104,40 @@ def lost(call) -> Exception:
     raise AssertionError("no error")
 
 
+def follows(mesh: Meshwork, proxy: Proxy) -> None:
+    lines = "".join(f'print("line {n}\\u2028");' for n in range(50))
+    id = mesh.job.create(type="osis", script=lines)["id"]
+    seen = []
+    for line in mesh.logs(id):
+        seen.append(line.data["line"])
+        if len(seen) in (1, 20):
+            proxy.cut()
+    assert seen == [f"line {n}\u2028" for n in range(50)], seen
+    last = [line.id for line in mesh.logs(id)][-2]
+    assert [line.data["line"] for line in mesh.logs(id, after=last)] == seen[-1:]
+    events, ids = mesh.events(after="0", job=id), []
+    while True:
+        event = next(events)
+        ids.append(event.id)
+        proxy.cut()
+        if event.data["event"] == "finished":
+            break
+    assert len(ids) == len(set(ids)) >= 3, ids
+    assert code(lambda: next(mesh.events(after="x"))) == "invalid_params"
+
+
 async def is_alike(url: str, key: str, proxy: Proxy) -> None:
     async with AsyncMeshwork(url, key) as mesh:
         job = await mesh.run(type="osis", script='print("one"); print("two"); 6 * 7')
         assert job["output"] == 42
+        lines = []
+        async for line in mesh.logs(job["id"]):
+            lines.append(line.data["line"])
+            proxy.cut()
+        assert lines == ["one", "two"], lines
+        async for event in mesh.events(job=job["id"], after="0"):
+            if event.data["event"] == "finished":
+                break
         queued = [job["id"] async for job in mesh.job.iter(state="queued", queue="paged", limit=2)]
         assert len(queued) == 6, queued
         proxy.losing = 1
@@ -126,6 +156,7 @@ def main(server: str, address: str, key: str) -> None:
         assert key not in repr(mesh) + repr(vars(mesh))
         pages_cancels_and_retries(mesh, proxy)
         runs(mesh)
+        follows(mesh, proxy)
     asyncio.run(is_alike(proxy.url, key, proxy))
     with Meshwork(proxy.url, "mwk_no.body", retries=0) as mesh:
         assert code(lambda: mesh.job.get(id="p-0")) == "invalid_credentials"

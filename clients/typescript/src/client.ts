@@ -1,4 +1,4 @@
-/** The client: connection, retries, iterators over lists, and `run`. */
+/** The client: connection, retries, iterators over lists, events and logs with resume, and `run`. */
 
 import { type Keyed, Methods, ROUTES, type Route, type Schemas } from "./methods.js";
 
@@ -8,6 +8,10 @@ const [FIRST_PAUSE, LONGEST_PAUSE] = [200, 10_000];
 const LONGEST_WAIT = 300_000;
 /** Wait of one request of `run` in seconds: proxies end connections without data after a minute. */
 const RUN_WAIT = 45;
+/** A stream without a comment for so long is lost: the server sends one every 15 s. */
+const STREAM_IDLE = 45_000;
+/** Longest line of a stream. The server's are shorter. */
+const MAX_LINE = 4 * 1024 * 1024;
 /** Answers after which a request is repeated if repetition changes nothing more. */
 const UNCERTAIN = [502, 503, 504];
 /** Codes of Node for connections that were never made: nothing was sent. */
@@ -43,6 +47,25 @@ export class JobFailed extends MeshworkError {
   constructor(readonly job: Schemas["JobView"]) {
     super(200, "execution_error", `job ${job.id} failed: ${job.error}`);
   }
+}
+
+/** Item of a stream. `kind` is `event`, `line`, or `gap` if items may be missing before the next one. */
+export interface StreamEvent {
+  id: string;
+  kind: string;
+  // The form of an item follows from its kind.
+  data: any;
+}
+
+/** Events to follow: those of one of these, or of all. */
+export interface Topic {
+  job?: string;
+  queue?: string;
+  flow?: number;
+  /** Id of the last event that was seen. `"0"`: the oldest that is stored. Default: new events. */
+  after?: string;
+  /** Ends the stream. */
+  signal?: AbortSignal;
 }
 
 /** The client. Its methods are grouped by object: `mesh.job.get({ id })`. */
@@ -120,6 +143,50 @@ export class Meshwork extends Methods {
       }
     }
   }
+
+  /**
+   * Follows the events of a job, a queue or a flow, or of all, without end. A stream that breaks off is opened again
+   * where it was.
+   */
+  events(topic: Topic = {}): AsyncGenerator<StreamEvent> {
+    const { after, signal, ...of } = topic;
+    return this.#follow("/v1/events", of, new Position(after), signal);
+  }
+
+  /** Follows the log of a job to its end. A stream that breaks off is opened again where it was. */
+  logs(id: string, options: { after?: string; signal?: AbortSignal } = {}): AsyncGenerator<StreamEvent> {
+    const path = `/v1/jobs/${encodeURIComponent(id)}/logs`;
+    return this.#follow(path, { follow: true }, new Position(options.after ?? "0"), options.signal);
+  }
+
+  async *#follow(path: string, params: object, at: Position, signal?: AbortSignal): AsyncGenerator<StreamEvent> {
+    const retry = new Retry(this.#retries, true);
+    for (;;) {
+      let response: Response | undefined;
+      const watch = new Watch(this.#timeout, signal);
+      try {
+        const headers: Record<string, string> = { ...this.#headers, accept: "text/event-stream" };
+        if (at.after !== undefined) headers["last-event-id"] = at.after;
+        response = await this.#fetch(this.#url + path + query(params), { headers, signal: watch.signal });
+        if (!response.ok || response.body === null) throw await problem(response);
+        for await (const line of lines(response.body, watch)) {
+          // The server is there.
+          retry.failures = 0;
+          const item = at.line(line);
+          if (item?.kind === "end") return;
+          if (item !== undefined) yield item;
+        }
+        throw new TypeError("the stream broke off");
+      } catch (error) {
+        if (signal?.aborted) return;
+        const before = retry.pause(error, response);
+        if (at.after === undefined) yield { id: "", kind: "gap", data: {} };
+        await pause(before);
+      } finally {
+        watch.close();
+      }
+    }
+  }
 }
 
 /** End of a wait for a job; none without a number of seconds. */
@@ -174,6 +241,77 @@ class Retry {
     const all = Math.max(own, Math.min(after || 0, LONGEST_PAUSE));
     // Clients that lost the same server do not come back at the same moment.
     return all * (0.5 + Math.random() / 2);
+  }
+}
+
+/** Position in a stream, and the item that is being read. */
+class Position {
+  #fields: Record<string, string> = {};
+
+  constructor(public after: string | undefined) {}
+
+  /** Takes a line, and returns the item that it completes. */
+  line(line: string): StreamEvent | undefined {
+    if (line !== "") {
+      const colon = line.indexOf(":");
+      if (colon > 0) this.#fields[line.slice(0, colon)] = line.slice(colon + 1).replace(/^ /, "");
+      return undefined;
+    }
+    const { id = "", event = "", data } = this.#fields;
+    this.#fields = {};
+    if (data === undefined) return undefined;
+    const item = { id, kind: event, data: JSON.parse(data) };
+    // `closed`: the server ends, or this client was too slow.
+    this.after = (event === "closed" ? item.data.last : id) || this.after;
+    return event === "closed" ? undefined : item;
+  }
+}
+
+/** Ends a stream on which nothing comes, or that the caller ends. */
+class Watch {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  readonly #abort = () => this.#controller.abort();
+  #timer: ReturnType<typeof setTimeout>;
+
+  constructor(timeout: number, outer?: AbortSignal) {
+    this.#timer = setTimeout(this.#abort, timeout);
+    this.#outer = outer;
+    if (outer?.aborted) this.#abort();
+    outer?.addEventListener("abort", this.#abort);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Something came. */
+  touch(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#abort, STREAM_IDLE);
+  }
+
+  /** Ends the connection too. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#outer?.removeEventListener("abort", this.#abort);
+    this.#abort();
+  }
+}
+
+async function* lines(body: ReadableStream<Uint8Array>, watch: Watch): AsyncGenerator<string> {
+  const [reader, decoder] = [body.getReader(), new TextDecoder()];
+  let rest = "";
+  for (;;) {
+    watch.touch();
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (rest + decoder.decode(value, { stream: true })).split("\n");
+    rest = parts.pop() ?? "";
+    if (rest.length > MAX_LINE) {
+      throw new MeshworkError(200, "internal", `a line of the stream exceeds ${MAX_LINE} bytes`);
+    }
+    yield* parts;
   }
 }
 

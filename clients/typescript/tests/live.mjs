@@ -70,8 +70,35 @@ async function runs() {
   assert.deepEqual((await Promise.all(many)).map((job) => job.output), Array.from({ length: 10 }, (_, n) => n * 2));
 }
 
+async function follows() {
+  const lines = Array.from({ length: 50 }, (_, n) => `line ${n}\u2028`);
+  const script = lines.map((line) => `print("${line}");`).join("");
+  const { id } = await mesh.job.create({ type: "osis", script });
+  const seen = [];
+  for await (const line of mesh.logs(id)) {
+    seen.push(line);
+    if ([1, 20].includes(seen.length)) proxy.cut();
+  }
+  assert.deepEqual(seen.map((line) => line.data.line), lines);
+  const rest = await all(mesh.logs(id, { after: seen.at(-2).id }));
+  assert.deepEqual(rest.map((line) => line.data.line), lines.slice(-1));
+  const ids = [];
+  for await (const event of mesh.events({ job: id, after: "0" })) {
+    ids.push(event.id);
+    proxy.cut();
+    if (event.data.event === "finished") break;
+  }
+  assert.ok(ids.length >= 3 && new Set(ids).size === ids.length, `${ids}`);
+  await assert.rejects(all(mesh.events({ after: "x" })), refused("invalid_params"));
+  const end = new AbortController();
+  const waiting = all(mesh.events({ job: id, signal: end.signal }));
+  end.abort();
+  assert.deepEqual(await waiting, []);
+}
+
 await pagesCancelsAndRetries();
 await runs();
+await follows();
 const stranger = new Meshwork(`http://${address}`, { key: "mwk_no.body", retries: 0 });
 await assert.rejects(stranger.job.get({ id: "p-0" }), refused("invalid_credentials"));
 assert.equal(proxy.lost, 3);

@@ -1,22 +1,25 @@
-"""The clients: connection, retries, iterators over lists, and `run`."""
+"""The clients: connection, retries, iterators over lists, events and logs with resume, and `run`."""
 
 import asyncio
 import math
 import time
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, Self, Unpack
+from typing import Any, Generic, Self, TypeVar, Unpack
 
 import httpx
 
 from . import types
 from .methods import ROUTES, AsyncMethods, Methods
-from .protocol import Deadline, MeshworkError, Request, ended, problem
+from .protocol import Deadline, Follow, MeshworkError, Request, StreamEvent, Topic, ended, problem
 
 # Defaults: timeout of a request without a wait in seconds (the server gives up after 18 s), and its repetitions.
 TIMEOUT, RETRIES = 30.0, 5
 
+Stream = TypeVar("Stream")
 
-class _Client:
+
+class _Client(Generic[Stream]):
     """Options of both clients: `url`, `key`, the path of a Unix `socket`, and limits of requests."""
 
     _classes: tuple[Any, Any]
@@ -35,11 +38,26 @@ class _Client:
         self._retries, self._timeout = retries, timeout
         super().__init__(self)  # type: ignore[call-arg]
 
+    def events(self, *, after: str | None = None, **of: Unpack[Topic]) -> Stream:
+        """Follow the events of a `job`, a `queue` or a `flow`, or of all, without end.
+
+        `after` is the id of the last event that was seen. `"0"` begins with the oldest one that is stored, `None` with
+        new ones. A stream that breaks off is opened again where it was.
+        """
+        return self._follow(Follow("/v1/events", of, after, self._retries))
+
+    def logs(self, id: str, *, after: str | None = None) -> Stream:
+        """Follow the log of a job to its end. A stream that breaks off is opened again where it was."""
+        return self._follow(Follow.log(id, after, self._retries))
+
+    @abstractmethod
+    def _follow(self, follow: Follow) -> Stream: ...
+
     def _request(self, name: str, params: Any, idempotency_key: str | None) -> Request:
         return Request(name, params, idempotency_key, self._retries, self._timeout)
 
 
-class Meshwork(_Client, Methods):
+class Meshwork(_Client[Iterator[StreamEvent]], Methods):
     """Client for threads."""
 
     _classes = (httpx.Client, httpx.HTTPTransport)
@@ -96,9 +114,26 @@ class Meshwork(_Client, Methods):
             except MeshworkError as error:
                 deadline.check(error)
 
+    def _follow(self, follow: Follow) -> Iterator[StreamEvent]:
+        while True:
+            response = None
+            try:
+                with self._http.stream(**follow.args(self._timeout)) as response:
+                    if not response.is_success:
+                        response.read()
+                        raise problem(response)
+                    for chunk in response.iter_bytes():
+                        yield from follow.feed(chunk)
+                        if follow.ended:
+                            return
+                    raise httpx.RemoteProtocolError("the stream broke off")
+            except (httpx.TransportError, MeshworkError) as error:
+                pause = follow.retry.pause(error, response)
+            yield from follow.gap()
+            time.sleep(pause)
 
 
-class AsyncMeshwork(_Client, AsyncMethods):
+class AsyncMeshwork(_Client[AsyncIterator[StreamEvent]], AsyncMethods):
     """Client for asyncio. Its methods do the same as those of `Meshwork`."""
 
     _classes = (httpx.AsyncClient, httpx.AsyncHTTPTransport)
@@ -147,3 +182,23 @@ class AsyncMeshwork(_Client, AsyncMethods):
                 return ended(await self.call("job.result", {"id": id, "wait": deadline.wait()}))
             except MeshworkError as error:
                 deadline.check(error)
+
+    async def _follow(self, follow: Follow) -> AsyncIterator[StreamEvent]:
+        while True:
+            response = None
+            try:
+                async with self._http.stream(**follow.args(self._timeout)) as response:
+                    if not response.is_success:
+                        await response.aread()
+                        raise problem(response)
+                    async for chunk in response.aiter_bytes():
+                        for item in follow.feed(chunk):
+                            yield item
+                        if follow.ended:
+                            return
+                    raise httpx.RemoteProtocolError("the stream broke off")
+            except (httpx.TransportError, MeshworkError) as error:
+                pause = follow.retry.pause(error, response)
+            for item in follow.gap():
+                yield item
+            await asyncio.sleep(pause)

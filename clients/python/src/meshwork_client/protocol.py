@@ -1,10 +1,12 @@
-"""Requests and retries of the API, without I/O: the same for both clients."""
+"""Requests, retries and event streams of the API, without I/O: the same for both clients."""
 
+import json
 import math
 import random
 import time
 import uuid
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypedDict
 from urllib.parse import quote
 
 import httpx
@@ -17,6 +19,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
 LONGEST_WAIT = 300.0
 # Wait of one request of `run`: proxies end connections without data after a minute.
 RUN_WAIT = 45.0
+# A stream without a comment for so long is lost: the server sends one every 15 s.
+STREAM_IDLE = 45.0
+# Longest line of a stream in bytes. The server's are shorter.
+MAX_LINE = 4 * 1024 * 1024
 # Answers after which a request is repeated if repetition changes nothing more.
 UNCERTAIN = frozenset({502, 503, 504})
 
@@ -35,6 +41,23 @@ class JobFailed(MeshworkError):
     def __init__(self, job: Any) -> None:
         super().__init__(200, "execution_error", f"job {job['id']} failed: {job['error']}")
         self.job = job
+
+
+@dataclass(frozen=True)
+class StreamEvent:
+    """Item of a stream. `kind` is `event`, `line`, or `gap` if items may be missing before the next one."""
+
+    id: str
+    kind: str
+    data: Any
+
+
+class Topic(TypedDict, total=False):
+    """Events to follow: those of one of these, or of all."""
+
+    job: str
+    queue: str
+    flow: int
 
 
 def problem(response: httpx.Response) -> MeshworkError:
@@ -118,3 +141,50 @@ class Request:
         self.args: dict[str, Any] = {"method": route.verb, "url": path, "headers": headers, "timeout": timeout}
         self.args |= {"json": rest} if route.verb in ("POST", "PUT") else {"params": given(rest)}
         self.retry = Retry(retries, route.keyed or route.verb in ("GET", "PUT"))
+
+
+class Follow:
+    """A stream of server-sent events that is opened again where it broke off."""
+
+    def __init__(self, path: str, params: Any, after: str | None, retries: int) -> None:
+        self.path, self.params, self.after, self.ended = path, given(params), after, False
+        self.retry = Retry(retries, repeatable=True)
+
+    @classmethod
+    def log(cls, id: str, after: str | None, retries: int) -> "Follow":
+        """Return the stream of a job's log, from its first line on."""
+        return cls(f"/v1/jobs/{quote(id, safe='')}/logs", {"follow": "true"}, after or "0", retries)
+
+    def args(self, timeout: float) -> dict[str, Any]:
+        self._fields: dict[str, str] = {}
+        self._rest = b""
+        headers = {"accept": "text/event-stream"} | ({} if self.after is None else {"last-event-id": self.after})
+        times = httpx.Timeout(timeout, read=STREAM_IDLE)
+        return {"method": "GET", "url": self.path, "params": self.params, "headers": headers, "timeout": times}
+
+    def gap(self) -> list[StreamEvent]:
+        """Return a gap if the stream broke off before it had a position."""
+        return [StreamEvent("", "gap", {})] if self.after is None else []
+
+    def feed(self, chunk: bytes) -> list[StreamEvent]:
+        """Take a part of the stream, and return the items that it completes."""
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        if len(self._rest) > MAX_LINE:
+            raise MeshworkError(200, "internal", f"a line of the stream exceeds {MAX_LINE} bytes")
+        return [item for line in lines for item in self._line(line.decode())]
+
+    def _line(self, line: str) -> list[StreamEvent]:
+        if line:
+            name, _, value = line.partition(":")
+            if name:
+                self._fields[name] = value.removeprefix(" ")
+            self.retry.failures = 0  # the server is there
+            return []
+        fields, self._fields = self._fields, {}
+        if "data" not in fields:
+            return []
+        item = StreamEvent(fields.get("id", ""), fields.get("event", ""), json.loads(fields["data"]))
+        # `closed`: the server ends, or this client was too slow.
+        self.after = (item.data["last"] if item.kind == "closed" else item.id) or self.after
+        self.ended = item.kind == "end"
+        return [] if item.kind in ("closed", "end") else [item]

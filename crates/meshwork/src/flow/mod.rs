@@ -11,6 +11,7 @@ pub mod graph;
 mod inputs;
 pub mod run;
 mod store;
+mod summary;
 mod times;
 
 pub use builder::{Flow, Task};
@@ -23,4 +24,5 @@ pub use store::{
     FlowClient, FlowError, FlowSession, FlowView, ItemView, JobView, Stepper, StepperHandle,
     not_runnable,
 };
+pub use summary::{FlowDag, FlowSummary};
 pub use times::FlowTimes;

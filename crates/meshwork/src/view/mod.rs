@@ -3,7 +3,6 @@
 mod batch;
 mod context;
 mod dead;
-mod flow;
 mod job;
 mod json;
 mod queue;
@@ -11,10 +10,10 @@ mod sandbox;
 mod schedule;
 mod why;
 
+pub use crate::flow::{FlowDag, FlowSummary};
 pub use batch::BatchView;
 pub use context::{ActorView, ContextSummary, ContextView, RunnerView};
 pub use dead::DeadLetterView;
-pub use flow::{FlowDag, FlowSummary};
 pub use job::{JobAbout, JobSummary, JobView, status_of};
 pub use json::value_of;
 pub use queue::{QueueSettingsView, QueueView};

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::access::Access;
 use super::census::Census;
-use super::hero::Nonces;
-use super::place::{Entered, Sessions};
+use super::nonces::Nonces;
+use super::sessions::{Entered, Sessions};
 
 /// State that all calls share.
 #[derive(Debug)]

@@ -11,9 +11,11 @@ mod http;
 mod live;
 mod method;
 mod methods;
+mod nonces;
 mod params;
 mod place;
 pub(crate) mod rpc;
+mod sessions;
 mod table;
 mod topic;
 

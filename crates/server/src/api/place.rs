@@ -1,61 +1,17 @@
 //! Contexts of calls: the actor of the caller's key, whose roles decide there, and the jobs of a context.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use meshwork::Client;
 use meshwork::context::{Caller, ContextHandle, Node};
 use meshwork::flow::FlowSession;
 use meshwork::model::access::{Object, Operation};
-use meshwork::model::keys::context::{ActorId, ContextId, ContextLayout};
+use meshwork::model::keys::context::{ActorId, ContextId};
 use meshwork::model::name::JobId;
 
 use super::access::Access;
 use super::call::Call;
 use super::error::{ApiError, Code};
-
-/// Greatest number of open sessions in contexts. Beyond it all are closed, and opened again when they are used.
-const MOST_SESSIONS: usize = 64;
-
-/// Place of a session: context, layout and actor.
-type Key = (u32, ContextLayout, u32);
-
-/// Open sessions in contexts, which all calls share.
-#[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<HashMap<Key, Client>>);
-
-impl Sessions {
-    fn known(&self) -> MutexGuard<'_, HashMap<Key, Client>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns a session for the jobs of a context. Permissions are not checked.
-    async fn open(
-        &self,
-        client: &Client,
-        context: &ContextHandle,
-        actor: ActorId,
-    ) -> Result<Client, ApiError> {
-        let key = (context.id().get(), context.keys().layout(), actor.0);
-        if let Some(found) = self.known().get(&key).cloned() {
-            return Ok(found);
-        }
-        let opened = client.in_context(context.keys().clone(), actor).await?;
-        let mut known = self.known();
-        if known.len() >= MOST_SESSIONS {
-            known.clear();
-        }
-        known.insert(key, opened.clone());
-        Ok(opened)
-    }
-}
-
-/// Context of a call, after a check of the permission.
-#[derive(Debug)]
-pub(crate) struct Entered {
-    pub(crate) context: ContextHandle,
-    pub(crate) caller: Caller,
-}
+use super::sessions::Entered;
 
 /// Reads the number of a context.
 pub(crate) fn number(id: u32) -> Result<ContextId, ApiError> {

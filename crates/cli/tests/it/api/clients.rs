@@ -23,7 +23,7 @@ struct Language {
 const PYTHON: Language = Language {
     folder: "python",
     ending: "py",
-    examples: 2,
+    examples: 3,
 };
 const TYPESCRIPT: Language = Language {
     folder: "typescript",

@@ -33,7 +33,7 @@ use meshwork_model::keys::context::FlowId;
 use meshwork_model::stored;
 use tokio::time::Instant;
 
-use crate::view::{FlowDag, FlowSummary};
+use crate::flow::{FlowDag, FlowSummary};
 
 pub use error::FlowError;
 pub(crate) use plain_env::PlainEnv;

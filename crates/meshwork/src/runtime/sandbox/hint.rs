@@ -79,14 +79,14 @@ mod tests {
     #[test]
     fn a_hidden_path_is_named_with_the_remedy() {
         for text in [
-            "FileNotFoundError: [Errno 2] No such file or directory: '/home/u/x'",
-            "cat: /home/u/x: Permission denied",
-            "OSError: [Errno 30] Read-only file system: '/home/u/x'",
-            "Error: ENOENT: no such file, open '/home/u/x'",
+            "FileNotFoundError: [Errno 2] No such file or directory: '/hidden/x'",
+            "cat: /hidden/x: Permission denied",
+            "OSError: [Errno 30] Read-only file system: '/hidden/x'",
+            "Error: ENOENT: no such file, open '/hidden/x'",
         ] {
             let said = hint(Profile::Standard, text);
-            assert!(said.contains("`standard` hides /home/u/x"), "{said}");
-            assert!(said.contains("--read /home/u/x"), "{said}");
+            assert!(said.contains("`standard` hides /hidden/x"), "{said}");
+            assert!(said.contains("--read /hidden/x"), "{said}");
             assert_eq!(hint(Profile::Open, text), "");
         }
     }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn other_errors_have_no_hint() {
         for text in [
-            "ValueError: '/home/u/x'",
+            "ValueError: '/hidden/x'",
             "No such file or directory: 'here'",
             "No such file or directory: '/shown/x'",
             "No such file or directory: '/run/folder/work/x'",

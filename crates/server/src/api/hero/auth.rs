@@ -10,12 +10,12 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::Fields;
-use super::nonces::VALID_FOR;
 use crate::api::access::{Access, KeyRing};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::find;
 use crate::api::method::Params;
+use crate::api::nonces::VALID_FOR;
 
 /// A caller: its keys, and on a WebSocket the actor who has signed a nonce.
 #[derive(Debug, Default)]

@@ -5,7 +5,6 @@ mod auth;
 mod coordinator;
 mod forms;
 mod jobs;
-mod nonces;
 mod runners;
 mod table;
 
@@ -18,7 +17,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 pub(crate) use auth::{Session, expires_at, nonce};
-pub(crate) use nonces::Nonces;
 pub use table::HERO;
 
 use super::call::Call;

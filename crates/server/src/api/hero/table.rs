@@ -13,19 +13,27 @@ const WRAPPED: &[&str] = &["params"];
 /// Parameters that tell the second generation's methods from those of the table.
 const SECOND: &[&str] = &["secret", "job", "job_id"];
 
+/// The only parameter of many methods.
+const ID: &[&str] = &["job_id"];
+
 /// All names, by generation. Generations share names.
 pub static HERO: LazyLock<Vec<HeroMethod>> = LazyLock::new(|| {
-    let tables = [first(), second(), third(), of_contexts()];
+    let tables = [
+        dispatcher(),
+        first(),
+        logins(),
+        second(),
+        second_runners(),
+        third(),
+        of_contexts(),
+        works_of_contexts(),
+    ];
     tables.into_iter().flatten().collect()
 });
 
-/// The dispatcher's operations, and the first generation.
-fn first() -> Vec<HeroMethod> {
-    const ID: &[&str] = &["job_id"];
+/// The dispatcher's operations.
+fn dispatcher() -> Vec<HeroMethod> {
     let (viewer, user) = (Some(Scope::Viewer), Some(Scope::User));
-    let admin = Some(Scope::Admin);
-    let job = &["job"][..];
-    let script = &["script", "script_type", "prerequisites"][..];
     vec![
         HeroMethod::new(
             Dispatcher,
@@ -62,6 +70,16 @@ fn first() -> Vec<HeroMethod> {
             ID,
             jobs::logs,
         ),
+    ]
+}
+
+/// The jobs of the first generation.
+fn first() -> Vec<HeroMethod> {
+    let (viewer, user) = (Some(Scope::Viewer), Some(Scope::User));
+    let admin = Some(Scope::Admin);
+    let job = &["job"][..];
+    let script = &["script", "script_type", "prerequisites"][..];
+    vec![
         HeroMethod::new(
             First,
             ("create_job", "`job.create`"),
@@ -99,6 +117,12 @@ fn first() -> Vec<HeroMethod> {
             &[],
             jobs::clear,
         ),
+    ]
+}
+
+/// The logins of the first generation.
+fn logins() -> Vec<HeroMethod> {
+    vec![
         HeroMethod::new(
             First,
             ("fetch_nonce", "–"),
@@ -117,12 +141,11 @@ fn first() -> Vec<HeroMethod> {
     ]
 }
 
+/// The jobs of the second generation.
 fn second() -> Vec<HeroMethod> {
-    const ID: &[&str] = &["job_id"];
     let (viewer, user) = (Some(Scope::Viewer), Some(Scope::User));
     let admin = Some(Scope::Admin);
     let job = &["job"][..];
-    let name = &["name"][..];
     vec![
         HeroMethod::new(
             Second,
@@ -171,6 +194,14 @@ fn second() -> Vec<HeroMethod> {
             jobs::delete,
         )
         .marked(SECOND),
+    ]
+}
+
+/// The runners and keys of the second generation.
+fn second_runners() -> Vec<HeroMethod> {
+    let (viewer, admin) = (Some(Scope::Viewer), Some(Scope::Admin));
+    let name = &["name"][..];
+    vec![
         HeroMethod::new(
             Second,
             ("list_runners", "`worker.list`"),
@@ -221,11 +252,13 @@ fn third() -> Vec<HeroMethod> {
     vec![get]
 }
 
+/// The coordinator's actors, contexts and runners.
 fn of_contexts() -> Vec<HeroMethod> {
-    let (viewer, user) = (Some(Scope::Viewer), Some(Scope::User));
-    let (admin, registrar) = (Some(Scope::Admin), Some(Scope::Registrar));
     use coordinator as it;
-    let all = vec![
+
+    let (viewer, admin) = (Some(Scope::Viewer), Some(Scope::Admin));
+    let registrar = Some(Scope::Registrar);
+    wrapped([
         HeroMethod::new(
             Coordinator,
             ("actor.create", "`actor.get`"),
@@ -270,6 +303,15 @@ fn of_contexts() -> Vec<HeroMethod> {
             it::load_runner,
         )
         .unseen(),
+    ])
+}
+
+/// The coordinator's messages, jobs and flows.
+fn works_of_contexts() -> Vec<HeroMethod> {
+    use coordinator as it;
+
+    let (viewer, user) = (Some(Scope::Viewer), Some(Scope::User));
+    wrapped([
         HeroMethod::new(
             Coordinator,
             ("message.create", "`message.create`"),
@@ -318,8 +360,13 @@ fn of_contexts() -> Vec<HeroMethod> {
             it::load_flow,
         )
         .unseen(),
-    ];
-    all.into_iter()
+    ])
+}
+
+/// Marks the coordinator's methods by their only parameter.
+fn wrapped(methods: impl IntoIterator<Item = HeroMethod>) -> Vec<HeroMethod> {
+    methods
+        .into_iter()
         .map(|method| method.marked(WRAPPED))
         .collect()
 }

@@ -152,14 +152,7 @@ impl NewJobParams {
         if self.context.is_some() {
             return Err(ApiError::invalid("context: this job has none of its own"));
         }
-        let script = match (self.script, self.payload) {
-            (Some(script), None) => script,
-            (None, Some(payload)) => payload.get().to_owned(),
-            (Some(_), Some(_)) => {
-                return Err(ApiError::invalid("script and payload: give one of them"));
-            }
-            (None, None) => return Err(ApiError::invalid("give a script, or a payload")),
-        };
+        let script = text(self.script, self.payload)?;
         let mut request = JobRequest::new(parse("type", &self.script_type)?, script);
         if let Some(id) = &self.id {
             request = request.id(match call.entered {
@@ -225,6 +218,16 @@ impl NewJobParams {
             Some(name) => request.unique(name, until, policy.unwrap_or_default()),
             None => request,
         })
+    }
+}
+
+/// Returns the text of the script, or of the payload.
+fn text(script: Option<String>, payload: Option<Box<RawValue>>) -> Result<String, ApiError> {
+    match (script, payload) {
+        (Some(script), None) => Ok(script),
+        (None, Some(payload)) => Ok(payload.get().to_owned()),
+        (Some(_), Some(_)) => Err(ApiError::invalid("script and payload: give one of them")),
+        (None, None) => Err(ApiError::invalid("give a script, or a payload")),
     }
 }
 

@@ -144,12 +144,12 @@ async fn a_script_that_stops_itself_ends_at_its_deadline() {
 #[tokio::test]
 async fn an_error_at_the_border_ends_with_a_hint() {
     need_sandbox!();
-    let text = "open('/home/nobody-has-this-name/x')";
+    let text = "open('/srv/nothing-is-here/x')";
     let report = python_in(Profile::Standard, text).await;
     let message = &failure(&report).message;
     assert!(message.starts_with("FileNotFoundError"), "{message}");
     assert!(
-        message.contains("--read /home/nobody-has-this-name/x"),
+        message.contains("--read /srv/nothing-is-here/x"),
         "{message}"
     );
     let exec = r##"{"script": "#!/bin/sh\ntouch /usr/x", "args": []}"##;

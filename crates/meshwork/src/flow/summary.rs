@@ -5,7 +5,7 @@ use meshwork_model::keys::context::{ContextId, FlowId};
 use meshwork_model::time;
 use serde::Serialize;
 
-use crate::flow::FlowView;
+use super::FlowView;
 
 /// Flow in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
