@@ -246,7 +246,7 @@ export class FlowMethods {
   }
 
   /** Iterates over the items of all pages of `logs`. */
-  iter(params: Schemas["FlowLogsParams"]): AsyncGenerator<Schemas["FlowLogLine"]> {
+  iterLogs(params: Schemas["FlowLogsParams"]): AsyncGenerator<Schemas["FlowLogLine"]> {
     return this.caller.iterate("flow.logs", params);
   }
 

@@ -1727,7 +1727,7 @@ export interface components {
              * @description True to expand each named `foreach` again, instead of running the items that did not finish.
              * @default false
              */
-            all: boolean;
+            all?: boolean;
             /**
              * Format: uint32
              * @description Its context; the only one of the store if none is given.
@@ -1754,7 +1754,7 @@ export interface components {
              * @description Texts of the scripts and nested flows that it names, by path. The server reads no file.
              * @default {}
              */
-            files: {
+            files?: {
                 [key: string]: string;
             };
             /** @description Text of the flow's file. Give this or `deployed`. */
@@ -1840,7 +1840,7 @@ export interface components {
              * @description True to end the record of a running job at once, although its worker may go on.
              * @default false
              */
-            force: boolean;
+            force?: boolean;
             /** @description Id of the job. */
             id: string;
         };
@@ -2246,7 +2246,7 @@ export interface components {
              * @description The text.
              * @default
              */
-            text: string;
+            text?: string;
             /** @description Longest time until the target has stored it. Default: 1 h. */
             timeout?: components["schemas"]["Span"] | null;
             /** @description Longest time until it is acknowledged. Default: 2 h. */
@@ -2267,12 +2267,12 @@ export interface components {
              * @description Jobs of the message that must finish first, by number from 0.
              * @default []
              */
-            after: number[];
+            after?: number[];
             /**
              * @description Environment of the script.
              * @default {}
              */
-            env: {
+            env?: {
                 [key: string]: string;
             };
             /**
@@ -2280,7 +2280,7 @@ export interface components {
              * @description Number of retries, 0 to 100.
              * @default 0
              */
-            retries: number;
+            retries?: number;
             /** @description Text of the script. */
             script: string;
             /** @description Longest time of one run. */
@@ -2343,19 +2343,19 @@ export interface components {
              * @description Jobs that must finish first.
              * @default []
              */
-            depends_on: string[];
+            depends_on?: string[];
             /**
              * @description Environment of the script.
              * @default {}
              */
-            env: {
+            env?: {
                 [key: string]: string;
             };
             /**
              * @description True if the job runs alone on its worker.
              * @default false
              */
-            exclusive: boolean;
+            exclusive?: boolean;
             /** @description Queue to use if that worker is not alive: `group` or `type`. */
             fallback?: string | null;
             /** @description Group of workers. */
@@ -2400,7 +2400,7 @@ export interface components {
              * @description Labels.
              * @default []
              */
-            tags: string[];
+            tags?: string[];
             /** @description Longest time of one run. */
             timeout?: components["schemas"]["Span"] | null;
             /** @description Type of the script: `osis`, `sal`, `v`, `python`, or the name of a handler. */
@@ -2488,7 +2488,7 @@ export interface components {
              * @description Greatest number of jobs that run at once.
              * @default null
              */
-            concurrency: number | null;
+            concurrency?: number | null;
             /**
              * Format: uint32
              * @description Its context; none for a queue outside contexts.
@@ -2501,44 +2501,44 @@ export interface components {
              * @description Greatest number of jobs of one key that run at once.
              * @default null
              */
-            key_concurrency: number | null;
+            key_concurrency?: number | null;
             /**
              * @description Rate at which jobs of one key start.
              * @default null
              */
-            key_rate: string | null;
+            key_rate?: string | null;
             /**
              * Format: uint64
              * @description Greatest number of jobs that may wait.
              * @default null
              */
-            length: number | null;
+            length?: number | null;
             /**
              * Format: uint64
              * @description Greatest size of a job, in bytes.
              * @default null
              */
-            payload: number | null;
+            payload?: number | null;
             /** @description The queue. */
             queue: string;
             /**
              * @description Rate at which jobs start, such as `10/1m`.
              * @default null
              */
-            rate: string | null;
+            rate?: string | null;
             /**
              * @description Limits of runs, by resource: `memory`, `disk` and `output` in bytes, `cpu` in milliseconds, `processes`, `files`.
              *     Null removes one.
              * @default {}
              */
-            run_limits: {
+            run_limits?: {
                 [key: string]: number | null;
             };
             /**
              * @description Profile of the sandbox of its jobs: `open`, `standard` or `strict`.
              * @default null
              */
-            sandbox: string | null;
+            sandbox?: string | null;
         };
         /** @description The queues. */
         QueueList: {
@@ -2828,36 +2828,36 @@ export interface components {
              * @description Limit of the size of the work folder.
              * @default null
              */
-            disk: number | null;
+            disk?: number | null;
             /**
              * Format: uint64
              * @description Limit of the number of open files of each process.
              * @default null
              */
-            files: number | null;
+            files?: number | null;
             /**
              * Format: uint64
              * @description Limit of the memory of all processes.
              * @default null
              */
-            memory: number | null;
+            memory?: number | null;
             /**
              * Format: uint64
              * @description Limit of the output, stdout and stderr together.
              * @default null
              */
-            output: number | null;
+            output?: number | null;
             /**
              * Format: uint64
              * @description Limit of the number of processes and threads at once.
              * @default null
              */
-            processes: number | null;
+            processes?: number | null;
             /**
              * @description `open`, `standard` or `strict`.
              * @default null
              */
-            profile: string | null;
+            profile?: string | null;
         };
         /** @description A page of schedules. */
         ScheduleListParams: {

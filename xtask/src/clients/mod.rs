@@ -119,6 +119,8 @@ fn typescript_types(
     let mut command = Command::new("node");
     command
         .arg(packages.join("openapi-typescript/bin/cli.js"))
+        // A parameter with a default may be left out.
+        .arg("--default-non-nullable=false")
         .arg(workspace.root.join(DOCUMENT));
     let text = ask(&mut command, GENERATION)?;
     Ok(Some((format!("{TYPESCRIPT}/schema.ts"), text + "\n")))

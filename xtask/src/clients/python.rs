@@ -150,9 +150,14 @@ fn stub(text: &mut String, form: &Form, method: &Method) {
     );
     if let Some((_, item)) = &method.items {
         let iterator = form.iterator;
+        // A list has the short name.
+        let iter = match name {
+            "list" => "iter".to_owned(),
+            other => format!("iter_{other}"),
+        };
         let _ = write!(
             text,
-            "\n    def iter(self{params}) -> {iterator}[types.{item}]:\n        \
+            "\n    def {iter}(self{params}) -> {iterator}[types.{item}]:\n        \
              \"\"\"Iterate over the items of all pages of `{name}`.\"\"\"\n        \
              return self._caller.iterate(\"{id}\", {given})\n"
         );

@@ -116,10 +116,15 @@ fn stub(text: &mut String, method: &Method) {
          return this.caller.call(\"{id}\", {given}{key_given});\n  }}\n"
     );
     if let Some((_, item)) = &method.items {
+        // A list has the short name.
+        let iter = match name.as_str() {
+            "list" => "iter".to_owned(),
+            other => camel(&format!("iter_{other}")),
+        };
         let _ = write!(
             text,
             "\n  /** Iterates over the items of all pages of `{name}`. */\n  \
-             iter({params}): AsyncGenerator<Schemas[\"{item}\"]> {{\n    \
+             {iter}({params}): AsyncGenerator<Schemas[\"{item}\"]> {{\n    \
              return this.caller.iterate(\"{id}\", {given});\n  }}\n"
         );
     }

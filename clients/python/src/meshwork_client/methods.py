@@ -233,7 +233,7 @@ class FlowMethods:
         """Read log lines of the jobs of a flow, in the order of the plan."""
         return self._caller.call("flow.logs", params)
 
-    def iter(self, **params: Unpack[types.FlowLogsParams]) -> Iterator[types.FlowLogLine]:
+    def iter_logs(self, **params: Unpack[types.FlowLogsParams]) -> Iterator[types.FlowLogLine]:
         """Iterate over the items of all pages of `logs`."""
         return self._caller.iterate("flow.logs", params)
 
@@ -643,7 +643,7 @@ class AsyncFlowMethods:
         """Read log lines of the jobs of a flow, in the order of the plan."""
         return await self._caller.call("flow.logs", params)
 
-    def iter(self, **params: Unpack[types.FlowLogsParams]) -> AsyncIterator[types.FlowLogLine]:
+    def iter_logs(self, **params: Unpack[types.FlowLogsParams]) -> AsyncIterator[types.FlowLogLine]:
         """Iterate over the items of all pages of `logs`."""
         return self._caller.iterate("flow.logs", params)
 

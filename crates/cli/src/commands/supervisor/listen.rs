@@ -95,7 +95,10 @@ impl ListenArgs {
             true => None,
             false => self.keys(client, actor).await?,
         };
-        let me = actor.identity().find(client).await?;
+        let me = match can_have_contexts(client).await? {
+            true => actor.identity().find(client).await?,
+            false => None,
+        };
         let api = Api::new(
             client.clone(),
             me.map(|me| me.id()),

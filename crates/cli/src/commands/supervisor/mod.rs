@@ -83,7 +83,7 @@ impl Supervisor {
         };
         let in_contexts = coordinator.is_some();
         let workers = context.retried(async || self.workers(&client, in_contexts).await);
-        let workers = interrupt.or(workers).await?;
+        let workers = Box::pin(interrupt.or(workers)).await?;
         let contexts = handles.iter().map(ContextHandle::id).collect();
         tell(contexts, api.as_ref(), context)?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);

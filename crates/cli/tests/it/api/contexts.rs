@@ -1,5 +1,7 @@
 //! Contexts over the API: the roles of the key's actor decide.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use super::{Server, bearer};
@@ -21,6 +23,43 @@ fn people(ground: &Ground) {
     }
     ground.run(&["context", "create", "--key", "eve.key"]).ok();
     ground.run(&["context", "grant", "1", "reader", "2"]).ok();
+}
+
+/// Calls whose events and audit entries name the key.
+fn noted_calls(ground: &Ground, send: &dyn Fn(&str, &str, Value) -> (u16, Value)) {
+    let (_, next) = send(
+        "POST",
+        "/v1/jobs",
+        json!({"type": "osis", "script": "1", "context": 1, "depends_on": ["7"], "delay": "1h"}),
+    );
+    let next = next["id"].as_str().unwrap().to_owned();
+    let (status, cancelled) = send(
+        "POST",
+        &format!("/v1/jobs/{next}/cancel"),
+        json!({"context": 1}),
+    );
+    assert_eq!((status, &cancelled["result"]), (200, &json!("cancelled")));
+    let (_, page) = send("GET", "/v1/jobs?context=1", json!({}));
+    assert_eq!(page["jobs"].as_array().unwrap().len(), 2, "{page}");
+    let (_, events) = send(
+        "GET",
+        &format!("/v1/jobs/{next}/events?context=1"),
+        json!({}),
+    );
+    assert!(events.to_string().contains("actor 1 api:ann"), "{events}");
+    let (status, queue) = send("POST", "/v1/queues/osis/pause", json!({"context": 1}));
+    assert_eq!((status, &queue["paused"]), (200, &json!(true)), "{queue}");
+    assert_eq!(
+        send("GET", "/v1/queues/osis", json!({})).1["paused"],
+        json!(false)
+    );
+    let (_, queues) = send("GET", "/v1/queues?context=1", json!({}));
+    assert!(queues.to_string().contains("osis"), "{queues}");
+    let audit = ground.run(&["context", "audit", "1", "--json"]).ok().stdout;
+    for what in ["enqueue job", "cancel job", "pause queue"] {
+        assert!(audit.contains(what), "{what}: {audit}");
+    }
+    assert!(audit.contains("actor 1 api:ann"), "{audit}");
 }
 
 #[test]
@@ -70,39 +109,7 @@ fn jobs_of_contexts_are_those_of_the_keys_actor() {
             (answer.status, answer.json()["code"].as_str()),
             (400, Some("invalid_params"))
         );
-        let (_, next) = send(
-            "POST",
-            "/v1/jobs",
-            json!({"type": "osis", "script": "1", "context": 1, "depends_on": ["7"], "delay": "1h"}),
-        );
-        let next = next["id"].as_str().unwrap().to_owned();
-        let (status, cancelled) = send(
-            "POST",
-            &format!("/v1/jobs/{next}/cancel"),
-            json!({"context": 1}),
-        );
-        assert_eq!((status, &cancelled["result"]), (200, &json!("cancelled")));
-        let (_, page) = send("GET", "/v1/jobs?context=1", json!({}));
-        assert_eq!(page["jobs"].as_array().unwrap().len(), 2, "{page}");
-        let (_, events) = send(
-            "GET",
-            &format!("/v1/jobs/{next}/events?context=1"),
-            json!({}),
-        );
-        assert!(events.to_string().contains("actor 1 api:ann"), "{events}");
-        let (status, queue) = send("POST", "/v1/queues/osis/pause", json!({"context": 1}));
-        assert_eq!((status, &queue["paused"]), (200, &json!(true)), "{queue}");
-        assert_eq!(
-            send("GET", "/v1/queues/osis", json!({})).1["paused"],
-            json!(false)
-        );
-        let (_, queues) = send("GET", "/v1/queues?context=1", json!({}));
-        assert!(queues.to_string().contains("osis"), "{queues}");
-        let audit = ground.run(&["context", "audit", "1", "--json"]).ok().stdout;
-        for what in ["enqueue job", "cancel job", "pause queue"] {
-            assert!(audit.contains(what), "{what}: {audit}");
-        }
-        assert!(audit.contains("actor 1 api:ann"), "{audit}");
+        noted_calls(ground, &send);
         worker.stop();
         server.stop();
     });
@@ -236,6 +243,26 @@ fn rest(server: &Server, operation: &(String, String), params: &Value, head: &st
         .status
 }
 
+/// The verb and path of each method.
+fn paths_of(openapi: &Value) -> HashMap<String, (String, String)> {
+    let mut paths = HashMap::new();
+    for (path, verbs) in openapi["paths"].as_object().unwrap() {
+        for (verb, operation) in verbs.as_object().unwrap() {
+            let name = operation["operationId"].as_str().unwrap().to_owned();
+            paths.insert(name, (verb.to_uppercase(), path.clone()));
+        }
+    }
+    paths
+}
+
+fn is_of_contexts(method: &Value, paths: &HashMap<String, (String, String)>) -> bool {
+    let name = method["name"].as_str().unwrap();
+    let objects = ["flow.", "context.", "actor.", "runner.", "message."];
+    let params = method["params"].as_array().unwrap();
+    let has = params.iter().any(|param| param["name"] == "context");
+    paths.contains_key(name) && (has || objects.iter().any(|object| name.starts_with(object)))
+}
+
 #[test]
 fn each_method_of_contexts_asks_for_a_role() {
     on_both(|ground| {
@@ -252,29 +279,12 @@ fn each_method_of_contexts_asks_for_a_role() {
         let server = Server::start(ground, &[]);
         let document = server.rpc("rpc.discover", &json!({}), &ann)["result"].clone();
         let openapi = server.send("GET", "/v1/openapi.json", &ann, "").json();
-        let mut paths = std::collections::HashMap::new();
-        for (path, verbs) in openapi["paths"].as_object().unwrap() {
-            for (verb, operation) in verbs.as_object().unwrap() {
-                let name = operation["operationId"].as_str().unwrap().to_owned();
-                paths.insert(name, (verb.to_uppercase(), path.clone()));
-            }
-        }
-        let of_contexts = |method: &&Value| {
-            let name = method["name"].as_str().unwrap();
-            let objects = ["flow.", "context.", "actor.", "runner.", "message."];
-            let has = method["params"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .any(|param| param["name"] == "context");
-            paths.contains_key(name)
-                && (has || objects.iter().any(|object| name.starts_with(object)))
-        };
+        let paths = paths_of(&openapi);
         let methods: Vec<_> = document["methods"]
             .as_array()
             .unwrap()
             .iter()
-            .filter(of_contexts)
+            .filter(|method| is_of_contexts(method, &paths))
             .collect();
         assert!(methods.len() > 35, "{}", methods.len());
         for method in methods {

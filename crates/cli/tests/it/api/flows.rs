@@ -12,7 +12,7 @@ jobs:
   one: {run: scripts/one.rhai, with: {n: '{{ inputs.n }}'}}
   ask: {approve: 'Go on?', needs: one}
   two: {script: 'print(\"hello\"); 6 * 7', type: osis, needs: ask}
-outputs: {answer: '{{ jobs.two.output }}'}
+outputs: {answer: '{{ two.result }}'}
 ";
 
 fn body() -> Value {
@@ -30,6 +30,35 @@ fn until(server: &Server, id: u64, is: impl Fn(&Value) -> bool) -> Value {
 
 fn asks(view: &Value) -> bool {
     view["jobs"][1]["question"].is_string()
+}
+
+/// Flows that are rejected and cancelled, and their pages.
+fn other_ends(server: &Server) {
+    let post = |path: &str, body: Value| server.rest("POST", path, &body);
+    let (_, made) = post("/v1/flows", body());
+    let id = made["id"].as_u64().unwrap();
+    until(server, id, asks);
+    assert_eq!(
+        post(&format!("/v1/flows/{id}/reject"), json!({"job": "ask"})).0,
+        200
+    );
+    until(server, id, |view| view["status"] == "error");
+    let (_, made) = post("/v1/flows", body());
+    let id = made["id"].as_u64().unwrap();
+    assert_eq!(post(&format!("/v1/flows/{id}/cancel"), json!({})).0, 202);
+    until(server, id, |view| view["status"] == "error");
+    let (_, page) = server.rest("GET", "/v1/flows?limit=1", &json!({}));
+    assert_eq!(
+        (&page["flows"][0]["id"], &page["next"]),
+        (&json!(id), &json!("1")),
+        "{page}"
+    );
+    let (_, named) = server.rest("GET", "/v1/flows?name=sums&cursor=1", &json!({}));
+    assert_eq!(
+        (named["flows"].as_array().unwrap().len(), &named["next"]),
+        (1, &Value::Null),
+        "{named}"
+    );
 }
 
 #[test]
@@ -94,30 +123,7 @@ fn a_flow_runs_from_its_texts() {
             "{gone}"
         );
         assert_eq!(server.rest("GET", "/v1/flows/1", &json!({})).0, 404);
-        let (_, made) = post("/v1/flows", body());
-        let id = made["id"].as_u64().unwrap();
-        until(&server, id, asks);
-        assert_eq!(
-            post(&format!("/v1/flows/{id}/reject"), json!({"job": "ask"})).0,
-            200
-        );
-        until(&server, id, |view| view["status"] == "error");
-        let (_, made) = post("/v1/flows", body());
-        let id = made["id"].as_u64().unwrap();
-        assert_eq!(post(&format!("/v1/flows/{id}/cancel"), json!({})).0, 202);
-        until(&server, id, |view| view["status"] == "error");
-        let (_, page) = server.rest("GET", "/v1/flows?limit=1", &json!({}));
-        assert_eq!(
-            (&page["flows"][0]["id"], &page["next"]),
-            (&json!(id), &json!("1")),
-            "{page}"
-        );
-        let (_, named) = server.rest("GET", "/v1/flows?name=sums&cursor=1", &json!({}));
-        assert_eq!(
-            (named["flows"].as_array().unwrap().len(), &named["next"]),
-            (1, &Value::Null),
-            "{named}"
-        );
+        other_ends(&server);
         worker.stop();
         server.stop();
     });

@@ -90,7 +90,7 @@ on_all_data! {
         assert_eq!(call("job.start", json!({"job_id": "g-2"})), Value::Null);
         eventually("the job ends", || (call("job.status", json!({"job_id": "g-2"}))["status"] == "finished").then_some(()));
         assert_eq!(call("job.result", json!({"job_id": "g-2"})), json!({"success": "42"}));
-        let mut other = job.clone();
+        let mut other = job;
         (other["id"], other["payload"]) = (json!("g-3"), json!("throw \"boom\""));
         assert!(call("job.run", json!({"job": other}))["error"].as_str().unwrap().contains("boom"));
         assert_eq!(call("jobs.list", json!({})).as_array().unwrap().len(), 2);
