@@ -10,7 +10,6 @@ use meshwork::context::{
 };
 use meshwork::model::actor_key::SecretKey;
 use meshwork::model::keys::context::ContextId;
-use meshwork_broker::Error as BrokerError;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -137,10 +136,8 @@ impl IdentityArgs {
 
 /// Returns false for a cluster of several nodes, which has no contexts and actors.
 pub(crate) async fn can_have_contexts(client: &Client) -> Result<bool, CommandError> {
-    match Node::of(client.broker()).contexts().await {
-        Err(ContextError::Broker(BrokerError::ContextsInCluster)) => Ok(false),
-        found => Ok(found.map(|_| true)?),
-    }
+    let has = client.broker().has_contexts().await;
+    Ok(has.map_err(meshwork::Error::from)?)
 }
 
 /// A node, the key of the user, and its actor.

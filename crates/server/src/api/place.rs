@@ -119,10 +119,9 @@ impl Call {
     pub(crate) async fn flows(
         mut self,
         context: Option<u32>,
-        operation: Operation,
+        needs: (Object, Operation),
     ) -> Result<(Self, FlowSession), ApiError> {
         let (context, caller) = self.context(context).await?;
-        let needs = (Object::Flow, operation);
         self.enter_as(context.clone(), caller.clone(), needs)
             .await?;
         let session = FlowSession::over(&self.client, &context, &caller)?;

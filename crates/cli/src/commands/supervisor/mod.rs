@@ -2,11 +2,10 @@
 
 mod listen;
 
-use meshwork::context::{ContextError, ContextHandle, Coordinator, Node, Serves};
+use meshwork::context::{ContextHandle, Coordinator, Node, Serves};
 use meshwork::model::keys::context::{ContextId, ContextLayout};
 use meshwork::model::name::ScriptType;
 use meshwork::{Client, Worker, WorkerHandle};
-use meshwork_broker::Error as BrokerError;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +15,7 @@ use crate::args::sandbox::WorkerSandboxArgs;
 use crate::commands::worker::{CONCURRENCY, in_contexts};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::can_have_contexts;
 use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::scope::ActorArgs;
@@ -70,12 +70,10 @@ impl Supervisor {
             false => None,
         };
         let node = Node::of(client.broker());
-        let coordinator = match Coordinator::new(&node).await {
-            // A cluster has no contexts.
-            Err(ContextError::Broker(BrokerError::ContextsInCluster)) if self.works_without() => {
-                None
-            }
-            coordinator => Some(coordinator?),
+        // A cluster of several nodes has no contexts.
+        let coordinator = match !self.works_without() || can_have_contexts(&client).await? {
+            true => Some(Coordinator::new(&node).await?),
+            false => None,
         };
         let handles = match coordinator {
             Some(_) => self.handles(&node).await?,

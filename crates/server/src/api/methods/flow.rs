@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use meshwork::flow::{self, FlowView, Given, Plan, parse_inputs, set_inputs};
-use meshwork::model::access::Operation;
+use meshwork::model::access::{Object, Operation};
 use meshwork::model::keys::context::FlowId;
 use meshwork::view::{FlowDag, FlowSummary};
 use meshwork_model::api_key::Scope;
@@ -118,7 +118,9 @@ impl SubmitParams {
 }
 
 async fn submit(call: Call, params: SubmitParams) -> Result<Reply<Submitted>, ApiError> {
-    let (call, flows) = call.flows(params.context, Operation::Create).await?;
+    let (call, flows) = call
+        .flows(params.context, (Object::Flow, Operation::Create))
+        .await?;
     let (given, plan) = (params.inputs()?, params.plan()?);
     let mut plan = match (plan, &params.deployed) {
         (Some(plan), _) => plan,
@@ -138,7 +140,9 @@ async fn submit(call: Call, params: SubmitParams) -> Result<Reply<Submitted>, Ap
 }
 
 async fn get(call: Call, params: IdParams) -> Result<Reply<FlowView>, ApiError> {
-    let (_, flows) = call.flows(params.context, Operation::Read).await?;
+    let (_, flows) = call
+        .flows(params.context, (Object::Flow, Operation::Read))
+        .await?;
     Ok(Reply::new(&flows.client().status(FlowId(params.id)).await?))
 }
 
@@ -168,7 +172,9 @@ struct FlowPage {
 async fn list(call: Call, params: ListParams) -> Result<Reply<FlowPage>, ApiError> {
     let limit = params::limit(params.limit)?;
     let from = params::offset(params.cursor.as_deref())?;
-    let (_, flows) = call.flows(params.context, Operation::Read).await?;
+    let (_, flows) = call
+        .flows(params.context, (Object::Flow, Operation::Read))
+        .await?;
     let (flows, more) = match &params.name {
         None => flows.client().page(from, limit).await?,
         Some(name) => {
@@ -183,6 +189,8 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<FlowPage>, ApiErro
 }
 
 async fn dag(call: Call, params: IdParams) -> Result<Reply<FlowDag>, ApiError> {
-    let (_, flows) = call.flows(params.context, Operation::Read).await?;
+    let (_, flows) = call
+        .flows(params.context, (Object::Flow, Operation::Read))
+        .await?;
     Ok(Reply::new(&flows.client().dag(FlowId(params.id)).await?))
 }

@@ -3,7 +3,7 @@
 use meshwork::flow::FlowView;
 use meshwork::flow::run::RetryFrom;
 use meshwork::model::keys::context::FlowId;
-use meshwork_model::access::Operation;
+use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,9 @@ fn key(id: u32) -> String {
 }
 
 async fn cancel(call: Call, params: CancelParams) -> Result<Reply<Changed>, ApiError> {
-    let (call, flows) = call.flows(params.context, Operation::Read).await?;
+    let (call, flows) = call
+        .flows(params.context, (Object::Flow, Operation::Read))
+        .await?;
     let compensate = params.compensate.unwrap_or(true);
     let stops = flows.cancel(FlowId(params.id), compensate).await?;
     call.noted("cancel flow", &key(params.id)).await?;
@@ -141,7 +143,9 @@ impl RetryParams {
 
 async fn retry(call: Call, params: RetryParams) -> Result<Reply<Changed>, ApiError> {
     let from = params.from()?;
-    let (call, flows) = call.flows(params.context, Operation::Read).await?;
+    let (call, flows) = call
+        .flows(params.context, (Object::Flow, Operation::Read))
+        .await?;
     flows.retry(FlowId(params.id), &from).await?;
     call.noted("retry flow", &key(params.id)).await?;
     changed(params.id, "retrying")
@@ -169,7 +173,9 @@ async fn reject(call: Call, params: AnswerParams) -> Result<Reply<Changed>, ApiE
 
 async fn answer(call: Call, params: AnswerParams, yes: bool) -> Result<Reply<Changed>, ApiError> {
     let id = params.id;
-    let (call, flows) = call.flows(params.context, Operation::Read).await?;
+    let (call, flows) = call
+        .flows(params.context, (Object::OwnApproval, Operation::Answer))
+        .await?;
     let job = match params.job {
         Some(job) => job,
         None => only_open(&flows.client().status(FlowId(id)).await?)?,
@@ -201,7 +207,9 @@ fn only_open(view: &FlowView) -> Result<String, ApiError> {
 }
 
 async fn delete(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiError> {
-    let (_, flows) = call.flows(params.context, Operation::Read).await?;
+    let (_, flows) = call
+        .flows(params.context, (Object::Flow, Operation::Read))
+        .await?;
     // The session writes the entry of the audit trail.
     flows.delete(FlowId(params.id)).await?;
     changed(params.id, "deleted")

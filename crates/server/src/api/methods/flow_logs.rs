@@ -3,7 +3,7 @@
 use meshwork::flow::FlowView;
 use meshwork::model::keys::context::FlowId;
 use meshwork::model::name::JobId;
-use meshwork_model::access::Operation;
+use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
 use meshwork_model::time;
 use schemars::JsonSchema;
@@ -112,7 +112,9 @@ fn position(cursor: Option<&str>) -> Result<(usize, Option<String>), ApiError> {
 
 async fn logs(call: Call, params: LogsParams) -> Result<Reply<FlowLogPage>, ApiError> {
     let (from, mut after) = position(params.cursor.as_deref())?;
-    let (call, flows) = call.flows(params.context, Operation::Read).await?;
+    let (call, flows) = call
+        .flows(params.context, (Object::Flow, Operation::Read))
+        .await?;
     let view = flows.client().status(FlowId(params.id)).await?;
     if let Some(job) = &params.job
         && view.job(job).is_none()
