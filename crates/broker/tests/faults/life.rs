@@ -166,11 +166,12 @@ fn said(error: impl std::fmt::Display) -> String {
 
 /// Returns the number of lost claims by job: those whose answer was lost. No other verb's answer has that form.
 fn lost(faulty: &Faulty) -> BTreeMap<String, u32> {
-    type Row = (String, String, i64, Value);
+    // Form of the record, id, queue, attempt, record.
+    type Row = (String, String, String, i64, Value);
     let mut lost = BTreeMap::new();
     for swallowed in faulty.swallowed() {
         let answer = redis::from_redis_value::<(usize, usize, Vec<Row>, Vec<u64>, u64)>(swallowed);
-        for (id, ..) in answer.map(|(_, _, rows, ..)| rows).unwrap_or_default() {
+        for (_, id, ..) in answer.map(|(_, _, rows, ..)| rows).unwrap_or_default() {
             *lost.entry(id).or_insert(0) += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! Flows as JSON: a line of a list, and the graph. [`FlowView`](crate::flow::FlowView) is the whole.
+//! Flows as JSON: a line of a list, and the graph. [`super::FlowView`] is the whole.
 
 use meshwork_model::flow::{Cycle, Dag, JobState, Plan};
 use meshwork_model::keys::context::{ContextId, FlowId};

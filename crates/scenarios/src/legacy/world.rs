@@ -168,6 +168,8 @@ impl<'a> World<'a> {
             .current_dir(self.dir.path())
             .env("REDIS_URL", self.server.url())
             .env("HOME", self.dir.path())
+            // Scripts count their runs in a file outside of their folder.
+            .env("MESHWORK_SANDBOX", "open")
             .env("MESHWORK_PYTHON", &self.python);
         command
     }

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
+use meshwork::context::{Node, new_key};
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::http::{HeaderName, HeaderValue};
@@ -13,20 +14,30 @@ use tungstenite::{Error, HandshakeError, Message, WebSocket};
 
 use super::{Server, bearer};
 use crate::common::http::{came, connect};
-use crate::common::{BOUND, Ground, eventually, json as parsed, on_all_data};
+use crate::common::{BOUND, Ground, eventually, json as parsed, on_all_data, wait};
 
 /// A client, and the notifications that came before a response.
 pub(super) struct Socket<S: Read + Write>(WebSocket<S>, VecDeque<Value>);
 
 /// Opens a socket, or returns the status of the refusal.
 fn try_open(server: &Server, headers: &str) -> Result<Socket<TcpStream>, u16> {
-    let stream = TcpStream::connect(&server.address).unwrap();
-    stream.set_read_timeout(Some(BOUND)).unwrap();
-    handshake(&server.address, headers, stream)
+    open_at(server, "rpc", headers)
 }
 
-fn handshake<S: Read + Write>(host: &str, headers: &str, stream: S) -> Result<Socket<S>, u16> {
-    let mut request = format!("ws://{host}/rpc").into_client_request().unwrap();
+/// Opens a socket at a path.
+fn open_at(server: &Server, path: &str, headers: &str) -> Result<Socket<TcpStream>, u16> {
+    let stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(BOUND)).unwrap();
+    handshake((&server.address, path), headers, stream)
+}
+
+fn handshake<S: Read + Write>(
+    (host, path): (&str, &str),
+    headers: &str,
+    stream: S,
+) -> Result<Socket<S>, u16> {
+    let request = format!("ws://{host}/{path}").into_client_request();
+    let mut request = request.unwrap();
     for line in headers.lines() {
         let (name, value) = line.split_once(": ").unwrap();
         let name: HeaderName = name.parse().unwrap();
@@ -184,6 +195,32 @@ on_all_data! {
         server.stop();
     }
 
+    fn an_actor_signs_a_nonce_over_the_socket_of_his_key(ground: &Ground) {
+        ground.run(&["context", "create"]).ok();
+        ground.run(&["key", "create", "root", "--scope", "admin"]).ok();
+        let server = Server::start(ground, &[]);
+        let secret = new_key();
+        let node = Node::of(&ground.broker());
+        let actor = wait(node.trust(secret.public(), None)).unwrap();
+        let pubkey = actor.pubkey.to_string();
+        assert_eq!(open_at(&server, "abc", "").err(), Some(404));
+        let mut socket = open_at(&server, &pubkey, "").ok().unwrap();
+        let mut result = |method: &str, params: &Value| socket.call(method, params);
+        assert_eq!(result("whoami", &json!([]))["result"]["authenticated"], false);
+        assert_eq!(result("list_jobs", &json!([]))["error"]["code"], -32001);
+        let nonce = result("fetch_nonce", &json!([pubkey]))["result"].clone();
+        let signature = secret.sign(nonce.as_str().unwrap().as_bytes());
+        let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(result("authenticate", &json!([pubkey, signature]))["result"], true);
+        let me = result("whoami", &json!([]))["result"].clone();
+        assert_eq!((&me["authenticated"], &me["actor"]), (&json!(true), &json!(actor.id.0)));
+        assert_eq!(result("list_jobs", &json!([]))["result"], json!([]));
+        // The login is that of this socket.
+        let mut other = open_at(&server, &pubkey, "").ok().unwrap();
+        assert_eq!(other.call("whoami", &json!([]))["result"]["authenticated"], false);
+        server.stop();
+    }
+
     fn hostile_sockets_are_bounded_and_refused(ground: &Ground) {
         let server = Server::start(ground, &["--insecure-no-auth", "--max-body", "100000"]);
         let address = server.address.clone();
@@ -262,7 +299,7 @@ on_all_data! {
         running.line();
         let stream = UnixStream::connect(&path).unwrap();
         stream.set_read_timeout(Some(BOUND)).unwrap();
-        let mut socket = handshake("localhost", "", stream).ok().unwrap();
+        let mut socket = handshake(("localhost", "rpc"), "", stream).ok().unwrap();
         assert_eq!(socket.call("system.info", &json!({}))["result"]["scope"], "admin");
         socket.subscribe(&json!({"topic": "events"}));
         let created = socket.call("job.create", &json!({"type": "osis", "script": "1", "id": "u-1"}));
