@@ -26,7 +26,7 @@ pub(crate) struct LimitArgs {
     memory: Option<u64>,
     /// Limit of the processor time of all processes of a run: 90s, 10m
     #[arg(long = "cpu", id = "limit_cpu", value_name = "DURATION", value_parser = cpu)]
-    cpu: Option<u64>,
+    cpu: Option<Duration>,
     /// Limit of the number of processes and threads of a run at once
     #[arg(long = "processes", id = "limit_processes", value_name = "N", value_parser = number(Limit::Processes))]
     processes: Option<u64>,
@@ -87,13 +87,14 @@ fn number(limit: Limit) -> impl Fn(&str) -> Result<u64, String> + Clone + Send +
     }
 }
 
-/// Parses a limit of processor time, in milliseconds.
-fn cpu(text: &str) -> Result<u64, String> {
-    let span: Duration = parsers::span(text)?;
-    checked(
-        Limit::Cpu,
-        u64::try_from(span.as_millis()).unwrap_or(u64::MAX),
-    )
+/// Parses a limit of processor time.
+fn cpu(text: &str) -> Result<Duration, String> {
+    let span = parsers::span(text)?;
+    checked(Limit::Cpu, millis(span)).map(|_| span)
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn checked(limit: Limit, value: u64) -> Result<u64, String> {
@@ -111,7 +112,7 @@ impl LimitArgs {
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::NONE;
         limits.set(Limit::Memory, self.memory);
-        limits.set(Limit::Cpu, self.cpu);
+        limits.set(Limit::Cpu, self.cpu.map(millis));
         limits.set(Limit::Processes, self.processes);
         limits.set(Limit::Files, self.files);
         limits.set(Limit::Disk, self.disk);

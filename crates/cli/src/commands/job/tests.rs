@@ -13,7 +13,7 @@ use crate::args::script::Script;
 const SOURCES: [&str; 4] = ["script", "args", "jsonl", "require_worker"];
 
 /// A value for each option with one, after the options that it requires.
-const VALUES: [(&str, &[&str]); 31] = [
+const VALUES: [(&str, &[&str]); 38] = [
     ("script_type", &["--type", "python"]),
     ("group", &["--group", "g"]),
     ("route", &["--route", "r"]),
@@ -35,6 +35,13 @@ const VALUES: [(&str, &[&str]); 31] = [
     ),
     ("exclusive", &["--exclusive"]),
     ("check", &["--check"]),
+    ("sandbox", &["--sandbox", "strict"]),
+    ("limit_memory", &["--memory", "1G"]),
+    ("limit_cpu", &["--cpu", "5s"]),
+    ("limit_processes", &["--processes", "9"]),
+    ("limit_files", &["--files", "99"]),
+    ("limit_disk", &["--disk", "1M"]),
+    ("limit_output", &["--output", "1M"]),
     ("traceparent", &["--traceparent", PARENT]),
     (
         "tracestate",
