@@ -10,7 +10,7 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// Fields of every object about a job.
-const FIELDS: [&str; 37] = [
+const FIELDS: [&str; 39] = [
     "attempts",
     "caller",
     "children",
@@ -31,6 +31,7 @@ const FIELDS: [&str; 37] = [
     "priority",
     "progress",
     "queue",
+    "requested_sandbox",
     "retries",
     "run_at",
     "snoozes",
@@ -47,6 +48,7 @@ const FIELDS: [&str; 37] = [
     "type",
     "unique",
     "updated_at",
+    "usage",
     "worker",
 ];
 

@@ -129,7 +129,7 @@ on_all_data! {
         assert_eq!(shown, json!({
             "queue": OSIS, "limit": 100, "paused": false, "draining": false, "concurrency": 2,
             "rate": "10/s burst 20", "key_concurrency": 1, "key_rate": null, "payload": 2000,
-            "fair": true, "weights": {"a b": 3},
+            "sandbox": null, "run_limits": {}, "fair": true, "weights": {"a b": 3},
         }));
         let input = ground.file("large", [b'x'; 2000]);
         let args = ["job", "submit", "a.rhai", "--input", &format!("@{}", input.display())];
