@@ -178,7 +178,7 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Returns fields of the job's record beside those of [`NewJob::fields`].
+    /// Returns fields of the job's record beside those of [`NewJob`].
     #[must_use]
     pub fn fields(&self) -> Vec<(&'static str, Vec<u8>)> {
         let mut fields = vec![

@@ -1,4 +1,4 @@
-//! Sandboxes of scripts: profiles, limits, and the rule that makes both of them for a run. [`effective`] is that rule:
+//! Sandboxes of scripts: profiles, limits, and the rule that makes both of them for a run. [`effective()`] is that rule:
 //! the origin of a job decides first, and its queue, its parent and the job itself can only narrow.
 
 mod effective;

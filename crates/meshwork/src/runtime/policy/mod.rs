@@ -1,5 +1,5 @@
 //! Policy of a worker's sandbox: the profile and the limits that it gives, and to which jobs. The rule is
-//! [`effective`](meshwork_model::sandbox::effective).
+//! [`effective`](meshwork_model::sandbox::effective()).
 
 mod run;
 
