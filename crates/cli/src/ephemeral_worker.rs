@@ -231,10 +231,8 @@ impl EphemeralWorker {
     /// claim too, are confined if others can enqueue jobs.
     fn sandbox(&self) -> SandboxPolicy {
         let own = self.tuning.sandbox.unwrap_or(Profile::Open);
-        let others = match self.client.broker().conn().is_private() {
-            true => own,
-            false => own.max(Profile::Standard),
-        };
+        let is_private = self.client.broker().conn().is_private();
+        let others = own.max(Profile::of_store(is_private));
         let jobs = Arc::clone(&self.jobs);
         SandboxPolicy::new(others).own_jobs(own, move |id| is_of(&jobs, id))
     }

@@ -14,9 +14,6 @@ use super::parsers;
 use crate::error::CommandError;
 use crate::out::note;
 
-/// Profile on a server, where others can enqueue jobs.
-const DEFAULT: Profile = Profile::Standard;
-
 /// Limits of a run.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 #[command(next_help_heading = "Sandbox")]
@@ -150,11 +147,8 @@ impl WorkerSandboxArgs {
     /// # Errors
     /// A path of `--read` or `--write` does not exist.
     pub(crate) fn policy(&self, is_private: bool) -> Result<SandboxPolicy, CommandError> {
-        let default = match is_private {
-            true => Profile::Open,
-            false => DEFAULT,
-        };
-        let policy = SandboxPolicy::new(self.sandbox.unwrap_or(default));
+        let profile = self.sandbox.unwrap_or(Profile::of_store(is_private));
+        let policy = SandboxPolicy::new(profile);
         Ok(policy.limits(self.limits.limits()).paths(SandboxPaths {
             read: existing("--read", &self.read)?,
             write: existing("--write", &self.write)?,
@@ -168,9 +162,10 @@ impl WorkerSandboxArgs {
         types: impl IntoIterator<Item = &'a str>,
     ) {
         let starts_processes = types.into_iter().any(|name| name != ScriptType::OSIS);
-        if self.sandbox.is_none() && !is_private && starts_processes {
+        let default = Profile::of_store(is_private);
+        if self.sandbox.is_none() && default > Profile::Open && starts_processes {
             note(format_args!(
-                "scripts run in the sandbox `{DEFAULT}`; --sandbox open runs them without one"
+                "scripts run in the sandbox `{default}`; --sandbox open runs them without one"
             ));
         }
     }

@@ -5,6 +5,7 @@ mod batch_handler;
 mod check;
 mod children;
 mod handler;
+mod host_memory;
 mod inputs;
 pub mod log;
 mod policy;

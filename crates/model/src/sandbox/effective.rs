@@ -38,6 +38,14 @@ pub struct Effective {
     pub limits: Limits,
 }
 
+impl Effective {
+    /// Returns true if the sandbox neither confines nor limits a run.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.profile == Profile::Open && self.limits.is_empty()
+    }
+}
+
 /// A job or a queue asks for more than is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooLax {

@@ -19,6 +19,15 @@ impl Profile {
     /// All profiles, the laxest first.
     pub const ALL: [Self; 3] = [Self::Open, Self::Standard, Self::Strict];
 
+    /// Returns the default of a worker. `is_private` is true for a store in which only the worker's user can enqueue jobs.
+    #[must_use]
+    pub const fn of_store(is_private: bool) -> Self {
+        match is_private {
+            true => Self::Open,
+            false => Self::Standard,
+        }
+    }
+
     /// Returns the word for the profile.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::TcpStream;
-use std::time::Duration;
 
-use meshwork_broker::{Claim, PrefetchLists};
 use meshwork_test_servers::servers::RealServer;
 use serde_json::json;
 
 use super::sse::{Event, Events, refused, request};
 use super::{Server, bearer};
-use crate::common::{BOUND, Ground, eventually, on_all_data, wait};
+use crate::common::{BOUND, Ground, claimed, eventually, on_all_data, wait};
 
 fn create(server: &Server, id: &str) {
     let body = json!({"type": "osis", "script": "1", "id": id});
@@ -70,18 +68,7 @@ on_all_data! {
         let server = Server::open(ground);
         create(&server, "l-1");
         let worker = ground.broker();
-        let queue = worker.keys().work_queue_type(&"osis".parse().unwrap());
-        let claim = Claim {
-            queues: &[queue],
-            old: &[],
-            reverse: false,
-            prefetch: PrefetchLists::All,
-            want: 1,
-            lease: Duration::from_secs(600),
-            worker: "w.1.1",
-            token: "w.1.1.0",
-        };
-        let taken = wait(worker.claim(claim)).unwrap().jobs.remove(0);
+        let taken = claimed(&worker);
         let print = |stream: &str, line: &str| {
             wait(worker.log(&taken, &[(stream, line.as_bytes())], None)).unwrap();
         };

@@ -14,8 +14,8 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use meshwork_broker::Broker;
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_broker::{Broker, Claim, Claimed, PrefetchLists};
 use meshwork_conformance::footprint::{Trace, footprint};
 use meshwork_conformance::snapshot;
 use meshwork_test_servers::plain::Plain;
@@ -237,6 +237,22 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     wait(meshwork_test_servers::eventually(what, BOUND, async || {
         look()
     }))
+}
+
+/// Claims the next job of the type osis for ten minutes, as a worker does.
+pub(crate) fn claimed(worker: &Broker) -> Claimed {
+    let queue = worker.keys().work_queue_type(&"osis".parse().unwrap());
+    let claim = Claim {
+        queues: &[queue],
+        old: &[],
+        reverse: false,
+        prefetch: PrefetchLists::All,
+        want: 1,
+        lease: Duration::from_secs(600),
+        worker: "w.1.1",
+        token: "w.1.1.0",
+    };
+    wait(worker.claim(claim)).unwrap().jobs.remove(0)
 }
 
 /// The result of a future, on the one runtime that all of a test binary's connections live on.

@@ -1,10 +1,7 @@
 //! `meshwork job logs -f`: the output of a job while it runs, and what there is of workers that do not tell
 //! it line by line.
 
-use std::time::Duration;
-
-use crate::common::{Ground, json, names, on_all_data, wait};
-use meshwork_broker::{Claim, PrefetchLists};
+use crate::common::{Ground, claimed, json, names, on_all_data, wait};
 
 on_all_data! {
     fn lines_come_while_the_job_runs(ground: &Ground) {
@@ -14,18 +11,7 @@ on_all_data! {
         let mut plain = ground.start(&["job", "logs", "-f", "j"]);
         let mut lines = ground.start(&["job", "logs", "-f", "j", "--json"]);
         let worker = ground.broker();
-        let queue = worker.keys().work_queue_type(&"osis".parse().unwrap());
-        let claim = Claim {
-            queues: &[queue],
-            old: &[],
-            reverse: false,
-            prefetch: PrefetchLists::All,
-            want: 1,
-            lease: Duration::from_secs(600),
-            worker: "w.1.1",
-            token: "w.1.1.0",
-        };
-        let taken = wait(worker.claim(claim)).unwrap().jobs.remove(0);
+        let taken = claimed(&worker);
         let print = |stream: &str, line: &str| {
             wait(worker.log(&taken, &[(stream, line.as_bytes())], None)).unwrap();
         };

@@ -339,7 +339,7 @@ impl Worker {
             present,
             lists,
             runtimes,
-            sandbox,
+            sandbox: Arc::new(sandbox),
             backoff: self.backoff,
             retention: self.retention,
             next_due: NextDue::new(),

@@ -27,7 +27,7 @@ pub(super) struct HeroProtocol {
     pub(super) runtimes: HashMap<String, Arc<dyn Runtime>>,
     /// Calls actions of services for all runs.
     pub(super) calls: Arc<dyn CallActions>,
-    pub(super) sandbox: SandboxPolicy,
+    pub(super) sandbox: Arc<SandboxPolicy>,
     pub(super) backoff: RetryBackoff,
     pub(super) retention: Retention,
     /// Time of the next retry of jobs that failed here.

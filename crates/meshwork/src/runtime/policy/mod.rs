@@ -9,6 +9,7 @@ use std::sync::{Arc, Once};
 
 use meshwork_model::sandbox::{Effective, JobOrigin, Limit, Limits, Profile, WorkerSandbox};
 
+use super::host_memory::host_memory;
 use super::{Confinement, sandbox};
 use crate::Error;
 pub(crate) use run::{NoSandbox, RunSandbox};
@@ -59,8 +60,8 @@ pub struct SandboxPaths {
 }
 
 impl SandboxPolicy {
-    /// Returns a policy of one profile for all jobs. `standard` and `strict` have default limits: half of the host's
-    /// memory, 256 processes and 1 GiB in the work folder.
+    /// Returns a policy of one profile for all jobs. `standard` and `strict` have default limits: half of the memory
+    /// of the host or its container, 256 processes and 1 GiB in the work folder.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         let memory = host_memory().map(|bytes| (Limit::Memory, bytes / 2));
@@ -115,13 +116,11 @@ impl SandboxPolicy {
 
     /// Returns true if the worker itself gives a profile or a limit that needs the launcher.
     pub(crate) fn needs_launcher(&self) -> bool {
-        let WorkerSandbox {
-            profile,
-            command,
-            limits,
-            ..
-        } = &self.worker;
-        *profile.max(command) > Profile::Open || !limits.is_empty()
+        let greatest = Effective {
+            profile: self.worker.profile.max(self.worker.command),
+            limits: self.worker.limits,
+        };
+        !greatest.is_open()
     }
 
     /// Returns the given policy, or the default of a store. `is_private` is true if only this user can enqueue jobs. If
@@ -139,8 +138,7 @@ impl SandboxPolicy {
                 return Err(NoLauncher.into());
             }
             Some(given) => given,
-            None if is_private => Self::new(Profile::Open),
-            None if sandbox::is_on() => Self::new(Profile::Standard),
+            None if is_private || sandbox::is_on() => Self::new(Profile::of_store(is_private)),
             None => {
                 if starts_processes {
                     WARNED.call_once(|| {
@@ -214,16 +212,6 @@ impl fmt::Debug for SandboxPolicy {
             .field("own_jobs", &self.own_jobs.is_some())
             .finish()
     }
-}
-
-/// Returns the memory of the host in bytes, if it is known.
-fn host_memory() -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let total = info
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = total.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use meshwork_broker::{Broker, Claimed, Error};
 use meshwork_model::outcome::{Failure, FailureKind};
-use meshwork_model::sandbox::{Effective, Profile, effective};
+use meshwork_model::sandbox::{Effective, effective};
 use tokio::sync::OnceCell;
 
-use super::SandboxPolicy;
+use super::{NoLauncher, SandboxPolicy};
 use crate::runtime::sandbox;
 
 /// The sandbox of a run. The settings of the queue are read once, and only if the run starts a process or adds a child:
@@ -18,7 +18,7 @@ pub(crate) struct RunSandbox(Arc<Inner>);
 
 struct Inner {
     broker: Broker,
-    policy: SandboxPolicy,
+    policy: Arc<SandboxPolicy>,
     claimed: Arc<Claimed>,
     effective: OnceCell<Effective>,
 }
@@ -47,10 +47,14 @@ impl NoSandbox {
 
 impl RunSandbox {
     /// Returns the sandbox for the run of a claimed job.
-    pub(crate) fn new(broker: &Broker, policy: &SandboxPolicy, claimed: &Arc<Claimed>) -> Self {
+    pub(crate) fn new(
+        broker: &Broker,
+        policy: &Arc<SandboxPolicy>,
+        claimed: &Arc<Claimed>,
+    ) -> Self {
         Self(Arc::new(Inner {
             broker: broker.clone(),
-            policy: policy.clone(),
+            policy: Arc::clone(policy),
             claimed: Arc::clone(claimed),
             effective: OnceCell::new(),
         }))
@@ -76,11 +80,9 @@ impl RunSandbox {
         let origin = policy.origin(&claimed.job.id);
         let found = effective(&policy.worker, origin, &queue, &job)
             .map_err(|fault| NoSandbox::Refused(fault.to_string()))?;
-        let needs_launcher = found.profile > Profile::Open || !found.limits.is_empty();
-        if needs_launcher && !sandbox::is_on() {
+        if !found.is_open() && !sandbox::is_on() {
             return Err(NoSandbox::Refused(format!(
-                "the sandbox `{}` needs a launcher, which this program has not: it has to call meshwork::runtime::init() \
-                 first",
+                "the sandbox `{}`: {NoLauncher}",
                 found.profile
             )));
         }

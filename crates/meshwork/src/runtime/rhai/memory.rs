@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use crate::runtime::host_memory::host_memory;
+
 /// Greatest growth of the process, in bytes, while a script caused at least half of it: several times the need of the
 /// largest input.
 pub(super) const MOST: u64 = 1 << 30;
@@ -201,18 +203,6 @@ fn resident() -> Option<u64> {
     let pages = fs::read_to_string("/proc/self/statm").ok()?;
     let pages = pages.split(' ').nth(1)?.parse::<u64>().ok()?;
     Some(pages * rustix::param::page_size() as u64)
-}
-
-/// Returns the memory of this host in bytes, or that of its container if it has a limit.
-fn host_memory() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let host = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
-    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let limit = limit.and_then(|text| text.trim().parse().ok());
-    Some(limit.map_or(host, |limit: u64| limit.min(host)))
 }
 
 #[cfg(test)]
