@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use meshwork_broker::{Backoff, Error as BrokerError};
 use meshwork_model::name::JobId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -26,6 +28,9 @@ use crate::Error;
 
 /// Longest wait for a claim's answer at shutdown.
 const QUIET: Duration = Duration::from_secs(5);
+/// Time after which no further try to deregister begins at shutdown. A server or an owner of the engine that is replaced
+/// at that moment is back by then.
+const DEREGISTER: Duration = Duration::from_secs(1);
 
 /// A running worker of any protocol. If it is dropped without [`WorkerHandle::stop`], it claims no more jobs, and its
 /// running jobs return when their leases expire.
@@ -293,7 +298,48 @@ async fn deregister<P: Protocol>(engine: &Engine<P>) {
     let mut listening = engine.listening.lock().await;
     *listening = false;
     let queues = Arc::clone(&engine.protocol.queues().borrow());
-    if let Err(error) = engine.protocol.deregister(queues.names()).await {
+    let deregister = || engine.protocol.deregister(queues.names());
+    if let Err(error) = retried(DEREGISTER, deregister).await {
         tracing::warn!(%error, "worker not deregistered: the registration will expire");
+    }
+}
+
+/// Repeats a call that fails. Begins no try after `limit`, and returns the last error then.
+async fn retried<F>(limit: Duration, call: impl Fn() -> F) -> Result<(), BrokerError>
+where
+    F: Future<Output = Result<(), BrokerError>>,
+{
+    let (until, mut backoff) = (Instant::now() + limit, Backoff::new());
+    loop {
+        match call().await {
+            Err(_) if Instant::now() < until => backoff.wait().await,
+            done => return done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_that_fails_is_repeated_until_the_limit() {
+        let (long, short) = (Duration::from_secs(60), Duration::from_millis(40));
+        for (failures, limit, succeeds) in [(0, long, true), (2, long, true), (9, short, false)] {
+            let calls = Cell::new(0);
+            let call = || {
+                calls.set(calls.get() + 1);
+                let done = match calls.get() > failures {
+                    true => Ok(()),
+                    false => Err(BrokerError::timed_out("deregister")),
+                };
+                std::future::ready(done)
+            };
+            assert_eq!(retried(limit, call).await.is_ok(), succeeds);
+            let all = calls.get() == failures + 1;
+            assert!(all || !succeeds && calls.get() > 1, "{}", calls.get());
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! One rule in each file.
 
 mod architecture;
+mod conflicts;
 mod contracts;
 mod cycles;
 mod declared;
@@ -24,6 +25,7 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 
 const RULES: &[Rule] = &[
     architecture::check,
+    conflicts::check,
     contracts::check,
     cycles::check,
     declared::check,
