@@ -1,8 +1,8 @@
-//! Queues and workers as the last scan of all keys found them. One slow scan in the background serves all callers, so that
-//! the cost of a call does not grow with the store.
+//! Queues and workers as the last scan of all keys found them. One scan in the background serves all callers, so that
+//! the cost of a call does not grow with the store. Nothing is scanned without calls.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use meshwork::view::QueueView;
@@ -10,10 +10,14 @@ use meshwork::{Client, WorkerInfo};
 use meshwork_broker::QueueDepth;
 use tokio::sync::watch;
 
-/// Pause between two scans.
-const EVERY: Duration = Duration::from_secs(5);
-/// Longest wait for the first scan.
-const FIRST: Duration = Duration::from_secs(10);
+/// Shortest pause between two scans.
+const PAUSE: Duration = Duration::from_secs(5);
+/// Pause after a scan in times of its duration, so that scans of a large store take a small share of its time.
+const SHARE: u32 = 4;
+/// Age at which a scan is too old to be returned, if a newer one can be had.
+const STALE: Duration = Duration::from_secs(30);
+/// Longest wait for a scan.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// Result of a scan.
 #[derive(Debug, Clone)]
@@ -36,6 +40,8 @@ impl Found {
 #[derive(Debug)]
 pub(crate) struct Census {
     last: Mutex<Option<Arc<Found>>>,
+    /// Number of calls that wanted a scan, and of scans.
+    wanted: watch::Sender<u64>,
     scanned: watch::Sender<u64>,
 }
 
@@ -43,34 +49,46 @@ impl Census {
     pub(crate) fn new() -> Self {
         Self {
             last: Mutex::default(),
+            wanted: watch::Sender::new(0),
             scanned: watch::Sender::new(0),
         }
     }
 
-    /// Scans again and again, until it is dropped. A failed scan is repeated later.
+    /// Scans while calls need it, until it is dropped. A failed scan is repeated by the next call.
     pub(crate) async fn run(&self, client: &Client) -> ! {
+        let mut wanted = self.wanted.subscribe();
+        let mut served = 0;
         loop {
+            // The sender lives as long as this census, so that this is no error.
+            let next = wanted.wait_for(|count| *count > served).await;
+            served = next.map_or(served, |count| *count);
+            let began = Instant::now();
             match scan(client).await {
                 Ok(found) => {
-                    let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-                    *last = Some(Arc::new(found));
-                    drop(last);
+                    *self.lock() = Some(Arc::new(found));
                     self.scanned.send_modify(|count| *count += 1);
                 }
                 // The age of the last scan shows it, and the store's outage is logged where it is used.
                 Err(error) => tracing::debug!(%error, "scan for the API failed"),
             }
-            tokio::time::sleep(EVERY).await;
+            tokio::time::sleep(PAUSE.max(began.elapsed() * SHARE)).await;
         }
     }
 
-    /// Returns the last scan; waits for the first one.
+    /// Returns the last scan, and requests the next one. Waits for that if the last one is too old.
     pub(crate) async fn found(&self) -> Option<Arc<Found>> {
         let mut scanned = self.scanned.subscribe();
-        let first = scanned.wait_for(|count| *count > 0);
-        let _ = tokio::time::timeout(FIRST, first).await;
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.clone()
+        self.wanted.send_modify(|count| *count += 1);
+        let last = self.lock().clone();
+        if last.as_ref().is_some_and(|it| it.at.elapsed() < STALE) {
+            return last;
+        }
+        let _ = tokio::time::timeout(LONGEST, scanned.changed()).await;
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Found>>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod clients;
 mod contexts;
+mod cost;
 mod flows;
 mod hero;
 mod jobs;
