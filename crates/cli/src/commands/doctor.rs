@@ -59,17 +59,20 @@ async fn sandbox() -> Finding {
         0 => "no Landlock".to_owned(),
         version => format!("Landlock {version}"),
     };
+    let gaps = match &*host.gaps() {
+        [] => String::new(),
+        gaps => format!("; gaps: {}", gaps.join("; ")),
+    };
     let Err(why) = host.allows(Profile::Strict) else {
         let what = format!(
-            "standard and strict work: namespaces, an own root folder and /proc, {landlock}, filters of system calls"
+            "standard and strict work: namespaces, an own root folder and /proc, {landlock}, filters of system calls{gaps}"
         );
         return finding(Level::Ok, what, None, None);
     };
     let what = match host.allows(Profile::Standard) {
-        Ok(()) => format!(
-            "standard: {landlock}, filters of system calls; gaps: {}. strict is refused: {why}",
-            host.gaps().join("; ")
-        ),
+        Ok(()) => {
+            format!("standard: {landlock}, filters of system calls{gaps}. strict is refused: {why}")
+        }
         Err(missing) => format!("standard and strict are refused: {missing}"),
     };
     finding(Level::Hint, what, Some(WEAK_SANDBOX), Some(NAMESPACES))

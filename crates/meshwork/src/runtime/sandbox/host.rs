@@ -10,6 +10,7 @@ use std::time::Duration;
 use meshwork_model::sandbox::Profile;
 use tokio::sync::OnceCell;
 
+use super::confine::is_bounded;
 use super::confinement::{Confinement, Isolation, Orders};
 use super::{Launched, Own, is_on, launcher, shielded};
 use crate::runtime::workdir::Folder;
@@ -27,6 +28,8 @@ pub struct SandboxHost {
     pub namespaces: Result<(), String>,
     /// Version of Landlock; 0 without it.
     pub landlock: u32,
+    /// True if the kernel bounds the processes of a run.
+    pub bounds_processes: bool,
     /// A filter of system calls with dropped capabilities, or the reason why it does not work.
     pub filter: Result<(), String>,
 }
@@ -54,21 +57,26 @@ impl SandboxHost {
         format!("namespaces do not work here: {why}")
     }
 
-    /// Returns what stays open in `standard` here, in the words of the documentation. `strict` has no gaps.
+    /// Returns what stays open in `standard` here, in the words of the documentation. In `strict` only the first one
+    /// can apply.
     #[must_use]
     pub fn gaps(&self) -> Vec<&'static str> {
-        if self.namespaces.is_ok() {
-            return match self.landlock {
-                SCOPED.. => Vec::new(),
-                _ => vec!["Unix sockets do not work"],
-            };
+        let mut gaps = Vec::new();
+        if !self.bounds_processes {
+            gaps.push("an endless fork bomb grows faster than processes are counted");
         }
-        let mut gaps = vec![
+        if self.namespaces.is_ok() {
+            if self.landlock < SCOPED {
+                gaps.push("Unix sockets do not work");
+            }
+            return gaps;
+        }
+        gaps.extend([
             "names, command lines and states of all processes",
             "metadata of files outside: stat, chmod, chown, utime and extended attributes, as far as the user may",
             "the shared memory of the user in /dev/shm",
             "Unix sockets do not work",
-        ];
+        ]);
         if self.landlock < SCOPED {
             gaps.push("signals to processes of the same user");
         }
@@ -110,6 +118,7 @@ pub async fn sandbox_host() -> io::Result<&'static SandboxHost> {
         let rules = try_out(Profile::Standard, Isolation::Rules).await?;
         let landlock = rules.clone().or(namespaces.clone()).unwrap_or(0);
         Ok(SandboxHost {
+            bounds_processes: namespaces.is_ok() && is_bounded(),
             namespaces: namespaces.map(drop),
             landlock,
             filter: rules.map(drop),

@@ -121,7 +121,7 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
     let worker = Worker::on_stdin()?;
     let (input, orders) = worker.orders()?;
     if orders.isolation == Isolation::Namespaces {
-        namespaces::enter().map_err(Fault::Confinement)?;
+        namespaces::enter(&orders.confinement.limits).map_err(Fault::Confinement)?;
     }
     let folder = argument(&mut args)?;
     let watch = Watch::new(orders.confinement.limits, Path::new(&folder));

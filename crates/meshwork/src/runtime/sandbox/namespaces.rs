@@ -4,14 +4,15 @@
 use std::fs;
 use std::io;
 
+use meshwork_model::sandbox::Limits;
 use nix::sched::{CloneFlags, unshare};
 use rustix::process::{getegid, geteuid};
 
-use super::confine::{can_mount, keep_needed};
+use super::confine::{bound_user, can_mount, keep_needed};
 
 /// Prepares this process to start the first process of a pid namespace. An ordinary user can do it only while this
 /// process is dumpable.
-pub(super) fn enter() -> io::Result<()> {
+pub(super) fn enter(limits: &Limits) -> io::Result<()> {
     let refused = |error: io::Error| io::Error::other(format!("cannot make namespaces: {error}"));
     if can_mount() {
         return unshare(CloneFlags::CLONE_NEWPID).map_err(|error| refused(error.into()));
@@ -23,6 +24,7 @@ pub(super) fn enter() -> io::Result<()> {
     map("setgroups", "deny")?;
     map("gid_map", &format!("{group} {group} 1"))?;
     map("uid_map", &format!("{user} {user} 1"))?;
+    bound_user(limits)?;
     keep_needed()
 }
 

@@ -6,6 +6,7 @@
 
 mod filter;
 mod privileges;
+mod processes;
 mod root;
 mod rules;
 mod view;
@@ -28,6 +29,7 @@ use rustix::process::{
 
 use filter::UnixSockets;
 pub(super) use privileges::{can_mount, keep_needed, limit};
+pub(super) use processes::{bound_user, is_bounded};
 use root::Run;
 use rules::Enforced;
 pub(super) use view::SYSTEM;
@@ -120,7 +122,7 @@ fn separate(view: &View, orders: &Orders, place: &Place) -> io::Result<Option<Fi
     let run = Run {
         folder: &place.folder,
         work: &place.work,
-        disk: orders.confinement.limits.get(Limit::Disk),
+        limits: &orders.confinement.limits,
     };
     root::build(view, &run)
 }

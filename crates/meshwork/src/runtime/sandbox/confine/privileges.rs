@@ -64,7 +64,7 @@ pub(in super::super) fn limit(limits: &Limits) -> io::Result<()> {
 }
 
 /// Lowers a limit of the kernel. A lower one that is in force stays.
-fn lower(resource: Resource, to: u64) -> io::Result<()> {
+pub(super) fn lower(resource: Resource, to: u64) -> io::Result<()> {
     let now = getrlimit(resource);
     let least = |limit: Option<u64>| Some(limit.map_or(to, |limit| limit.min(to)));
     let lowered = Rlimit {

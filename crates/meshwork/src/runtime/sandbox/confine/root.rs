@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use meshwork_model::sandbox::{Limit, Limits};
 use rustix::fs::{StatVfsMountFlags, fstatvfs, statvfs};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
@@ -14,6 +15,7 @@ use rustix::mount::{
 };
 use rustix::process::pivot_root;
 
+use super::processes::bound_namespace;
 use super::view::{Access, View};
 
 /// Place of the host's file system while the root is built.
@@ -46,8 +48,8 @@ pub(super) struct Run<'a> {
     pub(super) folder: &'a Path,
     /// Work folder in it.
     pub(super) work: &'a Path,
-    /// Limit of disk space.
-    pub(super) disk: Option<u64>,
+    /// Limits of the run.
+    pub(super) limits: &'a Limits,
 }
 
 /// Replaces the root folder of this process, which is in mount and pid namespaces of its own. Returns the limited file
@@ -64,7 +66,8 @@ pub(super) fn build(view: &View, run: &Run<'_>) -> io::Result<Option<File>> {
     named("change the root folder", pivot_root(&below, &old))?;
     std::env::set_current_dir("/")?;
     fill_dev()?;
-    let scratch = run.disk.filter(|disk| *disk <= MAX_IN_MEMORY);
+    let scratch = run.limits.get(Limit::Disk);
+    let scratch = scratch.filter(|disk| *disk <= MAX_IN_MEMORY);
     let place = match scratch {
         Some(_) => PathBuf::from(SCRATCH),
         None => below_old(run.folder),
@@ -82,8 +85,11 @@ pub(super) fn build(view: &View, run: &Run<'_>) -> io::Result<Option<File>> {
     // Last, since a folder of the view may contain it.
     let limited = show_run(run, &place, scratch.is_some())?;
     fs::create_dir("/proc")?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     named("mount /proc", mount("proc", "/proc", "proc", flags, None))?;
+    bound_namespace(run.limits);
+    let flags = flags | MountFlags::BIND | MountFlags::RDONLY;
+    named("make /proc read-only", mount_remount("/proc", flags, c""))?;
     named("leave the old root", unmount(OLD, UnmountFlags::DETACH))?;
     fs::remove_dir(OLD)?;
     if limited.is_some() {

@@ -6,10 +6,22 @@ use std::time::Duration;
 use meshwork::model::outcome::FailureKind;
 use meshwork::model::sandbox::Usage;
 use meshwork::model::sandbox::{Limit, Profile};
-use meshwork::runtime::{Confinement, builtin};
+use meshwork::runtime::{Confinement, builtin, sandbox_host};
 
+use super::super::LAUNCHED;
 use super::super::support::{PATIENCE, failure, output, run_of, script, within};
-use super::{need_sandbox, python_in};
+use super::{NOBODY, is_root, need_python, need_sandbox, python_in, run_again};
+
+/// Writes until no room is left, and goes on.
+const FILLS: &str = "import time
+with open('file', 'wb') as file:
+    while True:
+        try:
+            file.write(b'x' * (1 << 20))
+            file.flush()
+        except OSError:
+            pass
+        time.sleep(0.001)";
 
 fn limited(profile: Profile, limit: Limit, value: u64) -> Confinement {
     let mut confinement = Confinement::of(profile);
@@ -30,15 +42,6 @@ async fn message(confinement: Confinement, text: &str) -> String {
 #[tokio::test]
 async fn a_run_that_exceeds_a_limit_ends_by_its_name() {
     need_sandbox!();
-    let fills = "import time
-with open('file', 'wb') as file:
-    while True:
-        try:
-            file.write(b'x' * (1 << 20))
-            file.flush()
-        except OSError:
-            pass
-        time.sleep(0.001)";
     for (limit, value, text, expected) in [
         (
             Limit::Memory,
@@ -64,7 +67,7 @@ with open('file', 'wb') as file:
             "import os, time\nwhile os.fork():\n    time.sleep(0.005)\ntime.sleep(1000)",
             "processes limit 8 exceeded",
         ),
-        (Limit::Disk, 8 << 20, fills, "disk limit 8 MiB exceeded"),
+        (Limit::Disk, 8 << 20, FILLS, "disk limit 8 MiB exceeded"),
         (
             Limit::Output,
             1 << 20,
@@ -79,19 +82,101 @@ with open('file', 'wb') as file:
     }
 }
 
+/// Number of runs beside each one that exceeds a limit.
+const NEIGHBOURS: usize = 10;
+
+/// Runs that take all of a resource, and the error of each.
+const GREEDY: [(Limit, u64, &str, &str); 5] = [
+    (
+        Limit::Processes,
+        64,
+        "import os
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass",
+        "processes limit 64 exceeded",
+    ),
+    (
+        Limit::Memory,
+        256 << 20,
+        "bytes(bytearray(10 << 30))",
+        "memory limit 256 MiB exceeded",
+    ),
+    (Limit::Disk, 8 << 20, FILLS, "disk limit 8 MiB exceeded"),
+    (
+        Limit::Output,
+        1 << 20,
+        "while True:\n    print('x' * 1000)",
+        "output limit 1 MiB exceeded",
+    ),
+    (
+        Limit::Cpu,
+        500,
+        "import os, time
+if os.fork():
+    while True:
+        pass
+os.setsid()
+if os.fork() == 0:
+    time.sleep(1000)",
+        "cpu limit 500 ms exceeded",
+    ),
+];
+
+/// Runs in processes that the test below starts.
 #[tokio::test]
-#[ignore = "it can stall the host: the launcher counts the processes 20 times a second, and a bomb grows faster"]
-async fn a_fork_bomb_ends_only_its_run() {
+#[ignore = "started by another test"]
+async fn greedy_runs() {
+    let is_safe = sandbox_host().await.unwrap().bounds_processes;
+    for (limit, value, text, expected) in GREEDY {
+        if limit == Limit::Processes && !is_safe {
+            eprintln!("skipped: the kernel does not bound processes");
+            continue;
+        }
+        let neighbours: Vec<_> = (0..NEIGHBOURS)
+            .map(|_| tokio::spawn(python_in(Profile::Standard, "result = 'done'")))
+            .collect();
+        let said = message(limited(Profile::Standard, limit, value), text).await;
+        assert_eq!(said, expected);
+        for neighbour in neighbours {
+            assert_eq!(output(&neighbour.await.unwrap()), "done", "{limit}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_takes_all_of_a_resource_ends_alone() {
+    if !LAUNCHED || need_python().is_none() {
+        return;
+    }
+    let users = [None, Some(NOBODY)];
+    for user in users.into_iter().filter(|user| user.is_none() || is_root()) {
+        run_again("confined::limits::greedy_runs", &[], user, "");
+    }
+}
+
+/// The launcher counts 20 times per second, which is too slow for a fork bomb.
+#[tokio::test]
+async fn the_kernel_bounds_the_processes_of_a_run() {
     need_sandbox!();
-    let neighbour = tokio::spawn(async {
-        let text = "import time\ntime.sleep(1)\nresult = 'done'";
-        python_in(Profile::Standard, text).await
-    });
-    let bomb =
-        "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass";
-    let said = message(limited(Profile::Standard, Limit::Processes, 64), bomb).await;
-    assert_eq!(said, "processes limit 64 exceeded");
-    assert_eq!(output(&neighbour.await.unwrap()), "done");
+    if !sandbox_host().await.unwrap().bounds_processes {
+        eprintln!("skipped: the kernel does not bound processes");
+        return;
+    }
+    let text = "import resource
+result = [open('/proc/sys/kernel/pid_max').read().strip(), resource.getrlimit(resource.RLIMIT_NPROC)[1]]";
+    for profile in [Profile::Standard, Profile::Strict] {
+        let runtime = builtin("python").unwrap();
+        let (mut run, _stop) = run_of(script(text), PATIENCE);
+        run.confinement = limited(profile, Limit::Processes, 100);
+        let report = within(runtime.run(run)).await;
+        let (of_namespace, of_user): (String, i64) = serde_json::from_str(output(&report)).unwrap();
+        let of_namespace: u64 = of_namespace.parse().unwrap();
+        let is_bound = of_namespace < 1000 || (0..1000).contains(&of_user);
+        assert!(is_bound, "{profile}: {of_namespace} {of_user}");
+    }
 }
 
 #[tokio::test]
