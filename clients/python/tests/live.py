@@ -5,7 +5,7 @@ import socket
 import sys
 import threading
 
-from meshwork_client import AsyncMeshwork, JobFailed, Meshwork, MeshworkError
+from meshwork_client import AsyncMeshwork, FlowFailed, JobFailed, Meshwork, MeshworkError
 
 BUFFER = 65536
 
@@ -77,6 +77,21 @@ def runs(mesh: Meshwork) -> None:
     assert mesh.job.why(id="p-0")["waits"][0]["reason"] == "no_worker"
 
 
+def waits_for_flows(mesh: Meshwork) -> None:
+    submit = lambda script: mesh.flow.submit(flow=f"{{flow: f, jobs: {{a: {{type: osis, script: {script!r}}}}}}}")["id"]
+    flow = mesh.wait_flow(submit("6 * 7"))
+    assert (flow["status"], flow["jobs"][0]["status"]) == ("finished", "finished"), flow
+    failing = submit("throw 1")
+    try:
+        mesh.wait_flow(failing, within=60)
+        raise AssertionError("it finished")
+    except FlowFailed as error:
+        assert error.flow["id"] == failing, error
+    asking = mesh.flow.submit(flow="{flow: f, jobs: {a: {approve: 'Go on?'}}}")["id"]
+    assert code(lambda: mesh.wait_flow(asking, within=0.2)) == "timeout"
+    assert code(lambda: mesh.wait_flow(999)) == "not_found"
+
+
 def pages_cancels_and_retries(mesh: Meshwork, proxy: Proxy) -> None:
     ids = [f"p-{n}" for n in range(7)]
     for id in ids:
@@ -140,6 +155,8 @@ async def is_alike(url: str, key: str, proxy: Proxy) -> None:
                 break
         queued = [job["id"] async for job in mesh.job.iter(state="queued", queue="paged", limit=2)]
         assert len(queued) == 6, queued
+        made = await mesh.flow.submit(flow="{flow: f, jobs: {a: {type: osis, script: '1'}}}")
+        assert (await mesh.wait_flow(made["id"]))["status"] == "finished"
         proxy.losing = 1
         await mesh.job.create(type="async", script="1", id="alone")
         try:
@@ -156,6 +173,7 @@ def main(server: str, address: str, key: str) -> None:
         assert key not in repr(mesh) + repr(vars(mesh))
         pages_cancels_and_retries(mesh, proxy)
         runs(mesh)
+        waits_for_flows(mesh)
         follows(mesh, proxy)
     asyncio.run(is_alike(proxy.url, key, proxy))
     with Meshwork(proxy.url, "mwk_no.body", retries=0) as mesh:

@@ -49,6 +49,13 @@ export class JobFailed extends MeshworkError {
   }
 }
 
+/** A flow ended in error. */
+export class FlowFailed extends MeshworkError {
+  constructor(readonly flow: Schemas["FlowView"]) {
+    super(200, "execution_error", `flow ${flow.id} failed: ${flow.error}`);
+  }
+}
+
 /** Item of a stream. `kind` is `event`, `line`, or `gap` if items may be missing before the next one. */
 export interface StreamEvent {
   id: string;
@@ -144,6 +151,17 @@ export class Meshwork extends Methods {
     }
   }
 
+  /** Returns a flow at its end. Throws `FlowFailed` if it fails; after `within` seconds as `run`. */
+  async waitFlow(id: number, options: { context?: number; within?: number } = {}): Promise<Schemas["FlowView"]> {
+    const [deadline, context] = [new Deadline(options.within), options.context ?? null];
+    for (;;) {
+      const flow = await this.flow.get({ id, context, wait: deadline.wait() });
+      if (flow.status === "finished") return flow;
+      if (flow.status === "error") throw new FlowFailed(flow);
+      deadline.check(new MeshworkError(408, "timeout", `flow ${id} has not ended`));
+    }
+  }
+
   /**
    * Follows the events of a job, a queue or a flow, or of all, without end. A stream that breaks off is opened again
    * where it was.
@@ -189,7 +207,7 @@ export class Meshwork extends Methods {
   }
 }
 
-/** End of a wait for a job; none without a number of seconds. */
+/** End of a wait; none without a number of seconds. */
 class Deadline {
   readonly #at: number | undefined;
 

@@ -1,3 +1,3 @@
-export { JobFailed, Meshwork, MeshworkError } from "./client.js";
+export { FlowFailed, JobFailed, Meshwork, MeshworkError } from "./client.js";
 export type { Options, StreamEvent, Topic } from "./client.js";
 export type { Keyed, Schemas } from "./methods.js";

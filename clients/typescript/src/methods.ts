@@ -47,7 +47,7 @@ export const ROUTES: Record<string, Route> = {
   "flow.cancel": { verb: "POST", path: "/v1/flows/{id}/cancel", inPath: ["id"] },
   "flow.dag": { verb: "GET", path: "/v1/flows/{id}/dag", inPath: ["id"] },
   "flow.delete": { verb: "DELETE", path: "/v1/flows/{id}", inPath: ["id"] },
-  "flow.get": { verb: "GET", path: "/v1/flows/{id}", inPath: ["id"] },
+  "flow.get": { verb: "GET", path: "/v1/flows/{id}", inPath: ["id"], waits: true },
   "flow.list": { verb: "GET", path: "/v1/flows", items: "flows" },
   "flow.logs": { verb: "GET", path: "/v1/flows/{id}/logs", inPath: ["id"], items: "lines" },
   "flow.reject": { verb: "POST", path: "/v1/flows/{id}/reject", inPath: ["id"] },
@@ -225,8 +225,8 @@ export class FlowMethods {
     return this.caller.call("flow.delete", params);
   }
 
-  /** Read the state of a flow and of its jobs. */
-  get(params: Schemas["FlowParams"]): Promise<Schemas["FlowView"]> {
+  /** Read the state of a flow and of its jobs; with `wait` at its end. */
+  get(params: Schemas["FlowGetParams"]): Promise<Schemas["FlowView"]> {
     return this.caller.call("flow.get", params);
   }
 

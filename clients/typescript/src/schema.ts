@@ -392,7 +392,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the state of a flow and of its jobs
+         * Read the state of a flow and of its jobs; with `wait` at its end
          * @description Needs a key of the scope `viewer`. In JSON-RPC: `flow.get`.
          */
         get: operations["flow.get"];
@@ -1607,6 +1607,21 @@ export interface components {
             started: string[];
             /** @description State of the flow. */
             status: string | null;
+        };
+        /** @description A flow, and a wait for its end. */
+        FlowGetParams: {
+            /**
+             * Format: uint32
+             * @description Its context; the only one of the store if none is given.
+             */
+            context?: number | null;
+            /**
+             * Format: uint32
+             * @description Number of the flow.
+             */
+            id: number;
+            /** @description Time to wait for its end, at most 5 minutes. A flow that has not ended then is returned as it is. Default: 0. */
+            wait?: components["schemas"]["Span"] | null;
         };
         /** @description Status of an item of a `foreach`. */
         FlowItem: {
@@ -4226,6 +4241,8 @@ export interface operations {
             query?: {
                 /** @description Its context; the only one of the store if none is given. */
                 context?: number | null;
+                /** @description Time to wait for its end, at most 5 minutes. A flow that has not ended then is returned as it is. Default: 0. */
+                wait?: components["schemas"]["Span"] | null;
             };
             header?: never;
             path: {

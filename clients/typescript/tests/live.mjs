@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import net from "node:net";
 
-import { JobFailed, Meshwork } from "meshwork-client";
+import { FlowFailed, JobFailed, Meshwork } from "meshwork-client";
 
 const [server, address, key] = process.argv.slice(2);
 const place = (text) => ({ host: text.split(":")[0], port: Number(text.split(":")[1]) });
@@ -70,6 +70,16 @@ async function runs() {
   assert.deepEqual((await Promise.all(many)).map((job) => job.output), Array.from({ length: 10 }, (_, n) => n * 2));
 }
 
+async function waitsForFlows() {
+  const submit = async (job) => (await mesh.flow.submit({ flow: `{flow: f, jobs: {a: ${job}}}` })).id;
+  const flow = await mesh.waitFlow(await submit("{type: osis, script: '6 * 7'}"));
+  assert.deepEqual([flow.status, flow.jobs[0].status], ["finished", "finished"]);
+  const failing = await submit("{type: osis, script: 'throw 1'}");
+  await assert.rejects(mesh.waitFlow(failing), (error) => error instanceof FlowFailed && error.flow.id === failing);
+  const asking = await submit("{approve: 'Go on?'}");
+  await assert.rejects(mesh.waitFlow(asking, { within: 0.2 }), refused("timeout"));
+}
+
 async function follows() {
   const lines = Array.from({ length: 50 }, (_, n) => `line ${n}\u2028`);
   const script = lines.map((line) => `print("${line}");`).join("");
@@ -98,6 +108,7 @@ async function follows() {
 
 await pagesCancelsAndRetries();
 await runs();
+await waitsForFlows();
 await follows();
 const stranger = new Meshwork(`http://${address}`, { key: "mwk_no.body", retries: 0 });
 await assert.rejects(stranger.job.get({ id: "p-0" }), refused("invalid_credentials"));

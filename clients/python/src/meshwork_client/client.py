@@ -114,6 +114,14 @@ class Meshwork(_Client[Iterator[StreamEvent]], Methods):
             except MeshworkError as error:
                 deadline.check(error)
 
+    def wait_flow(self, id: int, *, context: int | None = None, within: float | None = None) -> types.FlowView:
+        """Return a flow at its end. Raises `FlowFailed` if it fails; after `within` seconds as `run`."""
+        deadline = Deadline(within)
+        while True:
+            flow = self.call("flow.get", {"id": id, "context": context, "wait": deadline.wait()})
+            if deadline.flow_ended(flow):
+                return flow
+
     def _follow(self, follow: Follow) -> Iterator[StreamEvent]:
         while True:
             response = None
@@ -182,6 +190,13 @@ class AsyncMeshwork(_Client[AsyncIterator[StreamEvent]], AsyncMethods):
                 return ended(await self.call("job.result", {"id": id, "wait": deadline.wait()}))
             except MeshworkError as error:
                 deadline.check(error)
+
+    async def wait_flow(self, id: int, *, context: int | None = None, within: float | None = None) -> types.FlowView:
+        deadline = Deadline(within)
+        while True:
+            flow = await self.call("flow.get", {"id": id, "context": context, "wait": deadline.wait()})
+            if deadline.flow_ended(flow):
+                return flow
 
     async def _follow(self, follow: Follow) -> AsyncIterator[StreamEvent]:
         while True:

@@ -49,7 +49,7 @@ ROUTES: dict[str, Route] = {
     "flow.cancel": Route("POST", "/v1/flows/{id}/cancel", in_path=("id",)),
     "flow.dag": Route("GET", "/v1/flows/{id}/dag", in_path=("id",)),
     "flow.delete": Route("DELETE", "/v1/flows/{id}", in_path=("id",)),
-    "flow.get": Route("GET", "/v1/flows/{id}", in_path=("id",)),
+    "flow.get": Route("GET", "/v1/flows/{id}", in_path=("id",), waits=True),
     "flow.list": Route("GET", "/v1/flows", items="flows"),
     "flow.logs": Route("GET", "/v1/flows/{id}/logs", in_path=("id",), items="lines"),
     "flow.reject": Route("POST", "/v1/flows/{id}/reject", in_path=("id",)),
@@ -217,8 +217,8 @@ class FlowMethods:
         """Delete a flow that has ended, with its jobs."""
         return self._caller.call("flow.delete", params)
 
-    def get(self, **params: Unpack[types.FlowParams]) -> types.FlowView:
-        """Read the state of a flow and of its jobs."""
+    def get(self, **params: Unpack[types.FlowGetParams]) -> types.FlowView:
+        """Read the state of a flow and of its jobs; with `wait` at its end."""
         return self._caller.call("flow.get", params)
 
     def list(self, **params: Unpack[types.FlowListParams]) -> types.FlowPage:
@@ -627,8 +627,8 @@ class AsyncFlowMethods:
         """Delete a flow that has ended, with its jobs."""
         return await self._caller.call("flow.delete", params)
 
-    async def get(self, **params: Unpack[types.FlowParams]) -> types.FlowView:
-        """Read the state of a flow and of its jobs."""
+    async def get(self, **params: Unpack[types.FlowGetParams]) -> types.FlowView:
+        """Read the state of a flow and of its jobs; with `wait` at its end."""
         return await self._caller.call("flow.get", params)
 
     async def list(self, **params: Unpack[types.FlowListParams]) -> types.FlowPage:

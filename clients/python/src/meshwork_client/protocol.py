@@ -43,6 +43,14 @@ class JobFailed(MeshworkError):
         self.job = job
 
 
+class FlowFailed(MeshworkError):
+    """A flow ended in error. `flow` is its state."""
+
+    def __init__(self, flow: Any) -> None:
+        super().__init__(200, "execution_error", f"flow {flow['id']} failed: {flow.get('error')}")
+        self.flow = flow
+
+
 @dataclass(frozen=True)
 class StreamEvent:
     """Item of a stream. `kind` is `event`, `line`, or `gap` if items may be missing before the next one."""
@@ -82,7 +90,7 @@ def ended(job: Any) -> Any:
 
 
 class Deadline:
-    """End of a wait for a job; none without a number of seconds."""
+    """End of a wait; none without a number of seconds."""
 
     def __init__(self, seconds: float | None) -> None:
         self.at = math.inf if seconds is None else time.monotonic() + seconds
@@ -95,6 +103,14 @@ class Deadline:
         """Raise an error, unless it is the end of one request's wait."""
         if error.code != "timeout" or self.wait() == 0.0:
             raise error
+
+    def flow_ended(self, flow: Any) -> bool:
+        """Return whether a flow finished; raise an error if it failed, or the deadline is over."""
+        if flow["status"] == "error":
+            raise FlowFailed(flow)
+        if flow["status"] != "finished":
+            self.check(MeshworkError(408, "timeout", f"flow {flow['id']} has not ended"))
+        return flow["status"] == "finished"
 
 
 class Retry:

@@ -2454,6 +2454,25 @@ class ContextPage(TypedDict):
     """
 
 
+class FlowGetParams(TypedDict):
+    """
+    A flow, and a wait for its end.
+    """
+
+    context: NotRequired[int | None]
+    """
+    Its context; the only one of the store if none is given.
+    """
+    id: int
+    """
+    Number of the flow.
+    """
+    wait: NotRequired[Span | None]
+    """
+    Time to wait for its end, at most 5 minutes. A flow that has not ended then is returned as it is. Default: 0.
+    """
+
+
 class FlowPage(TypedDict):
     """
     Page of flows.

@@ -88,11 +88,13 @@ fn examples(language: &Language) -> Vec<String> {
 
 /// Runs the tests of a client, and the examples of the page. `program` returns the command that runs a file.
 fn test(ground: &Ground, language: &Language, program: impl Fn(&Path) -> Command) {
-    let made = ground.run(&["key", "create", "client", "--scope", "user"]);
+    ground.run(&["context", "create"]).ok();
+    let made = ground.run(&["key", "create", "client", "--scope", "user", "--actor", "1"]);
     let key = made.ok().stdout.trim().to_owned();
     let proxy = free_address();
     let server = Server::start(ground, &["--allow-host", &proxy]);
     let worker = ground.worker(&["--type", "osis", "--type", "python"]);
+    let of_flows = ground.worker(&["--context", "1", "--type", "osis"]);
     let ending = language.ending;
     let live = root().join(format!("clients/{}/tests/live.{ending}", language.folder));
     let live = fs::read_to_string(live).unwrap();
@@ -115,6 +117,7 @@ fn test(ground: &Ground, language: &Language, program: impl Fn(&Path) -> Command
         let said: String = said.map(|(_, text)| format!("{text}\n")).collect();
         assert_eq!(printed, said, "{example}");
     }
+    of_flows.stop();
     worker.stop();
     server.stop();
 }

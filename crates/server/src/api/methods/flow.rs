@@ -14,7 +14,9 @@ use serde_json::value::RawValue;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, parse};
+use crate::api::params::{self, Span, parse};
+
+use super::job::MAX_WAIT;
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -32,10 +34,11 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         Method::new(
             ("flow.get", Viewer),
             (Get, "/v1/flows/{id}"),
-            "Read the state of a flow and of its jobs",
+            "Read the state of a flow and of its jobs; with `wait` at its end",
             get,
         )
-        .in_contexts(),
+        .in_contexts()
+        .waits(),
         Method::new(
             ("flow.list", Viewer),
             (Get, "/v1/flows"),
@@ -139,11 +142,30 @@ async fn submit(call: Call, params: SubmitParams) -> Result<Reply<Submitted>, Ap
     Ok(Reply::new(&Submitted { id, context }))
 }
 
-async fn get(call: Call, params: IdParams) -> Result<Reply<FlowView>, ApiError> {
+/// A flow, and a wait for its end.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "FlowGetParams")]
+struct GetParams {
+    /// Number of the flow.
+    id: u32,
+    /// Its context; the only one of the store if none is given.
+    context: Option<u32>,
+    /// Time to wait for its end, at most 5 minutes. A flow that has not ended then is returned as it is. Default: 0.
+    wait: Option<Span>,
+}
+
+async fn get(call: Call, params: GetParams) -> Result<Reply<FlowView>, ApiError> {
     let (_, flows) = call
         .flows(params.context, (Object::Flow, Operation::Read))
         .await?;
-    Ok(Reply::new(&flows.client().status(FlowId(params.id)).await?))
+    let (client, id) = (flows.client(), FlowId(params.id));
+    if let Some(Span(wait)) = params.wait {
+        let ended = client.wait(id, |_| {});
+        if let Ok(view) = tokio::time::timeout(wait.min(MAX_WAIT), ended).await {
+            return Ok(Reply::new(&view?));
+        }
+    }
+    Ok(Reply::new(&client.status(id).await?))
 }
 
 /// A page of flows.

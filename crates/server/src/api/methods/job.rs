@@ -17,8 +17,8 @@ use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
 use crate::api::params::{Span, parse};
 
-/// Longest wait of a call for the end of a job; longer ones are repeated by the caller.
-const MAX_WAIT: Duration = Duration::from_secs(300);
+/// Longest wait of a call for the end of a job or a flow; longer ones are repeated by the caller.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(300);
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
