@@ -1372,6 +1372,8 @@ export interface components {
             layout: string;
             /** @description Actors who read. */
             readers: number[];
+            /** @description Sandbox of jobs that messages of other nodes bring: `open`, `standard` or `strict`. */
+            sandbox: string;
             /** @description Rule for messages without an envelope: `own`, `accept` or `refuse`. */
             unsigned: string;
             /**

@@ -263,6 +263,10 @@ class ContextView(TypedDict):
     """
     Actors who read.
     """
+    sandbox: str
+    """
+    Sandbox of jobs that messages of other nodes bring: `open`, `standard` or `strict`.
+    """
     unsigned: str
     """
     Rule for messages without an envelope: `own`, `accept` or `refuse`.

@@ -5,6 +5,7 @@ use meshwork_model::access::{self, Object, Operation, Role, Roles, Scope, Who};
 use meshwork_model::acl::{self, AclUser};
 use meshwork_model::context::{Context, NodeId, Unsigned, field};
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout};
+use meshwork_model::sandbox::Profile;
 
 use super::audit::{AuditEntry, Change};
 use super::{Acting, Caller, ContextError, Node, Site, TRIES};
@@ -308,18 +309,43 @@ impl ContextHandle {
         me: &impl Acting,
         unsigned: Unsigned,
     ) -> Result<(), ContextError> {
+        let old = |record: &Context| record.unsigned.to_string();
+        self.set(me, field::UNSIGNED, old, &unsigned.to_string())
+            .await
+    }
+
+    /// Grants a sandbox to jobs that messages of other nodes bring.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], or a call to the server fails.
+    pub async fn set_sandbox(
+        &self,
+        me: &impl Acting,
+        granted: Profile,
+    ) -> Result<(), ContextError> {
+        let old = |record: &Context| record.sandbox.to_string();
+        self.set(me, field::SANDBOX, old, granted.as_str()).await
+    }
+
+    /// Sets a field of the record. `old` returns its value before.
+    async fn set(
+        &self,
+        me: &impl Acting,
+        field: &str,
+        old: impl Fn(&Context) -> String + Send,
+        value: &str,
+    ) -> Result<(), ContextError> {
         let before = self
             .allow_caller(me, Object::Context, Operation::Update)
             .await?;
         let record = self.keys.record();
-        let commit =
-            Commit::default().set(&record, [(field::UNSIGNED, unsigned.to_string().as_str())]);
+        let commit = Commit::default().set(&record, [(field, value)]);
         let change = Change {
             who: &me.to_string(),
             what: "update",
-            object: field::UNSIGNED,
-            before: &before.unsigned.to_string(),
-            after: &unsigned.to_string(),
+            object: field,
+            before: &old(&before),
+            after: value,
         };
         let _ = self
             .commit(&change.noted(commit, &self.keys.audit()))

@@ -42,6 +42,8 @@ pub struct ContextView {
     pub executors: Vec<u32>,
     /// Rule for messages without an envelope: `own`, `accept` or `refuse`.
     pub unsigned: String,
+    /// Sandbox of jobs that messages of other nodes bring: `open`, `standard` or `strict`.
+    pub sandbox: &'static str,
     /// Time of creation, in seconds since 1970.
     pub created_at: u32,
     /// Time of the last change, in seconds since 1970.
@@ -64,6 +66,7 @@ impl ContextView {
             readers: numbers(&record.readers),
             executors: numbers(&record.executors),
             unsigned: record.unsigned.to_string(),
+            sandbox: record.sandbox.as_str(),
             created_at: record.created_at,
             updated_at: record.updated_at,
             layout: place.layout,

@@ -24,6 +24,8 @@ pub const READERS: &str = "readers";
 pub const EXECUTORS: &str = "executors";
 /// Rule for messages without an envelope: `own`, `accept` or `refuse`. Meshwork's own.
 pub const UNSIGNED: &str = "unsigned";
+/// Sandbox of jobs that messages of other nodes bring: `open`, `standard` or `strict`. Meshwork's own.
+pub const SANDBOX: &str = "sandbox";
 /// Jobs of a flow (JSON array of numbers of the same caller).
 pub const JOBS: &str = "jobs";
 /// Environment of scripts (JSON object of text).

@@ -6,6 +6,7 @@ use super::reader::{Fields, RecordError, count_fault, fields_of, first_fault};
 use super::words::UnknownWord;
 use super::{field, limits};
 use crate::keys::context::{ActorId, ContextId};
+use crate::sandbox::Profile;
 
 /// Rule for messages without an envelope, in the field `unsigned`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,6 +62,12 @@ pub struct Context {
         skip_serializing_if = "is_default"
     )]
     pub unsigned: Unsigned,
+    /// Sandbox that an admin granted to jobs from messages of other nodes. Default: `strict`.
+    #[serde(
+        serialize_with = "super::reader::word",
+        skip_serializing_if = "is_least"
+    )]
+    pub sandbox: Profile,
     /// Seconds since 1970.
     pub created_at: u32,
     /// Seconds since 1970.
@@ -69,6 +76,10 @@ pub struct Context {
 
 fn is_default(unsigned: &Unsigned) -> bool {
     *unsigned == Unsigned::default()
+}
+
+fn is_least(granted: &Profile) -> bool {
+    *granted == Profile::Strict
 }
 
 impl Context {
@@ -81,6 +92,7 @@ impl Context {
             readers: Vec::new(),
             executors: vec![creator],
             unsigned: Unsigned::default(),
+            sandbox: Profile::Strict,
             created_at: now,
             updated_at: now,
         }
@@ -102,6 +114,7 @@ impl Context {
             readers: fields.list(field::READERS, numbers)?,
             executors: fields.list(field::EXECUTORS, numbers)?,
             unsigned: fields.parsed(field::UNSIGNED)?.unwrap_or_default(),
+            sandbox: fields.parsed(field::SANDBOX)?.unwrap_or(Profile::Strict),
             created_at: fields.seconds(field::CREATED_AT),
             updated_at: fields.seconds(field::UPDATED_AT),
         };
@@ -199,5 +212,19 @@ mod tests {
         );
         let error = read(&[("unsigned", "no")]).unwrap_err().to_string();
         assert!(error.contains("write own, accept or refuse"), "{error}");
+    }
+
+    #[test]
+    fn jobs_of_other_nodes_are_strict_unless_more_is_granted() {
+        assert_eq!(read(&[]).unwrap().sandbox, Profile::Strict);
+        let context = read(&[("sandbox", "standard")]).unwrap();
+        assert_eq!(context.sandbox, Profile::Standard);
+        assert!(
+            context
+                .to_fields()
+                .contains(&("sandbox".to_owned(), "standard".to_owned()))
+        );
+        let error = read(&[("sandbox", "none")]).unwrap_err().to_string();
+        assert!(error.contains("give open, standard or strict"), "{error}");
     }
 }

@@ -130,6 +130,8 @@ pub mod field {
     pub const TRACESTATE: &str = "mw_tracestate";
     /// Own: requested sandbox, as [`SandboxSettings`](crate::sandbox::SandboxSettings) writes it.
     pub const SANDBOX: &str = "mw_sandbox";
+    /// Own: node of the message that brought the job, if that is another one: 64 hexadecimal digits.
+    pub const NODE: &str = "mw_node";
     /// Own: sandbox and resources of the last run, as [`RunUsage`](crate::sandbox::RunUsage) writes them.
     pub const USAGE: &str = "mw_usage";
     /// Own: digest of the request that created the job, so that a repeated request is recognized.

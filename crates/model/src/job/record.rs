@@ -113,6 +113,8 @@ pub struct Job {
     pub key: Option<String>,
     /// Requested sandbox, unchanged; see [`Job::sandbox`].
     pub requested_sandbox: Option<String>,
+    /// Node of the message that brought the job, if that is another one. Its runs are confined accordingly.
+    pub node: Option<String>,
     /// Sandbox and resources of the last run that started processes.
     pub usage: Option<RunUsage>,
     /// Labels for lists.
@@ -326,6 +328,7 @@ impl Job {
             }
             field::TAGS => self.tags = words(&text(value)),
             field::USAGE => self.usage = text(value).parse().ok(),
+            field::NODE => self.node = Some(text(value)),
             field::SANDBOX => self.requested_sandbox = some_text(value),
             field::STARTED => self.started_ms = number(value),
             field::START_BY => {

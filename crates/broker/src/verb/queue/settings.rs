@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use meshwork_model::context;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSettings;
+use meshwork_model::sandbox::Profile;
 
 use crate::verb::{Fields, text};
 use crate::{Broker, Error};
@@ -132,6 +134,21 @@ impl Broker {
         get.arg(self.keys.config()).arg(field);
         let kept: Option<Vec<u8>> = self.ask("settings", &get).await?;
         Ok(QueueSettings::read(&text(kept.unwrap_or_default())))
+    }
+
+    /// Returns the sandbox that an admin of the context granted to jobs of other nodes; `None` outside of contexts, and
+    /// if the record has none or an unknown one.
+    ///
+    /// # Errors
+    /// The server refuses the call.
+    pub async fn granted_sandbox(&self) -> Result<Option<Profile>, Error> {
+        let Some(context) = self.keys.context() else {
+            return Ok(None);
+        };
+        let mut get = redis::cmd("HGET");
+        get.arg(context.record()).arg(context::field::SANDBOX);
+        let granted: Option<Vec<u8>> = self.ask("settings", &get).await?;
+        Ok(granted.and_then(|word| text(word).parse().ok()))
     }
 }
 

@@ -4,6 +4,7 @@ use meshwork::model::access::Role;
 use meshwork::model::acl::AclUser;
 use meshwork::model::context::{Context as Record, Unsigned};
 use meshwork::model::keys::context::{ActorId, ContextId, ContextLayout};
+use meshwork::model::sandbox::Profile;
 use serde::Serialize;
 
 use crate::app::App;
@@ -145,15 +146,20 @@ impl Revoke {
 /// Change the settings of a context
 ///
 ///   meshwork context set 7 --unsigned refuse
+///   meshwork context set 7 --sandbox standard
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[group(required = true, multiple = true, args = ["unsigned", "sandbox"])]
 pub(crate) struct Set {
     /// The context
     context: ContextId,
     /// Messages without a signed envelope: own (accept those sent inside the context), accept (also those of other
     /// contexts), or refuse
     #[arg(long, value_name = "WORD")]
-    unsigned: Unsigned,
+    unsigned: Option<Unsigned>,
+    /// Sandbox granted to jobs that messages of other nodes bring: open, standard or strict [default: strict]
+    #[arg(long, value_name = "PROFILE")]
+    sandbox: Option<Profile>,
     #[command(flatten)]
     identity: IdentityArgs,
 }
@@ -162,7 +168,12 @@ impl Set {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (node, me) = self.identity.open(context).await?;
         let handle = node.context(self.context).await?;
-        handle.set_unsigned(&me, self.unsigned).await?;
+        if let Some(unsigned) = self.unsigned {
+            handle.set_unsigned(&me, unsigned).await?;
+        }
+        if let Some(granted) = self.sandbox {
+            handle.set_sandbox(&me, granted).await?;
+        }
         print(context, &handle.show(&me).await?)
     }
 }
@@ -178,8 +189,8 @@ fn print(context: &mut App, record: &Record) -> Result<Exit, CommandError> {
             let (admins, readers) = (list(&record.admins), list(&record.readers));
             let executors = list(&record.executors);
             context.out.line(format_args!(
-                "{}: admins {admins}; readers {readers}; executors {executors}; unsigned {}",
-                record.id, record.unsigned
+                "{}: admins {admins}; readers {readers}; executors {executors}; unsigned {}; sandbox {}",
+                record.id, record.unsigned, record.sandbox
             ))?;
         }
     }

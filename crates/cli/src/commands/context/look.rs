@@ -79,6 +79,7 @@ impl Show {
             ("readers", list(&record.readers)),
             ("executors", list(&record.executors)),
             ("unsigned", view.unsigned),
+            ("sandbox", view.sandbox.to_owned()),
         ] {
             context.out.line(format_args!("{name:<12} {value}"))?;
         }

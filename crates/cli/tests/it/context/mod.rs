@@ -6,3 +6,4 @@ pub(crate) mod contexts;
 pub(crate) mod jobs;
 pub(crate) mod kills;
 pub(crate) mod messages;
+pub(crate) mod sandbox;

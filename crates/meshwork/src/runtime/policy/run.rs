@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use meshwork_broker::{Broker, Claimed, Error};
 use meshwork_model::outcome::{Failure, FailureKind};
-use meshwork_model::sandbox::{Effective, effective};
+use meshwork_model::sandbox::{Effective, JobOrigin, effective};
 use tokio::sync::OnceCell;
 
 use super::{NoLauncher, SandboxPolicy};
@@ -77,7 +77,12 @@ impl RunSandbox {
             NoSandbox::Refused(format!("the sandbox of the job cannot be read: {fault}"))
         })?;
         let queue = broker.settings_of(&claimed.queue).await?.sandbox;
-        let origin = policy.origin(&claimed.job.id);
+        let origin = match &claimed.job.node {
+            Some(_) => JobOrigin::Foreign {
+                granted: broker.granted_sandbox().await?,
+            },
+            None => policy.origin(&claimed.job.id),
+        };
         let found = effective(&policy.worker, origin, &queue, &job)
             .map_err(|fault| NoSandbox::Refused(fault.to_string()))?;
         if !found.is_open() && !sandbox::is_on() {
