@@ -64,6 +64,7 @@ export const ROUTES: Record<string, Route> = {
   "job.retry": { verb: "POST", path: "/v1/jobs/{id}/retry", inPath: ["id"] },
   "job.run": { verb: "POST", path: "/v1/jobs/run", keyed: true, waits: true },
   "job.run_now": { verb: "POST", path: "/v1/jobs/{id}/run_now", inPath: ["id"] },
+  "job.source": { verb: "GET", path: "/v1/jobs/{id}/source", inPath: ["id"] },
   "job.why": { verb: "GET", path: "/v1/jobs/{id}/why", inPath: ["id"] },
   "key.create": { verb: "POST", path: "/v1/keys" },
   "key.list": { verb: "GET", path: "/v1/keys" },
@@ -328,6 +329,11 @@ export class JobMethods {
   /** Run a delayed job now. */
   runNow(params: Schemas["JobParams"]): Promise<Schemas["Changed"]> {
     return this.caller.call("job.run_now", params);
+  }
+
+  /** Read the script and the input of a job, and the jobs that it waits for or that wait for it. */
+  source(params: Schemas["JobParams"]): Promise<Schemas["JobSource"]> {
+    return this.caller.call("job.source", params);
   }
 
   /** Read why a job waits, or why it failed. */

@@ -716,6 +716,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{id}/source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the script and the input of a job, and the jobs that it waits for or that wait for it
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `job.source`.
+         */
+        get: operations["job.source"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{id}/why": {
         parameters: {
             query?: never;
@@ -1962,6 +1982,26 @@ export interface components {
             id: string;
             /** @description Time to wait for its end, at most 5 minutes. Default: 0. */
             wait?: components["schemas"]["Span"] | null;
+        };
+        /** @description Script, input and links of a job. Secrets of its environment are masked. */
+        JobSource: {
+            /** @description Batch of the job. */
+            batch: string | null;
+            /** @description Jobs that wait for this one. */
+            dependents: string[];
+            /** @description Jobs that have to end first. */
+            depends_on: string[];
+            /**
+             * Format: uint32
+             * @description Number of the flow that the job is part of.
+             */
+            flow: number | null;
+            /** @description Id of the job. */
+            id: string;
+            /** @description Input of the script. */
+            input: string | null;
+            /** @description Text of the script. */
+            script: string;
         };
         /** @description Job as JSON. Secrets of its environment are masked, except in the result. */
         JobView: {
@@ -5359,6 +5399,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Changed"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "job.source": {
+        parameters: {
+            query?: {
+                /** @description Number of its context; none if it is of no context. */
+                context?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobSource"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobSource"];
                 };
             };
             /** @description The call failed. */

@@ -66,6 +66,7 @@ ROUTES: dict[str, Route] = {
     "job.retry": Route("POST", "/v1/jobs/{id}/retry", in_path=("id",)),
     "job.run": Route("POST", "/v1/jobs/run", keyed=True, waits=True),
     "job.run_now": Route("POST", "/v1/jobs/{id}/run_now", in_path=("id",)),
+    "job.source": Route("GET", "/v1/jobs/{id}/source", in_path=("id",)),
     "job.why": Route("GET", "/v1/jobs/{id}/why", in_path=("id",)),
     "key.create": Route("POST", "/v1/keys"),
     "key.list": Route("GET", "/v1/keys"),
@@ -303,6 +304,10 @@ class JobMethods:
     def run_now(self, **params: Unpack[types.JobParams]) -> types.Changed:
         """Run a delayed job now."""
         return self._caller.call("job.run_now", params)
+
+    def source(self, **params: Unpack[types.JobParams]) -> types.JobSource:
+        """Read the script and the input of a job, and the jobs that it waits for or that wait for it."""
+        return self._caller.call("job.source", params)
 
     def why(self, **params: Unpack[types.JobParams]) -> types.WhyView:
         """Read why a job waits, or why it failed."""
@@ -713,6 +718,10 @@ class AsyncJobMethods:
     async def run_now(self, **params: Unpack[types.JobParams]) -> types.Changed:
         """Run a delayed job now."""
         return await self._caller.call("job.run_now", params)
+
+    async def source(self, **params: Unpack[types.JobParams]) -> types.JobSource:
+        """Read the script and the input of a job, and the jobs that it waits for or that wait for it."""
+        return await self._caller.call("job.source", params)
 
     async def why(self, **params: Unpack[types.JobParams]) -> types.WhyView:
         """Read why a job waits, or why it failed."""

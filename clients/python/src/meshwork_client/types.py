@@ -1069,6 +1069,41 @@ class JobParams(TypedDict):
     """
 
 
+class JobSource(TypedDict):
+    """
+    Script, input and links of a job. Secrets of its environment are masked.
+    """
+
+    batch: str | None
+    """
+    Batch of the job.
+    """
+    dependents: list[str]
+    """
+    Jobs that wait for this one.
+    """
+    depends_on: list[str]
+    """
+    Jobs that have to end first.
+    """
+    flow: int | None
+    """
+    Number of the flow that the job is part of.
+    """
+    id: str
+    """
+    Id of the job.
+    """
+    input: str | None
+    """
+    Input of the script.
+    """
+    script: str
+    """
+    Text of the script.
+    """
+
+
 class KeyCreateParams(TypedDict):
     """
     A new key.

@@ -9,14 +9,6 @@ pub(crate) struct Elsewhere {
     _words: Vec<String>,
 }
 
-/// Error of `meshwork dashboard`.
-pub(crate) fn dashboard() -> CommandError {
-    CommandError::usage(
-        "there is no command `dashboard`: `meshwork queue stats --watch` shows all queues in the terminal, and \
-         deploy/grafana/meshwork.json is a dashboard for the metrics of `meshwork worker --metrics-addr` (docs/metrics.md)",
-    )
-}
-
 /// Error of `meshwork config`.
 pub(crate) fn config() -> CommandError {
     CommandError::usage(

@@ -6,6 +6,7 @@ mod bananas;
 mod batch;
 mod completions;
 mod context;
+mod dashboard;
 mod dead;
 mod doctor;
 mod elsewhere;
@@ -58,8 +59,6 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
     #[command(hide = true)]
-    Dashboard(elsewhere::Elsewhere),
-    #[command(hide = true)]
     Config(elsewhere::Elsewhere),
     Events(events::Events),
     Metrics(metrics::MetricsCommand),
@@ -75,6 +74,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Message(message::MessageCommand),
     Supervisor(supervisor::Supervisor),
+    Dashboard(dashboard::DashboardCommand),
     #[command(subcommand)]
     Key(key::KeyCommand),
     Rpc(rpc::Rpc),
@@ -107,7 +107,6 @@ impl Command {
             Self::Service(service) => Box::pin(service.run(context)).await,
             Self::Action(action) => Box::pin(action.run(context)).await,
             Self::Dead(dead) => Box::pin(dead.run(context)).await,
-            Self::Dashboard(_) => Err(elsewhere::dashboard()),
             Self::Config(_) => Err(elsewhere::config()),
             Self::Events(events) => events.run(context).await,
             Self::Metrics(metrics) => Box::pin(metrics.run(context)).await,
@@ -121,6 +120,7 @@ impl Command {
             Self::Rpc(rpc) => Box::pin(rpc.run(context)).await,
             Self::Mcp(mcp) => Box::pin(mcp.run(context)).await,
             Self::Supervisor(supervisor) => Box::pin(supervisor.run(context)).await,
+            Self::Dashboard(dashboard) => Box::pin(dashboard.run(context)).await,
             Self::Runner(runner) => Box::pin(runner.run(context)).await,
             Self::Completions(completions) => completions.run(context),
         }

@@ -53,7 +53,7 @@ const OF_JOBS: [(&str, Wanted); 33] = [
     ("enqueue f.rhai --queue osis", Says("`--type`")),
 ];
 
-const OF_THE_REST: [(&str, Wanted); 31] = [
+const OF_THE_REST: [(&str, Wanted); 30] = [
     ("queue count", Works("osis")),
     ("queue set osis --concurrency 3", Works("concurrency 3")),
     ("queue ls", Says("`meshwork queue list`")),
@@ -69,7 +69,6 @@ const OF_THE_REST: [(&str, Wanted); 31] = [
     ("purge osis", Says("`meshwork queue purge`")),
     ("top", Says("`meshwork queue stats --watch`")),
     ("monitor", Says("`meshwork queue stats --watch`")),
-    ("dashboard", Says("queue stats --watch")),
     ("workers", Says("`meshwork worker list`")),
     ("worker start", Says("`meshwork worker`")),
     ("worker run", Says("`meshwork worker`")),

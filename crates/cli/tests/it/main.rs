@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 pub(crate) mod actions;
-mod api;
+pub(crate) mod api;
 mod bad_input;
 mod bananas;
 mod bananas_dead;
@@ -34,4 +34,5 @@ mod sick;
 pub(crate) mod stores;
 mod survives;
 mod terminal;
+mod ui;
 pub(crate) mod workers;

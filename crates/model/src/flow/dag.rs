@@ -1,13 +1,13 @@
 //! The graph of a flow as `flow.dag` shows it, before, while and after the flow runs.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::graph::{Cycle, Graph};
 use super::plan::Plan;
 
 /// A flow's jobs, edges and levels. Jobs are named by `Id`: their names, or their numbers in the store.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dag<Id> {
     /// The flow. None: it was not submitted.
     pub flow_id: Option<u32>,
@@ -36,7 +36,7 @@ pub struct Dag<Id> {
 }
 
 /// One job of a [`Dag`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DagNode<Id> {
     /// The job.
     pub id: Id,

@@ -36,6 +36,8 @@ pub enum Access {
     All,
     /// A key.
     Key(Arc<ApiKey>),
+    /// The dashboard of a command, whose user may call the methods of this scope.
+    Local(Scope),
     /// An actor who has signed a nonce: it may call the methods of [`Scope::User`].
     Actor(ActorId),
     /// No key was given.
@@ -49,6 +51,7 @@ impl Access {
         match self {
             Self::All => Some(Scope::Admin),
             Self::Key(key) => Some(key.scope),
+            Self::Local(scope) => Some(*scope),
             Self::Actor(_) => Some(Scope::User),
             Self::Nobody => None,
         }
@@ -59,7 +62,7 @@ impl Access {
     pub fn key_name(&self) -> Option<&ApiKeyName> {
         match self {
             Self::Key(key) => Some(&key.name),
-            Self::All | Self::Actor(_) | Self::Nobody => None,
+            Self::All | Self::Local(_) | Self::Actor(_) | Self::Nobody => None,
         }
     }
 
@@ -69,7 +72,7 @@ impl Access {
         match self {
             Self::Key(key) => Some(format!("api:{}", key.name)),
             Self::Actor(actor) => Some(format!("actor {actor}")),
-            Self::All | Self::Nobody => None,
+            Self::All | Self::Local(_) | Self::Nobody => None,
         }
     }
 

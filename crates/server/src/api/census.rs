@@ -87,6 +87,11 @@ impl Census {
         self.lock().clone()
     }
 
+    /// Returns the last scan, if there was one, and requests none.
+    pub(crate) fn last(&self) -> Option<Arc<Found>> {
+        self.lock().clone()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Arc<Found>>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,14 +1,14 @@
 //! The API: one table of methods ([`table`]), called by REST and by JSON-RPC ([`http`]), and described
 //! by two documents ([`docs`]).
 
-mod access;
+pub(crate) mod access;
 mod call;
 mod census;
 pub mod docs;
 mod error;
 mod hero;
-mod http;
-mod live;
+pub(crate) mod http;
+pub(crate) mod live;
 mod method;
 mod methods;
 mod nonces;
@@ -17,7 +17,7 @@ mod place;
 pub(crate) mod rpc;
 mod sessions;
 mod table;
-mod topic;
+pub(crate) mod topic;
 
 pub use access::{Access, KeyRing, new_key};
 pub use call::Call;

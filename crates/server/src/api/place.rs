@@ -30,7 +30,7 @@ impl Call {
         match &self.access {
             Access::Key(key) => key.actor,
             Access::Actor(actor) => Some(*actor),
-            Access::All => self.own_actor,
+            Access::All | Access::Local(_) => self.own_actor,
             Access::Nobody => None,
         }
     }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use super::method::Method;
 use super::methods::{
-    batch, context, dead, flow, flow_change, flow_logs, job, job_history, job_list, key, message,
-    queue, runner, schedule, system, worker,
+    batch, context, dead, flow, flow_change, flow_logs, job, job_history, job_list, job_source,
+    key, message, queue, runner, schedule, system, worker,
 };
 
 /// All methods, by object.
@@ -14,6 +14,7 @@ pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
         job::methods,
         job_list::methods,
         job_history::methods,
+        job_source::methods,
         queue::methods,
         worker::methods,
         schedule::methods,

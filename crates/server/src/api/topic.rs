@@ -8,7 +8,7 @@ use super::error::ApiError;
 use crate::api::live::{Live, Position, Subscription, Topic};
 
 /// Reads the topic of a kind: the events of a job, a queue or a flow.
-pub(super) fn of(call: &Call, kind: &str, value: &str) -> Result<Topic, ApiError> {
+pub(crate) fn of(call: &Call, kind: &str, value: &str) -> Result<Topic, ApiError> {
     match kind {
         "job" => Ok(Topic::Job(JobId::foreign(value.to_owned()).to_string())),
         "queue" => {
@@ -30,13 +30,13 @@ fn unknown() -> ApiError {
 }
 
 /// Reads a position.
-pub(super) fn position(text: &str) -> Result<Position, ApiError> {
+pub(crate) fn position(text: &str) -> Result<Position, ApiError> {
     text.parse()
         .map_err(|error| ApiError::invalid(format!("from: {error}")))
 }
 
 /// Subscribes to a topic: `events`, `job:ID`, `queue:NAME`, `flow:NUMBER`, or `log:ID` for the log of a job.
-pub(super) async fn subscribe(
+pub(crate) async fn subscribe(
     live: &Live,
     call: &Call,
     text: &str,

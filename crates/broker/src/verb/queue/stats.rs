@@ -131,6 +131,14 @@ impl Broker {
     pub async fn stats(&self, known: &mut KnownQueues, whole: bool) -> Result<Stats, Error> {
         self.search(known, if whole { WHOLE } else { SLICE })
             .await?;
+        self.stats_of_known(known).await
+    }
+
+    /// Returns the metrics of all known queues, without a search for others. Queues that workers listen to become known.
+    ///
+    /// # Errors
+    /// The server refuses a call.
+    pub async fn stats_of_known(&self, known: &mut KnownQueues) -> Result<Stats, Error> {
         let mut listeners = BTreeMap::new();
         for queue in self.listened().await? {
             *listeners.entry(queue).or_insert(0) += 1;
@@ -298,6 +306,11 @@ impl Broker {
 }
 
 impl KnownQueues {
+    /// Adds queues that are known from elsewhere, up to [`MAX_QUEUES`] in all.
+    pub fn extend(&mut self, queues: impl IntoIterator<Item = String>) {
+        self.add(queues);
+    }
+
     /// Adds queues. Returns whether there are too many.
     fn add(&mut self, queues: impl IntoIterator<Item = String>) -> bool {
         for queue in queues {

@@ -2,14 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork::Client;
 use meshwork::model::name::ApiKeyName;
 use meshwork_server::api::{Api, ApiLimits, KeyRing, PROFILE};
-use meshwork_server::http::guard::{ALL_BODIES, Authenticate};
+use meshwork_server::http::guard::ALL_BODIES;
 use meshwork_server::http::{Listener, Socket};
+use meshwork_server::ui::{Dashboard, Door, Options};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -51,6 +51,9 @@ pub(crate) struct ListenArgs {
     #[arg(long = "request-timeout", value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
           allow_hyphen_values = true)]
     grace: Duration,
+    /// Show no script, no input and no result of a job on the pages of the dashboard; the API has them
+    #[arg(long, requires = "addresses")]
+    hide_payloads: bool,
     #[command(flatten)]
     guard: GuardArgs,
 }
@@ -115,13 +118,20 @@ impl ListenArgs {
             tasks: JoinSet::new(),
             scan: JoinSet::new(),
         };
+        let door = keys.map_or(Door::Open, Door::Keys);
+        let options = Options {
+            hide_payloads: self.hide_payloads,
+            ..Options::default()
+        };
+        let dashboard = Dashboard::new(api.clone(), client, door, options);
         for listener in listeners {
             serving.urls.push(format!("http://{}", listener.address()));
-            let guard = self.guard.clone().guard(keys.clone(), PROFILE);
-            let (api, stop) = (api.clone(), serving.stop.clone());
+            let guard = self.guard.clone();
+            let guard = guard.guard(dashboard.authenticate(), PROFILE);
+            let (dashboard, stop) = (dashboard.clone(), serving.stop.clone());
             serving
                 .tasks
-                .spawn(async move { api.serve(listener, guard, stop).await });
+                .spawn(async move { dashboard.serve(listener, guard, stop).await });
         }
         if let (Some(socket), Some(path)) = (socket, &self.socket) {
             serving.urls.push(format!("unix:{}", path.display()));
@@ -131,6 +141,7 @@ impl ListenArgs {
                 .spawn(async move { api.serve_socket(socket, stop).await });
         }
         serving.scan.spawn(async move { api.scan().await });
+        serving.scan.spawn(async move { dashboard.poll().await });
         Ok(serving)
     }
 
@@ -139,7 +150,7 @@ impl ListenArgs {
         &self,
         client: &Client,
         actor: &ActorArgs,
-    ) -> Result<Option<Arc<dyn Authenticate>>, CommandError> {
+    ) -> Result<Option<KeyRing>, CommandError> {
         if self.insecure_no_auth {
             return Ok(None);
         }
@@ -160,7 +171,7 @@ impl ListenArgs {
                 ));
             }
         }
-        Ok(Some(Arc::new(KeyRing::new(client.broker().clone()))))
+        Ok(Some(KeyRing::new(client.broker().clone())))
     }
 }
 

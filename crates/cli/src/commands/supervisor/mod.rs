@@ -25,7 +25,8 @@ use listen::{ListenArgs, Serving};
 ///
 /// Takes outgoing messages, checks signatures and permissions, delivers them, enqueues the jobs of job messages,
 /// returns their results, and ends expired messages. Several supervisors may serve one node, and a killed one loses
-/// nothing. Notifies systemd when ready (Type=notify). With --listen it serves the API too (docs/api.md).
+/// nothing. Notifies systemd when ready (Type=notify). With --listen it serves the API and the
+/// dashboard too (docs/api.md, docs/dashboard.md).
 ///
 ///   meshwork supervisor
 ///   meshwork supervisor --context 7,8 --worker python,osis
@@ -202,6 +203,9 @@ fn tell(
     }
     for url in &api {
         note(format_args!("API at {url}/v1, JSON-RPC at {url}/rpc"));
+        if url.starts_with("http") {
+            note(format_args!("dashboard at {url}/ui/"));
+        }
     }
     note(format_args!(
         "serving messages of {} contexts",

@@ -13,6 +13,8 @@ pub(crate) const JSON: &str = "content-type: application/json\r\n";
 pub(crate) struct Came {
     pub(crate) status: u16,
     pub(crate) head: String,
+    /// The head as it was written.
+    pub(crate) raw_head: String,
     pub(crate) body: String,
 }
 
@@ -48,6 +50,7 @@ pub(crate) fn came(mut stream: TcpStream) -> Came {
     stream.read_to_end(&mut answer).ok();
     let answer = String::from_utf8(answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let raw_head = head.to_owned();
     let head = head.to_lowercase();
     Came {
         status: head
@@ -56,6 +59,7 @@ pub(crate) fn came(mut stream: TcpStream) -> Came {
             .and_then(|it| it.parse().ok())
             .unwrap_or(0),
         head,
+        raw_head,
         body: body.to_owned(),
     }
 }

@@ -128,6 +128,7 @@ fn answer(stream: &mut TcpStream) -> Came {
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     let mut came = Came {
         status,
+        raw_head: head.clone(),
         head,
         body: String::new(),
     };

@@ -12,9 +12,9 @@ mod tests;
 use meshwork_model::flow::Dag;
 
 pub use mermaid::mermaid;
-pub use svg::svg;
+pub use svg::{svg, svg_with_links};
 pub use text::text;
-pub use waterfall::{Bar, waterfall_svg, waterfall_text};
+pub use waterfall::{Bar, waterfall_svg, waterfall_svg_with_links, waterfall_text};
 
 /// The columns of a terminal that says no other width.
 pub const WIDTH: usize = 80;
@@ -39,6 +39,29 @@ fn colours(status: Option<&str>) -> (&'static str, &'static str) {
         Some("skipped") => ("#f1f3f4", "#80868b"),
         _ => ("#ffffff", "#5f6368"),
     }
+}
+
+/// The classes of a job's box, by which a page may give it other colours.
+fn class(status: Option<&str>) -> &'static str {
+    match status {
+        Some("finished") => "box finished",
+        Some("error") => "box error",
+        Some("started") => "box started",
+        Some("skipped") => "box skipped",
+        _ => "box",
+    }
+}
+
+/// Writes a part of a drawing, as a link if it has one.
+fn linked(link: Option<String>, out: &mut String, part: impl FnOnce(&mut String)) {
+    let Some(link) = link else {
+        return part(out);
+    };
+    out.push_str("<a href=\"");
+    out.push_str(&escape(&link));
+    out.push_str("\">");
+    part(out);
+    out.push_str("</a>");
 }
 
 /// `1 job`, `2 jobs`.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use meshwork_model::flow::Dag;
 
 use super::layout::{Layout, MAX_ROWS, NodePosition, layout};
-use super::{colours, counted, cut, escape, numbers, sign};
+use super::{class, colours, counted, cut, escape, linked, numbers, sign};
 
 const BOX_WIDTH: usize = 150;
 const BOX_HEIGHT: usize = 40;
@@ -20,6 +20,16 @@ const LABEL: usize = 20;
 /// The drawing of a flow with this name.
 #[must_use]
 pub fn svg(dag: &Dag<String>, name: &str) -> String {
+    svg_with_links(dag, name, |_| None)
+}
+
+/// As [`svg`], with a link for each job that has one.
+#[must_use]
+pub fn svg_with_links(
+    dag: &Dag<String>,
+    name: &str,
+    link: impl Fn(&str) -> Option<String>,
+) -> String {
     let layout = layout(dag);
     let columns = layout.folded.len().max(1);
     let width = 2 * MARGIN + (columns - 1) * COLUMN + BOX_WIDTH;
@@ -40,17 +50,14 @@ pub fn svg(dag: &Dag<String>, name: &str) -> String {
             Some(error) => format!("{}: {error}", node.id),
             None => node.id.clone(),
         };
-        let (fill, line) = colours(status);
-        let dashed = node.compensates.is_some();
-        let style = Style { fill, line, dashed };
-        boxed(
-            layout.places[number],
-            &label,
-            &node.script_type,
-            &title,
-            style,
-            &mut out,
-        );
+        let style = Style {
+            status,
+            dashed: node.compensates.is_some(),
+        };
+        linked(link(&node.id), &mut out, |out| {
+            let place = layout.places[number];
+            boxed(place, &label, &node.script_type, &title, style, out);
+        });
     }
     for (column, folded) in layout
         .folded
@@ -63,10 +70,8 @@ pub fn svg(dag: &Dag<String>, name: &str) -> String {
             row: MAX_ROWS - 1,
         };
         let label = format!("… {}", counted(*folded, "more job"));
-        let (fill, line) = colours(None);
         let style = Style {
-            fill,
-            line,
+            status: None,
             dashed: true,
         };
         boxed(place, &label, "", &label, style, &mut out);
@@ -82,7 +87,7 @@ pub(super) fn header(width: usize, height: usize, name: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <title>{name}</title>\n\
-         <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
+         <rect class=\"sheet\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
          <text x=\"{MARGIN}\" y=\"{}\" font-size=\"14\" font-weight=\"bold\">{name}</text>\n",
         MARGIN + 4
     )
@@ -115,15 +120,14 @@ fn edges(dag: &Dag<String>, layout: &Layout, out: &mut String) {
         };
         let _ = writeln!(
             out,
-            "<path d=\"M{x} {y} C{middle} {y} {middle} {to_y} {to_x} {to_y}\" fill=\"none\" stroke=\"#9aa0a6\"{dash}/>"
+            "<path class=\"edge\" d=\"M{x} {y} C{middle} {y} {middle} {to_y} {to_x} {to_y}\" fill=\"none\" stroke=\"#9aa0a6\"{dash}/>"
         );
     }
 }
 
 /// The look of a box.
-struct Style {
-    fill: &'static str,
-    line: &'static str,
+struct Style<'a> {
+    status: Option<&'a str>,
     dashed: bool,
 }
 
@@ -132,11 +136,13 @@ fn boxed(
     label: &str,
     below: &str,
     title: &str,
-    style: Style,
+    style: Style<'_>,
     out: &mut String,
 ) {
     let (x, y) = corner(place);
-    let Style { fill, line, dashed } = style;
+    let Style { status, dashed } = style;
+    let (fill, line) = colours(status);
+    let class = class(status);
     let dash = if dashed {
         " stroke-dasharray=\"4 3\""
     } else {
@@ -147,14 +153,14 @@ fn boxed(
     let _ = write!(
         out,
         "<g><title>{title}</title>\
-         <rect x=\"{x}\" y=\"{y}\" width=\"{BOX_WIDTH}\" height=\"{BOX_HEIGHT}\" rx=\"6\" fill=\"{fill}\" stroke=\"{line}\"{dash}/>\
+         <rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{BOX_WIDTH}\" height=\"{BOX_HEIGHT}\" rx=\"6\" fill=\"{fill}\" stroke=\"{line}\"{dash}/>\
          <text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{label}</text>",
         y + 17
     );
     if !below.is_empty() {
         let _ = write!(
             out,
-            "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\" font-size=\"10\" fill=\"#5f6368\">{below}</text>",
+            "<text x=\"{middle}\" y=\"{}\" class=\"small\" text-anchor=\"middle\" font-size=\"10\" fill=\"#5f6368\">{below}</text>",
             y + 31
         );
     }

@@ -190,11 +190,11 @@ fn svg_of_a_run() {
     let wanted = "\
 <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"400\" height=\"110\" viewBox=\"0 0 400 110\" font-family=\"sans-serif\" font-size=\"12\">
 <title>two</title>
-<rect width=\"400\" height=\"110\" fill=\"#ffffff\"/>
+<rect class=\"sheet\" width=\"400\" height=\"110\" fill=\"#ffffff\"/>
 <text x=\"20\" y=\"24\" font-size=\"14\" font-weight=\"bold\">two</text>
-<path d=\"M170 70 C200 70 200 70 230 70\" fill=\"none\" stroke=\"#9aa0a6\"/>
-<g><title>a</title><rect x=\"20\" y=\"50\" width=\"150\" height=\"40\" rx=\"6\" fill=\"#ffffff\" stroke=\"#5f6368\"/><text x=\"95\" y=\"67\" text-anchor=\"middle\">a</text><text x=\"95\" y=\"81\" text-anchor=\"middle\" font-size=\"10\" fill=\"#5f6368\">python</text></g>
-<g><title>b</title><rect x=\"230\" y=\"50\" width=\"150\" height=\"40\" rx=\"6\" fill=\"#ffffff\" stroke=\"#5f6368\"/><text x=\"305\" y=\"67\" text-anchor=\"middle\">b</text><text x=\"305\" y=\"81\" text-anchor=\"middle\" font-size=\"10\" fill=\"#5f6368\">python</text></g>
+<path class=\"edge\" d=\"M170 70 C200 70 200 70 230 70\" fill=\"none\" stroke=\"#9aa0a6\"/>
+<g><title>a</title><rect class=\"box\" x=\"20\" y=\"50\" width=\"150\" height=\"40\" rx=\"6\" fill=\"#ffffff\" stroke=\"#5f6368\"/><text x=\"95\" y=\"67\" text-anchor=\"middle\">a</text><text x=\"95\" y=\"81\" class=\"small\" text-anchor=\"middle\" font-size=\"10\" fill=\"#5f6368\">python</text></g>
+<g><title>b</title><rect class=\"box\" x=\"230\" y=\"50\" width=\"150\" height=\"40\" rx=\"6\" fill=\"#ffffff\" stroke=\"#5f6368\"/><text x=\"305\" y=\"67\" text-anchor=\"middle\">b</text><text x=\"305\" y=\"81\" class=\"small\" text-anchor=\"middle\" font-size=\"10\" fill=\"#5f6368\">python</text></g>
 </svg>
 ";
     assert_eq!(svg(&small, "two"), wanted);

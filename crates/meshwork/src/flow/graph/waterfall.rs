@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::svg::header;
-use super::{colours, counted, cut, escape, sign};
+use super::{class, colours, counted, cut, escape, linked, sign};
 
 /// The run of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +90,17 @@ pub fn waterfall_text(bars: &[Bar], now_ms: u64, width: usize) -> String {
 /// The waterfall as SVG.
 #[must_use]
 pub fn waterfall_svg(bars: &[Bar], now_ms: u64, name: &str) -> String {
+    waterfall_svg_with_links(bars, now_ms, name, |_| None)
+}
+
+/// As [`waterfall_svg`], with a link for each bar that has one, by its name.
+#[must_use]
+pub fn waterfall_svg_with_links(
+    bars: &[Bar],
+    now_ms: u64,
+    name: &str,
+    link: impl Fn(&str) -> Option<String>,
+) -> String {
     const ROW: usize = 22;
     const LEFT: usize = 180;
     const ROOM: usize = 640;
@@ -101,17 +112,19 @@ pub fn waterfall_svg(bars: &[Bar], now_ms: u64, name: &str) -> String {
         let (start, length) = scale.place(bar, ROOM);
         let (x, y) = (LEFT + start, 45 + row * ROW);
         let (fill, line) = colours(Some(&bar.status));
+        let class = class(Some(&bar.status));
         let (label, title) = (escape(&cut(&bar.name, NAME + 4)), escape(&bar.name));
         let duration = duration(scale.end(bar) - bar.start_ms);
-        let _ = writeln!(
-            out,
-            "<g><title>{title}: {duration}</title><text x=\"20\" y=\"{}\">{label}</text>\
-             <rect x=\"{x}\" y=\"{y}\" width=\"{length}\" height=\"14\" rx=\"3\" fill=\"{fill}\" stroke=\"{line}\"/>\
-             <text x=\"{}\" y=\"{}\" font-size=\"10\" fill=\"#5f6368\">{duration}</text></g>",
-            y + 11,
-            LEFT + ROOM + 10,
-            y + 11,
-        );
+        linked(link(&bar.name), &mut out, |out| {
+            let _ = writeln!(
+                out,
+                "<g><title>{title}: {duration}</title><text x=\"20\" y=\"{0}\">{label}</text>\
+                 <rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{length}\" height=\"14\" rx=\"3\" fill=\"{fill}\" stroke=\"{line}\"/>\
+                 <text x=\"{1}\" y=\"{0}\" class=\"small\" font-size=\"10\" fill=\"#5f6368\">{duration}</text></g>",
+                y + 11,
+                LEFT + ROOM + 10,
+            );
+        });
     }
     if bars.len() > MAX_BARS {
         let rest = counted(bars.len() - MAX_BARS, "more job");

@@ -14,11 +14,11 @@ use crate::http::guard::{Busy, Permit};
 /// Pause between two checks of a key. With the time for which keys are cached, a revocation holds within a second.
 const CHECK_EVERY: Duration = Duration::from_millis(400);
 /// Time for a client to read the last words; then its connection is cut.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// A connection that stays open.
 #[derive(Debug)]
-pub(super) struct Life {
+pub(crate) struct Life {
     permit: Option<Arc<Permit>>,
     _busy: Option<Busy>,
     closing: Option<CancellationToken>,
@@ -27,7 +27,7 @@ pub(super) struct Life {
 
 /// The reason of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// The server stops, or the connection has reached its longest life.
     Closing,
     /// The key is no longer valid.
@@ -35,7 +35,7 @@ pub(super) enum End {
 }
 
 impl End {
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Closing => "the connection is to end: connect again",
             Self::Revoked => "the key is revoked or expired",
@@ -45,7 +45,7 @@ impl End {
 
 impl Life {
     /// Returns the life of the connection of a request.
-    pub(super) fn of(extensions: &Extensions) -> Self {
+    pub(crate) fn of(extensions: &Extensions) -> Self {
         let permit = extensions.get::<Arc<Permit>>().cloned();
         let closing = extensions
             .get::<Closing>()
@@ -66,7 +66,7 @@ impl Life {
     }
 
     /// Waits for the end.
-    pub(super) async fn end(&self) -> End {
+    pub(crate) async fn end(&self) -> End {
         let closing = async {
             match &self.closing {
                 Some(closing) => closing.cancelled().await,
@@ -95,7 +95,7 @@ impl Life {
     }
 
     /// Cuts the connection after the time for its last words.
-    pub(super) async fn cut(&self) {
+    pub(crate) async fn cut(&self) {
         let Some(permit) = &self.permit else {
             return;
         };

@@ -1,13 +1,13 @@
 //! The API over HTTP: REST by paths, JSON-RPC at `/` and `/rpc`, both documents, and the health checks.
 
 mod hero;
-mod life;
+pub(crate) mod life;
 mod problem;
-mod query;
+pub(crate) mod query;
 mod rest;
 mod rpc;
 mod socket;
-mod stream;
+pub(crate) mod stream;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,11 +101,36 @@ impl Api {
         self.0.calls.census.run(&self.0.calls.client).await
     }
 
-    /// Serves until `stop`, and then until the requests under way have ended or their grace is over.
-    pub async fn serve(&self, listener: Listener, guard: Guard, stop: CancellationToken) {
+    /// Serves a router behind a guard until `stop`, and then until the requests under way have ended or their grace is
+    /// over.
+    pub(crate) async fn serve(
+        &self,
+        router: Router,
+        (listener, guard): (Listener, Guard),
+        stop: CancellationToken,
+    ) {
         let bounds = self.bounds(guard.limits(CONNECTIONS));
-        let router = guard.before(self.router());
-        listener.serve(router, bounds, stop).await;
+        listener.serve(guard.before(router), bounds, stop).await;
+    }
+
+    /// State that all calls share.
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.0.calls
+    }
+
+    /// The followed streams.
+    pub(crate) fn live(&self) -> &Live {
+        &self.0.live
+    }
+
+    /// Limits of bodies.
+    pub(crate) fn bodies(&self) -> &Bodies {
+        &self.0.bodies
+    }
+
+    /// Takes the place of a request that is worked on.
+    pub(crate) fn slot(&self) -> Result<SemaphorePermit<'_>, ApiError> {
+        self.0.slot()
     }
 
     /// Serves a socket, whose clients need no key, until `stop`, and then until the requests under way have ended or
@@ -130,7 +155,7 @@ impl Api {
     }
 
     /// The routes, without the guard. A request without an [`Access`] may call all methods.
-    fn router(&self) -> Router {
+    pub(crate) fn router(&self) -> Router {
         let mut router = Router::new();
         for method in METHODS.iter() {
             let filter = match method.verb {

@@ -62,7 +62,7 @@ fn forms(method: &Method) -> HashMap<String, Form> {
 ///
 /// # Errors
 /// If one is given twice.
-pub(super) fn add(
+pub(crate) fn add(
     params: &mut Params,
     method: &Method,
     given: impl Iterator<Item = (String, String)>,
@@ -108,7 +108,7 @@ fn is_plain(text: &str) -> bool {
 ///
 /// # Errors
 /// If it is not UTF-8 after its decoding.
-pub(super) fn pairs(query: &str) -> Result<Vec<(String, String)>, ApiError> {
+pub(crate) fn pairs(query: &str) -> Result<Vec<(String, String)>, ApiError> {
     let decoded = |text: &str| {
         let text = text.replace('+', " ");
         let decoded = percent_decode_str(&text).decode_utf8();

@@ -99,7 +99,8 @@ enum Part {
     Last(String),
 }
 
-fn stream(subscription: Subscription, life: Life) -> Response {
+/// Streams a subscription.
+pub(crate) fn stream(subscription: Subscription, life: Life) -> Response {
     let (sender, parts) = mpsc::channel(CHUNKS);
     tokio::spawn(pump(subscription, life, sender));
     let parts = futures_util::stream::unfold(Some(parts), |parts| async {

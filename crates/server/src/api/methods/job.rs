@@ -93,7 +93,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
 /// The id of a job.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "JobParams")]
-struct IdParams {
+pub(super) struct IdParams {
     /// Id of the job; in a context its number, as `2001` or `12:2001`, or its key.
     id: String,
     /// Number of its context; none if it is of no context.
@@ -107,7 +107,7 @@ const CHANGE: Needs = (Object::Job, Operation::Cancel);
 
 impl IdParams {
     /// Switches the call to the job's context, and reads the id.
-    async fn open(self, call: Call, needs: Needs) -> Result<(Call, JobId), ApiError> {
+    pub(super) async fn open(self, call: Call, needs: Needs) -> Result<(Call, JobId), ApiError> {
         let call = call.enter(self.context, needs).await?;
         let id = call.job_id(self.id)?;
         Ok((call, id))

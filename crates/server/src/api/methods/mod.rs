@@ -9,6 +9,7 @@ pub(super) mod flow_logs;
 pub(super) mod job;
 pub(super) mod job_history;
 pub(super) mod job_list;
+pub(super) mod job_source;
 pub(super) mod key;
 pub(super) mod message;
 pub(super) mod new_job;

@@ -154,7 +154,13 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<QueueList>, ApiErr
         }
     };
     let queues = found.into_iter().filter(|queue| !is_idle_priority(queue));
-    let queues = queues.collect();
+    let mut queues: Vec<_> = queues.collect();
+    // Settings are read now: a queue that was paused after the scan has to be shown as paused.
+    let settings = call.client.settings().await?;
+    for queue in &mut queues {
+        queue.settings = QueueSettingsView::new(&queue.queue, settings.of(&queue.queue));
+        queue.limit = settings.limits.queues.get(&queue.queue).copied();
+    }
     Ok(Reply::new(&QueueList { queues, age_ms }))
 }
 

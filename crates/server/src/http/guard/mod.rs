@@ -30,6 +30,7 @@ pub(crate) use connections::TOKEN_GRACE;
 use connections::UNAUTHENTICATED;
 pub use connections::{Busy, Connections, Limits, PER_PEER, Permit};
 pub use host::Authority;
+pub(crate) use origin::FETCH_SITE;
 pub use origin::Origin;
 pub(crate) use token::bearer;
 pub use token::{InvalidToken, MAX_TOKEN, Token};
@@ -85,6 +86,10 @@ pub trait Authenticate: fmt::Debug + Send + Sync {
         peer: IpAddr,
     ) -> BoxFuture<'a, Result<Admission, Refusal>>;
 }
+
+/// Marks a request of a web page of another host that may call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Foreign;
 
 /// A request that passed [`Authenticate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,6 +229,9 @@ async fn pass(
     let (mut head, body) = request.into_parts();
     let (verdict, origin) = match guard.source(&head, &permit, is_probe) {
         Ok(origin) => {
+            if origin.is_some() {
+                head.extensions.insert(Foreign);
+            }
             let verdict = guard
                 .admit(&mut head, &permit, is_probe, origin.is_some())
                 .await;

@@ -9,6 +9,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use super::Refusal;
 use super::host::{Authority, default_port};
 
+/// Header by which browsers say where a request comes from. No script can set it.
+pub(crate) const FETCH_SITE: &str = "sec-fetch-site";
+
 /// The origin of a web page; its port is always known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
@@ -54,9 +57,14 @@ pub(super) fn check(
     let Some(value) = values.next() else {
         return Ok(None);
     };
+    let (site, second) = (headers.get(FETCH_SITE), values.next());
+    // A page that sends no referrer hides its origin too, but its browser says that it is one of this host.
+    if value == "null" && second.is_none() && site.is_some_and(|site| site == "same-origin") {
+        return Ok(None);
+    }
     let origin = value.to_str().ok().and_then(|it| it.parse::<Origin>().ok());
     let origin = origin
-        .filter(|_| values.next().is_none())
+        .filter(|_| second.is_none())
         .ok_or_else(not_allowed)?;
     match host.is_some_and(|host| origin.is_of(host)) {
         true => Ok(None),
@@ -74,6 +82,24 @@ fn not_allowed() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hidden_origin_is_of_the_host_if_the_browser_says_so() {
+        let host = "localhost:8080".parse().unwrap();
+        let passes = |origin: &str, site: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ORIGIN, origin.parse().unwrap());
+            if let Some(site) = site {
+                headers.insert(FETCH_SITE, HeaderValue::from_static(site));
+            }
+            check(&[], &headers, Some(&host)).is_ok()
+        };
+        assert!(passes("null", Some("same-origin")));
+        for site in [None, Some("none"), Some("same-site"), Some("cross-site")] {
+            assert!(!passes("null", site), "{site:?}");
+        }
+        assert!(!passes("http://evil.example", Some("same-origin")));
+    }
 
     #[test]
     fn an_origin_is_of_the_host_or_is_not() {

@@ -1,0 +1,76 @@
+//! The pages, and the links between them.
+
+use std::collections::BTreeSet;
+
+use super::{filled, texts, values};
+use crate::common::{Ground, eventually, on_all_data};
+
+on_all_data! {
+    fn each_link_leads_to_a_page(ground: &Ground) {
+        let (server, browser) = filled(ground);
+        let mut seen = BTreeSet::new();
+        let mut open = vec!["/ui/".to_owned(), "/ui/job?id=last".into(), "/ui/job?id=done".into(), "/ui/search?q=osis".into()];
+        while let Some(path) = open.pop() {
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            let came = browser.get(&path);
+            if came.status == 303 {
+                open.push(came.leads_to().to_owned());
+                continue;
+            }
+            assert_eq!(came.status, 200, "{path}: {}", came.body);
+            if path.contains("/assets/") {
+                continue;
+            }
+            let page = scraper::Html::parse_document(&came.body);
+            assert!(!texts(&page, "h1").is_empty(), "{path}");
+            // No script within a page, and no style.
+            assert!(texts(&page, "script, style").iter().all(String::is_empty), "{path}");
+            assert!(values(&page, "[style]", "style").is_empty(), "{path}");
+            let links = values(&page, "a[href], link[href]", "href");
+            open.extend(links.into_iter().filter(|link| link.starts_with('/')));
+            open.extend(values(&page, "script[src]", "src"));
+        }
+        assert!(seen.len() > 30, "{seen:?}");
+        for page in ["workers", "dead", "schedules", "flows", "queue?queue=", "job?id=late", "confirm?"] {
+            assert!(seen.iter().any(|path| path.contains(page)), "{page}: {seen:?}");
+        }
+        server.stop();
+    }
+
+    fn jobs_are_found_by_state_and_filter(ground: &Ground) {
+        let (server, browser) = filled(ground);
+        let ids = |query: &str| texts(&browser.page(&format!("/ui/jobs?{query}")), "tbody tr td:first-child a");
+        assert_eq!(ids("state=delayed"), ["late"]);
+        assert_eq!(ids("state=dead"), ["bad"]);
+        assert_eq!(ids("state=ended"), ["bad", "done"]);
+        assert_eq!(ids("state=ended&tag=web"), ["done"]);
+        assert_eq!(ids("state=ended&error=boom"), ["bad"]);
+        assert_eq!(ids("state=ended&type=python"), [""; 0]);
+        assert_eq!(ids("state=queued&queue=osis"), ["first"]);
+        eventually("the queues are found", || {
+            let page = browser.page("/ui/jobs?state=queued");
+            (texts(&page, "#jobs li > a:first-child") == ["osis", "python"]).then_some(())
+        });
+        assert_eq!(browser.get("/ui/jobs?state=x").status, 400);
+        server.stop();
+    }
+
+    fn a_job_shows_its_life(ground: &Ground) {
+        let (server, browser) = filled(ground);
+        let page = browser.page("/ui/job?id=last");
+        let shown = ground.run(&["job", "why", "last", "--json"]).ok().json();
+        let reasons = texts(&page, ".why li");
+        assert_eq!(serde_json::json!(reasons), shown["reasons"]);
+        assert!(texts(&page, "#around a").contains(&"first".to_owned()));
+        assert!(texts(&browser.page("/ui/job?id=done"), "#result pre")[0].contains("42"));
+        assert!(texts(&browser.page("/ui/job?id=bad"), ".failure pre")[0].contains("boom"));
+        assert_eq!(browser.get("/ui/job?id=none").status, 404);
+        assert_eq!(browser.get("/ui/search?q=late").leads_to(), "/ui/job?id=late");
+        assert!(browser.get("/ui/search?q=osis").leads_to().starts_with("/ui/queue?queue="));
+        assert_eq!(browser.get("/ui/search?q=nightly").leads_to(), "/ui/schedules?name=nightly");
+        assert_eq!(texts(&browser.page("/ui/search?q=%3Cb%3E"), ".empty strong"), ["Nothing has this id"]);
+        server.stop();
+    }
+}

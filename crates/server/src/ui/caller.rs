@@ -1,0 +1,197 @@
+//! The caller of a request: the key or session, the context, and the parameters of the page.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::ORIGIN;
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, Method};
+use axum::response::{IntoResponse, Redirect, Response};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Shared;
+use super::session::SessionId;
+use crate::api::access::Access;
+use crate::api::http::query;
+use crate::api::{ApiError, Call, Code, find};
+use crate::http::guard::{FETCH_SITE, Foreign};
+
+/// Characters of a value in a query that stay as they are.
+const VALUE: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The caller of a page.
+#[derive(Debug)]
+pub(super) struct Caller {
+    pub(super) shared: Arc<Shared>,
+    pub(super) access: Access,
+    pub(super) session: Option<SessionId>,
+    /// Number of the context whose jobs are shown; `None` for jobs of no context.
+    pub(super) context: Option<u32>,
+    /// Path of the page, without that of all pages.
+    pub(super) path: String,
+    query: Vec<(String, String)>,
+    pub(super) now_ms: u64,
+}
+
+impl FromRequestParts<Arc<Shared>> for Caller {
+    type Rejection = Response;
+
+    async fn from_request_parts(head: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Response> {
+        let access = head
+            .extensions
+            .get::<Access>()
+            .cloned()
+            .unwrap_or(Access::All);
+        let path = head.uri.path();
+        let path = path.strip_prefix(&shared.base).unwrap_or(path).to_owned();
+        let text = head.uri.query().unwrap_or_default();
+        let query = query::pairs(text).unwrap_or_default();
+        let number = |(name, text): &(String, String)| match name.as_str() {
+            "context" => text.parse().ok(),
+            _ => None,
+        };
+        let caller = Self {
+            shared: Arc::clone(shared),
+            access,
+            session: head.extensions.get().copied(),
+            context: query.iter().find_map(number),
+            path,
+            query,
+            now_ms: meshwork::host_ms(),
+        };
+        match caller.access {
+            Access::Nobody => Err(caller.sign_in(&head.method)),
+            _ => {
+                shared.poller.look();
+                Ok(caller)
+            }
+        }
+    }
+}
+
+impl Caller {
+    /// Sends a browser to the page for signing in, which leads back here.
+    fn sign_in(&self, method: &Method) -> Response {
+        let here = match *method {
+            Method::GET => self.here(),
+            _ => self.url("/", &[]),
+        };
+        let to = format!("{}/sign-in?next={}", self.shared.base, encoded(&here));
+        Redirect::to(&to).into_response()
+    }
+
+    /// Returns a parameter of the page.
+    pub(super) fn query(&self, name: &str) -> Option<&str> {
+        let given = self
+            .query
+            .iter()
+            .find(|(given, text)| given == name && !text.is_empty());
+        given.map(|(_, text)| text.as_str())
+    }
+
+    /// Returns a parameter that the page needs.
+    pub(super) fn needed(&self, name: &str) -> Result<&str, ApiError> {
+        self.query(name)
+            .ok_or_else(|| ApiError::invalid(format!("{name} is missing in the address")))
+    }
+
+    /// Address of a page with these parameters, in the same context.
+    pub(super) fn url(&self, path: &str, params: &[(&str, &str)]) -> String {
+        let context = self.context.map(|id| id.to_string());
+        let context = context.as_deref().map(|id| ("context", id));
+        address(
+            &self.shared.base,
+            path,
+            params.iter().copied().chain(context),
+        )
+    }
+
+    /// Address of this page.
+    pub(super) fn here(&self) -> String {
+        let query = self.query.iter().filter(|(name, _)| name != "done");
+        let query = query.map(|(name, text)| (name.as_str(), text.as_str()));
+        address(&self.shared.base, &self.path, query)
+    }
+
+    /// Address of this page with other values of some parameters; an empty value takes one away.
+    pub(super) fn here_with(&self, changes: &[(&str, &str)]) -> String {
+        let is_kept =
+            |name: &str| name != "done" && changes.iter().all(|(other, _)| *other != name);
+        let kept = self.query.iter().filter(|(name, _)| is_kept(name));
+        let kept = kept.map(|(name, text)| (name.as_str(), text.as_str()));
+        let new = changes.iter().copied().filter(|(_, text)| !text.is_empty());
+        address(&self.shared.base, &self.path, kept.chain(new))
+    }
+
+    /// Returns true if the scope of the caller allows this method. Roles in contexts may still refuse it.
+    pub(super) fn may(&self, method: &str) -> bool {
+        find(method).is_some_and(|method| self.access.check(method.scope, method.name).is_ok())
+    }
+
+    /// A call as this caller.
+    pub(super) fn call(&self) -> Call {
+        Call::new(self.shared.api.calls(), self.access.clone())
+    }
+
+    /// Reads the result of a method, which callers with the same rights share for a second.
+    pub(super) async fn read<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> Result<T, ApiError> {
+        let text = self.shared.reads.read(self.call(), method, params).await?;
+        serde_json::from_str(&text).map_err(|error| {
+            ApiError::new(
+                Code::Internal,
+                format!("result of {method} not read: {error}"),
+            )
+        })
+    }
+
+    /// As [`Self::read`], in the context of the page.
+    pub(super) async fn read_here<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        mut params: Value,
+    ) -> Result<T, ApiError> {
+        if let (Some(context), Some(params)) = (self.context, params.as_object_mut()) {
+            params.insert("context".to_owned(), context.into());
+        }
+        self.read(method, params).await
+    }
+}
+
+/// Writes the address of a page.
+fn address<'a>(base: &str, path: &str, params: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let mut out = format!("{base}{path}");
+    for (at, (name, text)) in params.enumerate() {
+        out.push(if at == 0 { '?' } else { '&' });
+        out.push_str(&encoded(name));
+        out.push('=');
+        out.push_str(&encoded(text));
+    }
+    out
+}
+
+/// A text as a value in a query.
+pub(super) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, VALUE).to_string()
+}
+
+/// Returns true for a request that a page of this server made, as its browser says. The guard has compared the `Origin`
+/// with the host and with those that may call.
+pub(super) fn is_from_here(headers: &HeaderMap, extensions: &Extensions) -> bool {
+    if extensions.get::<Foreign>().is_some() {
+        return false;
+    }
+    match headers.get(FETCH_SITE) {
+        Some(site) => site == "same-origin",
+        None => headers.get(ORIGIN).is_some_and(|origin| origin != "null"),
+    }
+}

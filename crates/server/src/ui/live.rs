@@ -1,0 +1,122 @@
+//! Server-sent events of pages: a page learns that its topic has changed, and reads its parts again; a log comes line by
+//! line.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use meshwork::model::name::JobId;
+use meshwork_model::api_key::Scope;
+use tokio::sync::watch;
+
+use super::Shared;
+use super::caller::Caller;
+use crate::api::http::life::Life;
+use crate::api::http::stream;
+use crate::api::live::{Notice, Subscription};
+use crate::api::{ApiError, topic};
+
+/// Longest pause between two words to a browser, which also says that the page is still open.
+const EVERY: Duration = Duration::from_secs(2);
+/// A page that changed.
+const CHANGE: &str = "event: change\ndata: {}\n\n";
+
+/// Streams the changes of a topic: `figures`, or `job:ID`.
+pub(super) async fn changes(caller: Caller, request: Request) -> Response {
+    let life = Life::of(request.extensions());
+    match changes_of(&caller).await {
+        Ok(changes) => answer(changes, life, caller.shared),
+        Err(error) => (error.code.status(), error.message).into_response(),
+    }
+}
+
+/// Streams the log of a job.
+pub(super) async fn log(caller: Caller, request: Request) -> Response {
+    let last = request.headers().get("last-event-id");
+    let last = last
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned);
+    let life = Life::of(request.extensions());
+    match lines(&caller, last).await {
+        Ok(subscription) => stream::stream(subscription, life),
+        Err(error) => (error.code.status(), error.message).into_response(),
+    }
+}
+
+async fn lines(caller: &Caller, last: Option<String>) -> Result<Subscription, ApiError> {
+    let id = JobId::foreign(caller.needed("id")?.to_owned());
+    let last = last.as_deref().filter(|text| !text.is_empty());
+    let after = last.or_else(|| caller.query("after"));
+    let after = after.map(topic::position).transpose()?;
+    let call = caller.call();
+    call.access.check(Scope::Viewer, "job.logs")?;
+    caller.shared.api.live().log(&call.client, id, after).await
+}
+
+/// Source of changes.
+enum Changes {
+    Figures(watch::Receiver<u64>),
+    Events(Box<Subscription>),
+}
+
+async fn changes_of(caller: &Caller) -> Result<Changes, ApiError> {
+    let call = caller.call();
+    call.access.check(Scope::Viewer, "subscribe")?;
+    match caller.query("topic") {
+        Some("figures") => Ok(Changes::Figures(caller.shared.poller.changes())),
+        Some(text) => {
+            let events = topic::subscribe(caller.shared.api.live(), &call, text, None).await?;
+            Ok(Changes::Events(Box::new(events)))
+        }
+        None => Err(ApiError::invalid("topic: give figures or job:ID")),
+    }
+}
+
+impl Changes {
+    /// Waits for the next change; `None` after the last one.
+    async fn next(&mut self, shared: &Shared) -> Option<&'static str> {
+        match self {
+            Self::Figures(readings) => {
+                shared.poller.look();
+                match tokio::time::timeout(EVERY, readings.changed()).await {
+                    Ok(Ok(())) => Some(CHANGE),
+                    Ok(Err(_)) => None,
+                    Err(_) => Some(": alive\n\n"),
+                }
+            }
+            Self::Events(events) => match tokio::time::timeout(EVERY, events.next()).await {
+                Ok(Notice::End | Notice::Behind) => None,
+                Ok(_) => Some(CHANGE),
+                Err(_) => Some(": alive\n\n"),
+            },
+        }
+    }
+}
+
+fn answer(changes: Changes, life: Life, shared: Arc<Shared>) -> Response {
+    let state = (changes, life, shared, true);
+    let parts =
+        futures_util::stream::unfold(state, |(mut changes, life, shared, first)| async move {
+            let text = match first {
+                // Tells the browser at once that it is subscribed.
+                true => Some(": subscribed\n\n"),
+                false => tokio::select! {
+                    _ = life.end() => None,
+                    text = changes.next(&shared) => text,
+                },
+            };
+            let text = Bytes::from_static(text?.as_bytes());
+            Some((Ok::<_, Infallible>(text), (changes, life, shared, false)))
+        });
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (CONNECTION, HeaderValue::from_static("close")),
+    ];
+    (headers, Body::from_stream(parts)).into_response()
+}

@@ -1,0 +1,100 @@
+//! Results of reading methods. Pages that are open at the same time share them, so that many viewers cost what one costs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use crate::api::{ApiError, Call, Code, Params, find};
+
+/// Time for which a result is shared.
+const FRESH: Duration = Duration::from_secs(1);
+/// Time for which the lists of queues and workers are shared: each reading requests a scan of all keys.
+const LISTED: Duration = Duration::from_secs(10);
+/// Time for which the list of contexts, and the queues of one, are shared: each reading of these scans its keys.
+const SCANNED: Duration = Duration::from_secs(30);
+/// Time that the store has to answer: a page has to say within three seconds that it does not.
+const PATIENCE: Duration = Duration::from_millis(2500);
+/// Greatest number of shared results.
+const MOST: usize = 512;
+
+/// Method, parameters, and what decides on the rights: scope and actor.
+type Key = (String, String, String);
+type Answer = Arc<OnceCell<Result<Arc<str>, ApiError>>>;
+
+/// Shared results.
+#[derive(Debug, Default)]
+pub(super) struct Reads(Mutex<HashMap<Key, (Instant, Answer)>>);
+
+impl Reads {
+    fn table(&self) -> MutexGuard<'_, HashMap<Key, (Instant, Answer)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets all results, after a change.
+    pub(super) fn forget(&self) {
+        self.table().clear();
+    }
+
+    /// Returns the result of a method as JSON.
+    pub(super) async fn read(
+        &self,
+        call: Call,
+        method: &str,
+        params: Value,
+    ) -> Result<Arc<str>, ApiError> {
+        let rights = format!("{:?} {:?}", call.access.scope(), call.actor());
+        let key = (method.to_owned(), params.to_string(), rights);
+        let lasts = match method {
+            "queue.list" if params.get("context").is_some() => SCANNED,
+            "context.list" => SCANNED,
+            "queue.list" | "worker.list" => LISTED,
+            _ => FRESH,
+        };
+        let answer = self.answer(key.clone(), lasts);
+        let result = answer
+            .get_or_init(|| ask(call, method, params))
+            .await
+            .clone();
+        if result.is_err() {
+            // A failure is no result to keep for long.
+            self.table().remove(&key);
+        }
+        result
+    }
+
+    fn answer(&self, key: Key, lasts: Duration) -> Answer {
+        let now = Instant::now();
+        let mut table = self.table();
+        if let Some((_, answer)) = table.get(&key).filter(|(until, _)| *until > now) {
+            return Arc::clone(answer);
+        }
+        if table.len() >= MOST {
+            table.retain(|_, (until, _)| *until > now);
+        }
+        if table.len() >= MOST {
+            table.clear();
+        }
+        let answer = Answer::default();
+        table.insert(key, (now + lasts, Arc::clone(&answer)));
+        answer
+    }
+}
+
+async fn ask(call: Call, name: &str, params: Value) -> Result<Arc<str>, ApiError> {
+    let late = || ApiError::new(Code::StorageError, "the store does not answer");
+    let run = tokio::time::timeout(PATIENCE, run(call, name, params));
+    run.await.unwrap_or_else(|_| Err(late()))
+}
+
+/// Calls a method of the API.
+pub(super) async fn run(call: Call, name: &str, params: Value) -> Result<Arc<str>, ApiError> {
+    let none = || ApiError::new(Code::Internal, format!("there is no method {name}"));
+    let unread = |error: serde_json::Error| ApiError::new(Code::Internal, error.to_string());
+    let method = find(name).ok_or_else(none)?;
+    let params: Params = serde_json::from_value(params).map_err(unread)?;
+    let result = method.call(call, params).await?;
+    Ok(result.get().into())
+}
