@@ -272,6 +272,11 @@ fn quickstart() {
 }
 
 #[test]
+fn sandbox() {
+    run("docs/sandbox.md");
+}
+
+#[test]
 fn coming_from() {
     run("docs/coming-from.md");
 }

@@ -5,6 +5,7 @@ use meshwork_broker::{QueueStats, Stats};
 
 use super::process::Process;
 use super::shared::Reading;
+use crate::worker::meter::Used;
 use crate::{Monitor, WorkerInfo};
 
 /// Type of a metric.
@@ -83,6 +84,9 @@ pub(super) enum Source {
     ConnectionErrors,
     Waited,
     Ran,
+    /// Resources of a type's runs, by the last label if there is a second one.
+    Used(fn(&Used) -> Vec<(&'static str, f64)>),
+    PeakMemory,
     Process(fn(&Process) -> Option<f64>),
     Build,
 }

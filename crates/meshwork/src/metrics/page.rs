@@ -18,6 +18,7 @@ use super::metric::{Kind, Merge, Metric, Source};
 use super::process::Process;
 use super::shared::Reading;
 use super::table::FIGURES;
+use crate::worker::meter::Used;
 use crate::{Monitor, WorkerInfo};
 
 /// Labels of a worker's calls on a connection.
@@ -41,7 +42,9 @@ impl Collector for Page {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         for figure in FIGURES {
             match figure.source {
-                Source::Waited | Source::Ran => self.histograms(figure, &mut encoder)?,
+                Source::Waited | Source::Ran | Source::PeakMemory => {
+                    self.histograms(figure, &mut encoder)?;
+                }
                 _ => {
                     if let Some(samples) = self.samples(figure) {
                         numbers(figure, samples, &mut encoder)?;
@@ -77,7 +80,8 @@ impl Page {
                 let version = env!("CARGO_PKG_VERSION").to_owned();
                 Some(vec![(vec![("version", version)], 1.0)])
             }
-            Source::Waited | Source::Ran => None,
+            Source::Used(of) => Some(used(self.monitor.as_ref()?, *of, figure.labels)),
+            Source::Waited | Source::Ran | Source::PeakMemory => None,
         }
     }
 
@@ -147,6 +151,13 @@ impl Page {
                 let labels = labels(place);
                 histogram.encode(metric.encode_family(&labels)?)
             });
+        }
+        if matches!(figure.source, Source::PeakMemory) {
+            for (script_type, used) in monitor.meter().usage() {
+                let labels = vec![("type", script_type)];
+                used.peak_memory.encode(metric.encode_family(&labels)?)?;
+            }
+            return Ok(());
         }
         monitor.meter().each_run(|script_type, outcome, histogram| {
             let outcome = outcome.as_str().to_owned();
@@ -229,6 +240,22 @@ fn connection_errors(monitor: &Monitor) -> Vec<Sample> {
         (vec![("operation", operation.to_owned())], count as f64)
     };
     OPERATIONS.map(sample).into()
+}
+
+/// Samples of each type of a worker's runs.
+fn used(
+    monitor: &Monitor,
+    of: fn(&Used) -> Vec<(&'static str, f64)>,
+    names: &'static [&'static str],
+) -> Vec<Sample> {
+    let each = |(script_type, used): (String, Used)| {
+        let sample = move |(word, value): (&'static str, f64)| {
+            let values = [script_type.clone(), word.to_owned()];
+            (names.iter().copied().zip(values).collect(), value)
+        };
+        of(&used).into_iter().map(sample)
+    };
+    monitor.meter().usage().into_iter().flat_map(each).collect()
 }
 
 fn describe<'s>(

@@ -311,6 +311,33 @@ const OURS: &[Metric] = &[
         "Duration of attempts in this worker",
         Source::Ran,
     ),
+    figure(
+        "meshwork_run_cpu_seconds",
+        Kind::Counter,
+        &["type", "mode"],
+        "Processor time of all processes of attempts in this worker",
+        Source::Used(|used| {
+            let seconds = |ms: u64| ms as f64 / 1e3;
+            vec![
+                ("user", seconds(used.user_ms)),
+                ("system", seconds(used.system_ms)),
+            ]
+        }),
+    ),
+    figure(
+        "meshwork_run_written_bytes",
+        Kind::Counter,
+        &["type"],
+        "Written to files, pipes and sockets by all processes of attempts in this worker",
+        Source::Used(|used| vec![("", used.written as f64)]),
+    ),
+    figure(
+        "meshwork_run_peak_memory_bytes",
+        Kind::Histogram,
+        &["type"],
+        "Greatest memory of all processes of an attempt in this worker together",
+        Source::PeakMemory,
+    ),
     of_worker(
         "meshwork_worker_slots",
         Kind::Gauge,

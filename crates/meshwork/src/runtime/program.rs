@@ -15,7 +15,7 @@ use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio_util::sync::CancellationToken;
 
 use super::check::{ScriptError, SourcePosition};
-use super::process::{self, Executable, NamedBy, NotStarted, Process};
+use super::process::{self, Executable, Inherited, NamedBy, NotStarted, Process};
 use super::requests::Requests;
 use super::workdir::{self, Folder};
 use super::{Run, Runtime};
@@ -198,14 +198,18 @@ async fn execute(
     });
     let unready = |error| NotStarted::of_system("lay out the script and its input", &error);
     let (folder, path, input) = laid_out.await.map_err(unready)?;
-    let requests = Requests::listen(&folder, run).map_err(unready)?;
+    let mut requests = Requests::listen(&folder, run, &orders).map_err(unready)?;
     let args = job.command.args(&path);
     let program = Executable {
         path: &program,
         args: &args,
         named_by,
     };
-    let process = Process::start(program, run, &folder, input, &orders)?;
+    let inherited = Inherited {
+        input: input.into(),
+        calls: requests.inherited(),
+    };
+    let process = Process::start(program, run, &folder, inherited, &orders)?;
     let end = process.wait(run, dropped).await;
     drop(requests);
     let ended = process.end(end).await?;

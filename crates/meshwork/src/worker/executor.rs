@@ -125,6 +125,9 @@ async fn run<P: Protocol>(
         log.close();
         forwarder.ended(engine, &task.job).await;
         if let Some(usage) = usage.get() {
+            if let Some(kind) = engine.protocol.kind(&task.job) {
+                engine.meter.used(&kind, usage);
+            }
             let usage = RunUsage {
                 sandbox,
                 usage: *usage,

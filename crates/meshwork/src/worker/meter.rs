@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::outcome::{FailureKind, Report};
+use meshwork_model::sandbox::Usage;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
@@ -18,6 +19,21 @@ const LATENCY: [f64; 15] = [
 /// Upper bounds of the duration histogram, in seconds: from an empty handler to a whole night.
 const RUN: [f64; 15] = [
     0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 7200.0, 28800.0,
+];
+/// Upper bounds of the memory histogram, in bytes: from a small program to a whole host.
+const MEMORY: [f64; 12] = [
+    4_194_304.0,
+    16_777_216.0,
+    33_554_432.0,
+    67_108_864.0,
+    134_217_728.0,
+    268_435_456.0,
+    536_870_912.0,
+    1_073_741_824.0,
+    2_147_483_648.0,
+    4_294_967_296.0,
+    17_179_869_184.0,
+    68_719_476_736.0,
 ];
 /// Greatest number of queues and types with counters of their own. A worker has far fewer, but a foreign record can
 /// name any type.
@@ -82,6 +98,19 @@ pub(crate) type PlaceKey = Arc<QueueParts>;
 /// A job type and the outcome of a run.
 pub(crate) type RunKey = (String, Outcome);
 
+/// Resources of all runs of one job type.
+#[derive(Debug, Clone)]
+pub(crate) struct Used {
+    /// Processor time in user mode, in milliseconds.
+    pub(crate) user_ms: u64,
+    /// Processor time in the kernel, in milliseconds.
+    pub(crate) system_ms: u64,
+    /// Bytes written.
+    pub(crate) written: u64,
+    /// Greatest memory of each run, in bytes.
+    pub(crate) peak_memory: Histogram,
+}
+
 /// Counters of one worker.
 #[derive(Debug)]
 pub(crate) struct Meter {
@@ -90,6 +119,7 @@ pub(crate) struct Meter {
     /// Latencies, by the queue's name as the protocol gives it.
     waited: RwLock<BTreeMap<String, (PlaceKey, Histogram)>>,
     ran: RwLock<BTreeMap<RunKey, Histogram>>,
+    used: Mutex<BTreeMap<String, Used>>,
     said: Mutex<Said>,
 }
 
@@ -109,6 +139,7 @@ impl Meter {
             began: Instant::now(),
             waited: RwLock::default(),
             ran: RwLock::default(),
+            used: Mutex::default(),
             said: Mutex::default(),
         }
     }
@@ -173,6 +204,30 @@ impl Meter {
             let histogram = runs.entry(key).or_insert_with(|| Histogram::new(RUN));
             histogram.observe(seconds);
         }
+    }
+
+    /// Records the resources of a run of this job type.
+    pub(crate) fn used(&self, kind: &str, usage: &Usage) {
+        let mut all = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_PLACES && !all.contains_key(kind) {
+            return;
+        }
+        let used = all.entry(kind.to_owned()).or_insert_with(|| Used {
+            user_ms: 0,
+            system_ms: 0,
+            written: 0,
+            peak_memory: Histogram::new(MEMORY),
+        });
+        used.user_ms = used.user_ms.saturating_add(usage.user_ms);
+        used.system_ms = used.system_ms.saturating_add(usage.system_ms);
+        used.written = used.written.saturating_add(usage.written);
+        used.peak_memory.observe(usage.peak_memory as f64);
+    }
+
+    /// Returns the resources of all runs, by job type.
+    pub(crate) fn usage(&self) -> BTreeMap<String, Used> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.clone()
     }
 
     /// Records a failed call. A permanent refusal is no connection error.

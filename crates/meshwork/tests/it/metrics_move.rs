@@ -9,7 +9,6 @@ use crate::worker_support::{Gate, Scripted, osis, raw};
 use meshwork::metrics::{FIGURES, Format, Kind, Metric, Metrics};
 use meshwork::model::job::{NewJob, When};
 use meshwork::model::name::{JobId, RoutingKey};
-use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::protocol::bananas::{
     Client as BananasClient, Request as BananasRequest, Worker as BananasWorker,
 };
@@ -96,14 +95,6 @@ fn figure(series: &str) -> &'static Metric {
         .unwrap_or_else(|| panic!("{series}"))
 }
 
-/// Fails if the script says so.
-fn obedient() -> Arc<Scripted> {
-    Scripted::new(|run| match &*run.job.script {
-        b"fail" => Report::failed(Failure::new(FailureKind::Script, "it fails")),
-        _ => Report::done("1"),
-    })
-}
-
 async fn worker(client: &Client, runner: &Arc<Scripted>) -> WorkerHandle {
     let worker = Worker::new(client).runtime(osis(), Arc::clone(runner) as _);
     let worker = worker.concurrency(SLOTS).lease(LEASE);
@@ -150,7 +141,7 @@ async fn each_metric_moves() {
     workers_go_away(&client, &mut watcher, &mut seen).await;
     the_search_goes_on(&client, &mut watcher, &mut seen).await;
     memory_runs_out(&client, &mut watcher, &mut seen).await;
-    let gone = worker(&client, &obedient()).await;
+    let gone = worker(&client, &Scripted::obedient()).await;
     watcher.monitor = Some(gone.monitor());
     watcher.look().await;
     server.kill9();
@@ -234,7 +225,7 @@ fn an_open_file() -> std::fs::File {
 
 async fn somebody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTreeSet<&'static str>) {
     let gate = Gate::new();
-    let held = Scripted::gated(&gate);
+    let held = Scripted::gated_using(&gate);
     let holding = worker(client, &held).await;
     watcher.monitor = Some(holding.monitor());
     // Those that wait already, the delayed one among them: it must not take the slot of the next one.
@@ -268,11 +259,14 @@ async fn somebody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTree
         "meshwork_jobs_finished",
         "meshwork_jobs_run_seconds",
         "meshwork_run_seconds",
+        "meshwork_run_cpu_seconds",
+        "meshwork_run_written_bytes",
+        "meshwork_run_peak_memory_bytes",
         "meshwork_ended_jobs",
     ];
     step(watcher, seen, &names).await;
     holding.stop().await;
-    let failing = worker(client, &obedient()).await;
+    let failing = worker(client, &Scripted::obedient()).await;
     client
         .enqueue(
             request("fail")
@@ -312,7 +306,7 @@ async fn stale_jobs_are_counted(
     // The next walk begins at once.
     raw::<()>(client, &["DEL", "hero:q:walk"]).await;
     // Nothing foreign is pushed before a second walk, a minute later.
-    let looks = Worker::new(client).runtime(osis(), obedient() as _);
+    let looks = Worker::new(client).runtime(osis(), Scripted::obedient() as _);
     let looks = looks.rescue_orphans_after(Duration::from_millis(200));
     let looks = looks
         .shutdown_timeout(Duration::ZERO)

@@ -11,6 +11,7 @@ pub(crate) mod otlp;
 pub(crate) mod program;
 pub(crate) mod rescue;
 pub(crate) mod sandbox;
+mod sandbox_kills;
 pub(crate) mod trace;
 pub(crate) mod worker;
 pub(crate) mod worker_request;

@@ -1,7 +1,6 @@
 //! Processes of one run: a process group that ends with the run. Its leader is the launcher of [`sandbox`], which also
 //! ends processes that left the group. In programs without a launcher, the leader is the interpreter.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
@@ -15,7 +14,7 @@ use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::super::requests::CALLS_VARIABLE;
-use super::super::sandbox::{Launched, LimitExceeded};
+use super::super::sandbox::{Inherited, Launched, LimitExceeded};
 use super::super::workdir::Folder;
 use super::super::{Run, sandbox};
 use super::start::{Executable, NotStarted};
@@ -53,22 +52,22 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `program` for `run`, with `input` as its stdin, confined by `orders`.
+    /// Starts `program` for `run`, confined by `orders`.
     pub(super) fn start(
         program: Executable<'_>,
         run: &Run,
         folder: &Folder,
-        input: File,
+        inherited: Inherited,
         orders: &sandbox::Orders,
     ) -> Result<Self, NotStarted> {
         let cannot = |error: io::Error| NotStarted::of_system("start the script", &error);
         let (command, launcher) = if sandbox::is_on() {
-            let launcher = sandbox::launcher(program.path, folder.root(), &input, orders);
+            let launcher = sandbox::launcher(program.path, folder.root(), &inherited, orders);
             let (command, control) = launcher.map_err(cannot)?;
             (command, Some(control))
         } else {
             let mut command = std::process::Command::new(program.path);
-            command.stdin(input);
+            command.stdin(inherited.input);
             (command, None)
         };
         let waiter = Waiter::start().map_err(cannot)?;

@@ -3,7 +3,7 @@
 //!
 //! Its input is stdin, which is empty without input. Its environment has the job's `env_vars`, `CALLER_ID`,
 //! `CONTEXT_ID`, `JOB_ID`, `LANG`, and `HOME` and `TMPDIR` with its folder. `MESHWORK_JOB` tells the command that it
-//! runs inside a job, and `MESHWORK_CALLS` names the socket for its actions. `MESHWORK_INPUTS` names the file with the results of other jobs, if there are any. `TRACEPARENT`
+//! runs inside a job, and `MESHWORK_CALLS` names the socket for its actions, or `MESHWORK_CALLS_SOCKET` an inherited one. `MESHWORK_INPUTS` names the file with the results of other jobs, if there are any. `TRACEPARENT`
 //! and `TRACESTATE` are set if the job has a trace.
 //!
 //! After its timeout or a cancel request the process group gets SIGTERM, as from service managers. The script can
@@ -35,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::log::Stream;
+pub(super) use super::sandbox::Inherited;
 use super::sandbox::{Launched, LimitExceeded};
 use super::workdir::Folder;
 use super::{Run, StopReason, sandbox};
@@ -115,15 +116,15 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts `program` for the run, with `input` as its stdin, confined by `orders`.
+    /// Starts `program` for the run, confined by `orders`.
     pub(super) fn start(
         program: Executable<'_>,
         run: &Run,
         folder: &Folder,
-        input: File,
+        inherited: Inherited,
         orders: &sandbox::Orders,
     ) -> Result<Self, NotStarted> {
-        let mut child = Child::start(program, run, folder, input, orders)?;
+        let mut child = Child::start(program, run, folder, inherited, orders)?;
         let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {
             let message = "the script's output was not set up".to_owned();
             return Err(NotStarted::Worker(message));

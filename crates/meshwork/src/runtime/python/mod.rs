@@ -23,7 +23,7 @@ use meshwork_model::job::limits::MAX_OUTPUT;
 use meshwork_model::outcome::{Failure, Report};
 use tokio_util::sync::CancellationToken;
 
-use super::process::{self, Executable, NamedBy, NotStarted, Process, blocking, cannot};
+use super::process::{self, Executable, Inherited, NamedBy, NotStarted, Process, blocking, cannot};
 use super::requests::Requests;
 use super::workdir::{self, Folder};
 use super::{Run, Runtime};
@@ -73,14 +73,18 @@ async fn execute(run: &Run, dropped: &CancellationToken) -> Result<Report, Failu
     let unready = |error| NotStarted::of_system("lay out the script and its input", &error);
     let (folder, input) = laid_out.await.map_err(unready)?;
     let reports = Reports::listen(folder.progress(), run.log.clone()).map_err(unready)?;
-    let requests = Requests::listen(&folder, run).map_err(unready)?;
+    let mut requests = Requests::listen(&folder, run, &orders).map_err(unready)?;
     let args = arguments(&folder).map_err(unready)?;
     let program = Executable {
         path: &interpreter.path,
         args: &args,
         named_by: NamedBy::Worker,
     };
-    let process = Process::start(program, run, &folder, input, &orders)?;
+    let inherited = Inherited {
+        input: input.into(),
+        calls: requests.inherited(),
+    };
+    let process = Process::start(program, run, &folder, inherited, &orders)?;
     let end = process.wait(run, dropped).await;
     drop(requests);
     let ended = process.end(end).await?;

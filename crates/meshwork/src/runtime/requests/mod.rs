@@ -1,9 +1,11 @@
-//! Requests of the processes of a run: `add_child()` and actions, over a Unix socket in the folder of the run. Clients are
-//! `bootstrap.py` and the command. A process that writes anything else harms only itself.
+//! Requests of the processes of a run: `add_child()` and actions, over a Unix socket in the folder of the run, or over an
+//! inherited one ([`inherited`]). Clients are `bootstrap.py` and the command. A process that writes anything else harms only itself.
 
+mod inherited;
 mod wire;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +21,9 @@ use tokio_util::task::AbortOnDropHandle;
 use super::Run;
 use super::action::{ActionCall, ActionCallError, ActionReply, Callback, Delivery, RunCalls};
 use super::children::{self, ChildAdder};
+use super::sandbox::Orders;
 use super::workdir::Folder;
+use inherited::Inherited;
 pub use wire::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
 use wire::{MAX_LINE, Request};
 
@@ -39,6 +43,23 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Requests {
     _task: AbortOnDropHandle<()>,
+    inherited: Option<OwnedFd>,
+}
+
+/// Source of connections.
+enum Listener {
+    Path(UnixListener),
+    Inherited(Inherited),
+}
+
+impl Listener {
+    /// Waits for a connection. Returns `None` if there will be no more.
+    async fn accept(&self) -> io::Result<Option<UnixStream>> {
+        match self {
+            Self::Path(listener) => listener.accept().await.map(|(stream, _)| Some(stream)),
+            Self::Inherited(inherited) => inherited.accept().await,
+        }
+    }
 }
 
 /// Carries out the requests of a run.
@@ -48,23 +69,34 @@ struct Worker {
 }
 
 impl Requests {
-    /// Creates the socket in `folder`, and answers requests.
-    pub(super) fn listen(folder: &Folder, run: &Run) -> io::Result<Self> {
+    /// Creates the socket in `folder`, or the one to be inherited, and answers requests.
+    pub(super) fn listen(folder: &Folder, run: &Run, orders: &Orders) -> io::Result<Self> {
         let worker = Worker {
             child_adder: run.child_adder.clone(),
             calls: RunCalls::of(run),
         };
-        let (path, _folder) = wire::reachable(&folder.calls())?;
-        let listener = UnixListener::bind(path)?;
+        let (listener, inherited) = if orders.inherits_calls() {
+            let (ours, theirs) = Inherited::pair()?;
+            (Listener::Inherited(ours), Some(theirs))
+        } else {
+            let (path, _folder) = wire::reachable(&folder.calls())?;
+            (Listener::Path(UnixListener::bind(path)?), None)
+        };
         let task = tokio::spawn(serve(listener, Arc::new(worker)));
         Ok(Self {
             _task: AbortOnDropHandle::new(task),
+            inherited,
         })
+    }
+
+    /// Takes the socket that the processes of the run inherit.
+    pub(super) fn inherited(&mut self) -> Option<OwnedFd> {
+        self.inherited.take()
     }
 }
 
 /// Answers each connection in a task of its own, so a process that reads no answer blocks only itself.
-async fn serve(listener: UnixListener, worker: Arc<Worker>) {
+async fn serve(listener: Listener, worker: Arc<Worker>) {
     let (slots, mut tasks) = (Arc::new(Semaphore::new(MAX_REQUESTS)), JoinSet::new());
     loop {
         // The semaphore is never closed.
@@ -73,7 +105,8 @@ async fn serve(listener: UnixListener, worker: Arc<Worker>) {
         };
         while tasks.try_join_next().is_some() {}
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok(None) => break,
+            Ok(Some(stream)) => {
                 let worker = Arc::clone(&worker);
                 tasks.spawn(async move {
                     // An error means that the process is gone.
@@ -87,6 +120,7 @@ async fn serve(listener: UnixListener, worker: Arc<Worker>) {
             }
         }
     }
+    while tasks.join_next().await.is_some() {}
 }
 
 /// Reads a request and answers it. A process that disconnects abandons its request.

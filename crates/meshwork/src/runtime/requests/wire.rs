@@ -12,6 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 use super::super::action::ActionIds;
+use super::inherited;
 
 /// Variable with the path of the socket, for programs of a run.
 pub const CALLS_VARIABLE: &str = "MESHWORK_CALLS";
@@ -109,7 +110,7 @@ pub struct RunAnswer {
 }
 
 /// Sends an action through the worker of the run to which this process belongs. `socket` is the value of
-/// [`CALLS_VARIABLE`].
+/// [`CALLS_VARIABLE`]. A socket that the process has inherited instead is used first.
 ///
 /// # Errors
 /// The run has ended, or its answer cannot be read.
@@ -120,8 +121,13 @@ pub async fn ask(socket: &Path, action: ActionMessage) -> io::Result<RunAnswer> 
     };
     let mut line = serde_json::to_vec(&request)?;
     line.push(b'\n');
-    let (path, _folder) = reachable(socket)?;
-    let mut stream = UnixStream::connect(path).await?;
+    let mut stream = match inherited::connect() {
+        Some(stream) => stream?,
+        None => {
+            let (path, _folder) = reachable(socket)?;
+            UnixStream::connect(path).await?
+        }
+    };
     stream.write_all(&line).await?;
     let mut answer = Vec::new();
     let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);

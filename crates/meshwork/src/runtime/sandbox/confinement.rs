@@ -77,6 +77,8 @@ pub(in super::super) struct Orders {
     pub(super) isolation: Isolation,
     /// Paths of the interpreter, to be read. One that does not exist is left out.
     pub(super) interpreter: Vec<PathBuf>,
+    /// True if the run cannot connect to Unix sockets.
+    pub(super) lacks_sockets: bool,
 }
 
 impl Orders {
@@ -85,7 +87,12 @@ impl Orders {
         &self.confinement.limits
     }
 
-    /// Encodes the orders.
+    /// Returns true if the processes of the run inherit the socket for their requests.
+    pub(in super::super) fn inherits_calls(&self) -> bool {
+        self.lacks_sockets
+    }
+
+    /// Encodes the orders, but for what only the worker has to know.
     pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
         let mut encoded = Vec::new();
         let mut field = |name: &str, value: &[u8]| {
@@ -166,6 +173,7 @@ mod tests {
             },
             isolation: Isolation::Namespaces,
             interpreter: vec![bytes],
+            lacks_sockets: false,
         };
         assert_eq!(Orders::decode(&orders.encode().unwrap()).unwrap(), orders);
         let none = Orders::default();

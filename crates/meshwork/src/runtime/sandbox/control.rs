@@ -41,6 +41,15 @@ const USED: u8 = b'u';
 /// Greatest length of all messages of a launcher.
 const MAX_REPORT: usize = 64 + EXCEEDED + USAGE + handoff::MAX_ERROR;
 
+/// Descriptors that a script inherits besides its output.
+#[derive(Debug)]
+pub(in super::super) struct Inherited {
+    /// Its stdin.
+    pub(in super::super) input: OwnedFd,
+    /// The socket for its requests.
+    pub(in super::super) calls: Option<OwnedFd>,
+}
+
 /// The end of a script, as its launcher reports it.
 #[derive(Debug)]
 pub(in super::super) enum Launched {
@@ -72,16 +81,17 @@ pub(in super::super) struct Report {
 pub(in super::super) struct Control(UnixStream);
 
 impl Control {
-    /// Creates both ends. The second is the stdin of the launcher, and `input` and the orders are sent to it.
-    pub(super) fn with(input: impl AsFd, orders: &Orders) -> io::Result<(Self, Stdio)> {
+    /// Creates both ends. The second is the stdin of the launcher, and the others and the orders are sent to it.
+    pub(super) fn with(inherited: &Inherited, orders: &Orders) -> io::Result<(Self, Stdio)> {
         let orders = orders.encode()?;
         let length = u32::try_from(orders.len()).map_err(io::Error::other)?;
         let (ours, theirs) = UnixStream::pair()?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let input = [input.as_fd()];
-        // The buffer has room for one descriptor.
-        ancillary.push(SendAncillaryMessage::ScmRights(&input));
+        let all = [Some(&inherited.input), inherited.calls.as_ref()];
+        let all: Vec<_> = all.into_iter().flatten().map(AsFd::as_fd).collect();
+        // The buffer has room for both.
+        ancillary.push(SendAncillaryMessage::ScmRights(&all));
         sendmsg(
             &ours,
             &[IoSlice::new(&[INPUT])],
@@ -187,24 +197,29 @@ impl Worker {
         Ok(Self(stdin.into()))
     }
 
-    /// Receives the script's input and the orders for its confinement.
-    pub(super) fn orders(&self) -> io::Result<(OwnedFd, Orders)> {
+    /// Receives what the script inherits, and the orders for its confinement.
+    pub(super) fn orders(&self) -> io::Result<(Inherited, Orders)> {
         let mut byte = [0];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [IoSliceMut::new(&mut byte)];
         recvmsg(&self.0, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-        let input = ancillary.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-            _ => None,
+        let received = ancillary.drain().flat_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
+            _ => Vec::new(),
         });
-        let input = input.ok_or_else(|| io::Error::other("the worker sent no input"))?;
+        let mut received = received.collect::<Vec<_>>().into_iter();
+        let input = received.next();
+        let inherited = Inherited {
+            input: input.ok_or_else(|| io::Error::other("the worker sent no input"))?,
+            calls: received.next(),
+        };
         let mut length = [0; size_of::<u32>()];
         (&self.0).read_exact(&mut length)?;
         let mut orders = Vec::new();
         let length = u64::from(u32::from_le_bytes(length));
         (&self.0).take(length).read_to_end(&mut orders)?;
-        Ok((input, Orders::decode(&orders)?))
+        Ok((inherited, Orders::decode(&orders)?))
     }
 
     /// Returns true if the other side has ended.

@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 
 use super::confine::is_bounded;
 use super::confinement::{Confinement, Isolation, Orders};
-use super::{Launched, Own, is_on, launcher, shielded};
+use super::{Inherited, Launched, Own, is_on, launcher, shielded};
 use crate::runtime::workdir::Folder;
 
 /// Longest time of a trial, which takes milliseconds.
@@ -83,6 +83,11 @@ impl SandboxHost {
         gaps
     }
 
+    /// Returns true if runs in a confining profile cannot connect to Unix sockets.
+    fn lacks_sockets(&self, profile: Profile) -> bool {
+        self.namespaces.is_err() || profile == Profile::Standard && self.landlock < SCOPED
+    }
+
     fn isolation(&self) -> Isolation {
         match self.namespaces {
             Ok(()) => Isolation::Namespaces,
@@ -137,6 +142,7 @@ pub(in super::super) async fn orders(
         confinement: confinement.clone(),
         isolation: Isolation::None,
         interpreter: interpreter.to_vec(),
+        lacks_sockets: false,
     };
     if profile == Profile::Open {
         return Ok(orders);
@@ -153,6 +159,7 @@ pub(in super::super) async fn orders(
     let host = sandbox_host().await.map_err(Unconfined::System)?;
     host.allows(profile).map_err(refused)?;
     orders.isolation = host.isolation();
+    orders.lacks_sockets = host.lacks_sockets(profile);
     Ok(orders)
 }
 
@@ -162,11 +169,15 @@ async fn try_out(profile: Profile, isolation: Isolation) -> io::Result<Result<u3
         confinement: Confinement::of(profile),
         isolation,
         interpreter: Vec::new(),
+        lacks_sockets: false,
     };
     let folder = tokio::task::spawn_blocking(|| Folder::with(None));
     let folder = folder.await.map_err(io::Error::other)??;
-    let input = std::fs::File::open("/dev/null")?;
-    let (mut command, control) = launcher(Path::new(""), folder.root(), &input, &orders)?;
+    let inherited = Inherited {
+        input: std::fs::File::open("/dev/null")?.into(),
+        calls: None,
+    };
+    let (mut command, control) = launcher(Path::new(""), folder.root(), &inherited, &orders)?;
     command.current_dir(folder.work()).env_clear();
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut command = tokio::process::Command::from(command);

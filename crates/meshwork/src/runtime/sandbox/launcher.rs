@@ -119,7 +119,7 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
     has_one_thread()?;
     descriptors::close_all_but_standard()?;
     let worker = Worker::on_stdin()?;
-    let (input, orders) = worker.orders()?;
+    let (inherited, orders) = worker.orders()?;
     if orders.isolation == Isolation::Namespaces {
         namespaces::enter(&orders.confinement.limits).map_err(Fault::Confinement)?;
     }
@@ -139,12 +139,12 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
             let (handoff, writer) = Handoff::pipe()?;
             let mut command = again(ENTER);
             command.arg(getpid().as_raw_pid().to_string());
-            command.arg(handoff::number(&writer)).stdin(input);
+            command.arg(handoff::number(&writer)).stdin(inherited.input);
             limit(&orders.confinement.limits)?;
             (command, Start::Open(handoff), Some(writer))
         }
         Isolation::Rules | Isolation::Namespaces => {
-            let (control, theirs) = Control::with(input, &orders)?;
+            let (control, theirs) = Control::with(&inherited, &orders)?;
             let mut command = again(CONFINE);
             command.arg(&folder).stdin(theirs);
             (command, Start::Confined(control), None)

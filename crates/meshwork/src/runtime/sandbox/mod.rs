@@ -30,7 +30,6 @@ mod watch;
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, exit};
@@ -41,7 +40,7 @@ pub use adopted::adopt_orphans;
 pub(super) use adopted::{Own, end_adopted};
 pub use confinement::Confinement;
 pub(super) use confinement::Orders;
-pub(super) use control::{Control, Launched};
+pub(super) use control::{Control, Inherited, Launched};
 pub use host::{SandboxHost, sandbox_host};
 pub(super) use host::{Unconfined, orders};
 use nix::sys::signal::{SigSet, SigmaskHow};
@@ -49,6 +48,9 @@ use rustix::event::{PollFd, Timespec, poll};
 pub(super) use tree::kill_below;
 pub(super) use usage::LimitExceeded;
 
+/// Variable with the descriptor of the inherited socket for requests, a colon, and its inode. Set where processes cannot
+/// connect to a path. Also used in `bootstrap.py`.
+pub(super) const CALLS_SOCKET_VARIABLE: &str = "MESHWORK_CALLS_SOCKET";
 /// Hidden command that [`init`] handles.
 const COMMAND: &str = "__sandbox";
 /// Names of its stages, which take arguments.
@@ -104,10 +106,10 @@ pub(super) fn is_on() -> bool {
 pub(super) fn launcher(
     program: &Path,
     folder: &Path,
-    input: &File,
+    inherited: &Inherited,
     orders: &Orders,
 ) -> io::Result<(Command, Control)> {
-    let (control, theirs) = Control::with(input, orders)?;
+    let (control, theirs) = Control::with(inherited, orders)?;
     let mut command = again(LAUNCH);
     command.arg(folder).arg(program).stdin(theirs);
     Ok((command, control))

@@ -8,7 +8,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use meshwork::Client;
 use meshwork::model::name::ScriptType;
-use meshwork::model::outcome::{Failure, Report};
+use meshwork::model::outcome::{Failure, FailureKind, Report};
+use meshwork::model::sandbox::Usage;
 use meshwork::runtime::{Run, Runtime};
 use meshwork_test_servers::eventually;
 use tokio::sync::watch;
@@ -41,6 +42,14 @@ impl Scripted {
         Self::new(|run| Report::done(run.job.script.clone()))
     }
 
+    /// Fails if the script is `fail`.
+    pub(crate) fn obedient() -> Arc<Self> {
+        Self::new(|run| match &*run.job.script {
+            b"fail" => Report::failed(Failure::new(FailureKind::Script, "it fails")),
+            _ => Report::done("1"),
+        })
+    }
+
     /// Answers with what `act` makes of the run, in the task of the worker.
     pub(crate) fn new(act: impl Fn(Run) -> Report + Send + Sync + Clone + 'static) -> Arc<Self> {
         let act = move |run| {
@@ -56,6 +65,19 @@ impl Scripted {
     /// Waits at the gate, then answers with the script.
     pub(crate) fn gated(gate: &Gate) -> Arc<Self> {
         Self::gated_after(gate, |_| {})
+    }
+
+    /// The same, with resources that each run has used.
+    pub(crate) fn gated_using(gate: &Gate) -> Arc<Self> {
+        let used = Usage {
+            user_ms: 20,
+            system_ms: 10,
+            peak_memory: 1 << 20,
+            written: 4096,
+        };
+        Self::gated_after(gate, move |run| {
+            let _ = run.usage.set(used);
+        })
     }
 
     /// The same, after it has done something.

@@ -14,6 +14,7 @@ mod view;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -23,6 +24,8 @@ use meshwork_model::sandbox::{Limit, Profile};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags};
+use rustix::fs::fstat;
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
     DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal, setsid,
 };
@@ -39,7 +42,7 @@ use super::confinement::{Isolation, Orders};
 use super::control::Worker;
 use super::script::{Script, Signals};
 use super::usage::LimitExceeded;
-use super::{argument, wait_for};
+use super::{CALLS_SOCKET_VARIABLE, argument, wait_for};
 
 /// Pause between two measurements of a file system of limited size.
 const FULL: Duration = Duration::from_millis(50);
@@ -70,7 +73,7 @@ fn start(launcher: &Worker, mut args: impl Iterator<Item = OsString>) -> io::Res
     if launcher.is_gone() {
         return Err(io::Error::other("the launcher is gone"));
     }
-    let (input, orders) = launcher.orders()?;
+    let (inherited, orders) = launcher.orders()?;
     let place = Place {
         folder: argument(&mut args)?.into(),
         work: std::env::current_dir()?,
@@ -92,7 +95,10 @@ fn start(launcher: &Worker, mut args: impl Iterator<Item = OsString>) -> io::Res
         return Ok(());
     }
     let mut command = Command::new(&program);
-    command.args(args).stdin(input);
+    command.args(args).stdin(inherited.input);
+    if let Some(calls) = &inherited.calls {
+        pass_on(calls, &mut command)?;
+    }
     match is_first {
         true => attend(command, launcher, limited.as_ref(), &orders),
         false => {
@@ -101,6 +107,14 @@ fn start(launcher: &Worker, mut args: impl Iterator<Item = OsString>) -> io::Res
             Ok(())
         }
     }
+}
+
+/// Lets the program inherit the socket for its requests, and names it.
+fn pass_on(calls: &OwnedFd, command: &mut Command) -> io::Result<()> {
+    fcntl_setfd(calls, FdFlags::empty())?;
+    let (number, inode) = (calls.as_raw_fd(), fstat(calls)?.st_ino);
+    command.env(CALLS_SOCKET_VARIABLE, format!("{number}:{inode}"));
+    Ok(())
 }
 
 /// Returns the wait status of a trial, whose exit code is the version of Landlock.

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
 
@@ -349,6 +350,18 @@ def set_host_name():
 
 def other_user():
     in_child(lambda: os.setuid(1))
+
+
+def set_user_id():
+    # A program of user 0 that waits for its input.
+    with subprocess.Popen(["su"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as program:
+        try:
+            status = read("/proc/%d/status" % program.pid).decode()
+            ids = [line.split()[2] for line in status.splitlines() if line.startswith("Uid:")]
+            if ids != ["0"] or os.geteuid() == 0:
+                raise OSError("it has the user id %s" % ids)
+        finally:
+            program.kill()
 
 
 result = {}

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use super::super::LAUNCHED;
 use super::super::support::{failure, output};
+use super::works::requests_are_answered;
 use super::{NOBODY, is_root, run_again, run_in};
 
 /// Variable that describes the process in which [`attempts`] runs.
@@ -31,6 +32,8 @@ enum Needs {
     User,
     /// Root with all capabilities.
     Root,
+    /// Another user than 0, who gains privileges by programs of user 0.
+    Privileges,
     /// User namespaces.
     Namespaces,
     /// A host on which this exists.
@@ -38,7 +41,7 @@ enum Needs {
     /// Attributes of files on the temporary file system.
     Attributes,
 }
-use Needs::{Attributes, Namespaces, Nothing, Perhaps, Root, User};
+use Needs::{Attributes, Namespaces, Nothing, Perhaps, Privileges, Root, User};
 
 /// Profiles in which an attempt succeeds, besides `open`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +114,7 @@ const ATTEMPTS: &[(&str, Needs, Succeeds)] = &[
     ("set_clock", Root, Never),
     ("set_host_name", Root, Never),
     ("other_user", Root, Never),
+    ("set_user_id", Privileges, Never),
 ];
 
 /// Attempts of `attempts.sh`, of the same names.
@@ -166,6 +170,8 @@ impl Environment {
             Nothing => true,
             User => self.is_user_0,
             Root => self.has_capabilities,
+            // The environment without namespaces has no new privileges either.
+            Privileges => !self.is_user_0 && self.has_namespaces,
             Namespaces => self.has_namespaces,
             Perhaps | Attributes => false,
         }
@@ -330,6 +336,7 @@ async fn all_profiles(environment: Environment) {
         }
         let [python, shell] = [python, shell].map(|said| said.unwrap_or_else(|r| panic!("{r:?}")));
         wrong.extend(compare(environment, profile, &python, &shell));
+        requests_are_answered(profile).await;
     }
     assert_eq!(wrong, Vec::<String>::new(), "{environment:?}, {host:?}");
 }

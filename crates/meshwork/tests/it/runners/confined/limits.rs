@@ -85,6 +85,17 @@ async fn a_run_that_exceeds_a_limit_ends_by_its_name() {
 /// Number of runs beside each one that exceeds a limit.
 const NEIGHBOURS: usize = 10;
 
+/// Most memory of a worker beside such runs, in KiB.
+const WORKER: u64 = 200 * 1024;
+
+/// Returns the greatest memory of this process so far, in KiB.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let size = line.unwrap().trim().strip_suffix(" kB").unwrap();
+    size.trim().parse().unwrap()
+}
+
 /// Runs that take all of a resource, and the error of each.
 const GREEDY: [(Limit, u64, &str, &str); 5] = [
     (
@@ -144,6 +155,8 @@ async fn greedy_runs() {
             assert_eq!(output(&neighbour.await.unwrap()), "done", "{limit}");
         }
     }
+    let peak = peak_memory();
+    assert!(peak < WORKER, "{peak} KiB");
 }
 
 #[test]

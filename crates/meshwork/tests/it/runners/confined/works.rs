@@ -1,10 +1,15 @@
 //! Work that a sandbox does not hinder.
 
+use std::path::Path;
 use std::time::Duration;
 
+use meshwork::model::nooble::Data;
 use meshwork::model::outcome::{Failure, FailureKind};
 use meshwork::model::sandbox::Profile;
-use meshwork::runtime::{Confinement, StopReason, builtin};
+use meshwork::runtime::{
+    ActionDelivery, ActionMessage, CALLS_VARIABLE, Confinement, StopReason, ask, builtin,
+    sandbox_host,
+};
 
 use super::super::support::{PATIENCE, failure, output, run_of, script, within};
 use super::{need_sandbox, python_in, run_in};
@@ -171,4 +176,77 @@ async fn usual_programs_work() {
     let said = output(&report);
     assert!(said.starts_with("[12,"), "{said}");
     eprintln!("skipped: {said}");
+}
+
+/// Paths of the recipes in docs/sandbox.md.
+#[tokio::test]
+async fn sockets_and_devices_of_named_paths_work() {
+    need_sandbox!();
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let has_sockets = sandbox_host().await.unwrap().namespaces.is_ok();
+    if has_sockets {
+        let text = format!(
+            "import socket\nsocket.socket(socket.AF_UNIX).connect({socket:?})\nresult = 'connected'"
+        );
+        let mut confinement = Confinement::of(Profile::Standard);
+        confinement.read.push(folder.path().to_owned());
+        let report = run_in(confinement, "python", &text, "").await;
+        assert_eq!(output(&report), "connected");
+    }
+    let devices = ["/dev/fuse", "/dev/kvm", "/dev/net/tun"];
+    let opens = |device: &&str| {
+        let mut file = std::fs::File::options();
+        file.read(true).write(true).open(device).is_ok()
+    };
+    let Some(device) = devices.into_iter().find(opens) else {
+        eprintln!("skipped: there is no device");
+        return;
+    };
+    let text = format!("open({device:?}, 'r+b', buffering=0)\nresult = 'opened'");
+    let hidden = python_in(Profile::Standard, &text).await;
+    assert_eq!(failure(&hidden).kind, FailureKind::Script);
+    let mut confinement = Confinement::of(Profile::Standard);
+    confinement.write.push(device.into());
+    let report = run_in(confinement, "python", &text, "").await;
+    assert_eq!(output(&report), "opened");
+}
+
+/// Checks that the worker answers requests of scripts and of programs.
+pub(super) async fn requests_are_answered(profile: Profile) {
+    let answer = "works only in jobs of Meshwork";
+    let text = "try: add_child('1')\nexcept RuntimeError as error: result = str(error)";
+    let report = python_in(profile, text).await;
+    assert!(output(&report).contains(answer), "{profile}: {report:?}");
+    let program = std::env::current_exe().unwrap();
+    let script = format!(
+        "#!/bin/sh\nexec {} --ignored --exact confined::works::asks --nocapture",
+        program.display()
+    );
+    let text = serde_json::json!({ "script": script, "args": [] }).to_string();
+    let mut confinement = Confinement::of(profile);
+    confinement.read.push(program);
+    let report = run_in(confinement, "exec", &text, "").await;
+    assert!(
+        output(&report).contains("answer: "),
+        "{profile}: {report:?}"
+    );
+}
+
+/// Runs in a sandbox, as a program that sends an action.
+#[tokio::test]
+#[ignore = "started by another test"]
+async fn asks() {
+    let socket = std::env::var_os(CALLS_VARIABLE).unwrap();
+    let action = ActionMessage {
+        delivery: ActionDelivery::Call,
+        action_type: "service.operation".to_owned(),
+        data: Data::empty(),
+        timeout: None,
+        callback: None,
+        remember: serde_json::Value::Null,
+    };
+    let answer = ask(Path::new(&socket), action).await.unwrap();
+    println!("answer: {}", answer.error.unwrap());
 }
