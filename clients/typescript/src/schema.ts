@@ -1554,6 +1554,24 @@ export interface components {
             /** @description True if more events are stored after `last`. */
             more: boolean;
         };
+        /** @description Attempt of a job that failed or was lost. */
+        FailedAttempt: {
+            /** @description End (RFC 3339). */
+            ended_at: string;
+            /** @description First 500 bytes of the error. Secrets of the environment are masked. */
+            error: string;
+            /**
+             * Format: uint32
+             * @description Its number, from 1. A lost attempt does not count: the next one has the same number.
+             */
+            number: number | null;
+            /** @description `failed`, `cancelled`, or `lost` if the worker went away. */
+            outcome: string;
+            /** @description Start (RFC 3339). */
+            started_at: string | null;
+            /** @description Worker that ran it. */
+            worker: string;
+        };
         /** @description An approval. */
         FlowAnswerParams: {
             /**
@@ -2033,6 +2051,8 @@ export interface components {
             };
             /** @description Reason of the failure. Secrets of the environment are masked. */
             error: string | null;
+            /** @description The last 10 attempts that failed or were lost, the oldest first. */
+            failed_attempts: components["schemas"]["FailedAttempt"][];
             /** @description Group of workers that the job asks for. */
             group: string | null;
             /** @description Id of the job. */

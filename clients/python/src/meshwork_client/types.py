@@ -533,6 +533,37 @@ class EventPage(TypedDict):
     """
 
 
+class FailedAttempt(TypedDict):
+    """
+    Attempt of a job that failed or was lost.
+    """
+
+    ended_at: str
+    """
+    End (RFC 3339).
+    """
+    error: str
+    """
+    First 500 bytes of the error. Secrets of the environment are masked.
+    """
+    number: int | None
+    """
+    Its number, from 1. A lost attempt does not count: the next one has the same number.
+    """
+    outcome: str
+    """
+    `failed`, `cancelled`, or `lost` if the worker went away.
+    """
+    started_at: str | None
+    """
+    Start (RFC 3339).
+    """
+    worker: str
+    """
+    Worker that ran it.
+    """
+
+
 class FlowAnswerParams(TypedDict):
     """
     An approval.
@@ -2668,6 +2699,10 @@ class JobView(TypedDict):
     error: str | None
     """
     Reason of the failure. Secrets of the environment are masked.
+    """
+    failed_attempts: list[FailedAttempt]
+    """
+    The last 10 attempts that failed or were lost, the oldest first.
     """
     group: str | None
     """

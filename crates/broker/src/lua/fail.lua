@@ -1,4 +1,4 @@
---- @include complete/ending, complete/snooze
+--- @include complete/ending, complete/failed_attempts, complete/snooze
 --- @flags allow-oom
 -- Records that a run failed, if the token is the current one. The job is retried after the delay (`retries` N means
 -- N + 1 runs) or snoozed; else it ends in error, as a dead letter unless it was cancelled. Repeated, it does nothing.
@@ -22,7 +22,7 @@
 --         'failed'    the job has ended
 --         'stale'     the token is not the current one
 local key, id = KEYS[1], ARGV[2]
-local has = record(key, 'mw_token', 'mw_worker', 'mw_attempt', 'retries', 'mw_stop', 'mw_started')
+local has = record(key, 'mw_token', 'mw_worker', 'mw_attempt', 'retries', 'mw_stop', 'mw_started', 'mw_failed_attempts')
 if has.mw_token ~= ARGV[3] then return respond('stale') end
 if has.status == 'error' then return respond('failed') end
 if has.status ~= 'started' then return respond('stale') end
@@ -37,6 +37,7 @@ local retries = math.min(tonumber(has.retries or '') or 0, tonumber(ARGV[9]))
 local again = ARGV[6] == '1' and (tonumber(has.mw_attempt or '') or 0) <= retries and not has.mw_stop
 unlease(id, key, has)
 redis.call('HDEL', key, 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_stop')
+note_attempt(key, has, has.mw_stop and 'cancelled' or 'failed', ARGV[4], now)
 write_error(key, again and 'dispatched' or 'error', ARGV[4], stamp(now))
 if ARGV[5] ~= '' then redis.call('HSET', key, 'mw_traceback', ARGV[5]) end
 if ARGV[7] ~= '' then redis.call('HSET', key, 'mw_stdout', ARGV[7]) end

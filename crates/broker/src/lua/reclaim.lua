@@ -1,4 +1,4 @@
---- @include complete/ending, claim/send_home, claim/prefetch_lists
+--- @include complete/ending, complete/failed_attempts, claim/send_home, claim/prefetch_lists
 --- @flags allow-oom
 -- Reclaims the jobs of dead workers: a job whose lease has ended goes to the front of its queue; its loss counts
 -- instead of its attempt. Losses of a suspect count only if it ran alone, since another job may have killed the worker.
@@ -19,12 +19,14 @@ local losses, suspect = tonumber(ARGV[3]), tonumber(ARGV[6])
 local at, requeued, ended = stamp(now), {}, {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT', 0, ARGV[2])) do
   local key = JOB .. id
-  local has, other = record(key, 'mw_lost', 'mw_worker', 'mw_stop', 'mw_attempt', 'mw_token', 'mw_alone')
+  local has, other = record(key, 'mw_lost', 'mw_worker', 'mw_stop', 'mw_attempt', 'mw_token', 'mw_alone', 'mw_started',
+    'mw_failed_attempts')
   if other then put_off(LEASES, id, now) else unlease(id, key, has) end
   if has.status == 'started' and has.mw_queue then
     local lost = tonumber(has.mw_lost or '') or 0
     if not (lost >= suspect) or has.mw_alone == has.mw_token then lost = lost + 1 end
     redis.call('HDEL', key, 'mw_token', 'mw_alone')
+    note_attempt(key, has, 'lost', '', now)
     local attempt = math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1)
     redis.call('HSET', key, 'mw_attempt', attempt, 'mw_lost', lost, 'updated_at', at)
     event(id, 'lost', has.mw_worker)

@@ -86,6 +86,7 @@ files![
     "lib/complete/complete_fast.lua",
     "lib/complete/complete_slow.lua",
     "lib/complete/ending.lua",
+    "lib/complete/failed_attempts.lua",
     "lib/complete/finalize.lua",
     "lib/complete/publish_result.lua",
     "lib/complete/snooze.lua",

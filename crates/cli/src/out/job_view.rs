@@ -8,7 +8,7 @@ use meshwork::model::job::Job;
 use meshwork::model::sandbox::{Limit, RunUsage};
 use meshwork::model::state::State;
 use meshwork::model::trace::TraceContext;
-use meshwork::view::{JobAbout, RunUsageView, status_of, value_of};
+use meshwork::view::{FailedAttemptView, JobAbout, RunUsageView, status_of, value_of};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -25,6 +25,7 @@ pub(crate) struct Record<'a> {
     traceback: Option<Cow<'a, str>>,
     stdout: String,
     stderr: String,
+    failed_attempts: Vec<FailedAttemptView<'a>>,
     env: BTreeMap<&'a str, &'a str>,
     requested_sandbox: Option<&'a str>,
     usage: Option<RunUsageView>,
@@ -83,6 +84,7 @@ impl<'a> Record<'a> {
             traceback: masked(&job.traceback),
             stdout: log(&job.stdout),
             stderr: log(&job.stderr),
+            failed_attempts: FailedAttemptView::all(job),
             env: job.env_vars.shown().collect(),
             requested_sandbox: job.requested_sandbox.as_deref(),
             usage: job.usage.as_ref().map(RunUsageView::from),
@@ -165,6 +167,29 @@ fn used(run: &RunUsage) -> String {
     )
 }
 
+/// Returns the failed attempts as text, each with a name. The only one of a failed job is left out: the error shows it.
+fn failed_attempts(job: &Job) -> Vec<(String, String)> {
+    if job.failed_attempts.len() < 2 && job.error.is_some() {
+        return Vec::new();
+    }
+    let text = |view: FailedAttemptView<'_>| {
+        let name = view.number.map_or_else(
+            || "attempt".to_owned(),
+            |number| format!("attempt {number}"),
+        );
+        let from = view.started_at.as_deref().unwrap_or("?");
+        let error = view.error.lines().next().unwrap_or_default();
+        let until = format!("{from} to {}", view.ended_at);
+        (
+            name,
+            format!("{} on {}, {until}: {error}", view.outcome, view.worker)
+                .trim_end_matches(": ")
+                .to_owned(),
+        )
+    };
+    FailedAttemptView::all(job).into_iter().map(text).collect()
+}
+
 /// Prints one line of a job's description.
 pub(crate) fn line(name: &str, value: &str, out: &mut Out) -> Result<(), OutError> {
     out.line(format_args!("{name:12} {}", crate::out::printable(value)))
@@ -242,6 +267,9 @@ pub(crate) fn describe(
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             line(name, value, out)?;
         }
+    }
+    for (name, text) in failed_attempts(job) {
+        line(&name, &text, out)?;
     }
     Ok(())
 }

@@ -68,6 +68,7 @@ pub const GROUPS: &[Group] = &[
     group("complete", jobs::complete::CASES),
     group("complete_and_claim", jobs::complete_and_claim::CASES),
     group("fail", jobs::fail::CASES),
+    group("failed_attempts", store::failed_attempts::CASES),
     group("release", jobs::release::CASES),
     group("reclaim", orphans::reclaim::CASES),
     group("isolate", jobs::isolate::CASES),

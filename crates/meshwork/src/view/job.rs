@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use meshwork_model::job::Job;
+use meshwork_model::job::{FailedAttempt, Job};
 use meshwork_model::route::Priority;
 use meshwork_model::state::Status;
 use meshwork_model::time;
@@ -32,6 +32,8 @@ pub struct JobView<'a> {
     pub stdout: String,
     /// Last part of the last run's stderr.
     pub stderr: String,
+    /// The last 10 attempts that failed or were lost, the oldest first.
+    pub failed_attempts: Vec<FailedAttemptView<'a>>,
     /// Environment of the script, with masked secrets.
     pub env: BTreeMap<&'a str, &'a str>,
     /// Sandbox that the job asks for.
@@ -43,6 +45,45 @@ pub struct JobView<'a> {
     /// Routing and history.
     #[serde(flatten)]
     pub about: JobAbout<'a>,
+}
+
+/// Attempt of a job that failed or was lost.
+#[derive(Debug, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "FailedAttempt")
+)]
+pub struct FailedAttemptView<'a> {
+    /// Its number, from 1. A lost attempt does not count: the next one has the same number.
+    pub number: Option<u32>,
+    /// Start (RFC 3339).
+    pub started_at: Option<String>,
+    /// End (RFC 3339).
+    pub ended_at: String,
+    /// Worker that ran it.
+    pub worker: &'a str,
+    /// `failed`, `cancelled`, or `lost` if the worker went away.
+    pub outcome: &'static str,
+    /// First 500 bytes of the error. Secrets of the environment are masked.
+    pub error: Cow<'a, str>,
+}
+
+impl<'a> FailedAttemptView<'a> {
+    /// Returns the failed attempts of a job.
+    #[must_use]
+    pub fn all(job: &'a Job) -> Vec<Self> {
+        let secrets = job.env_vars.secrets();
+        let view = |it: &'a FailedAttempt| Self {
+            number: it.number,
+            started_at: it.started_ms.map(time::iso),
+            ended_at: time::iso(it.ended_ms),
+            worker: &it.worker,
+            outcome: it.outcome.as_str(),
+            error: secrets.mask(&it.error),
+        };
+        job.failed_attempts.iter().map(view).collect()
+    }
 }
 
 /// Job in a list.
@@ -168,6 +209,7 @@ impl<'a> From<&'a Job> for JobView<'a> {
             traceback: masked(&job.traceback),
             stdout: log(&job.stdout),
             stderr: log(&job.stderr),
+            failed_attempts: FailedAttemptView::all(job),
             env: job.env_vars.shown().collect(),
             requested_sandbox: job.requested_sandbox.as_deref(),
             usage: job.usage.as_ref().map(RunUsageView::from),

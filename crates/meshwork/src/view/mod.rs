@@ -14,7 +14,7 @@ pub use crate::flow::{FlowDag, FlowSummary};
 pub use batch::BatchView;
 pub use context::{ActorView, ContextSummary, ContextView, RunnerView};
 pub use dead::DeadLetterView;
-pub use job::{JobAbout, JobSummary, JobView, status_of};
+pub use job::{FailedAttemptView, JobAbout, JobSummary, JobView, status_of};
 pub use json::value_of;
 pub use queue::{QueueSettingsView, QueueView};
 pub use sandbox::RunUsageView;

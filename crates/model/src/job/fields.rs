@@ -82,6 +82,8 @@ pub mod field {
     pub const WITH: &str = "mw_with";
     /// Own: number of attempts. Runs that were released, or lost with their worker, do not count.
     pub const ATTEMPT: &str = "mw_attempt";
+    /// Own: the last attempts that failed or were lost, as [`FailedAttempt`](super::FailedAttempt) in a line each.
+    pub const FAILED_ATTEMPTS: &str = "mw_failed_attempts";
     /// Own: number of runs whose worker died.
     pub const LOST: &str = "mw_lost";
     /// Own: number of snoozes.

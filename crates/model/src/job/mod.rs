@@ -3,6 +3,7 @@
 
 mod child;
 pub mod exec;
+mod failed_attempt;
 mod fields;
 mod invalid;
 pub mod limits;
@@ -15,6 +16,7 @@ mod record;
 mod tag;
 
 pub use child::{ChildDigest, InvalidChild, NewChild, child_id};
+pub use failed_attempt::{AttemptOutcome, FailedAttempt};
 pub use fields::field;
 pub use invalid::Invalid;
 pub use log_path::log_path_fault;

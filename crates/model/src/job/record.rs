@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::{field, limits};
+use super::{FailedAttempt, field, limits};
 use crate::cancellation::is_cancellation;
 use crate::name::{JobId, ScriptType};
 use crate::route::Route;
@@ -69,6 +69,8 @@ pub struct Job {
     pub stderr: Vec<u8>,
     /// Number of attempts.
     pub attempt: u32,
+    /// The last attempts that failed or were lost, the oldest first.
+    pub failed_attempts: Vec<FailedAttempt>,
     /// Number of runs whose worker died.
     pub lost: u32,
     /// Number of snoozes.
@@ -327,6 +329,7 @@ impl Job {
                 self.input_names = serde_json::from_slice(&value).unwrap_or_default();
             }
             field::TAGS => self.tags = words(&text(value)),
+            field::FAILED_ATTEMPTS => self.failed_attempts = FailedAttempt::read_all(&value),
             field::USAGE => self.usage = text(value).parse().ok(),
             field::NODE => self.node = Some(text(value)),
             field::SANDBOX => self.requested_sandbox = some_text(value),

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// Fields of every object about a job.
-const FIELDS: [&str; 39] = [
+const FIELDS: [&str; 40] = [
     "attempts",
     "caller",
     "children",
@@ -21,6 +21,7 @@ const FIELDS: [&str; 39] = [
     "ended_at",
     "env",
     "error",
+    "failed_attempts",
     "group",
     "id",
     "instance",

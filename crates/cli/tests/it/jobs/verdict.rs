@@ -1,6 +1,6 @@
 //! Verdicts of scripts: permanent, retry, snooze, discard.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::{Ground, on_all_data};
 use meshwork_test_servers::servers::{Tool, need};
@@ -51,6 +51,12 @@ on_all_data! {
         let retry = &["--retries", "2", "--backoff", "3600"];
         let job = record(ground, "r.py", script, retry, 1);
         assert_eq!((&job["error"], &job["attempts"]), (&"busy".into(), &3.into()));
+        let failed = job["failed_attempts"].as_array().unwrap();
+        let errors: Vec<_> = failed.iter().map(|it| (&it["number"], &it["outcome"], &it["error"])).collect();
+        let busy = |number: u32| (json!(number), json!("failed"), json!("busy"));
+        assert_eq!(errors, [1, 2, 3].map(busy).iter().map(|it| (&it.0, &it.1, &it.2)).collect::<Vec<_>>());
+        let shown = ground.run(&["job", "show", job["id"].as_str().unwrap()]).ok().stdout;
+        assert!(shown.contains("\nattempt 2    failed on worker."), "{shown}");
         for bad in ["raise Retry(after=-1)", "raise Snooze(float('nan'))", "raise Snooze(700000)"] {
             let job = record(ground, "b.py", bad, &[], 1);
             assert!(job["error"].as_str().unwrap().contains("0 to 604800"), "{job}");

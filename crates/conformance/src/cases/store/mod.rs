@@ -3,6 +3,7 @@
 pub(crate) mod clocks;
 pub(crate) mod event_coalescing;
 pub(crate) mod events;
+pub(crate) mod failed_attempts;
 pub(crate) mod lifecycle;
 pub(crate) mod own_queues;
 pub(crate) mod records;

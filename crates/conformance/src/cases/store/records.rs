@@ -52,6 +52,20 @@ fn record(others: &[&str]) -> String {
     format!("~:job:j1 hash\n{lines}")
 }
 
+/// The field of attempts of `j1` that failed or were lost, each by its start and end in seconds after the first.
+fn attempts(times: &[(u64, u64)], outcome: &str, error: &str) -> String {
+    let one = |(from, to): &(u64, u64)| {
+        let [from, to] = [from, to].map(|s| 1_700_000_000_123 + s * 1000);
+        format!(
+            r#"{{"number":1,"started":{from},"ended":{to},"worker":"w1-a","outcome":"{outcome}","error":"{error}"}}"#
+        )
+    };
+    let lines: Vec<_> = times.iter().map(one).collect();
+    // As `String::escape_default` prints it.
+    let field = lines.join("\n").escape_default().to_string();
+    format!("mw_failed_attempts = {field}")
+}
+
 /// `j1` in its queue.
 const QUEUED: &str = "~:q:work:type:osis list\n  j1\n";
 
@@ -253,6 +267,7 @@ async fn after_fail_with_a_retry_left(world: &World) -> Outcome {
     let record = record(&[
         "error = boom",
         "mw_attempt = 1",
+        &attempts(&[(0, 1)], "failed", "boom"),
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 0",
         "mw_stderr = err",
@@ -276,6 +291,7 @@ async fn after_fail_without(world: &World) -> Outcome {
     let record = record(&[
         "error = boom",
         "mw_attempt = 1",
+        &attempts(&[(0, 1)], "failed", "boom"),
         "mw_dead = failed",
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 1",
@@ -316,6 +332,7 @@ async fn after_reclaim(world: &World) -> Outcome {
     world.lose_all().await?;
     let record = record(&[
         "mw_attempt = 0",
+        &attempts(&[(0, 11)], "lost", ""),
         "mw_lost = 1",
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 0",
@@ -344,6 +361,11 @@ async fn after_the_last_reclaim(world: &World) -> Outcome {
     let record = record(&[
         "error = lost: 5 workers went away while they ran this job",
         "mw_attempt = 0",
+        &attempts(
+            &[(0, 11), (11, 21), (21, 31), (31, 41), (41, 51)],
+            "lost",
+            "",
+        ),
         "mw_dead = poison",
         "mw_lost = 5",
         "mw_queue = ~:q:work:type:osis",
