@@ -65,7 +65,11 @@ on_all_data! {
         assert_eq!(serde_json::json!(reasons), shown["reasons"]);
         assert!(texts(&page, "#around a").contains(&"first".to_owned()));
         assert!(texts(&browser.page("/ui/job?id=done"), "#result pre")[0].contains("42"));
-        assert!(texts(&browser.page("/ui/job?id=bad"), ".failure pre")[0].contains("boom"));
+        let bad = browser.page("/ui/job?id=bad");
+        assert!(texts(&bad, ".failure pre")[0].contains("boom"));
+        let attempt = texts(&bad, "[aria-label='Failed attempts'] tbody td");
+        assert_eq!(attempt[..2], ["1", "failed"]);
+        assert!(attempt[5].contains("boom"), "{attempt:?}");
         assert_eq!(browser.get("/ui/job?id=none").status, 404);
         assert_eq!(browser.get("/ui/search?q=late").leads_to(), "/ui/job?id=late");
         assert!(browser.get("/ui/search?q=osis").leads_to().starts_with("/ui/queue?queue="));

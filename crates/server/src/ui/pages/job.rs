@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::attempts::attempts;
 use super::views::{Job, Why, between, job_link, queue_link};
 use crate::api::ApiError;
 use crate::ui::caller::Caller;
@@ -66,6 +67,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
             (time_line(&caller, &job, &why))
             (reason(&why))
             @if let Some(error) = &job.error { (failure(&job, error)) }
+            (attempts(&caller, &job.failed_attempts))
         }
         div.columns {
             section.card { h2 { "About" } (about(&caller, &job)) }

@@ -1,5 +1,6 @@
 //! The pages, one file each.
 
+mod attempts;
 mod confirm;
 mod dead;
 mod flow;

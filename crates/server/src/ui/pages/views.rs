@@ -8,6 +8,7 @@ use meshwork_model::time;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::attempts::Attempt;
 use crate::ui::caller::Caller;
 use crate::ui::parts::state;
 use crate::ui::text::{cell, cell_of, duration, number, when};
@@ -65,6 +66,7 @@ pub(super) struct Job {
     pub(super) retries: u32,
     pub(super) attempts: u32,
     pub(super) lost: u32,
+    pub(super) failed_attempts: Vec<Attempt>,
     pub(super) snoozes: u32,
     pub(super) priority: String,
     pub(super) run_at: Option<String>,
