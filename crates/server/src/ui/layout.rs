@@ -73,10 +73,12 @@ where
 {
     get(move |caller: Caller| async move {
         let caller = Arc::new(caller);
-        match render(Arc::clone(&caller)).await {
+        // At the same time, since an absent store lets both wait.
+        let (page, contexts) = tokio::join!(render(Arc::clone(&caller)), contexts(&caller));
+        match page {
             Ok(Page { to: Some(to), .. }) => see_other(&to),
-            Ok(page) => written(framed(&caller, &page).await).into_response(),
-            Err(error) => failed(&caller, error).await,
+            Ok(page) => written(&framed(&caller, &page, &contexts)).into_response(),
+            Err(error) => refused(&caller, &error, &contexts),
         }
     })
 }
@@ -92,8 +94,22 @@ struct Contexts {
     contexts: Vec<ContextRow>,
 }
 
+/// Reads the contexts for the switch. A caller who is no actor has none, and sees the rest.
+async fn contexts(caller: &Caller) -> Vec<ContextRow> {
+    let list = caller.read::<Contexts>("context.list", json!({"limit": 1000}));
+    list.await.map(|list| list.contexts).unwrap_or_default()
+}
+
 /// The page of an error.
 pub(super) async fn failed(caller: &Caller, error: ApiError) -> Response {
+    let contexts = match error.code {
+        Code::StorageError => Vec::new(),
+        _ => contexts(caller).await,
+    };
+    refused(caller, &error, &contexts)
+}
+
+fn refused(caller: &Caller, error: &ApiError, contexts: &[ContextRow]) -> Response {
     let is_away = error.code == Code::StorageError;
     let body = html! {
         div.empty {
@@ -105,7 +121,7 @@ pub(super) async fn failed(caller: &Caller, error: ApiError) -> Response {
         }
     };
     let page = Page::new(headline(error.code), "", body);
-    let page = written(framed(caller, &page).await);
+    let page = written(&framed(caller, &page, contexts));
     let response = (error.code.status(), page).into_response();
     match is_away {
         true => again(response),
@@ -125,17 +141,12 @@ fn headline(code: Code) -> &'static str {
     }
 }
 
-fn written(markup: Markup) -> Html<String> {
-    Html(markup.into_string())
+fn written(markup: &Markup) -> Html<String> {
+    Html(markup.0.clone())
 }
 
 /// Puts a page into its frame.
-async fn framed(caller: &Caller, page: &Page) -> Markup {
-    // A caller who is no actor has no contexts, and sees the rest.
-    let contexts = caller
-        .read::<Contexts>("context.list", json!({"limit": 1000}))
-        .await;
-    let contexts = contexts.map(|list| list.contexts).unwrap_or_default();
+fn framed(caller: &Caller, page: &Page, contexts: &[ContextRow]) -> Markup {
     let done = caller.query("done").and_then(done);
     let main = html! {
         main #main tabindex="-1" data-topic=[page.topic.as_deref()] {
@@ -149,7 +160,7 @@ async fn framed(caller: &Caller, page: &Page) -> Markup {
             header.top {
                 a.brand href=(caller.url("/", &[])) { (icon("brand")) span { "Meshwork" } }
                 (search(caller))
-                @if !contexts.is_empty() { (switch(caller, &contexts)) }
+                @if !contexts.is_empty() { (switch(caller, contexts)) }
                 (who(caller))
             }
             nav.side aria-label="Pages" {
@@ -227,7 +238,7 @@ pub(super) fn bare(base: &str, title: &str, body: &Markup) -> Html<String> {
             (body)
         }
     };
-    written(document(base, title, &body))
+    written(&document(base, title, &body))
 }
 
 fn document(base: &str, title: &str, body: &Markup) -> Markup {

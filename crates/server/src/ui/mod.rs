@@ -2,6 +2,7 @@
 //! without its script; with it, parts of a page are read again when something has changed.
 
 mod actions;
+mod ansi;
 mod assets;
 mod caller;
 mod changes;

@@ -4,20 +4,27 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use meshwork::flow::{self, graph};
+use meshwork::model::flow::Dag;
+use meshwork::model::keys::context::FlowId;
 use serde::Serialize;
 
+use super::place::Place;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::Out;
+use crate::identity::ContextArgs;
 
-/// Draw the graph of a flow's file
+/// Draw the graph of a flow: of its file, or of a submitted flow with the state of its jobs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Graph {
-    /// The file: YAML, or TOML if its name ends with .toml
+    /// The file: YAML, or TOML if its name ends with .toml; or the number of a submitted flow
+    #[arg(value_name = "FILE|ID")]
     file: PathBuf,
     /// Format of the drawing
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    place: ContextArgs,
 }
 
 /// Formats of a drawing.
@@ -39,20 +46,33 @@ struct Drawing {
 }
 
 impl Graph {
-    pub(crate) fn run(self, out: &mut Out) -> Result<Exit, CommandError> {
-        let plan = flow::load(&self.file)?;
-        let dag = super::named(&plan)?;
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let (dag, name) = self.dag(context).await?;
         let format = self.format;
         let graph = match format {
-            Format::Text => graph::text(&dag, &plan.name, width()),
+            Format::Text => graph::text(&dag, &name, width()),
             Format::Mermaid => graph::mermaid(&dag),
-            Format::Svg => graph::svg(&dag, &plan.name),
+            Format::Svg => graph::svg(&dag, &name),
         };
+        let out = &mut context.out;
         match out.is_json() {
             true => out.json(&Drawing { format, graph })?,
             false => out.raw(graph.as_bytes())?,
         }
         Ok(Exit::DONE)
+    }
+
+    /// Returns the graph and the name of the flow. A file whose name is a number counts as a file.
+    async fn dag(&self, context: &App) -> Result<(Dag<String>, String), CommandError> {
+        let number = self.file.to_str().and_then(|text| text.parse().ok());
+        if let Some(id) = number.filter(|_| !self.file.exists()) {
+            let place = Place::open(&self.place, context).await?;
+            let dag = place.flows.dag(FlowId(id)).await?.0;
+            let plan = place.flows.plan(FlowId(id)).await?;
+            return Ok((dag, plan.name));
+        }
+        let plan = flow::load(&self.file)?;
+        Ok((super::named(&plan)?, plan.name.clone()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `meshwork flow list` and `status`.
 
 use meshwork::flow::FlowView;
+use meshwork::flow::graph::{self, Bar};
 use meshwork::model::keys::context::FlowId;
 use meshwork::model::time;
 use meshwork::view::FlowSummary;
@@ -116,6 +117,9 @@ pub(crate) struct Status {
     /// Wait until the flow has ended; the exit code is its outcome
     #[arg(long)]
     wait: bool,
+    /// Show when the jobs ran: a bar for each, from its start to its end
+    #[arg(long, conflicts_with = "wait")]
+    waterfall: bool,
     #[command(flatten)]
     place: ContextArgs,
 }
@@ -139,7 +143,11 @@ impl Status {
             .out
             .width()
             .map_or(WIDTH, |width| WIDTH.min(width.into()));
-        for line in live::tree(&plan, &view, width).lines() {
+        let drawing = match self.waterfall {
+            true => graph::waterfall_text(&Bar::of_flow(&view), meshwork::host_ms(), width),
+            false => live::tree(&plan, &view, width),
+        };
+        for line in drawing.lines() {
             context.out.line(line)?;
         }
         tell(&view, context)?;

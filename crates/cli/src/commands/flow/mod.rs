@@ -67,7 +67,7 @@ impl FlowCommand {
             Self::Delete(delete) => delete.run(context).await,
             Self::Check(check) => check.run(context).await,
             Self::Dag(dag) => dag.run(&mut context.out),
-            Self::Graph(graph) => graph.run(&mut context.out),
+            Self::Graph(graph) => Box::pin(graph.run(context)).await,
             Self::Schema(schema) => schema.run(&mut context.out),
         }
     }

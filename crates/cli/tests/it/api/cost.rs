@@ -49,7 +49,7 @@ fn fill(server: &RealServer, keys: &JobKeys, from: usize, to: usize) {
 }
 
 /// Returns the calls of each command since the counters were reset.
-fn commands(server: &RealServer) -> BTreeMap<String, u64> {
+pub(crate) fn commands(server: &RealServer) -> BTreeMap<String, u64> {
     let stats: String = server.say(&["INFO", "commandstats"]).unwrap();
     let one = |line: &str| {
         let (name, counts) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;

@@ -97,6 +97,13 @@ fn a_flow_runs_from_its_texts() {
             ground.run(&["rpc", "flow.get", "{\"id\":1}"]).ok().json(),
             view
         );
+        let drawn = ground.run(&["flow", "graph", "1"]).ok().stdout;
+        assert!(drawn.contains("✓ one (osis)"), "{drawn}");
+        let bars = ground
+            .run(&["flow", "status", "1", "--waterfall"])
+            .ok()
+            .stdout;
+        assert!(bars.starts_with("✓ one") && bars.contains('█'), "{bars}");
         let (status, logs) = server.rest("GET", "/v1/flows/1/logs?job=two", &json!({}));
         assert_eq!(
             (status, &logs["lines"][0]["line"], &logs["next"]),

@@ -2,7 +2,7 @@
 
 mod clients;
 mod contexts;
-mod cost;
+pub(crate) mod cost;
 mod flows;
 mod hero;
 mod jobs;
@@ -12,7 +12,7 @@ mod mcp;
 mod outage;
 mod pages;
 mod socket;
-mod sse;
+pub(crate) mod sse;
 
 use std::ops::Deref;
 

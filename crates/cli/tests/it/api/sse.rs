@@ -11,14 +11,14 @@ use crate::common::json;
 
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Event {
-    pub(super) id: String,
-    pub(super) kind: String,
-    pub(super) data: Value,
+pub(crate) struct Event {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    pub(crate) data: Value,
 }
 
 /// A stream of events.
-pub(super) struct Events(BufReader<Chunks>);
+pub(crate) struct Events(BufReader<Chunks>);
 
 /// The body of a response, without the lengths of its chunks.
 struct Chunks {
@@ -48,19 +48,19 @@ impl Read for Chunks {
 }
 
 /// A request for a stream.
-pub(super) fn request(server: &Server, path: &str, headers: &str) -> String {
+pub(crate) fn request(server: &Server, path: &str, headers: &str) -> String {
     let address = &server.address;
     format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n{headers}\r\n")
 }
 
 impl Events {
     /// Subscribes; what comes from now on is not missed.
-    pub(super) fn open(server: &Server, path: &str, headers: &str) -> Self {
+    pub(crate) fn open(server: &Server, path: &str, headers: &str) -> Self {
         Self::over(connect(&server.address, &request(server, path, headers)))
     }
 
     /// Reads the head of a response.
-    pub(super) fn over(stream: TcpStream) -> Self {
+    pub(crate) fn over(stream: TcpStream) -> Self {
         let mut stream = BufReader::new(stream);
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -72,7 +72,7 @@ impl Events {
     }
 
     /// The next event; none if the stream has ended.
-    pub(super) fn try_next(&mut self) -> Option<Event> {
+    pub(crate) fn try_next(&mut self) -> Option<Event> {
         let mut event = Event {
             id: String::new(),
             kind: String::new(),
@@ -94,12 +94,12 @@ impl Events {
         }
     }
 
-    pub(super) fn next(&mut self) -> Event {
+    pub(crate) fn next(&mut self) -> Event {
         self.try_next().expect("the stream goes on")
     }
 
     /// Reads until the job has had this event.
-    pub(super) fn until(&mut self, job: &str, event: &str) -> Vec<Event> {
+    pub(crate) fn until(&mut self, job: &str, event: &str) -> Vec<Event> {
         let mut all = Vec::new();
         loop {
             let next = self.next();
@@ -113,7 +113,7 @@ impl Events {
 }
 
 /// The status of the response to a stream that is refused.
-pub(super) fn refused(server: &Server, path: &str, headers: &str) -> u16 {
+pub(crate) fn refused(server: &Server, path: &str, headers: &str) -> u16 {
     let headers = format!("connection: close\r\n{headers}");
     came(connect(&server.address, &request(server, path, &headers))).status
 }

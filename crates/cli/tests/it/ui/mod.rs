@@ -1,7 +1,10 @@
 //! The dashboard, as a browser without JavaScript sees it.
 
+mod away;
 mod buttons;
+mod cost;
 mod hostile;
+mod live;
 mod pages;
 mod sign_in;
 

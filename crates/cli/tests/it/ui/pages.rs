@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{filled, texts, values};
+use super::{Browser, filled, texts, values};
+use crate::api::Server;
 use crate::common::{Ground, eventually, on_all_data};
 
 on_all_data! {
@@ -77,4 +78,21 @@ on_all_data! {
         assert_eq!(texts(&browser.page("/ui/search?q=%3Cb%3E"), ".empty strong"), ["Nothing has this id"]);
         server.stop();
     }
+
+    fn payloads_are_hidden_on_request(ground: &Ground) {
+        let (first, _) = filled(ground);
+        let server = Server::start(ground, &["--insecure-no-auth", "--hide-payloads"]);
+        let shown = browser_of(&first).get("/ui/job?id=done").body;
+        let hidden = browser_of(&server).get("/ui/job?id=done").body;
+        for text in ["40 + 2", "42"] {
+            assert!(shown.contains(&format!("<bdi>{text}</bdi>")), "{text}");
+            assert!(!hidden.contains(&format!("<bdi>{text}</bdi>")), "{text}");
+        }
+        first.stop();
+        server.stop();
+    }
+}
+
+fn browser_of(server: &Server) -> Browser {
+    Browser::open(&server.api)
 }

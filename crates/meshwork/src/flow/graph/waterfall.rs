@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
+use meshwork_model::time;
+
 use super::svg::header;
 use super::{class, colours, counted, cut, escape, linked, sign};
+use crate::flow::FlowView;
 
 /// The run of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +19,34 @@ pub struct Bar {
     pub start_ms: u64,
     /// The end on the same clock. None: the job still runs.
     pub end_ms: Option<u64>,
+}
+
+impl Bar {
+    /// Returns the bars of a flow: of the jobs and items that have started.
+    #[must_use]
+    pub fn of_flow(view: &FlowView) -> Vec<Self> {
+        let ms = |text: &Option<String>| text.as_deref().and_then(time::parse_iso);
+        let mut bars = Vec::new();
+        for job in &view.jobs {
+            let items = job.items.iter().enumerate().map(|(at, item)| {
+                let name = format!("{}[{at}]", job.name);
+                (name, item.status, &item.started_at, &item.ended_at)
+            });
+            let own = (job.name.clone(), job.status, &job.started_at, &job.ended_at);
+            for (name, status, started, ended) in std::iter::once(own).chain(items) {
+                let Some(start_ms) = ms(started) else {
+                    continue;
+                };
+                bars.push(Self {
+                    name,
+                    status: status.to_owned(),
+                    start_ms,
+                    end_ms: ms(ended),
+                });
+            }
+        }
+        bars
+    }
 }
 
 /// The most bars that are drawn.

@@ -135,7 +135,7 @@ function follow(part) {
     time.textContent = line.at.slice(11, 19);
     time.title = line.at;
     const text = document.createElement("span");
-    text.textContent = line.line;
+    text.append(...coloured(line.line));
     row.append(time, text);
     box.append(row);
     // Older lines are read from the server again.
@@ -144,6 +144,41 @@ function follow(part) {
   });
   for (const end of ["end", "closed"]) source.addEventListener(end, () => source.close());
   controls(part);
+}
+
+// Hidden characters as pictures or numbers, as on the pages of the server.
+function seen(text) {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (c) => {
+    const code = c.codePointAt(0);
+    if (code < 32) return String.fromCodePoint(0x2400 + code);
+    return code === 127 ? "\u2421" : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  });
+}
+
+// A line with the colours of a terminal.
+function coloured(line) {
+  let colour = "";
+  let bold = false;
+  const parts = [];
+  for (const [at, text] of line.split(/\x1b\[([ -?]*[@-~])/).entries()) {
+    if (at % 2 === 0) {
+      if (!text) continue;
+      const part = document.createElement(bold ? "b" : "span");
+      part.className = colour;
+      part.textContent = seen(text);
+      parts.push(part);
+    } else if (text.endsWith("m")) {
+      for (const number of text.slice(0, -1).split(";").map(Number)) {
+        if (number === 38 || number === 48) break;
+        if (number === 0) [colour, bold] = ["", false];
+        else if (number === 1) bold = true;
+        else if (number === 22) bold = false;
+        else if (number === 39) colour = "";
+        else if ((number >= 30 && number <= 37) || (number >= 90 && number <= 97)) colour = `c${number % 10}`;
+      }
+    }
+  }
+  return parts;
 }
 
 function empty(part) {

@@ -23,7 +23,15 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
             params[name] = text.into();
         }
     }
-    let page: JobPage = caller.read("dead.list", params).await?;
+    // With a filter, the method reads a thousand letters at a time.
+    let is_filtered = params.get("type").is_some() || params.get("reason").is_some();
+    let page: JobPage = match is_filtered {
+        true => caller.read("dead.list", params).await?,
+        false => {
+            params["state"] = "dead".into();
+            caller.read("job.list", params).await?
+        }
+    };
     let body = html! {
         h1 { "Dead letters" }
         p.note { "Jobs that failed for good. They are kept until somebody retries or deletes them." }

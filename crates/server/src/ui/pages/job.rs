@@ -9,10 +9,11 @@ use serde_json::json;
 use super::attempts::attempts;
 use super::views::{Job, Why, between, job_link, queue_link};
 use crate::api::ApiError;
+use crate::ui::ansi;
 use crate::ui::caller::Caller;
 use crate::ui::layout::Page;
 use crate::ui::parts::{button, confirmed, state};
-use crate::ui::text::{block, cell, cell_of, duration, number, visible, when};
+use crate::ui::text::{block, cell, cell_of, duration, number, when};
 
 /// Log lines of a page.
 const LINES: usize = 500;
@@ -240,7 +241,7 @@ fn log_part(caller: &Caller, job: &Job, log: &LogPage) -> Markup {
                 @for line in &log.lines {
                     p data-stream=(line.stream) data-id=(line.id) {
                         time title=(line.at) { (line.at.get(11..19).unwrap_or_default()) }
-                        span { (visible(line.line.get(..line.line.floor_char_boundary(4096)).unwrap_or_default())) }
+                        span { (ansi::line(&line.line[..line.line.floor_char_boundary(4096)])) }
                     }
                 }
             }

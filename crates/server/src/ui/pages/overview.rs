@@ -25,11 +25,11 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
     if caller.context.is_some() {
         return in_context(&caller).await;
     }
-    let limit = json!({"limit": ROWS});
+    let newest = json!({"state": "dead", "limit": ROWS});
     let (figures, workers, dead, schedules) = tokio::join!(
         caller.shared.poller.figures(),
         caller.read::<Workers>("worker.list", json!({})),
-        caller.read::<JobPage>("dead.list", limit),
+        caller.read::<JobPage>("job.list", newest),
         caller.read::<Schedules>("schedule.list", json!({})),
     );
     let Some(figures) = figures else {

@@ -209,15 +209,15 @@ pub(super) fn job_table(caller: &Caller, jobs: &[JobRow], order: &str) -> Markup
         div.table tabindex="0" role="region" aria-label="Jobs" {
             table {
                 thead { tr {
-                    th { "Job" } th { "Type" } th { "State" } th { "Attempts" } th { "Created" } th { (order) } th.wide { "Details" }
+                    th { "Job" } th { "Type" } th { "State" } th { "Attempts" } th { "Created" } @if !order.is_empty() { th { (order) } } th.wide { "Details" }
                 } }
-                tbody { @for job in jobs { (job_line(caller, job)) } }
+                tbody { @for job in jobs { (job_line(caller, job, !order.is_empty())) } }
             }
         }
     }
 }
 
-fn job_line(caller: &Caller, job: &JobRow) -> Markup {
+fn job_line(caller: &Caller, job: &JobRow, is_ordered: bool) -> Markup {
     let ran = between(job.started_at.as_deref(), job.ended_at.as_deref());
     html! {
         tr {
@@ -229,9 +229,11 @@ fn job_line(caller: &Caller, job: &JobRow) -> Markup {
             td { (state(if job.dead.is_some() { "dead" } else { &job.status })) }
             td.right { (job.attempts) span.note { " / " (u64::from(job.retries) + 1) } }
             td { (when(&job.created_at, caller.now_ms)) }
-            td {
-                @if let Some(at) = &job.at { (when(at, caller.now_ms)) }
-                @if let Some(ran) = ran { span.note { " · ran " (duration(ran)) } }
+            @if is_ordered {
+                td {
+                    @if let Some(at) = &job.at { (when(at, caller.now_ms)) }
+                    @if let Some(ran) = ran { span.note { " · ran " (duration(ran)) } }
+                }
             }
             td.wide {
                 @if let Some(error) = &job.error { span.bad { (cell(error)) } }
