@@ -1,22 +1,10 @@
 //! The attempts of a job that failed or were lost.
 
 use maud::{Markup, html};
-use serde::Deserialize;
 
-use super::views::between;
+use super::views::{Attempt, between};
 use crate::ui::caller::Caller;
 use crate::ui::text::{cell_of, duration, when};
-
-/// An attempt.
-#[derive(Debug, Deserialize)]
-pub(super) struct Attempt {
-    number: Option<u32>,
-    started_at: Option<String>,
-    ended_at: String,
-    worker: String,
-    outcome: String,
-    error: String,
-}
 
 /// Renders the attempts, the newest first; nothing if there are none.
 pub(super) fn attempts(caller: &Caller, attempts: &[Attempt]) -> Markup {

@@ -8,7 +8,6 @@ use meshwork_model::time;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::attempts::Attempt;
 use crate::ui::caller::Caller;
 use crate::ui::parts::state;
 use crate::ui::text::{cell, cell_of, duration, number, when};
@@ -83,6 +82,17 @@ pub(super) struct Job {
     pub(super) started_at: Option<String>,
     pub(super) ended_at: Option<String>,
     pub(super) traceparent: Option<String>,
+}
+
+/// An attempt that failed or was lost.
+#[derive(Debug, Deserialize)]
+pub(super) struct Attempt {
+    pub(super) number: Option<u32>,
+    pub(super) started_at: Option<String>,
+    pub(super) ended_at: String,
+    pub(super) worker: String,
+    pub(super) outcome: String,
+    pub(super) error: String,
 }
 
 /// Reasons for the state of a job.
