@@ -11,7 +11,7 @@ use super::audit::Change;
 use super::{Acting, ContextError, Node, PAGE, TRIES};
 
 /// Author of changes of actors: anybody who can write to the node's database.
-const OWNER: &str = "owner";
+pub(super) const OWNER: &str = "owner";
 
 /// An actor with its secret key.
 #[derive(Debug, Clone)]

@@ -8,6 +8,7 @@ use meshwork_model::actor_key::InvalidKeyFile;
 use meshwork_model::context::RecordError;
 use meshwork_model::envelope::Refusal;
 use meshwork_model::keys::context::{ActorId, ContextId, ContextLayout, MessageKey, RunnerId};
+use meshwork_model::mesh::CardFault;
 
 /// Reason of a failed call. Nothing was changed, unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -177,6 +178,31 @@ pub enum ContextError {
     /// A text names no job of the context.
     #[error("{0}")]
     InvalidJob(String),
+    /// No other node has this name here.
+    #[error(
+        "no node is known as {0:?}: `meshwork mesh trust FILE --name {0}` trusts the card of a node; `meshwork mesh peers` \
+         shows the known ones"
+    )]
+    NoPeer(String),
+    /// The node is not trusted any more.
+    #[error(
+        "the node {0} is not trusted: it was revoked, or its card has expired; ask for a new card"
+    )]
+    PeerNotTrusted(String),
+    /// Another node has the name.
+    #[error("another node is known as {0:?}: choose another name with --name")]
+    PeerNameTaken(String),
+    /// The card is that of this node.
+    #[error(
+        "this is the card of this node: give it to the other one, and trust the other one's here"
+    )]
+    OwnCard,
+    /// Too many nodes are known.
+    #[error("this node knows {0} other nodes: that is the most")]
+    TooManyPeers(usize),
+    /// The card of a node was refused.
+    #[error("{0}")]
+    Card(CardFault),
     /// The message is invalid.
     #[error("the message is refused: {0}")]
     InvalidMessage(String),
@@ -191,7 +217,7 @@ pub enum ContextError {
 impl ContextError {
     /// Returns true if a retry fails again until somebody changes the stored data: a record cannot be read, a key has
     /// the wrong type, or a limit is exceeded.
-    pub(super) fn is_permanent(&self) -> bool {
+    pub(crate) fn is_permanent(&self) -> bool {
         use meshwork_broker::Error as E;
         match self {
             Self::Broker(error) => matches!(
@@ -209,7 +235,7 @@ impl ContextError {
     }
 
     /// Returns true if the server is unreachable, so that all other calls fail too.
-    pub(super) fn is_outage(&self) -> bool {
+    pub(crate) fn is_outage(&self) -> bool {
         matches!(self, Self::Broker(error) if error.is_temporary() || error.is_connection_lost())
     }
 }

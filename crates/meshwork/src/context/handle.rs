@@ -3,7 +3,7 @@
 use meshwork_broker::context::{Commit, ContextStore, Database, Read};
 use meshwork_model::access::{self, Object, Operation, Role, Roles, Scope, Who};
 use meshwork_model::acl::{self, AclUser};
-use meshwork_model::context::{Context, NodeId, Unsigned, field};
+use meshwork_model::context::{Context, NodeId, Reason, Unsigned, field};
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout};
 use meshwork_model::sandbox::Profile;
 
@@ -184,10 +184,12 @@ impl ContextHandle {
         who: ActorId,
         object: Object,
         operation: Operation,
-    ) -> Result<Option<String>, ContextError> {
+    ) -> Result<Option<Reason>, ContextError> {
         match self.allow(who, object, operation).await {
             Ok(_) => Ok(None),
-            Err(ContextError::Denied(denied)) => Ok(Some(denied.to_string())),
+            Err(ContextError::Denied(denied)) => {
+                Ok(Some(Reason::new(Reason::FORBIDDEN, denied.to_string())))
+            }
             Err(error) => Err(error),
         }
     }

@@ -22,6 +22,14 @@ const MAX_BLOBS: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Nonce(pub [u8; 16]);
 
+impl Nonce {
+    /// Reads 32 hexadecimal digits.
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Self> {
+        hex(text).map(Self)
+    }
+}
+
 impl fmt::Display for Nonce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&HEXLOWER.encode(&self.0))

@@ -8,16 +8,19 @@
 //! are stored: its source, message and nonce are the origin of exactly one message.
 
 mod body;
+mod claim;
 mod dsse;
 mod json;
 mod keyring;
+mod record;
 
 pub use body::{Blob, Body, Destination, Kind, Nonce, Source};
+pub use claim::{Claim, claim};
 pub use dsse::pae;
 pub use keyring::{Keyring, TrustedKey};
 
 use crate::actor_key::KeyBytes;
-use crate::context::NodeId;
+use crate::context::{NodeId, Reason};
 use crate::keys::context::{ActorId, ContextId};
 
 /// Greatest length of a body, in bytes. It is parsed and kept in memory as a whole.
@@ -158,6 +161,13 @@ impl Refusal {
             Self::FromTheFuture { .. } => "future",
             Self::Replayed => "replay",
         }
+    }
+}
+
+impl From<Refusal> for Reason {
+    fn from(refusal: Refusal) -> Self {
+        let code = refusal.code();
+        Self::new(code, format!("{code}: {refusal}"))
     }
 }
 

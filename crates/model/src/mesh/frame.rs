@@ -6,7 +6,7 @@
 //! and the items. The zeros avoid lengths that the daemon never delivers.
 
 use crate::actor_key::{PublicKey, SIGNATURE_BYTES, SecretKey};
-use crate::context::NodeId;
+use crate::context::{NodeId, Reason};
 use crate::envelope::{MAX_ENVELOPE, Nonce, SKEW, pae};
 use crate::keys::context::{ActorId, ContextId, MessageKey};
 
@@ -57,16 +57,19 @@ pub enum PeerState {
     Refused,
     /// The receiver has too many messages: to be sent again later.
     Busy,
+    /// The receiver does not have the message: to be sent again.
+    Unknown,
 }
 
 impl PeerState {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Stored,
         Self::Acknowledged,
         Self::Processed,
         Self::Failed,
         Self::Refused,
         Self::Busy,
+        Self::Unknown,
     ];
 }
 
@@ -75,12 +78,33 @@ impl PeerState {
 pub enum Item {
     /// The envelope of a message, unchanged.
     Message(Vec<u8>),
-    /// Result of a message of the receiver, as JSON; at most [`MAX_RESULT`].
-    Result(SentFrom, Vec<u8>),
-    /// State of a message of the receiver, with a reason of at most [`MAX_REASON`] bytes.
-    State(SentFrom, PeerState, String),
-    /// Asks for the states of own messages.
-    Ask(SentFrom),
+    /// Result of a message of the receiver.
+    Result {
+        /// The message of the receiver.
+        re: SentFrom,
+        /// The result, as a message of the sender.
+        from: SentFrom,
+        /// Its content, as JSON; at most [`MAX_RESULT`].
+        json: Vec<u8>,
+    },
+    /// State of a message of the receiver.
+    State {
+        /// The message.
+        of: SentFrom,
+        /// The context to which it went.
+        at: ContextId,
+        /// Its state there.
+        state: PeerState,
+        /// The reason of a failure, at most [`MAX_REASON`] bytes.
+        reason: Option<Reason>,
+    },
+    /// Asks for the state of a message of the sender.
+    Ask {
+        /// The message.
+        of: SentFrom,
+        /// The context to which it went.
+        at: ContextId,
+    },
     /// Shows that the node is there.
     Ping,
 }
@@ -122,7 +146,30 @@ pub enum FrameFault {
     WrongTime,
 }
 
+impl Item {
+    /// Returns the number of its bytes in a frame.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        /// Bytes of a message at its sender.
+        const FROM: usize = 28;
+        match self {
+            Self::Message(envelope) => 5 + envelope.len(),
+            Self::Result { json, .. } => 5 + 2 * FROM + json.len(),
+            Self::State { reason, .. } => {
+                let reason = reason.as_ref();
+                let text = reason.map_or(0, |it| it.code.len() + it.text.len().min(MAX_REASON));
+                14 + FROM + text
+            }
+            Self::Ask { .. } => 5 + FROM,
+            Self::Ping => 1,
+        }
+    }
+}
+
 impl Frame {
+    /// Bytes of a frame around its items.
+    pub const AROUND: usize = HEAD + 74 + SIGNATURE_BYTES;
+
     /// Writes and signs the frame.
     ///
     /// # Errors
@@ -241,20 +288,34 @@ fn write(body: &mut Vec<u8>, item: &Item) -> Result<(), FrameFault> {
             body.push(kind::MESSAGE);
             write_bytes(body, envelope, MAX_ENVELOPE)?;
         }
-        Item::Result(from, result) => {
+        Item::Result { re, from, json } => {
             body.push(kind::RESULT);
+            write_from(body, re);
             write_from(body, from);
-            write_bytes(body, result, MAX_RESULT)?;
+            write_bytes(body, json, MAX_RESULT)?;
         }
-        Item::State(from, state, reason) => {
+        Item::State {
+            of,
+            at,
+            state,
+            reason,
+        } => {
             body.push(kind::STATE);
-            write_from(body, from);
+            write_from(body, of);
+            body.extend(at.get().to_be_bytes());
             body.push(*state as u8);
-            write_bytes(body, reason.as_bytes(), MAX_REASON)?;
+            let (code, text) = match reason {
+                Some(reason) => (reason.code.as_str(), reason.text.as_str()),
+                None => ("", ""),
+            };
+            write_bytes(body, code.as_bytes(), Reason::MAX_CODE)?;
+            let text = &text[..text.floor_char_boundary(MAX_REASON)];
+            write_bytes(body, text.as_bytes(), MAX_REASON)?;
         }
-        Item::Ask(from) => {
+        Item::Ask { of, at } => {
             body.push(kind::ASK);
-            write_from(body, from);
+            write_from(body, of);
+            body.extend(at.get().to_be_bytes());
         }
         Item::Ping => body.push(kind::PING),
     }
@@ -311,9 +372,27 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn context(&mut self) -> Result<ContextId, FrameFault> {
+        let id = u32::try_from(self.number::<4>()?).map_err(|_| FrameFault::Malformed)?;
+        ContextId::new(id).ok_or(FrameFault::Malformed)
+    }
+
+    fn text(&mut self, most: usize) -> Result<String, FrameFault> {
+        String::from_utf8(self.bytes(most)?).map_err(|_| FrameFault::Malformed)
+    }
+
+    fn reason(&mut self) -> Result<Option<Reason>, FrameFault> {
+        let (code, text) = (self.text(Reason::MAX_CODE)?, self.text(MAX_REASON)?);
+        match (code.is_empty() && text.is_empty(), Reason::is_code(&code)) {
+            (true, _) => Ok(None),
+            (false, true) => Ok(Some(Reason::new(code, text))),
+            (false, false) => Err(FrameFault::Malformed),
+        }
+    }
+
     fn from(&mut self) -> Result<SentFrom, FrameFault> {
         let id = |number| u32::try_from(number).map_err(|_| FrameFault::Malformed);
-        let context = ContextId::new(id(self.number::<4>()?)?).ok_or(FrameFault::Malformed)?;
+        let context = self.context()?;
         let caller = ActorId(id(self.number::<4>()?)?);
         let message = id(self.number::<4>()?)?;
         Ok(SentFrom {
@@ -330,16 +409,27 @@ impl<'a> Reader<'a> {
         let [kind] = self.array()?;
         Ok(match kind {
             kind::MESSAGE => Item::Message(self.bytes(MAX_ENVELOPE)?),
-            kind::RESULT => Item::Result(self.from()?, self.bytes(MAX_RESULT)?),
+            kind::RESULT => Item::Result {
+                re: self.from()?,
+                from: self.from()?,
+                json: self.bytes(MAX_RESULT)?,
+            },
             kind::STATE => {
-                let from = self.from()?;
+                let (of, at) = (self.from()?, self.context()?);
                 let [state] = self.array()?;
                 let state = PeerState::ALL.get(usize::from(state));
                 let state = *state.ok_or(FrameFault::Malformed)?;
-                let reason = String::from_utf8(self.bytes(MAX_REASON)?);
-                Item::State(from, state, reason.map_err(|_| FrameFault::Malformed)?)
+                Item::State {
+                    of,
+                    at,
+                    state,
+                    reason: self.reason()?,
+                }
             }
-            kind::ASK => Item::Ask(self.from()?),
+            kind::ASK => Item::Ask {
+                of: self.from()?,
+                at: self.context()?,
+            },
             kind::PING => Item::Ping,
             _ => return Err(FrameFault::Malformed),
         })

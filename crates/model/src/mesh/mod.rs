@@ -3,10 +3,20 @@
 //! daemon.
 
 mod card;
+mod exchange;
 mod frame;
+mod link;
+mod outbox;
+mod peer;
+mod result;
 
 pub use card::{Card, CardFault, MAX_CARD, MAX_CARD_LIFE};
+pub use exchange::{Answer, Received, Sent, Step, answer, next_step};
 pub use frame::{
     Frame, FrameFault, Item, MAX_FRAME, MAX_ITEMS, MAX_REASON, MAX_RESULT, PeerState, SentFrom,
     padded_length,
 };
+pub use link::{ABSENT_AFTER, FRAME_GAP_MS, Link, PING_MS};
+pub use outbox::{Entry, FIRST_RESEND_MS, InvalidEntry, LAST_RESEND_MS, resend_at};
+pub use peer::{InvalidPeerName, PeerName};
+pub use result::{InvalidResult, read_result, write_result};

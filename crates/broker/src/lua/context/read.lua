@@ -4,11 +4,11 @@
 -- KEYS[1..]  the keys
 -- ARGV[1]    the time in ms, '0' for the server's clock
 -- ARGV[2]    the database ('' for that of the connection)
--- ARGV[3..]  per key the kind of read and two strings: hash; pair, size: two fields; head: most elements; tail: most
+-- ARGV[3..]  per key the kind of read and two strings: hash; text; pair, size: two fields; head: most elements; tail: most
 --            elements, and how many at the end are skipped; due: most members; members: most members,
 --            and how many to skip; last: most entries of a stream, the newest first; after: most entries, and the id before
 --            them
--- Returns per key: hash: fields and values; pair: two values, '' for none; size: bytes of both values; head, tail:
+-- Returns per key: hash: fields and values; text: the value of a string, if there is one; pair: two values, '' for none; size: bytes of both values; head, tail:
 --         elements, the next to be popped last; due: members whose time has come; members; last, after: entries. A key of another
 --         type has no pair and no size
 local keys = enter_database(ARGV[2])
@@ -18,6 +18,7 @@ local function size(key, field)
 end
 local reads = {
   hash = function(key) return redis.call('HGETALL', key) end,
+  text = function(key) return {redis.call('GET', key) or nil} end,
   pair = function(key, one, other)
     local values = redis.pcall('HMGET', key, one, other)
     if values.err then

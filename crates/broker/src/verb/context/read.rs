@@ -12,6 +12,8 @@ use crate::verb::{MAX_ITEMS, at_most};
 pub enum Read<'a> {
     /// All fields of a hash.
     Hash,
+    /// The value of a string, if there is one.
+    Text,
     /// Two fields of a hash; an empty text for a missing one.
     Pair(&'a str, &'a str),
     /// The total length of two fields of a hash, in bytes.
@@ -38,6 +40,7 @@ impl Read<'_> {
             |how: &str, most: usize, id: &str| [how.to_owned(), most.to_string(), id.to_owned()];
         match self {
             Self::Hash => number("hash", 0, ""),
+            Self::Text => number("text", 0, ""),
             Self::Pair(one, other) => ["pair", one, other].map(str::to_owned),
             Self::Size(one, other) => ["size", one, other].map(str::to_owned),
             Self::Head(most) => number("head", most, ""),
@@ -110,6 +113,15 @@ impl ContextStore {
     pub async fn hash(&self, database: Database, key: &str) -> Result<RecordFields, Error> {
         let found = self.hashes(database, &[key]).await?;
         Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    /// Returns the value of a string; `None` for a missing one.
+    ///
+    /// # Errors
+    /// [`Error::WrongKind`] for a key of another type, or the call to the server fails.
+    pub async fn text(&self, database: Database, key: &str) -> Result<Option<Vec<u8>>, Error> {
+        let found = self.elements(database, key, Read::Text).await?;
+        Ok(found.into_iter().next())
     }
 
     /// Returns two fields of each hash; an empty text for a missing one. A key of another type has no fields.

@@ -6,6 +6,7 @@ use super::{Outcome, World, cases, check, key, same};
 
 cases![
     hashes_come_with_all_fields,
+    the_value_of_a_string_comes,
     two_fields_of_each_hash_come,
     a_key_of_another_kind_has_no_fields,
     the_length_of_two_fields_comes,
@@ -34,6 +35,17 @@ async fn hashes_come_with_all_fields(world: &World) -> Outcome {
         found,
         [vec![pair("a", "1")], Vec::new(), vec![pair("b", "2")]]
     );
+    Ok(())
+}
+
+async fn the_value_of_a_string_comes(world: &World) -> Outcome {
+    let [one, none] = [key(world, "1")?, key(world, "2")?];
+    world.raw::<()>(&["SET", &one, "x"]).await?;
+    same!(
+        world.contexts().text(NODE, &one).await?,
+        Some(b"x".to_vec())
+    );
+    same!(world.contexts().text(NODE, &none).await?, None);
     Ok(())
 }
 

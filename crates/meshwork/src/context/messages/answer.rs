@@ -8,6 +8,7 @@ use meshwork_model::context::{
     ContextJob, LogLevel, Message, MessageStatus, MessageType, NodeId, Overdue, field, limits,
 };
 use meshwork_model::keys::context::MessageKey;
+use meshwork_model::mesh::MAX_RESULT;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 
@@ -16,11 +17,13 @@ use crate::context::messages::damage::Damage;
 use crate::context::messages::done::Done;
 use crate::context::messages::message::{MessageView, logs_with, overdue};
 use crate::context::messages::origin::Origin;
-use crate::context::{ContextError, ContextHandle, MOST, Transport};
+use crate::context::{ContextError, ContextHandle, MOST, Notice, Transport};
 
 /// Shortest and longest time between two checks of the jobs of a message, in milliseconds. The script that ends a job
 /// marks the message as due. Checks find the ends of plain runners' jobs.
 const LOOK_AGAIN_MS: [u64; 2] = [200, 5_000];
+/// Bytes of a result between nodes around its jobs.
+const RESULT_AROUND: usize = 64;
 /// Share of a message's age in the time until its next check: 1/10.
 const AGE_SHARE: u64 = 10;
 
@@ -197,6 +200,11 @@ impl ContextHandle {
             _ => Ok(()),
         };
         let answered = self.answer_one(node, &view, open, head.element).await?;
+        if let (true, Some(origin)) = (answered, &view.origin) {
+            // A sender on this node gets the result as a message.
+            let from = self.site(node);
+            transport.notify(from, origin, &Notice::Answered).await?;
+        }
         // Last, so that a sender that cannot be notified does not delay the result.
         acknowledged?;
         Ok(answered)
@@ -250,7 +258,12 @@ impl ContextHandle {
             self.cancel_late(view, &names, &found).await?;
             return Ok(false);
         }
-        let jobs = self.results(view, jobs).await?;
+        let is_foreign = |origin: &Origin| origin.node != node;
+        let most = match view.origin.as_ref().is_some_and(is_foreign) {
+            true => MAX_RESULT - RESULT_AROUND,
+            false => limits::MAX_FIELD,
+        };
+        let jobs = self.results(view, jobs, most).await?;
         let (now, message) = (self.node().now().await?, &view.message);
         let failed = jobs.iter().any(|job| job.status != Status::Finished);
         let status = if failed {
@@ -303,11 +316,18 @@ impl ContextHandle {
         let element = self.keys().message(key);
         let nonce = meshwork_model::envelope::Nonce(rand::random()).to_string();
         let re = origin.message.numbers();
-        Ok(self
+        let commit = self
             .kept(commit, &element, now)
             .absent(&element)
             .set(&element, answer.to_fields())
-            .set(&element, [(field::NONCE, nonce.as_str()), (field::RE, &re)])
-            .push(&self.keys().msg_out(), element.as_bytes()))
+            .set(&element, [(field::NONCE, nonce.as_str()), (field::RE, &re)]);
+        Ok(match origin.node == node {
+            true => commit.push(&self.keys().msg_out(), element.as_bytes()),
+            // The other node gets the result as an answer, and asks for a lost one.
+            false => {
+                let record = self.keys().message(sent.key());
+                commit.set(&record, [(field::RESULT_MESSAGE, element.as_str())])
+            }
+        })
     }
 }

@@ -17,7 +17,7 @@ use crate::context::messages::done::Done;
 use crate::context::messages::message::next_look_ms;
 use crate::context::messages::outbox_watch::OutboxWatch;
 use crate::context::messages::served::{Part, Roll, Served};
-use crate::context::{ContextError, ContextHandle, LocalTransport, MOST, Node, Transport};
+use crate::context::{ContextError, ContextHandle, MOST, Node, StoreTransport, Transport};
 
 /// Pause between two rounds after recent work, when jobs of messages may end soon.
 const SOON: Duration = Duration::from_millis(100);
@@ -57,12 +57,12 @@ impl std::fmt::Debug for Coordinator {
 }
 
 impl Coordinator {
-    /// Creates a coordinator over the transport inside the node.
+    /// Creates a coordinator over the transport through the store.
     ///
     /// # Errors
     /// A call to the server fails.
     pub async fn new(node: &Node) -> Result<Self, ContextError> {
-        let transport = LocalTransport::new(node).await?;
+        let transport = StoreTransport::new(node).await?;
         Self::over(node, transport).await
     }
 
@@ -134,7 +134,13 @@ impl Coordinator {
                             (false, true) => WATCHED,
                             (false, false) => UNWATCHED,
                         };
-                        let _ = tokio::time::timeout(idle, watch.woken()).await;
+                        let woken = async {
+                            tokio::select! {
+                                () = watch.woken() => {}
+                                () = self.node.signals().incoming.notified() => {}
+                            }
+                        };
+                        let _ = tokio::time::timeout(idle, woken).await;
                     }
                     Ok(_) => worked = Instant::now(),
                     Err(error) => {

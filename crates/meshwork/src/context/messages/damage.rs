@@ -2,10 +2,10 @@
 //! its sender is notified.
 
 use meshwork_broker::context::{Commit, RecordFields};
-use meshwork_model::context::{Log, LogLevel, MessageEvent, MessageStatus, field, limits};
+use meshwork_model::context::{Log, LogLevel, MessageStatus, Reason, field, limits};
 
 use crate::context::audit::{COORDINATOR, Change};
-use crate::context::{ContextError, ContextHandle, Origin, Transport};
+use crate::context::{ContextError, ContextHandle, Notice, Origin, Transport};
 
 /// Number of characters of an element in the audit trail.
 const SHOWN: usize = 80;
@@ -80,9 +80,9 @@ impl ContextHandle {
             Some(record) if !fields.is_empty() && !is_over => {
                 // First: one who is killed here leaves a message that ends again.
                 if let Ok(origin) = text(&fields, field::ORIGIN).parse::<Origin>() {
-                    let event = MessageEvent::Fail;
                     let from = self.site(self.node().identity().await?);
-                    transport.notify(from, &origin, event, Some(&why)).await?;
+                    let notice = Notice::Failed(Reason::new(Reason::DAMAGED, why.as_str()));
+                    transport.notify(from, &origin, &notice).await?;
                 }
                 let now = self.node().now().await?;
                 let logs = logs_after(&fields, Log::new(now, LogLevel::Error, &why));
@@ -93,6 +93,7 @@ impl ContextHandle {
                     (field::STATUS, status),
                     (field::UPDATED_AT, &now),
                     (field::LOGS, &logs),
+                    (field::REASON, Reason::DAMAGED),
                 ];
                 commit
                     .is(record, field::STATUS, written.as_bytes())

@@ -4,7 +4,7 @@
 use meshwork_broker::context::{Commit, Committed};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::{
-    LogLevel, Message, MessageEvent, MessageStatus, MessageType, Unsigned, field,
+    LogLevel, Message, MessageEvent, MessageStatus, MessageType, Reason, Unsigned, field,
 };
 use meshwork_model::context::{NodeId, limits};
 use meshwork_model::envelope::{Keyring, Kind, Receiver, Refusal, SKEW, open};
@@ -23,13 +23,33 @@ enum Verdict {
     /// Store the message, which is the result of this message, if any.
     Take(Option<Request>),
     /// Refuse the message, with the reason.
-    Refuse(String),
+    Refuse(Reason),
+}
+
+/// Proof of the origin of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// The coordinator read the message in the context of its origin.
+    Local,
+    /// The envelope was verified, and the record was built from it.
+    Envelope,
+    /// The node of the origin signed the frame with the result.
+    Frame,
 }
 
 /// A message of this context that waits for a result.
 struct Request {
     key: MessageKey,
     nonce: String,
+}
+
+/// A signed message of this node, as its record has it.
+pub(crate) struct Sealed<'a> {
+    pub(crate) envelope: &'a str,
+    pub(crate) message: &'a Message,
+    pub(crate) re: Option<MessageKey>,
+    /// Its origin, if a transport brought it.
+    pub(crate) origin: Option<&'a Origin>,
 }
 
 impl Node {
@@ -39,25 +59,35 @@ impl Node {
         me: NodeId,
         parcel: &Parcel,
     ) -> Result<Delivery, ContextError> {
-        let target = match self.context(parcel.to).await {
+        self.receive_proven(me, parcel, Proof::Local).await
+    }
+
+    /// Receives a message whose origin is proven.
+    pub(crate) async fn receive_proven(
+        &self,
+        me: NodeId,
+        parcel: &Parcel,
+        proof: Proof,
+    ) -> Result<Delivery, ContextError> {
+        let target = match self.context(parcel.to.context).await {
             Ok(target) => target,
             Err(error) if error.is_permanent() => {
-                let reason = error.to_string();
-                return Ok(Delivery::Refused { reason });
+                let reason = Reason::new(Reason::NO_CONTEXT, error.to_string());
+                return Ok(Delivery::Refused(reason));
             }
             Err(error) => return Err(error),
         };
-        let taken = match target.verdict(me, parcel).await {
+        let taken = match target.verdict(me, parcel, proof).await {
             Ok(Verdict::Take(request)) => target.store_once(parcel, request.as_ref()).await,
-            Ok(Verdict::Refuse(reason)) => Ok(Delivery::Refused { reason }),
+            Ok(Verdict::Refuse(reason)) => Ok(Delivery::Refused(reason)),
             Err(error) => Err(error),
         };
         let reason = match taken {
-            Ok(Delivery::Refused { reason }) => reason,
+            Ok(Delivery::Refused(reason)) => reason,
             // A key of the target is damaged. Other messages of the sender must not wait for its repair.
             Err(error) if error.is_permanent() => {
                 tracing::warn!(context = %target.id(), %error, "message refused: damaged key");
-                error.to_string()
+                Reason::new(Reason::DAMAGED, error.to_string())
             }
             taken => return taken,
         };
@@ -65,11 +95,53 @@ impl Node {
             who: &author(parcel),
             what: "refuse message",
             object: &parcel.origin.to_string(),
-            after: &reason,
+            after: &reason.text,
             ..Change::default()
         };
         target.note(change).await?;
-        Ok(Delivery::Refused { reason })
+        Ok(Delivery::Refused(reason))
+    }
+}
+
+impl Node {
+    /// Returns the reason to refuse the envelope of an actor of this node, which goes to `to`.
+    pub(crate) async fn broken_seal(
+        &self,
+        to: Site,
+        sealed: &Sealed<'_>,
+    ) -> Result<Option<Reason>, ContextError> {
+        let actor = match self.actor(sealed.message.caller_id).await {
+            Ok(actor) => actor,
+            Err(error @ (ContextError::NoActor(_) | ContextError::Record(_))) => {
+                return Ok(Some(Reason::new("unknown_key", error.to_string())));
+            }
+            Err(error) => return Err(error),
+        };
+        // The trusted key of this actor, never a key that the message names.
+        let keys = Keyring::of([&actor]);
+        let receiver = Receiver {
+            node: to.node,
+            context: to.context,
+            types: &[Kind::of(sealed.message).payload_type()],
+        };
+        let now = u64::from(self.now().await?);
+        let opened = open(sealed.envelope.as_bytes(), &receiver, &keys, now);
+        Ok(match opened {
+            Err(refusal) => Some(refusal.into()),
+            Ok(opened) => match opened.body.difference(sealed.message, sealed.re) {
+                Some(field) => {
+                    let text = format!("tampered: `{field}` is not what was signed");
+                    Some(Reason::new(Reason::TAMPERED, text))
+                }
+                None if sealed
+                    .origin
+                    .is_some_and(|it| *it != Origin::signed(&opened.body)) =>
+                {
+                    Some(Refusal::Replayed.into())
+                }
+                None => None,
+            },
+        })
     }
 }
 
@@ -79,6 +151,7 @@ fn author(parcel: &Parcel) -> String {
     let caller = parcel.message.caller_id;
     match parcel.message.envelope {
         Some(_) => format!("actor {caller}"),
+        None if parcel.origin.node != parcel.to.node => format!("node {}", parcel.origin.node),
         None => format!(
             "actor {caller} (unsigned, context {})",
             parcel.origin.context
@@ -88,7 +161,12 @@ fn author(parcel: &Parcel) -> String {
 
 impl ContextHandle {
     /// Checks the signature of a message, and the rights of its sender here.
-    async fn verdict(&self, me: NodeId, parcel: &Parcel) -> Result<Verdict, ContextError> {
+    async fn verdict(
+        &self,
+        me: NodeId,
+        parcel: &Parcel,
+        proof: Proof,
+    ) -> Result<Verdict, ContextError> {
         let message = &parcel.message;
         // A requested result needs no role here. Any other result needs the right of an admin, like a message.
         let request = match message.is_result() {
@@ -96,14 +174,23 @@ impl ContextHandle {
             false => None,
         };
         // Inside the node, the coordinator read the result from the outbox of the context that ran the jobs. Whoever
-        // can write there can also write the results of these jobs. Between nodes only a signature proves the origin.
-        let proven = message.envelope.is_none() && parcel.origin.node == me;
-        if request.is_some() && proven {
-            return Ok(Verdict::Take(request));
-        }
-        let unsealed = self.unsealed(me, message, parcel.re, Some(&parcel.origin));
-        if let Some(reason) = unsealed.await? {
-            return Ok(Verdict::Refuse(reason));
+        // can write there can also write the results of these jobs. Between nodes the signature of the frame proves the
+        // node of the result.
+        match proof {
+            Proof::Local if request.is_some() && message.envelope.is_none() => {
+                return Ok(Verdict::Take(request));
+            }
+            Proof::Local => {
+                let unsealed = self.unsealed(me, message, parcel.re, Some(&parcel.origin));
+                if let Some(reason) = unsealed.await? {
+                    return Ok(Verdict::Refuse(reason));
+                }
+            }
+            Proof::Frame if request.is_none() => {
+                let text = "no message here waits for this result";
+                return Ok(Verdict::Refuse(Reason::new(Reason::NO_REQUEST, text)));
+            }
+            Proof::Frame | Proof::Envelope => {}
         }
         if request.is_some() {
             return Ok(Verdict::Take(request));
@@ -126,8 +213,8 @@ impl ContextHandle {
         let is_new = Commit::default().absent(&origin);
         Ok(Some(match self.commit(&is_new).await? {
             Committed::Done => {
-                let reason = overdue_text(&parcel.message, overdue);
-                Delivery::Refused { reason }
+                let text = overdue_text(&parcel.message, overdue);
+                Delivery::Refused(Reason::new(Reason::LATE, text))
             }
             Committed::Unmet(_) => Delivery::Duplicate,
         }))
@@ -165,8 +252,11 @@ impl ContextHandle {
         me: NodeId,
         message: &Message,
         from: Site,
-    ) -> Result<Option<String>, ContextError> {
-        let refused = |why: &str| Ok(Some(format!("it has no signed envelope, and {why}")));
+    ) -> Result<Option<Reason>, ContextError> {
+        let refused = |why: &str| {
+            let text = format!("it has no signed envelope, and {why}");
+            Ok(Some(Reason::new(Reason::UNSIGNED, text)))
+        };
         match self.record().await?.unsigned {
             Unsigned::Refuse => refused("the context refuses such messages (unsigned: refuse)"),
             _ if from == self.site(me) => Ok(None),
@@ -194,37 +284,18 @@ impl ContextHandle {
         message: &Message,
         re: Option<MessageKey>,
         origin: Option<&Origin>,
-    ) -> Result<Option<String>, ContextError> {
+    ) -> Result<Option<Reason>, ContextError> {
         let Some(envelope) = &message.envelope else {
             let from = origin.map_or(self.site(me), Origin::site);
             return self.unsigned(me, message, from).await;
         };
-        let actor = match self.node().actor(message.caller_id).await {
-            Ok(actor) => actor,
-            Err(error @ (ContextError::NoActor(_) | ContextError::Record(_))) => {
-                return Ok(Some(error.to_string()));
-            }
-            Err(error) => return Err(error),
+        let sealed = Sealed {
+            envelope,
+            message,
+            re,
+            origin,
         };
-        // The trusted key of this actor, never a key that the message names.
-        let keys = Keyring::of([&actor]);
-        let receiver = Receiver {
-            node: me,
-            context: self.id(),
-            types: &[Kind::of(message).payload_type()],
-        };
-        let now = u64::from(self.node().now().await?);
-        let refused = |refusal: Refusal| Some(format!("{}: {refusal}", refusal.code()));
-        Ok(match open(envelope.as_bytes(), &receiver, &keys, now) {
-            Err(refusal) => refused(refusal),
-            Ok(opened) => match opened.body.difference(message, re) {
-                Some(field) => Some(format!("tampered: `{field}` is not what was signed")),
-                None if origin.is_some_and(|it| *it != Origin::signed(&opened.body)) => {
-                    refused(Refusal::Replayed)
-                }
-                None => None,
-            },
-        })
+        self.node().broken_seal(self.site(me), &sealed).await
     }
 
     /// Stores a message under its key, or under the next free number. A message has only one result.
@@ -263,8 +334,8 @@ impl ContextHandle {
                     key = self.next_message(key.caller).await?;
                 }
                 Committed::Unmet(3) => {
-                    let reason = "the message has its result already".to_owned();
-                    return Ok(Delivery::Refused { reason });
+                    let text = "the message has its result already";
+                    return Ok(Delivery::Refused(Reason::new(Reason::NO_REQUEST, text)));
                 }
                 // The message that this one answers has changed: read it again.
                 Committed::Unmet(_) => {}

@@ -1,10 +1,10 @@
 //! Chat and mail that was read by a user of one context, who may not change the sender's copy.
 
 use meshwork_broker::context::{Commit, Read};
-use meshwork_model::context::{MessageEvent, MessageStatus};
+use meshwork_model::context::MessageStatus;
 
 use crate::context::messages::done::Done;
-use crate::context::{ContextError, ContextHandle, MOST, Transport};
+use crate::context::{ContextError, ContextHandle, MOST, Notice, Transport};
 
 impl ContextHandle {
     /// Notifies the senders of letters that were read.
@@ -43,9 +43,8 @@ impl ContextHandle {
         };
         let read = view.filter(|view| view.message.status == MessageStatus::Processed);
         if let Some(origin) = read.and_then(|view| view.origin) {
-            let event = MessageEvent::Process;
             let from = self.site(self.node().identity().await?);
-            transport.notify(from, &origin, event, None).await?;
+            transport.notify(from, &origin, &Notice::Read).await?;
         }
         let reported = Commit::default().unmark(letters, element);
         let _ = self.commit(&reported).await?;

@@ -3,7 +3,8 @@
 use meshwork_broker::context::{Commit, Read, RecordFields};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::{
-    Log, LogLevel, Message, MessageEvent, MessageStatus, MessageType, NodeId, Overdue, field,
+    Log, LogLevel, Message, MessageEvent, MessageStatus, MessageType, NodeId, Overdue, Reason,
+    field,
 };
 use meshwork_model::keys::context::{ContextId, Counter, MessageKey};
 use serde::Serialize;
@@ -12,7 +13,7 @@ use crate::context::audit::{COORDINATOR, Change};
 use crate::context::messages::damage::Damage;
 use crate::context::messages::origin::is_nonce;
 use crate::context::{
-    Acting, ContextError, ContextHandle, Identity, Origin, Site, TRIES, Transport,
+    Acting, ContextError, ContextHandle, Identity, Notice, Origin, Site, TRIES, Transport,
 };
 
 /// A message with the fields that this node adds.
@@ -42,6 +43,9 @@ pub struct MessageView {
     /// Key of the message with its result.
     #[serde(rename = "mw_result", skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
+    /// Code of the reason why it was refused or failed.
+    #[serde(rename = "mw_reason", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Time of its acknowledgement to the sender, in seconds since 1970.
     #[serde(skip)]
     pub acked_at: Option<u32>,
@@ -85,6 +89,7 @@ impl MessageView {
         let written_status = text(field::STATUS).unwrap_or_default();
         let (stored_at, acked_at) = (number(field::STORED_AT), number(field::ACKED_AT));
         let result = text(field::RESULT_MESSAGE);
+        let reason = text(field::REASON).filter(|code| Reason::is_code(code));
         Ok(Some(Self {
             message: Message::from_fields(context, key, fields)?,
             written_status,
@@ -94,6 +99,7 @@ impl MessageView {
             re,
             materialised: materialised.unwrap_or_default(),
             result,
+            reason,
             acked_at,
         }))
     }
@@ -126,6 +132,16 @@ pub(crate) fn overdue_text(message: &Message, overdue: Overdue) -> String {
             let limit = message.timeout_result;
             format!("timeout_result: not processed within {limit} s")
         }
+    }
+}
+
+/// Returns the outcome of a message after a timeout, as the code of its reason.
+const fn outcome_of(overdue: Overdue) -> &'static str {
+    match overdue {
+        Overdue::Delivery => "not_delivered",
+        Overdue::Acknowledgement => "not_acknowledged",
+        // It may have run.
+        Overdue::Result => "result_unknown",
     }
 }
 
@@ -280,10 +296,7 @@ impl ContextHandle {
         // Before the sender is notified: after a crash in between, the message can be read again.
         if let (true, Some(origin)) = (letter, &view.origin) {
             let from = self.site(self.node().identity().await?);
-            match transport
-                .notify(from, origin, MessageEvent::Process, None)
-                .await
-            {
+            match transport.notify(from, origin, &Notice::Read).await {
                 // A user of this context alone: the coordinator notifies the sender.
                 Err(error) if error.is_no_right() => {
                     let at_ms = u64::from(now) * 1_000;
@@ -303,11 +316,9 @@ impl crate::context::Node {
     /// by its result alone.
     pub(crate) async fn notified(
         &self,
-        here: NodeId,
         from: Site,
         origin: &Origin,
-        event: MessageEvent,
-        reason: Option<&str>,
+        notice: &Notice,
     ) -> Result<(), ContextError> {
         let sender = match self.context(origin.context).await {
             Ok(sender) => sender,
@@ -318,21 +329,13 @@ impl crate::context::Node {
             let Some(view) = sender.message_of(origin.message).await? else {
                 return Ok(());
             };
-            let Some(status) = after(view.message.status, event) else {
-                return Ok(());
-            };
-            let is_job = view.message.message_type == MessageType::Job;
             let same = view.nonce.as_deref() == Some(origin.nonce.as_str());
-            if !same || view.target(here) != from || (is_job && event == MessageEvent::Process) {
+            if !same || view.target(origin.node) != from {
                 return Ok(());
             }
-            let now = self.now().await?;
-            let (level, text) = match reason {
-                Some(reason) => (LogLevel::Error, reason),
-                None => (LogLevel::Info, status.as_str()),
+            let Some(commit) = sender.noticed(&view, notice, self.now().await?) else {
+                return Ok(());
             };
-            let logs = logs_with(&view.message, now, level, text);
-            let commit = sender.changed(&view, status, now, &logs);
             if sender.commit(&commit).await?.is_done() {
                 return Ok(());
             }
@@ -354,6 +357,54 @@ pub(crate) fn after(status: MessageStatus, event: MessageEvent) -> Option<Messag
 }
 
 impl ContextHandle {
+    /// Returns the change of a sent message after a notice; `None` if it changes nothing.
+    fn noticed(&self, view: &MessageView, notice: &Notice, now: u32) -> Option<Commit> {
+        let message = &view.message;
+        let (record, at) = (self.keys().message(message.key()), now.to_string());
+        let is_new = view.stored_at.is_none() && !message.status.is_final();
+        let stored = |commit: Commit| match is_new {
+            true => commit.set(&record, [(field::STORED_AT, at.as_str())]),
+            false => commit,
+        };
+        let Some(event) = notice.event() else {
+            if *notice == Notice::Lost && view.stored_at.is_some() && !message.status.is_final() {
+                let text = "the target has lost the message: sent again";
+                let logs = logs_with(message, now, LogLevel::Warn, text);
+                let fields = [(field::STORED_AT, ""), (field::LOGS, logs.as_str())];
+                let commit = Commit::default()
+                    .is(&record, field::STATUS, view.written_status.as_bytes())
+                    .set(&record, fields);
+                return Some(commit);
+            }
+            if *notice != Notice::Stored {
+                return None;
+            }
+            let to = message.target_context.unwrap_or(self.id());
+            let text = format!("stored in context {to}");
+            let logs = logs_with(message, now, LogLevel::Info, text);
+            let commit = Commit::default()
+                .is(&record, field::STATUS, view.written_status.as_bytes())
+                .is(&record, field::STORED_AT, b"")
+                .set(&record, [(field::LOGS, logs.as_str())]);
+            return is_new.then(|| stored(commit));
+        };
+        let is_job = message.message_type == MessageType::Job;
+        let status = after(message.status, event)?;
+        if is_job && event == MessageEvent::Process {
+            return None;
+        }
+        let (level, text) = match notice.reason() {
+            Some(reason) => (LogLevel::Error, reason.text.as_str()),
+            None => (LogLevel::Info, status.as_str()),
+        };
+        let logs = logs_with(message, now, level, text);
+        let commit = self.changed(view, status, now, &logs);
+        Some(match notice.reason() {
+            Some(reason) => commit.set(&record, [(field::REASON, reason.code.as_str())]),
+            None => stored(commit),
+        })
+    }
+
     /// Ends a message one of whose timeouts is over.
     pub(crate) fn timed_out(&self, view: &MessageView, overdue: Overdue, now: u32) -> Commit {
         let why = overdue_text(&view.message, overdue);
@@ -365,7 +416,10 @@ impl ContextHandle {
             after: &why,
             ..Change::default()
         };
-        let commit = self.changed(view, MessageStatus::Error, now, &logs);
+        let record = self.keys().message(view.message.key());
+        let commit = self
+            .changed(view, MessageStatus::Error, now, &logs)
+            .set(&record, [(field::REASON, outcome_of(overdue))]);
         change.noted(commit, &self.keys().audit())
     }
 

@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use meshwork_model::context::NodeId;
-use meshwork_model::envelope::Body;
+use meshwork_model::envelope::{Body, Nonce};
 use meshwork_model::keys::context::{ContextId, MessageKey};
+use meshwork_model::mesh::SentFrom;
 
 /// Bytes of a nonce, in hexadecimal digits.
 const NONCE: usize = 32;
@@ -45,6 +46,25 @@ impl Origin {
             node: self.node,
             context: self.context,
         }
+    }
+
+    /// Returns the origin of a message of `node`.
+    pub(crate) fn sent_from(node: NodeId, from: &SentFrom) -> Self {
+        Self {
+            node,
+            context: from.context,
+            message: from.message,
+            nonce: from.nonce.to_string(),
+        }
+    }
+
+    /// Returns the message at its sender; `None` if the nonce has another form.
+    pub(crate) fn at_sender(&self) -> Option<SentFrom> {
+        Some(SentFrom {
+            context: self.context,
+            message: self.message,
+            nonce: Nonce::from_text(&self.nonce)?,
+        })
     }
 
     /// Returns the origin that an envelope was signed for.

@@ -68,12 +68,13 @@ impl ContextHandle {
         .collect()
     }
 
-    /// Returns the results of a message's jobs, with the sender's numbers. One that is too large is replaced by an
-    /// error that names its record.
+    /// Returns the results of a message's jobs, with the sender's numbers, in at most `most` bytes of JSON. One that is too
+    /// large is replaced by an error that names its record.
     pub(crate) async fn results(
         &self,
         view: &MessageView,
         names: Vec<Option<String>>,
+        most: usize,
     ) -> Result<Vec<ContextJob>, ContextError> {
         let known: Vec<_> = names.iter().flatten().cloned().collect();
         let mut outcomes = self.outcomes(&known).await?;
@@ -86,7 +87,7 @@ impl ContextHandle {
             )
         });
         let mut jobs: Vec<_> = ended.collect();
-        fit(&mut jobs, &names, MAX_FIELD);
+        fit(&mut jobs, &names, most);
         Ok(jobs)
     }
 

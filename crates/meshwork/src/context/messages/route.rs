@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use meshwork_broker::context::{Commit, Outbox};
-use meshwork_model::context::{LogLevel, Message, MessageStatus, MessageType, field};
-use meshwork_model::envelope::Nonce;
+use meshwork_model::context::{LogLevel, Message, MessageStatus, MessageType, Reason, field};
+use meshwork_model::envelope::{Nonce, claim};
 use meshwork_model::keys::context::MessageKey;
 
 use crate::context::audit::{COORDINATOR, Change};
 use crate::context::messages::damage::Damage;
+use crate::context::messages::deliver::Sealed;
 use crate::context::messages::done::Done;
 use crate::context::messages::message::{MessageView, logs_with, next_look_ms};
 use crate::context::{
-    ContextError, ContextHandle, Coordinator, Delivery, MOST, Origin, Parcel, TRIES,
+    ContextError, ContextHandle, Coordinator, Delivery, MOST, Origin, Parcel, Site, TRIES,
 };
 
 /// Lease of a message: far longer than a delivery takes.
@@ -90,9 +91,9 @@ impl Coordinator {
         let delivered = self.delivered(context, &message, view.answered(), nonce);
         let delivery = match delivered.await {
             // The target cannot store this message. The sender's other messages must not wait for it.
-            Err(error) if error.is_permanent() => Delivery::Refused {
-                reason: error.to_string(),
-            },
+            Err(error) if error.is_permanent() => {
+                Delivery::Refused(Reason::new(Reason::DAMAGED, error.to_string()))
+            }
             delivery => delivery?,
         };
         self.settle_one(context, &settled, key, &delivery).await
@@ -110,7 +111,11 @@ impl Coordinator {
             return Ok(Some((message, nonce.clone())));
         }
         let record = context.keys().message(message.key());
-        let (nonce, now) = (Nonce(rand::random()).to_string(), self.node.now().await?);
+        // The nonce of a signed message is that of its envelope.
+        let signed = message.envelope.as_deref();
+        let signed = signed.and_then(|text| claim(text.as_bytes()).ok());
+        let nonce = signed.map_or_else(|| Nonce(rand::random()), |claim| claim.nonce);
+        let (nonce, now) = (nonce.to_string(), self.node.now().await?);
         if message.created_at == 0 {
             message.created_at = now;
         }
@@ -138,11 +143,6 @@ impl Coordinator {
         re: Option<MessageKey>,
         nonce: String,
     ) -> Result<Delivery, ContextError> {
-        let to_node = message.target_node.unwrap_or(self.id);
-        if !self.transport.reaches(to_node) {
-            let reason = format!("there is no way to node {to_node}");
-            return Ok(Delivery::Refused { reason });
-        }
         let parcel = Parcel {
             origin: Origin {
                 node: self.id,
@@ -150,12 +150,38 @@ impl Coordinator {
                 message: message.key(),
                 nonce,
             },
-            // A message that names no context is for its own.
-            to: message.target_context.unwrap_or(context.id()),
+            to: Site {
+                node: message.target_node.unwrap_or(self.id),
+                // A message that names no context is for its own.
+                context: message.target_context.unwrap_or(context.id()),
+            },
             re,
             message: message.clone(),
         };
-        self.transport.deliver(&parcel).await
+        match self.unfit_to_leave(&parcel).await? {
+            Some(reason) => Ok(Delivery::Refused(reason)),
+            None => self.transport.deliver(&parcel).await,
+        }
+    }
+
+    /// Returns the reason why a message must not leave this node. Its envelope is the only proof there, and the target
+    /// reads nothing else. Results go as answers, signed by the node.
+    async fn unfit_to_leave(&self, parcel: &Parcel) -> Result<Option<Reason>, ContextError> {
+        let message = &parcel.message;
+        if parcel.to.node == self.id {
+            return Ok(None);
+        }
+        let Some(envelope) = &message.envelope else {
+            let text = "it has no signed envelope, and goes to another node: sign the message";
+            return Ok(Some(Reason::new(Reason::UNSIGNED, text)));
+        };
+        let sealed = Sealed {
+            envelope,
+            message,
+            re: parcel.re,
+            origin: Some(&parcel.origin),
+        };
+        self.node.broken_seal(parcel.to, &sealed).await
     }
 
     /// Removes a message from the outbox, and records the outcome.
@@ -208,34 +234,52 @@ impl Coordinator {
                     &record,
                     [(field::STORED_AT, at.as_str()), (field::LOGS, &logs)],
                 );
-                return Ok(match message.status.is_final() {
-                    true => commit,
-                    false => commit.mark(
-                        &context.keys().sent(),
-                        next_look_ms(message, now),
-                        record.as_bytes(),
-                    ),
-                });
+                return Ok(unless_over(context, message, now, commit));
             }
-            Delivery::Refused { reason } => reason,
+            Delivery::Queued => {
+                let node = message.target_node.unwrap_or(self.id);
+                let logs = logs_with(
+                    message,
+                    now,
+                    LogLevel::Info,
+                    format!("queued for node {node}"),
+                );
+                let commit = commit.set(&record, [(field::LOGS, logs.as_str())]);
+                return Ok(unless_over(context, message, now, commit));
+            }
+            Delivery::Refused(reason) => reason,
         };
-        let logs = logs_with(message, now, LogLevel::Error, reason);
+        let logs = logs_with(message, now, LogLevel::Error, reason.text.as_str());
         let fields = [
             (field::STATUS, MessageStatus::Error.as_str()),
             (field::UPDATED_AT, &at),
             (field::LOGS, &logs),
+            (field::REASON, &reason.code),
         ];
         let change = Change {
             who: COORDINATOR,
             what: "refuse message",
             object: &record,
-            after: reason,
+            after: &reason.text,
             ..Change::default()
         };
         let commit = commit
             .set(&record, fields)
             .unmark(&context.keys().sent(), record.as_bytes());
         Ok(change.noted(commit, &context.keys().audit()))
+    }
+}
+
+/// Adds to a commit the time of the next check of the timeouts of a message that has not ended.
+fn unless_over(context: &ContextHandle, message: &Message, now: u32, commit: Commit) -> Commit {
+    let record = context.keys().message(message.key());
+    match message.status.is_final() {
+        true => commit,
+        false => commit.mark(
+            &context.keys().sent(),
+            next_look_ms(message, now),
+            record.as_bytes(),
+        ),
     }
 }
 

@@ -3,7 +3,9 @@
 use meshwork_broker::context::Commit;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::actor_key::{KeyBytes, SecretKey};
-use meshwork_model::context::{ContextJob, Message, MessageFormat, MessageType, field, limits};
+use meshwork_model::context::{
+    ContextJob, Message, MessageFormat, MessageType, NodeId, field, limits,
+};
 use meshwork_model::envelope::{Body, Destination, Nonce, Source};
 use meshwork_model::keys::context::{ActorId, ContextId, Counter, JobKey, MessageKey};
 use meshwork_model::name::ScriptType;
@@ -18,6 +20,8 @@ use crate::context::{Acting, ContextError, ContextHandle, Identity, TRIES};
 pub struct NewMessage {
     /// Context that receives it.
     pub to: ContextId,
+    /// Node of that context. Default: this node.
+    pub node: Option<NodeId>,
     /// Type: job, chat or mail.
     pub message_type: MessageType,
     /// Format of the text.
@@ -68,6 +72,7 @@ impl NewMessage {
     pub const fn new(to: ContextId, message_type: MessageType) -> Self {
         Self {
             to,
+            node: None,
             message_type,
             format: MessageFormat::Text,
             text: String::new(),
@@ -96,10 +101,11 @@ impl NewMessage {
 }
 
 impl ContextHandle {
-    /// Sends a message to a context of this node, signed with the actor's key.
+    /// Sends a message to a context of this node or of a trusted one, signed with the actor's key.
     ///
     /// # Errors
-    /// [`ContextError::InvalidMessage`], [`ContextError::NoContext`], [`ContextError::Denied`] by either context,
+    /// [`ContextError::InvalidMessage`], [`ContextError::NoContext`], [`ContextError::Denied`] by a context of this node,
+    /// [`ContextError::PeerNotTrusted`],
     /// [`ContextError::Record`] if a field is over its limit, or a call to the server fails.
     pub async fn send(&self, me: &Identity, new: &NewMessage) -> Result<Message, ContextError> {
         let key = new.signed.then(|| me.key());
@@ -125,7 +131,9 @@ impl ContextHandle {
         new: &NewMessage,
     ) -> Result<Message, ContextError> {
         let object = new.check()?;
-        let target = unless_denied(self.node().context(new.to).await)?;
+        let here = self.node().identity().await?;
+        let there = new.node.filter(|node| *node != here);
+        let target = self.target_of(new, there, signing.is_some()).await?;
         self.allow_caller(me, object, Operation::Create).await?;
         if let Some(target) = target {
             unless_denied(target.allow_caller(me, object, Operation::Create).await)?;
@@ -141,12 +149,13 @@ impl ContextHandle {
                 timeout_result: new.timeout_result,
                 job: jobs.clone(),
                 target_context: Some(new.to),
+                target_node: there,
                 ..Message::new(self.id(), key, new.message_type, new.text.clone(), now)
             };
             message.check()?;
             let nonce = Nonce(rand::random());
             if let Some(key) = signing {
-                message.envelope = Some(self.sealed(key, &message, nonce, new.to).await?);
+                message.envelope = Some(self.sealed(key, &message, nonce, here)?);
             }
             let element = self.keys().message(key);
             let change = Change {
@@ -181,6 +190,27 @@ impl ContextHandle {
             }
         }
         Err(ContextError::Busy("the numbers of messages".to_owned()))
+    }
+
+    /// Returns the target of a message, if it is on this node and may be read. `there`: another node, which has to be
+    /// trusted.
+    async fn target_of(
+        &self,
+        new: &NewMessage,
+        there: Option<NodeId>,
+        is_signed: bool,
+    ) -> Result<Option<Self>, ContextError> {
+        match there {
+            None => unless_denied(self.node().context(new.to).await),
+            Some(_) if !is_signed => {
+                let why = "a message to another node is signed";
+                Err(ContextError::InvalidMessage(why.to_owned()))
+            }
+            Some(node) => match unless_denied(self.node().trusted_peer(node).await)? {
+                Some(None) => Err(ContextError::PeerNotTrusted(node.to_string())),
+                _ => Ok(None),
+            },
+        }
     }
 
     /// Draws the key of the next message of an actor.
@@ -253,22 +283,21 @@ impl ContextHandle {
         Ok(jobs)
     }
 
-    async fn sealed(
+    fn sealed(
         &self,
         key: &SecretKey,
         message: &Message,
         nonce: Nonce,
-        to: ContextId,
+        node: NodeId,
     ) -> Result<String, ContextError> {
-        let node = self.node().identity().await?;
         let src = Source {
             node,
             context: self.id(),
             actor: KeyBytes::from(key.public()),
         };
         let dst = Destination {
-            node,
-            context: to,
+            node: message.target_node.unwrap_or(node),
+            context: message.target_context.unwrap_or(self.id()),
             actor: None,
             topic: None,
         };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use meshwork_broker::context::{Commit, Read};
 use meshwork_model::context::{
-    ContextJob, LogLevel, Message, MessageEvent, MessageStatus, MessageType, NodeId, field,
+    ContextJob, LogLevel, Message, MessageStatus, MessageType, NodeId, Reason, field,
 };
 use meshwork_model::job::field as job_field;
 use meshwork_model::keys::context::{ActorId, Counter, JobKey};
@@ -16,7 +16,7 @@ use crate::context::messages::damage::Damage;
 use crate::context::messages::done::Done;
 use crate::context::messages::message::{MessageView, logs_with, overdue, overdue_text};
 use crate::context::messages::origin::Origin;
-use crate::context::{ContextError, ContextHandle, MOST, Transport};
+use crate::context::{ContextError, ContextHandle, MOST, Notice, Transport};
 
 /// Time until the first check of the jobs of a message, in milliseconds.
 const FIRST_LOOK_MS: u64 = 200;
@@ -102,11 +102,11 @@ impl ContextHandle {
                 .refuse(&view, node, transport, (list, element), &reason)
                 .await;
         }
-        match self.materialise(&view, list, element).await {
+        match self.materialise(node, &view, list, element).await {
             Err(error) if error.is_permanent() => {
                 tracing::warn!(context = %self.id(), %error, "message refused: damaged key");
                 return self
-                    .refuse(&view, node, transport, (list, element), &error.to_string())
+                    .refuse(&view, node, transport, (list, element), &damaged(&error))
                     .await;
             }
             done => done?,
@@ -122,7 +122,7 @@ impl ContextHandle {
         &self,
         node: NodeId,
         view: &MessageView,
-    ) -> Result<Option<String>, ContextError> {
+    ) -> Result<Option<Reason>, ContextError> {
         let message = &view.message;
         // A message from a transport was checked when it was stored. Any other comes from a client with write access to
         // this database, which could have stored the jobs itself.
@@ -131,15 +131,16 @@ impl ContextHandle {
             None => {
                 let unsealed = self.unsealed(node, message, view.answered(), None);
                 match unsealed.await {
-                    Err(error) if error.is_permanent() => Some(error.to_string()),
+                    Err(error) if error.is_permanent() => Some(damaged(&error)),
                     unsealed => unsealed?,
                 }
             }
         };
         // The message may have waited for a long time.
         let late = overdue(message, self.node().now().await?, true);
-        let late = late.map(|late| overdue_text(message, late));
-        Ok(unsealed.or(late).or_else(|| self.rejection(message)))
+        let late = late.map(|late| Reason::new(Reason::LATE, overdue_text(message, late)));
+        let invalid = || Some(Reason::new(Reason::INVALID, self.rejection(message)?));
+        Ok(unsealed.or(late).or_else(invalid))
     }
 
     /// Returns the reason why the jobs of a message cannot run, if there is one.
@@ -196,27 +197,26 @@ impl ContextHandle {
         node: NodeId,
         transport: &dyn Transport,
         (list, element): (&str, &[u8]),
-        why: &str,
+        why: &Reason,
     ) -> Result<(), ContextError> {
         // Before the message ends: after a crash in between, it is refused again.
         if let Some(origin) = &view.origin {
-            let from = self.site(node);
-            transport
-                .notify(from, origin, MessageEvent::Fail, Some(why))
-                .await?;
+            let (from, notice) = (self.site(node), Notice::Failed(why.clone()));
+            transport.notify(from, origin, &notice).await?;
         }
         let now = self.node().now().await?;
-        let logs = logs_with(&view.message, now, LogLevel::Error, why);
+        let logs = logs_with(&view.message, now, LogLevel::Error, why.text.as_str());
         let object = self.keys().message(view.message.key());
         let change = Change {
             who: COORDINATOR,
             what: "refuse message",
             object: &object,
-            after: why,
+            after: &why.text,
             ..Change::default()
         };
         let commit = self
             .changed(view, MessageStatus::Error, now, &logs)
+            .set(&object, [(field::REASON, why.code.as_str())])
             .drop(list, element);
         let _ = self
             .commit(&change.noted(commit, &self.keys().audit()))
@@ -228,6 +228,7 @@ impl ContextHandle {
     /// free.
     async fn materialise(
         &self,
+        node: NodeId,
         view: &MessageView,
         list: &str,
         element: &[u8],
@@ -250,6 +251,10 @@ impl ContextHandle {
             created_at => created_at,
         };
         let begin = start_by(created_at, message.timeout_result);
+        let from = view.origin.as_ref().map(|origin| origin.node);
+        // Workers run jobs of other nodes in the strictest sandbox.
+        let from = from.filter(|from| *from != node).map(|it| it.to_string());
+        let from_node = from.as_deref().map(|from| (field::FROM_NODE, from));
         let mut commit = self
             .changed(view, MessageStatus::Acknowledged, now, &logs)
             .listed(list, element)
@@ -273,11 +278,10 @@ impl ContextHandle {
                 updated_at: now,
                 ..job.clone()
             };
-            let more = [
-                (field::OF_MESSAGE, record.as_str()),
-                (job_field::START_BY, &begin),
-            ];
-            commit = self.with_job(commit, job, name, &more);
+            let of_message = (field::OF_MESSAGE, record.as_str());
+            let more = [of_message, (job_field::START_BY, begin.as_str())];
+            let more = more.into_iter().chain(from_node);
+            commit = self.with_job(commit, job, name, more);
         }
         let change = Change {
             who: COORDINATOR,
@@ -295,12 +299,12 @@ impl ContextHandle {
     }
 
     /// Adds a job to a commit: its record under `name` with these fields, and its entry in the queue.
-    fn with_job(
+    fn with_job<'a>(
         &self,
         commit: Commit,
         job: ContextJob,
         name: &str,
-        more: &[(&str, &str)],
+        more: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Commit {
         let waits = !job.dependends.is_empty() || !job.prerequisites.is_empty();
         let status = match waits {
@@ -311,8 +315,7 @@ impl ContextHandle {
         let Some(script_type) = job.script_type.clone() else {
             return commit;
         };
-        let more = more.iter();
-        let more = more.map(|(field, value)| ((*field).to_owned(), (*value).to_owned()));
+        let more = more.map(|(field, value)| (field.to_owned(), value.to_owned()));
         let fields = job.to_fields().into_iter().chain(more);
         let queue = self.keys().queue(&Route::to(script_type));
         // One command for all fields: a message with the greatest number of jobs must fit into one commit.
@@ -360,7 +363,7 @@ impl ContextHandle {
     ) -> Result<(), ContextError> {
         let from = self.site(node);
         transport
-            .notify(from, origin, MessageEvent::Acknowledge, None)
+            .notify(from, origin, &Notice::Acknowledged)
             .await?;
         let record = self.keys().message(view.message.key());
         let now = self.node().now().await?.to_string();
@@ -368,6 +371,10 @@ impl ContextHandle {
         let _ = self.commit(&commit).await?;
         Ok(())
     }
+}
+
+fn damaged(error: &ContextError) -> Reason {
+    Reason::new(Reason::DAMAGED, error.to_string())
 }
 
 /// Returns the field for a job that has to start within `timeout` seconds from `created_at`.

@@ -127,6 +127,30 @@ impl NodeKeys {
         "mw:node"
     }
 
+    /// Nodes that this node knows by name, a hash from the name to the node: `mw:peers`.
+    #[must_use]
+    pub const fn peers(self) -> &'static str {
+        "mw:peers"
+    }
+
+    /// A node that this node knows, a hash: `mw:peer:{node}`.
+    #[must_use]
+    pub fn peer(self, node: impl fmt::Display) -> String {
+        format!("mw:peer:{node}")
+    }
+
+    /// Entries to be sent to a node, by the time of the next attempt (a sorted set, milliseconds): `mw:peer-out:{node}`.
+    #[must_use]
+    pub fn peer_outbox(self, node: impl fmt::Display) -> String {
+        format!("mw:peer-out:{node}")
+    }
+
+    /// Lease of the process that exchanges frames with other nodes, a hash: `mw:mesh`.
+    #[must_use]
+    pub const fn mesh(self) -> &'static str {
+        "mw:mesh"
+    }
+
     /// Audit trail of changes to actors and the registry (a stream, bounded): `mw:audit`.
     #[must_use]
     pub const fn audit(self) -> &'static str {

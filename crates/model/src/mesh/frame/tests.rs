@@ -32,12 +32,36 @@ fn frame(items: Vec<Item>) -> Frame {
     }
 }
 
+fn result(json: Vec<u8>) -> Item {
+    Item::Result {
+        re: from(),
+        from: from(),
+        json,
+    }
+}
+
+fn state(state: PeerState, reason: Option<Reason>) -> Item {
+    Item::State {
+        of: from(),
+        at: from().context,
+        state,
+        reason,
+    }
+}
+
 fn all_kinds() -> Frame {
     frame(vec![
         Item::Message(b"{}".to_vec()),
-        Item::Result(from(), b"[1]".to_vec()),
-        Item::State(from(), PeerState::Busy, "later".to_owned()),
-        Item::Ask(from()),
+        result(b"[1]".to_vec()),
+        state(PeerState::Busy, None),
+        state(
+            PeerState::Refused,
+            Some(Reason::new("forbidden", "no right")),
+        ),
+        Item::Ask {
+            of: from(),
+            at: from().context,
+        },
         Item::Ping,
     ])
 }
@@ -46,6 +70,15 @@ fn open(bytes: &[u8]) -> Result<Frame, FrameFault> {
     Frame::open(bytes, ME, NOW, |node| {
         (node == PEER).then(|| secret(5).public())
     })
+}
+
+#[test]
+fn the_length_of_an_item_is_known_before_it_is_written() {
+    for item in all_kinds().items {
+        let alone = frame(vec![item.clone()]).seal(&secret(5)).unwrap();
+        let length = Frame::AROUND + item.length();
+        assert_eq!(alone.len(), padded_length(length), "{item:?}");
+    }
 }
 
 #[test]
@@ -111,17 +144,14 @@ fn limits_hold() {
     let oversized = Err(FrameFault::Oversized);
     let seal = |items| frame(items).seal(&secret(5));
     assert_eq!(seal(vec![Item::Ping; MAX_ITEMS + 1]), oversized);
-    assert_eq!(
-        seal(vec![Item::Result(from(), vec![0; MAX_RESULT + 1])]),
-        oversized
-    );
+    assert_eq!(seal(vec![result(vec![0; MAX_RESULT + 1])]), oversized);
     let half = Item::Message(vec![0; MAX_FRAME / 2]);
     assert_eq!(seal(vec![half.clone(), half]), oversized);
-    let reason = "x".repeat(MAX_REASON + 1);
-    assert_eq!(
-        seal(vec![Item::State(from(), PeerState::Failed, reason)]),
-        oversized
-    );
+    let long = Reason::new("damaged", "x".repeat(MAX_REASON + 1));
+    let cut = seal(vec![state(PeerState::Failed, Some(long))]).unwrap();
+    let items = open(&cut).unwrap().items;
+    let short = Reason::new("damaged", "x".repeat(MAX_REASON));
+    assert_eq!(items, [state(PeerState::Failed, Some(short))]);
 }
 
 #[test]

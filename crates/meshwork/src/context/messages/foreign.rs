@@ -1,0 +1,279 @@
+//! Messages of other nodes: opened by the key in their envelope, stored once, and answered from their record.
+
+use meshwork_model::actor_key::PublicKey;
+use meshwork_model::context::{MessageStatus, NodeId, Reason};
+use meshwork_model::envelope::{Keyring, Nonce, PayloadType, Receiver, Refusal, claim, open};
+use meshwork_model::keys::context::{ContextId, MessageKey};
+use meshwork_model::mesh::{
+    Answer, Item, PeerState, Received, SentFrom, answer, read_result, write_result,
+};
+
+use crate::context::messages::deliver::Proof;
+use crate::context::messages::message::MessageView;
+use crate::context::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel, Site};
+
+/// Types of envelopes that are accepted from other nodes.
+const ACCEPTED: [PayloadType; 2] = [PayloadType::Job, PayloadType::Message];
+
+/// A message of another node, and what became of it.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// The message at its sender.
+    pub(crate) of: SentFrom,
+    /// The context to which it went.
+    pub(crate) at: ContextId,
+    /// Outcome of the delivery.
+    pub(crate) delivery: Delivery,
+}
+
+impl Node {
+    /// Receives an envelope from the node `from`, which signed the frame around it.
+    ///
+    /// # Errors
+    /// [`Refusal`] if the envelope is not readable or is that of another node: there is nobody to answer. Or a call to the
+    /// server fails.
+    pub(crate) async fn receive_envelope(
+        &self,
+        me: NodeId,
+        from: NodeId,
+        envelope: &[u8],
+    ) -> Result<Taken, ContextError> {
+        let claim = claim(envelope)?;
+        if claim.src.node != from {
+            return Err(Refusal::WrongActor.into());
+        }
+        let of = SentFrom {
+            context: claim.src.context,
+            message: claim.id,
+            nonce: claim.nonce,
+        };
+        let delivery = match self.opened(me, envelope).await? {
+            Err(reason) => Delivery::Refused(reason),
+            Ok(parcel) => self.receive_proven(me, &parcel, Proof::Envelope).await?,
+        };
+        Ok(Taken {
+            of,
+            at: claim.context,
+            delivery,
+        })
+    }
+
+    /// Verifies an envelope with the key that it names, if an actor of this node has the key. Returns the message, with the
+    /// number of the actor here.
+    async fn opened(
+        &self,
+        me: NodeId,
+        envelope: &[u8],
+    ) -> Result<Result<Parcel, Reason>, ContextError> {
+        // A hint for the lookup alone. The record is built from the verified body.
+        let claim = claim(envelope)?;
+        let unknown = Refusal::UnknownKey {
+            key_id: claim.src.actor.to_string(),
+        };
+        let Ok(key) = PublicKey::from_bytes(&claim.src.actor.0) else {
+            return Ok(Err(unknown.into()));
+        };
+        let actor = match self.trusted(&key).await {
+            Ok(actor) => actor,
+            Err(ContextError::UnknownKey { .. } | ContextError::Record(_)) => {
+                return Ok(Err(unknown.into()));
+            }
+            Err(error @ ContextError::RevokedKey(_)) => {
+                return Ok(Err(Reason::new("revoked_key", error.to_string())));
+            }
+            Err(error) => return Err(error),
+        };
+        let receiver = Receiver {
+            node: me,
+            context: claim.context,
+            types: &ACCEPTED,
+        };
+        let now = u64::from(self.now().await?);
+        let opened = match open(envelope, &receiver, &Keyring::of([&actor]), now) {
+            Ok(opened) => opened,
+            Err(refusal) => return Ok(Err(refusal.into())),
+        };
+        let (body, text) = (opened.body, String::from_utf8_lossy(envelope));
+        let message = match body.record(opened.actor, &text) {
+            Ok(message) => message,
+            Err(refusal) => return Ok(Err(refusal.into())),
+        };
+        Ok(Ok(Parcel {
+            origin: Origin::signed(&body),
+            to: Site {
+                node: me,
+                context: body.dst.context,
+            },
+            message,
+            re: None,
+        }))
+    }
+
+    /// Receives a result of a message of this node from the node `from`, which signed the frame.
+    pub(crate) async fn receive_result(
+        &self,
+        me: NodeId,
+        from: NodeId,
+        (re, result): (&SentFrom, &SentFrom),
+        json: &[u8],
+    ) -> Result<Delivery, ContextError> {
+        let unwanted = || {
+            let text = "no message here waits for this result";
+            Delivery::Refused(Reason::new(Reason::NO_REQUEST, text))
+        };
+        let context = match self.context(re.context).await {
+            Err(error) if error.is_permanent() => return Ok(unwanted()),
+            context => context?,
+        };
+        let original = match context.message_of(re.message).await {
+            Err(error) if error.is_permanent() => None,
+            original => original?,
+        };
+        let nonce = re.nonce.to_string();
+        // A later message may have the number of a deleted one.
+        if original.and_then(|view| view.nonce).as_deref() != Some(nonce.as_str()) {
+            return Ok(unwanted());
+        }
+        let key = MessageKey {
+            caller: re.message.caller,
+            id: result.message.id,
+        };
+        let read = read_result(json, re.context, key, self.now().await?);
+        let message = match read {
+            Ok(message) => message,
+            Err(error) => {
+                let reason = Reason::new(Reason::INVALID, error.to_string());
+                return Ok(Delivery::Refused(reason));
+            }
+        };
+        let parcel = Parcel {
+            origin: Origin::sent_from(from, result),
+            to: Site {
+                node: me,
+                context: re.context,
+            },
+            message,
+            re: Some(re.message),
+        };
+        self.receive_proven(me, &parcel, Proof::Frame).await
+    }
+
+    /// Returns the answer to the sender of a message that went from the node `from` to the context `at`, as its record
+    /// says.
+    pub(crate) async fn answer_of(
+        &self,
+        from: NodeId,
+        of: SentFrom,
+        at: ContextId,
+    ) -> Result<Item, ContextError> {
+        let state = |state, reason| Item::State {
+            of,
+            at,
+            state,
+            reason,
+        };
+        let context = match self.context(at).await {
+            Err(error) if error.is_permanent() => {
+                let reason = Reason::new(Reason::NO_CONTEXT, error.to_string());
+                return Ok(state(PeerState::Refused, Some(reason)));
+            }
+            context => context?,
+        };
+        let view = match context.received(&Origin::sent_from(from, &of)).await {
+            Err(error) if error.is_permanent() => {
+                let reason = Reason::new(Reason::DAMAGED, error.to_string());
+                return Ok(state(PeerState::Failed, Some(reason)));
+            }
+            view => view?,
+        };
+        let answered = match &view {
+            Found::Never => answer(None),
+            Found::Deleted => {
+                let reason = Reason::new("deleted", "the message was deleted there");
+                return Ok(state(PeerState::Failed, Some(reason)));
+            }
+            Found::View(view) => answer(Some(Received {
+                status: view.message.status,
+                message_type: view.message.message_type,
+                has_result: view.result.is_some(),
+                is_refused: view.reason.is_some(),
+            })),
+        };
+        match (answered, view) {
+            (Answer::Result, Found::View(view)) => context.result_item(of, at, &view).await,
+            (Answer::State(answered), Found::View(view)) => Ok(state(answered, failure(&view))),
+            (Answer::State(answered), _) => Ok(state(answered, None)),
+            (Answer::Result, _) => Ok(state(PeerState::Unknown, None)),
+        }
+    }
+}
+
+/// A received message.
+enum Found {
+    /// It was never stored here, or so long ago that it is forgotten.
+    Never,
+    /// It was stored, and deleted.
+    Deleted,
+    /// Its record.
+    View(Box<MessageView>),
+}
+
+/// Returns the reason why a received message failed.
+fn failure(view: &MessageView) -> Option<Reason> {
+    if view.message.status != MessageStatus::Error {
+        return None;
+    }
+    let code = view.reason.as_deref().unwrap_or("failed");
+    let log = view.message.logs.last();
+    Some(Reason::new(code, log.map_or("", |log| log.text.as_str())))
+}
+
+impl ContextHandle {
+    /// Returns the message that was received from this origin.
+    async fn received(&self, origin: &Origin) -> Result<Found, ContextError> {
+        let key = self.keys().origin(&origin.to_string());
+        let element = self.store().text(self.database(), &key).await?;
+        let Some(element) = element else {
+            return Ok(Found::Never);
+        };
+        let Ok(key) = self.keys().parse_message(&element) else {
+            return Ok(Found::Deleted);
+        };
+        let view = self.message_of(key).await?;
+        let same = view.filter(|view| view.origin.as_ref() == Some(origin));
+        Ok(same.map_or(Found::Deleted, |view| Found::View(Box::new(view))))
+    }
+
+    /// Returns the result of a received message.
+    async fn result_item(
+        &self,
+        of: SentFrom,
+        at: ContextId,
+        view: &MessageView,
+    ) -> Result<Item, ContextError> {
+        let key = view.result.as_deref().unwrap_or_default();
+        let result = match self.keys().parse_message(key.as_bytes()) {
+            Ok(key) => self.message_of(key).await?,
+            Err(_) => None,
+        };
+        let nonce = |view: &MessageView| Nonce::from_text(view.nonce.as_deref()?);
+        let found = result.and_then(|result| Some((nonce(&result)?, result.message)));
+        Ok(match found {
+            Some((nonce, message)) => Item::Result {
+                re: of,
+                from: SentFrom {
+                    context: at,
+                    message: message.key(),
+                    nonce,
+                },
+                json: write_result(&message),
+            },
+            None => Item::State {
+                of,
+                at,
+                state: PeerState::Failed,
+                reason: Some(Reason::new("deleted", "the result was deleted there")),
+            },
+        })
+    }
+}
