@@ -2287,6 +2287,8 @@ export interface components {
             mw_jobs?: string[];
             /** @description Key of the message whose result this one has. */
             mw_re?: string;
+            /** @description Code of the reason why it was refused or failed. */
+            mw_reason?: string;
             /** @description Key of the message with its result. */
             mw_result?: string;
             /** @description Time at which the target stored it, in seconds since 1970. */

@@ -46,20 +46,7 @@ impl IdentityArgs {
         if let Some(path) = &self.key {
             return Ok(path.clone());
         }
-        let set = |name| {
-            env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
-        // The XDG specification requires to ignore a relative path.
-        let config = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-        let config = config.or_else(|| set("HOME").map(|home| home.join(".config")));
-        let config = config.ok_or_else(|| {
-            CommandError::usage(
-                "no folder for the key file of an actor: neither XDG_CONFIG_HOME nor HOME is set; name the file with --key",
-            )
-        })?;
-        Ok(config.join("meshwork").join("actor.key"))
+        Ok(config_folder("--key")?.join("actor.key"))
     }
 
     /// Opens the node with the actor of the key file. Creates nothing.
@@ -132,6 +119,24 @@ impl IdentityArgs {
         let key = Some((key, passphrase));
         Ok(Found { node, key, me })
     }
+}
+
+/// Returns the folder of key files; `option` names a key file elsewhere.
+pub(crate) fn config_folder(option: &str) -> Result<PathBuf, CommandError> {
+    let set = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    // The XDG specification requires to ignore a relative path.
+    let config = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+    let config = config.or_else(|| set("HOME").map(|home| home.join(".config")));
+    let config = config.ok_or_else(|| {
+        CommandError::usage(format_args!(
+            "no folder for the key file: neither XDG_CONFIG_HOME nor HOME is set; name the file with {option}"
+        ))
+    })?;
+    Ok(config.join("meshwork"))
 }
 
 /// Returns false for a cluster of several nodes, which has no contexts and actors.

@@ -6,6 +6,7 @@ pub mod context;
 mod error;
 mod failure;
 pub mod flow;
+pub mod mesh;
 pub mod metrics;
 pub mod protocol;
 pub mod runtime;

@@ -1424,6 +1424,10 @@ class Message(TypedDict):
     """
     Key of the message whose result this one has.
     """
+    mw_reason: NotRequired[str]
+    """
+    Code of the reason why it was refused or failed.
+    """
     mw_result: NotRequired[str]
     """
     Key of the message with its result.

@@ -17,6 +17,7 @@ mod import;
 mod job;
 mod key;
 mod mcp;
+mod mesh;
 mod message;
 mod metrics;
 mod migrate;
@@ -76,6 +77,8 @@ pub(crate) enum Command {
     Supervisor(supervisor::Supervisor),
     Dashboard(dashboard::DashboardCommand),
     #[command(subcommand)]
+    Mesh(mesh::MeshCommand),
+    #[command(subcommand)]
     Key(key::KeyCommand),
     Rpc(rpc::Rpc),
     Mcp(mcp::McpCommand),
@@ -116,6 +119,7 @@ impl Command {
             Self::Actor(actor) => Box::pin(actor.run(context)).await,
             Self::Context(of_context) => Box::pin(of_context.run(context)).await,
             Self::Message(message) => Box::pin(message.run(context)).await,
+            Self::Mesh(mesh) => Box::pin(mesh.run(context)).await,
             Self::Key(key) => Box::pin(key.run(context)).await,
             Self::Rpc(rpc) => Box::pin(rpc.run(context)).await,
             Self::Mcp(mcp) => Box::pin(mcp.run(context)).await,

@@ -103,10 +103,10 @@ impl From<ContextError> for CommandError {
             E::NoActor(_) | E::NoContext(_) | E::NoMessage { .. } | E::NoRecord { .. } => {
                 Exit::NO_JOB
             }
-            E::NoRunner { .. } => Exit::NO_JOB,
+            E::NoRunner { .. } | E::NoPeer(_) => Exit::NO_JOB,
             E::NotEnded { .. } => Exit::NOT_ENDED,
             E::Busy(_) | E::Denied(_) | E::HasRole { .. } | E::LacksRole { .. } => Exit::FAILED,
-            E::MessageOpen { .. } => Exit::FAILED,
+            E::MessageOpen { .. } | E::PeerNotTrusted(_) | E::Card(_) => Exit::FAILED,
             E::LastAdmin { .. } | E::NoNumber(_) => Exit::FAILED,
             E::RevokedKey(_) | E::UnknownKey { .. } => Exit::FAILED,
             _ => Exit::USAGE,

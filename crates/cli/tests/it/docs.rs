@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use meshwork_test_servers::servers::{Tool, find, need};
+use meshwork_test_servers::fakes::mycelium::hosted::FakeMycelium;
+use meshwork_test_servers::servers::{RealServer, Tool, find, need};
 
 use crate::common::{Ground, Running};
 
@@ -155,6 +156,11 @@ fn url(ground: &Ground) -> String {
 
 /// Runs a page.
 fn run(page: &str) {
+    run_with(page, &[]);
+}
+
+/// Runs a page, with these texts in the place of others.
+fn run_with(page: &str, replaced: &[(&str, String)]) {
     if need(Tool::Python).is_none() {
         return;
     }
@@ -163,6 +169,9 @@ fn run(page: &str) {
         .nth(2)
         .unwrap();
     let text = fs::read_to_string(root.join(page)).unwrap();
+    let text = replaced
+        .iter()
+        .fold(text, |text, (from, to)| text.replace(from, to));
     let ground = Ground::embedded().unwrap();
     let server = Ground::redis();
     let url = server.as_ref().map(url);
@@ -191,11 +200,9 @@ fn run(page: &str) {
             if let Some(command) = command.strip_suffix('&') {
                 // The shell becomes the command, so that it ends with the page.
                 let mut running = Running::start(shell(&ground, &format!("exec {command}")));
-                while running
-                    .says()
-                    .is_some_and(|line| !line.contains("listening to") && !line.contains("API at"))
-                {
-                }
+                let ready = ["listening to", "API at", "serving messages"];
+                let is_ready = |line: &str| ready.iter().any(|word| line.contains(word));
+                while running.says().is_some_and(|line| !is_ready(&line)) {}
                 in_background.push(running);
                 continue;
             }
@@ -235,6 +242,23 @@ fn embedded_to_redis() {
 #[test]
 fn api() {
     run("docs/api.md");
+}
+
+#[test]
+fn mesh() {
+    let servers = [RealServer::redis().start(), RealServer::redis().start()];
+    let [Some(alice), Some(bob)] = servers else {
+        return;
+    };
+    let first = FakeMycelium::start(&[]);
+    let second = FakeMycelium::start(&[first.link()]);
+    let replaced = [
+        ("redis://127.0.0.1:6379", alice.url()),
+        ("redis://127.0.0.1:6380", bob.url()),
+        ("http://127.0.0.1:8990", first.url()),
+        ("http://127.0.0.1:8991", second.url()),
+    ];
+    run_with("docs/mesh.md", &replaced);
 }
 
 #[test]

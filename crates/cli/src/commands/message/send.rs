@@ -1,11 +1,13 @@
 //! `meshwork message send`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
-use meshwork::context::{MessageJob, NewMessage};
+use meshwork::context::{MessageJob, NewMessage, Node};
 use meshwork::model::context::{MessageFormat, MessageType};
-use meshwork::model::keys::context::ContextId;
+use meshwork::model::keys::context::{ContextId, InvalidId};
+use meshwork::model::mesh::PeerName;
 use meshwork::model::name::ScriptType;
 
 use super::wait::{print, until_ended};
@@ -23,13 +25,14 @@ use crate::identity::ContextArgs;
 ///   meshwork message send 8 "Good morning"
 ///   meshwork message send 8 --job report.py --wait
 ///   meshwork message send 8 --job load.py --job sum.py --chain
+///   meshwork message send bob/8 --job sum.py --wait
 ///   meshwork message send 8 --mail --format md "$(cat letter.md)"
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Send {
-    /// Context that receives the message
+    /// Context that receives the message, as 8, or bob/8 on the node bob
     #[arg(value_name = "TO")]
-    to: ContextId,
+    to: Target,
     /// Text of the message
     #[arg(value_name = "TEXT", default_value = "", hide_default_value = true)]
     text: String,
@@ -71,6 +74,31 @@ pub(crate) struct Send {
     args: ContextArgs,
 }
 
+/// Target of a message: a context here, or on a node with a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Target {
+    node: Option<PeerName>,
+    context: ContextId,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (node, context) = match text.split_once('/') {
+            Some((node, context)) => (Some(node), context),
+            None => (None, text),
+        };
+        let node = node.map(|node| node.parse::<PeerName>().map_err(|error| error.to_string()));
+        Ok(Self {
+            node: node.transpose()?,
+            context: context
+                .parse()
+                .map_err(|error: InvalidId| error.to_string())?,
+        })
+    }
+}
+
 impl Send {
     fn message(&self) -> Result<NewMessage, CommandError> {
         let message_type = match (self.jobs.is_empty(), self.mail) {
@@ -78,7 +106,7 @@ impl Send {
             (true, true) => MessageType::Mail,
             (true, false) => MessageType::Chat,
         };
-        let mut new = NewMessage::new(self.to, message_type);
+        let mut new = NewMessage::new(self.to.context, message_type);
         for (at, file) in self.jobs.iter().enumerate() {
             let script = Script::read(file, self.script_type.clone())?;
             new.jobs.push(MessageJob {
@@ -109,7 +137,12 @@ impl Send {
     }
 
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let new = self.message()?;
+        let mut new = self.message()?;
+        if let Some(name) = &self.to.node {
+            // An unknown node creates no actor and no context.
+            let node = Node::of(context.client().await?.broker());
+            new.node = Some(node.peer_named(name).await?.card.node);
+        }
         let (me, handle) = self.args.create(context).await?;
         let message = handle.send(&me, &new).await?;
         let coordinator = super::without_supervisor(context, handle.node()).await?;

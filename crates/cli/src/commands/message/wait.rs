@@ -97,9 +97,11 @@ pub(super) async fn print(
         return Ok(exit);
     }
     let status = view.message.status;
+    let reason = view.reason.as_ref();
+    let reason = reason.map_or_else(String::new, |code| format!(" ({code})"));
     context
         .out
-        .line(format_args!("{}: {status}", view.message.key()))?;
+        .line(format_args!("{}: {status}{reason}", view.message.key()))?;
     for job in result.iter().flat_map(|result| &result.message.job) {
         let values = job
             .result

@@ -3,6 +3,8 @@
 mod listen;
 
 use meshwork::context::{ContextHandle, Coordinator, Node, Serves};
+use meshwork::mesh::{Daemon, Mesh};
+use meshwork::model::actor_key::SecretKey;
 use meshwork::model::keys::context::{ContextId, ContextLayout};
 use meshwork::model::name::ScriptType;
 use meshwork::{Client, Worker, WorkerHandle};
@@ -12,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::args::parsers;
 use crate::args::sandbox::WorkerSandboxArgs;
+use crate::commands::mesh::NodeKeyArgs;
 use crate::commands::worker::{CONCURRENCY, in_contexts};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -30,6 +33,7 @@ use listen::{ListenArgs, Serving};
 ///
 ///   meshwork supervisor
 ///   meshwork supervisor --context 7,8 --worker python,osis
+///   meshwork supervisor --mycelium http://127.0.0.1:8990
 ///   meshwork supervisor --listen 127.0.0.1:3030 --bootstrap-admin-key root
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -44,6 +48,12 @@ pub(crate) struct Supervisor {
     worker: Vec<ScriptType>,
     #[command(flatten)]
     sandbox: WorkerSandboxArgs,
+    /// Exchange messages with trusted nodes through the Mycelium daemon of this host, whose JSON-RPC address this is
+    #[arg(long, value_name = "URL", env = "MESHWORK_MYCELIUM", num_args = 0..=1,
+          default_missing_value = Daemon::DEFAULT_URL)]
+    mycelium: Option<String>,
+    #[command(flatten)]
+    node_key: NodeKeyArgs,
     #[command(flatten)]
     actor: ActorArgs,
     #[command(flatten)]
@@ -76,6 +86,10 @@ impl Supervisor {
             true => Some(Coordinator::new(&node).await?),
             false => None,
         };
+        let mesh = match (&coordinator, self.daemon()?) {
+            (Some(_), Some((daemon, key))) => Some(Mesh::new(&node, daemon, key).await?),
+            _ => None,
+        };
         let handles = match coordinator {
             Some(_) => self.handles(&node).await?,
             None => Vec::new(),
@@ -89,8 +103,15 @@ impl Supervisor {
         let indexing = tokio::spawn(index(handles));
         let stop = CancellationToken::new();
         let serving = async {
+            let mesh = async {
+                if let Some(mesh) = mesh {
+                    mesh.run(&stop).await;
+                }
+            };
             match &coordinator {
-                Some(coordinator) => coordinator.run(&self.context, &stop).await,
+                Some(coordinator) => {
+                    tokio::join!(coordinator.run(&self.context, &stop), Box::pin(mesh));
+                }
                 None => stop.cancelled().await,
             }
         };
@@ -109,6 +130,14 @@ impl Supervisor {
         indexing.abort();
         workers.stop().await;
         Ok(Exit::DONE)
+    }
+
+    /// Returns the daemon for messages of other nodes, if one is named, and the key of this node.
+    fn daemon(&self) -> Result<Option<(Daemon, SecretKey)>, CommandError> {
+        let Some(url) = &self.mycelium else {
+            return Ok(None);
+        };
+        Ok(Some((Daemon::new(url)?, self.node_key.open()?)))
     }
 
     /// Opens the contexts to be served.

@@ -5,5 +5,6 @@ pub(crate) mod audit;
 pub(crate) mod contexts;
 pub(crate) mod jobs;
 pub(crate) mod kills;
+pub(crate) mod mesh;
 pub(crate) mod messages;
 pub(crate) mod sandbox;

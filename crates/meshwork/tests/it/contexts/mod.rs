@@ -4,16 +4,18 @@ mod damage;
 mod jobs;
 mod lifetime;
 mod many;
+mod node_trust;
 mod pool;
 mod replay;
 mod trust;
+mod two_nodes;
 mod world;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use meshwork::context::{ContextError, Coordinator, LocalTransport, NewMessage, Serves, new_key};
+use meshwork::context::{ContextError, Coordinator, NewMessage, Serves, StoreTransport, new_key};
 use meshwork_broker::Broker;
 use meshwork_model::context::{MessageStatus, MessageType};
 use meshwork_model::keys::context::MessageKey;
@@ -113,7 +115,7 @@ async fn a_message_is_stored_once_whenever_its_coordinator_is_killed() {
     for fails in [Fails::Before, Fails::After] {
         for world in World::all().await {
             let faulty = Faulty {
-                inner: LocalTransport::new(&world.node).await.unwrap(),
+                inner: StoreTransport::new(&world.node).await.unwrap(),
                 fails,
                 left: AtomicUsize::new(2),
             };
@@ -303,7 +305,7 @@ async fn each_timeout_ends_a_message() {
         // Not stored: nobody serves it until its time is over.
         let unstored = world.send_text("late").await;
         let faulty = Faulty {
-            inner: LocalTransport::new(&world.node).await.unwrap(),
+            inner: StoreTransport::new(&world.node).await.unwrap(),
             fails: Fails::Before,
             left: AtomicUsize::new(1),
         };

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use meshwork::context::{
-    ContextError, ContextHandle, Coordinator, Delivery, Identity, LocalTransport, MessageJob,
-    NewMessage, Node, Origin, Parcel, Site, Transport, new_key,
+    ContextError, ContextHandle, Coordinator, Delivery, Identity, MessageJob, NewMessage, Node,
+    Notice, Origin, Parcel, Site, StoreTransport, Transport, new_key,
 };
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::{Broker, Clock};
-use meshwork_model::context::{MessageEvent, MessageType, NodeId};
+use meshwork_model::context::MessageType;
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, MessageKey};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_test_servers::servers::RealServer;
@@ -248,16 +248,12 @@ pub(super) enum Fails {
 
 /// A transport whose first deliveries fail, as if the coordinator were killed there.
 pub(super) struct Faulty {
-    pub(super) inner: LocalTransport,
+    pub(super) inner: StoreTransport,
     pub(super) fails: Fails,
     pub(super) left: AtomicUsize,
 }
 
 impl Transport for Faulty {
-    fn reaches(&self, node: NodeId) -> bool {
-        self.inner.reaches(node)
-    }
-
     fn deliver<'a>(&'a self, parcel: &'a Parcel) -> BoxFuture<'a, Result<Delivery, ContextError>> {
         Box::pin(async move {
             let broken = self
@@ -279,9 +275,8 @@ impl Transport for Faulty {
         &'a self,
         from: Site,
         origin: &'a Origin,
-        event: MessageEvent,
-        reason: Option<&'a str>,
+        notice: &'a Notice,
     ) -> BoxFuture<'a, Result<(), ContextError>> {
-        self.inner.notify(from, origin, event, reason)
+        self.inner.notify(from, origin, notice)
     }
 }

@@ -13,6 +13,7 @@
 //! [`state`] has the messages, without clock and network; [`node`] is one daemon, [`link`] connects daemons over TCP, and [`rpc`] is the API. The
 //! network is a fake of its own: a daemon forwards what is for others to all its peers.
 
+pub mod hosted;
 pub mod link;
 pub mod node;
 pub mod rpc;

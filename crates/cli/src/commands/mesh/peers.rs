@@ -1,0 +1,100 @@
+//! `meshwork mesh peers`.
+
+use meshwork::context::{Node, Peer};
+use meshwork::model::time;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::{Column, Row};
+
+/// List the nodes that this node knows
+///
+///   meshwork mesh peers
+///   meshwork mesh peers --json
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Peers {}
+
+impl Peers {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let node = Node::of(context.client().await?.broker());
+        let now = node.time().await?;
+        let mut listed = Vec::new();
+        for peer in node.peers().await? {
+            let waiting = node.waiting_for(peer.card.node).await?;
+            listed.push(Listed::new(peer, waiting, now));
+        }
+        context.out.rows(listed)?;
+        Ok(Exit::DONE)
+    }
+}
+
+/// A node.
+#[derive(Debug, Serialize)]
+pub(super) struct Listed {
+    pub(super) name: String,
+    pub(super) node: String,
+    key: String,
+    daemon: String,
+    /// Expiry of its card, in seconds since 1970.
+    expires_at: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<u64>,
+    /// Time of its last frame, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen_ms: Option<u64>,
+    /// Its clock minus the own one, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset_ms: Option<i64>,
+    /// Number of entries that wait for it, at most 1,000.
+    waiting: usize,
+    #[serde(skip)]
+    now: u64,
+}
+
+impl Listed {
+    pub(super) fn new(peer: Peer, waiting: usize, now: u64) -> Self {
+        Self {
+            name: peer.name.to_string(),
+            node: peer.card.node.to_string(),
+            key: peer.card.key.to_string(),
+            daemon: peer.card.daemon.to_string(),
+            expires_at: peer.card.expires_at,
+            revoked_at: peer.revoked_at,
+            seen_ms: peer.seen_ms,
+            offset_ms: peer.offset_ms,
+            waiting,
+            now,
+        }
+    }
+}
+
+impl Row for Listed {
+    fn columns() -> Vec<Column> {
+        let names = ["name", "state", "last frame", "clock ms", "waiting", "node"];
+        Column::named(names, &["clock ms", "waiting"])
+    }
+
+    fn optional() -> &'static [&'static str] {
+        &["node", "clock ms"]
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let day = |seconds: u64| time::iso(seconds * 1000);
+        let state = match self.revoked_at {
+            Some(at) => format!("revoked {}", day(at)),
+            None if self.expires_at < self.now => format!("expired {}", day(self.expires_at)),
+            None => "trusted".to_owned(),
+        };
+        vec![
+            self.name.clone(),
+            state,
+            self.seen_ms.map_or_else(|| "never".to_owned(), time::iso),
+            self.offset_ms.map_or_else(String::new, |it| it.to_string()),
+            self.waiting.to_string(),
+            self.node.clone(),
+        ]
+    }
+}

@@ -1,0 +1,244 @@
+//! Messages between two nodes through fake Mycelium daemons: two servers, a supervisor with workers beside each.
+
+use std::path::PathBuf;
+
+use crate::common::{Ground, Running, eventually, json as of_line};
+use meshwork_test_servers::fakes::mycelium::hosted::FakeMycelium;
+use meshwork_test_servers::plain::Plain;
+use meshwork_test_servers::servers::RealServer;
+use serde_json::json;
+
+/// A node: a server, its command, its daemon and its supervisor.
+struct Node {
+    server: RealServer,
+    ground: Ground,
+    daemon: FakeMycelium,
+    supervisor: Option<Running>,
+}
+
+impl Node {
+    /// Starts a node with the contexts 7 and 8, and no supervisor.
+    fn start(peers: &[&Self]) -> Option<Self> {
+        let server = RealServer::redis().start()?;
+        let ground = Ground::url(server.url());
+        for id in ["7", "8"] {
+            ground.run(&["context", "create", "--id", id]).ok();
+        }
+        let peers: Vec<_> = peers.iter().map(|peer| peer.daemon.link()).collect();
+        Some(Self {
+            server,
+            ground,
+            daemon: FakeMycelium::start(&peers),
+            supervisor: None,
+        })
+    }
+
+    /// Starts its supervisor, with a worker.
+    fn serve(&mut self) {
+        let url = self.daemon.url();
+        let args = [
+            "supervisor",
+            "--json",
+            "--worker",
+            "python",
+            "--mycelium",
+            &url,
+        ];
+        let mut supervisor = self.ground.start(&args);
+        assert_eq!(of_line(&supervisor.line())["event"], "ready");
+        self.supervisor = Some(supervisor);
+    }
+
+    fn kill(&mut self) {
+        if let Some(supervisor) = self.supervisor.take() {
+            supervisor.kill();
+        }
+    }
+
+    fn card(&self) -> String {
+        let url = self.daemon.url();
+        let card = self.ground.run(&["mesh", "card", "--mycelium", &url]);
+        card.ok().stdout
+    }
+
+    /// Trusts the node `other`, and its actor in context 8.
+    fn trust(&self, other: &Self, name: &str) {
+        let file: PathBuf = self.ground.file(name, other.card());
+        let file = file.to_str().unwrap();
+        self.ground
+            .run(&["mesh", "trust", file, "--name", name])
+            .ok();
+        let actor = other.ground.run(&["actor", "show", "--json"]).ok().json();
+        let key = actor["pubkey"].as_str().unwrap();
+        let number = self.ground.run(&["actor", "trust", key]).ok().stdout;
+        let grant = ["context", "grant", "8", "admin", number.trim()];
+        self.ground.run(&grant).ok();
+    }
+
+    fn plain(&self, context: u32) -> Plain {
+        Plain::connect(&self.server.url_of(context)).unwrap()
+    }
+
+    fn field(&self, context: u32, key: &str, field: &str) -> String {
+        let value = self
+            .plain(context)
+            .ask::<Option<String>>(&["HGET", key, field]);
+        value.unwrap().unwrap_or_default()
+    }
+
+    fn has_processed(&self, key: &str) -> Option<()> {
+        (self.status(key) == "processed").then_some(())
+    }
+
+    fn status(&self, key: &str) -> String {
+        self.field(7, key, "status")
+    }
+}
+
+/// Two nodes that trust each other: alice and bob.
+fn two() -> Option<(Node, Node)> {
+    let alice = Node::start(&[])?;
+    let bob = Node::start(&[&alice])?;
+    alice.trust(&bob, "bob");
+    bob.trust(&alice, "alice");
+    Some((alice, bob))
+}
+
+const SEND: [&str; 7] = [
+    "message",
+    "send",
+    "bob/8",
+    "--context",
+    "7",
+    "--job",
+    "sum.py",
+];
+
+#[test]
+fn a_job_runs_on_the_other_node_and_its_result_comes_home() {
+    let Some((mut alice, mut bob)) = two() else {
+        return;
+    };
+    alice.serve();
+    bob.serve();
+    alice.ground.file("sum.py", "result = 40 + 2");
+    let sent = [&SEND[..], &["--wait", "--json"]].concat();
+    let result = alice.ground.run(&sent).ok().json();
+    assert_eq!(result["status"], "processed");
+    assert_eq!(result["job"][0]["result"], json!({"result": "42"}));
+    assert_eq!(alice.field(7, "message:1:1", "mw_reason"), "");
+    // A worker there knows that the job came from another node.
+    let jobs: Vec<String> = bob.plain(8).ask(&["KEYS", "job:*"]).unwrap();
+    let from = alice.field(0, "mw:node", "id");
+    assert_eq!(jobs.len(), 1);
+    assert_eq!(bob.field(8, &jobs[0], "mw_node"), from);
+    let peers = eventually("nothing waits", || {
+        let peers = alice.ground.run(&["mesh", "peers", "--json"]);
+        let peers = peers.ok().json();
+        (peers["waiting"] == 0).then_some(peers)
+    });
+    assert_eq!(peers["name"], "bob");
+    assert!(peers["seen_ms"].as_u64().is_some(), "{peers}");
+}
+
+#[test]
+fn messages_wait_for_a_node_that_is_away_and_survive_a_restart_of_the_daemon() {
+    let Some((mut alice, mut bob)) = two() else {
+        return;
+    };
+    alice.serve();
+    alice.ground.file("sum.py", "result = 1");
+    // Nobody serves bob: the message waits, and one inside the node does not.
+    alice.ground.run(&SEND).ok();
+    let local = [
+        "message",
+        "send",
+        "8",
+        "--context",
+        "7",
+        "--job",
+        "sum.py",
+        "--wait",
+    ];
+    alice.ground.run(&local).ok();
+    assert_eq!(alice.status("message:1:1"), "dispatched");
+    let waiting = alice.ground.run(&["mesh", "peers", "--json"]).ok().json();
+    assert_eq!(waiting["waiting"], 1, "{waiting}");
+    bob.daemon.stop();
+    bob.daemon.start_again();
+    bob.serve();
+    eventually("the message is processed", || {
+        alice.has_processed("message:1:1")
+    });
+    // Both daemons lose what they have, and the supervisor of bob is killed.
+    let next = alice.ground.run(&SEND).ok().stdout;
+    bob.kill();
+    alice.daemon.start_again();
+    bob.daemon.start_again();
+    bob.serve();
+    eventually("the next one is processed", || {
+        alice.has_processed(next.trim())
+    });
+    let jobs: Vec<String> = bob.plain(8).ask(&["KEYS", "job:*"]).unwrap();
+    assert_eq!(jobs.len(), 2);
+}
+
+#[test]
+fn refusals_come_back_with_a_code() {
+    let Some((mut alice, mut bob)) = two() else {
+        return;
+    };
+    alice.serve();
+    bob.serve();
+    bob.ground
+        .run(&["context", "revoke", "8", "admin", "2"])
+        .ok();
+    alice.ground.file("sum.py", "result = 1");
+    let sent = [&SEND[..], &["--wait"]].concat();
+    let refused = alice.ground.run(&sent);
+    assert_ne!(refused.code, Some(0));
+    assert!(refused.stdout.contains("error (forbidden)"), "{refused:?}");
+    // A node that was revoked gets nothing, and nothing is accepted from it.
+    bob.ground.run(&["mesh", "revoke", "alice"]).ok();
+    let listed = bob.ground.run(&["mesh", "peers"]).ok();
+    assert!(listed.stdout.contains("revoked"), "{listed:?}");
+    alice.ground.run(&["mesh", "revoke", "bob"]).ok();
+    let sent = alice.ground.run(&SEND);
+    assert!(sent.stderr.contains("is not trusted"), "{sent:?}");
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    ground.run(&["context", "create"]).ok();
+    let nowhere = "http://127.0.0.1:1";
+    let card = ground.run(&["mesh", "card", "--mycelium", nowhere]);
+    assert!(
+        card.stderr
+            .contains("no Mycelium daemon answers at http://127.0.0.1:1"),
+        "{card:?}"
+    );
+    assert!(!ground.path(".config/meshwork/node.key").exists());
+    let away = ground.run(&["mesh", "card", "--mycelium", "http://192.0.2.1:8990"]);
+    assert!(away.stderr.contains("on this host"), "{away:?}");
+    let supervisor = ground.run(&["supervisor", "--mycelium", nowhere]);
+    assert!(
+        supervisor
+            .stderr
+            .contains("`meshwork mesh card` creates it"),
+        "{supervisor:?}"
+    );
+    let unknown = ground.run(&["message", "send", "bob/8", "hello"]);
+    assert!(
+        unknown.stderr.contains("no node is known as \"bob\""),
+        "{unknown:?}"
+    );
+    let file = ground.file("bad.card", "{}");
+    let bad = ground.run(&["mesh", "trust", file.to_str().unwrap(), "--name", "bob"]);
+    assert!(bad.stderr.contains("it is no card of a node"), "{bad:?}");
+    // Without a daemon all else works.
+    ground.run(&["message", "send", "1", "hello"]).ok();
+}

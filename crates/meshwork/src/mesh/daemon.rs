@@ -1,0 +1,264 @@
+//! Client of the Mycelium daemon of this host: JSON-RPC over HTTP. The daemon serves one call at a time, so no call waits
+//! there.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use data_encoding::BASE64;
+use meshwork_model::actor_key::KeyBytes;
+use reqwest::{Client, Url};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Longest time of one call. The daemon answers within milliseconds, unless another program waits in it.
+const CALL: Duration = Duration::from_secs(10);
+/// Greatest length of an answer, in bytes: above the greatest payload as base64.
+const MAX_ANSWER: usize = 12 * 1024 * 1024;
+
+/// Reason why the daemon cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeshError {
+    /// The address is not that of a daemon on this host.
+    #[error(
+        "{url:?} is no address of a Mycelium daemon on this host: write http://127.0.0.1:8990. Whoever reaches its API can \
+         send as this node"
+    )]
+    Url {
+        /// The address.
+        url: String,
+    },
+    /// The daemon does not answer.
+    #[error(
+        "no Mycelium daemon answers at {url}: start `mycelium`, or name its JSON-RPC address with --mycelium ({why})"
+    )]
+    Unreachable {
+        /// Address of the daemon.
+        url: String,
+        /// The fault.
+        why: String,
+    },
+    /// The daemon gave another answer than expected.
+    #[error("the Mycelium daemon at {url} refused `{method}`: {why}")]
+    Refused {
+        /// Address of the daemon.
+        url: String,
+        /// The called method.
+        method: &'static str,
+        /// The fault.
+        why: String,
+    },
+}
+
+/// Description of a daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DaemonInfo {
+    /// Public key of the daemon in the overlay network.
+    pub key: KeyBytes,
+    /// Time of its start, in seconds since 1970. A restart loses all messages in the daemon.
+    pub started: i64,
+}
+
+/// A message that the daemon has received.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    /// Key of the daemon that sent it.
+    pub(super) from: KeyBytes,
+    pub(super) payload: Vec<u8>,
+}
+
+/// Client of a daemon; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Daemon {
+    http: Client,
+    url: Url,
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    jsonrpc: &'static str,
+    id: u32,
+    method: &'a str,
+    params: Value,
+}
+
+#[derive(Deserialize)]
+struct Response<T> {
+    #[serde(default = "Option::default")]
+    result: Option<T>,
+    error: Option<RpcError>,
+}
+
+#[derive(Deserialize)]
+struct RpcError {
+    code: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Info {
+    node_pubkey: String,
+    node_start_time: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Inbound {
+    src_pk: String,
+    payload: String,
+}
+
+impl Daemon {
+    /// Default address of the JSON-RPC API.
+    pub const DEFAULT_URL: &str = "http://127.0.0.1:8990";
+
+    /// Creates a client of the daemon at an address of this host. Connects to nothing.
+    ///
+    /// # Errors
+    /// [`MeshError::Url`].
+    pub fn new(text: &str) -> Result<Self, MeshError> {
+        let refused = || MeshError::Url {
+            url: text.chars().take(80).collect(),
+        };
+        let url: Url = text.parse().map_err(|_| refused())?;
+        let host = url.host_str().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let is_here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+        let has_password = url.password().is_some() || !url.username().is_empty();
+        if url.scheme() != "http" || !is_here || has_password {
+            return Err(refused());
+        }
+        // A proxy of the environment would read the messages.
+        let http = Client::builder().no_proxy().timeout(CALL).build();
+        let http = http.map_err(|_| refused())?;
+        Ok(Self { http, url })
+    }
+
+    /// Returns its address.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.url.as_str()
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Option<T>, MeshError> {
+        let unreachable = |error: reqwest::Error| MeshError::Unreachable {
+            url: self.url.to_string(),
+            why: error.without_url().to_string(),
+        };
+        let refused = |why: String| MeshError::Refused {
+            url: self.url.to_string(),
+            method,
+            why,
+        };
+        let (jsonrpc, id) = ("2.0", 1);
+        let request = Request {
+            jsonrpc,
+            id,
+            method,
+            params,
+        };
+        let body = serde_json::to_vec(&request).map_err(|error| refused(error.to_string()))?;
+        let call = self.http.post(self.url.clone()).body(body);
+        let call = call.header("content-type", "application/json");
+        let mut answer = call.send().await.map_err(unreachable)?;
+        let mut bytes = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(unreachable)? {
+            bytes.extend_from_slice(&chunk);
+            if bytes.len() > MAX_ANSWER {
+                return Err(refused(format!("its answer has over {MAX_ANSWER} bytes")));
+            }
+        }
+        let answer: Response<T> = serde_json::from_slice(&bytes)
+            .map_err(|_| refused(format!("its answer is no JSON-RPC ({})", answer.status())))?;
+        match answer.error {
+            Some(error) => Err(refused(format!("error {}", error.code))),
+            None => Ok(answer.result),
+        }
+    }
+
+    fn missing(&self, method: &'static str) -> MeshError {
+        MeshError::Refused {
+            url: self.url.to_string(),
+            method,
+            why: "its answer lacks a field, or has another form".to_owned(),
+        }
+    }
+
+    /// Returns the description of the daemon.
+    ///
+    /// # Errors
+    /// [`MeshError::Unreachable`] or [`MeshError::Refused`].
+    pub async fn info(&self) -> Result<DaemonInfo, MeshError> {
+        const METHOD: &str = "getInfo";
+        let info: Option<Info> = self.call(METHOD, json!([])).await?;
+        let info = info.ok_or_else(|| self.missing(METHOD))?;
+        let key = info.node_pubkey.parse();
+        Ok(DaemonInfo {
+            key: key.map_err(|_| self.missing(METHOD))?,
+            started: info.node_start_time,
+        })
+    }
+
+    /// Passes a payload to the daemon, which sends it. The daemon's word that it arrived counts for nothing.
+    pub(super) async fn push(
+        &self,
+        to: KeyBytes,
+        topic: &[u8],
+        payload: &[u8],
+    ) -> Result<(), MeshError> {
+        let message = json!({
+            "dst": {"pk": to.to_string()},
+            "topic": BASE64.encode(topic),
+            "payload": BASE64.encode(payload),
+        });
+        let pushed: Option<Value> = self.call("pushMessage", json!([message, null])).await?;
+        pushed.map(drop).ok_or_else(|| self.missing("pushMessage"))
+    }
+
+    /// Takes the oldest message of a topic; the empty topic has those without one. Never waits in the daemon, which would
+    /// delay every other call.
+    pub(super) async fn pop(&self, topic: &[u8]) -> Result<Option<Arrived>, MeshError> {
+        const METHOD: &str = "popMessage";
+        let topic = BASE64.encode(topic);
+        let popped: Option<Inbound> = self.call(METHOD, json!([false, 0, topic])).await?;
+        let Some(popped) = popped else {
+            return Ok(None);
+        };
+        let payload = BASE64.decode(popped.payload.as_bytes());
+        match (popped.src_pk.parse(), payload) {
+            (Ok(from), Ok(payload)) => Ok(Some(Arrived { from, payload })),
+            _ => Err(self.missing(METHOD)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_daemon_of_this_host_is_used() {
+        for url in [
+            Daemon::DEFAULT_URL,
+            "http://[::1]:1",
+            "http://localhost:8990/rpc",
+        ] {
+            assert!(Daemon::new(url).is_ok(), "{url}");
+        }
+        for url in [
+            "",
+            "127.0.0.1:8990",
+            "https://127.0.0.1:8990",
+            "http://192.0.2.1:8990",
+            "http://localhost.example.org",
+            "http://u:p@127.0.0.1:8990",
+        ] {
+            assert!(Daemon::new(url).is_err(), "{url}");
+        }
+    }
+}

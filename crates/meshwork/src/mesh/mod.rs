@@ -1,0 +1,14 @@
+//! Messages between nodes over the overlay network Mycelium.
+//!
+//! [`Daemon`] is the client of the Mycelium daemon of this host. [`Exchange`] turns outboxes into frames, and frames into
+//! messages; it knows no daemon. [`Mesh`] moves frames between both, in the one process of a node that holds the lease.
+
+mod daemon;
+mod exchange;
+mod inbound;
+mod lease;
+mod pump;
+
+pub use daemon::{Daemon, DaemonInfo, MeshError};
+pub use exchange::{Exchange, Outbound};
+pub use pump::Mesh;
