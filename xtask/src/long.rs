@@ -1,5 +1,5 @@
-//! The long programs, built with optimization: `fuzz`, `scale`, `bench`, `chaos`, `legacy`, `bananas` and `actions`
-//! of `crates/fuzz` and `crates/scenarios`. Programs that measure use the profile of releases.
+//! The long programs, built with optimization: `fuzz`, `scale`, `bench`, `chaos`, `legacy`, `bananas`, `actions` and
+//! `simulate` of `crates/fuzz` and `crates/scenarios`. Programs that measure use the profile of releases.
 
 use std::env;
 use std::process::Command;

@@ -89,6 +89,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
+    /// Simulate messages between nodes on random schedules, and check the rules (options: --help)
+    #[command(disable_help_flag = true)]
+    Simulate {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
     /// Start fake Mycelium daemons, connected with each other, with their JSON-RPC at these ports
     FakeMycelium {
         /// Ports, such as 8990 8991 8992
@@ -143,6 +149,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Chaos { rest } => long::run(&workspace, "chaos", rest),
         Chore::Bananas { rest } => long::run(&workspace, "bananas", rest),
         Chore::Actions { rest } => long::run(&workspace, "actions", rest),
+        Chore::Simulate { rest } => long::run(&workspace, "simulate", rest),
         Chore::FakeMycelium { ports } => fake_mycelium::run(&workspace, ports),
         Chore::Legacy { rest } => long::run(&workspace, "legacy", rest),
     }

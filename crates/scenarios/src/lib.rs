@@ -7,3 +7,4 @@ pub mod bench;
 pub mod chaos;
 pub mod legacy;
 pub mod scale;
+pub mod simulate;
