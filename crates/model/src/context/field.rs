@@ -94,9 +94,6 @@ pub const OF_MESSAGE: &str = "mw_message";
 pub const RESULT_MESSAGE: &str = "mw_result";
 /// Time at which the acknowledgement of a message was sent, in seconds since 1970. Meshwork's own.
 pub const ACKED_AT: &str = "mw_acked_at";
-/// Node from which a message with jobs came, in the record of each of its jobs: 64 hexadecimal digits. Absent for jobs of
-/// this node. Workers run jobs of other nodes in the strictest sandbox. Meshwork's own.
-pub const FROM_NODE: &str = "mw_node";
 /// Name of another node on this node. Meshwork's own.
 pub const NAME: &str = "name";
 /// Card of another node, as JSON. Meshwork's own.
