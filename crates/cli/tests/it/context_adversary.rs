@@ -103,6 +103,7 @@ const FIELDS: [&str; 30] = [
     "mw_unique",
     "mw_batch",
     "mw_flow",
+    "mw_from_node",
     "mw_node",
     "mw_waiting",
     "mw_run_at",

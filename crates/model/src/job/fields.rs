@@ -82,7 +82,7 @@ pub mod field {
     pub const WITH: &str = "mw_with";
     /// Own: number of attempts. Runs that were released, or lost with their worker, do not count.
     pub const ATTEMPT: &str = "mw_attempt";
-    /// Own: the last attempts that failed or were lost, as [`FailedAttempt`](super::FailedAttempt) in a line each.
+    /// Own: the last attempts that failed or were lost, as [`FailedAttempt`](crate::job::FailedAttempt) in a line each.
     pub const FAILED_ATTEMPTS: &str = "mw_failed_attempts";
     /// Own: number of runs whose worker died.
     pub const LOST: &str = "mw_lost";
@@ -133,7 +133,7 @@ pub mod field {
     /// Own: requested sandbox, as [`SandboxSettings`](crate::sandbox::SandboxSettings) writes it.
     pub const SANDBOX: &str = "mw_sandbox";
     /// Own: node of the message that brought the job, if that is another one: 64 hexadecimal digits.
-    pub const NODE: &str = "mw_node";
+    pub const FROM_NODE: &str = "mw_from_node";
     /// Own: sandbox and resources of the last run, as [`RunUsage`](crate::sandbox::RunUsage) writes them.
     pub const USAGE: &str = "mw_usage";
     /// Own: digest of the request that created the job, so that a repeated request is recognized.

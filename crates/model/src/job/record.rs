@@ -331,7 +331,7 @@ impl Job {
             field::TAGS => self.tags = words(&text(value)),
             field::FAILED_ATTEMPTS => self.failed_attempts = FailedAttempt::read_all(&value),
             field::USAGE => self.usage = text(value).parse().ok(),
-            field::NODE => self.node = Some(text(value)),
+            field::FROM_NODE => self.node = Some(text(value)),
             field::SANDBOX => self.requested_sandbox = some_text(value),
             field::STARTED => self.started_ms = number(value),
             field::START_BY => {

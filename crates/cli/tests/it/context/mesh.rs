@@ -134,7 +134,7 @@ fn a_job_runs_on_the_other_node_and_its_result_comes_home() {
     let jobs: Vec<String> = bob.plain(8).ask(&["KEYS", "job:*"]).unwrap();
     let from = alice.field(0, "mw:node", "id");
     assert_eq!(jobs.len(), 1);
-    assert_eq!(bob.field(8, &jobs[0], "mw_node"), from);
+    assert_eq!(bob.field(8, &jobs[0], "mw_from_node"), from);
     let peers = eventually("nothing waits", || {
         let peers = alice.ground.run(&["mesh", "peers", "--json"]);
         let peers = peers.ok().json();

@@ -16,7 +16,7 @@ fn enqueue(ground: &Ground, plain: &mut Plain, node: Option<&str>, args: &[&str]
     let id = ground.run(&args).ok().stdout.trim().to_owned();
     if let Some(node) = node {
         plain
-            .ask::<i64>(&["HSET", &id, "mw_node", node])
+            .ask::<i64>(&["HSET", &id, "mw_from_node", node])
             .expect("the record is a hash");
     }
     id

@@ -254,7 +254,7 @@ impl ContextHandle {
         let from = view.origin.as_ref().map(|origin| origin.node);
         // Workers run jobs of other nodes in the strictest sandbox.
         let from = from.filter(|from| *from != node).map(|it| it.to_string());
-        let from_node = from.as_deref().map(|from| (job_field::NODE, from));
+        let from_node = from.as_deref().map(|from| (job_field::FROM_NODE, from));
         let mut commit = self
             .changed(view, MessageStatus::Acknowledged, now, &logs)
             .listed(list, element)

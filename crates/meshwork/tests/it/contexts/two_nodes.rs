@@ -225,7 +225,7 @@ async fn a_job_runs_on_another_node_and_its_result_comes_home() {
     // The number of the sender there, and the node from which he comes.
     let (there, from) = (&pair.there.world, pair.here.id.to_string());
     assert_eq!(there.list(8, "queue:v").await, ["job:2:1"]);
-    assert_eq!(there.field(8, "job:2:1", "mw_node").await, from);
+    assert_eq!(there.field(8, "job:2:1", "mw_from_node").await, from);
     assert_eq!(there.field(8, "job:2:1", "caller_id").await, "2");
     let record = pair.until_ended(&key, arrives).await;
     assert_eq!(record["status"], "processed");
@@ -247,7 +247,7 @@ async fn a_job_of_this_node_names_no_node() {
     let coordinator = Coordinator::new(&world.node).await.unwrap();
     world.send_job().await;
     world.settle(&coordinator).await;
-    assert_eq!(world.field(8, "job:1:1", "mw_node").await, "");
+    assert_eq!(world.field(8, "job:1:1", "mw_from_node").await, "");
     assert_eq!(world.field(8, "job:1:1", "mw_message").await, "message:1:1");
 }
 
