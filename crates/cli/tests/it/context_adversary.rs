@@ -84,7 +84,7 @@ const KEYS: [&str; 40] = [
     "mw:gates",
 ];
 /// Fields of records.
-const FIELDS: [&str; 30] = [
+const FIELDS: [&str; 31] = [
     "status",
     "script",
     "script_type",
