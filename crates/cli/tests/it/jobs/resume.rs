@@ -89,7 +89,7 @@ fn killed_and_resumed(ground: &Ground, lease: &str) -> Duration {
 on_all_data! {
     fn a_series_goes_on_after_kill_9(ground: &Ground) {
         if need(Tool::Python).is_some() {
-            killed_and_resumed(ground, "1");
+            killed_and_resumed(ground, "3");
         }
     }
 
