@@ -114,6 +114,12 @@ pub(super) const TYPESCRIPT_SDK: NpmPackages = NpmPackages {
     file: "typescript/package.json",
 };
 
+/// Packages that drive Chromium, and check the pages of the dashboard.
+pub(super) const BROWSER_SDK: NpmPackages = NpmPackages {
+    folder: "browser",
+    file: "puppeteer-core/package.json",
+};
+
 impl PythonPackages {
     pub(super) fn find_or_install(
         &self,

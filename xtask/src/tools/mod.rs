@@ -1,5 +1,6 @@
 //! External programs for the tests, which are found or installed, with a line about each.
 
+mod chromium;
 mod clients;
 mod faketime;
 mod package_manager;
@@ -65,6 +66,11 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
     report(
         "@modelcontextprotocol/sdk",
         clients::MCP_SDK.find_or_install(workspace, install),
+    );
+    report("chromium", chromium::find_or_install(install));
+    report(
+        "puppeteer-core",
+        clients::BROWSER_SDK.find_or_install(workspace, install),
     );
     report("redigo", clients::REDIGO.find_or_install(install));
     report("phpredis", clients::PHPREDIS.find_or_install(install));

@@ -39,6 +39,10 @@ pub enum Tool {
     PythonSdk,
     /// The packages that `clients/typescript` is built with.
     TypescriptSdk,
+    /// The browser Chromium.
+    Chromium,
+    /// The packages that drive Chromium and check pages.
+    BrowserSdk,
 }
 
 impl Tool {
@@ -58,6 +62,8 @@ impl Tool {
             Self::PhpRedis => "redis.so",
             Self::PythonSdk => "httpx/__init__.py",
             Self::TypescriptSdk => "typescript/package.json",
+            Self::Chromium => "chromium",
+            Self::BrowserSdk => "puppeteer-core/package.json",
         }
     }
 
@@ -77,6 +83,8 @@ impl Tool {
             Self::PhpRedis => "MESHWORK_TEST_PHPREDIS",
             Self::PythonSdk => "MESHWORK_TEST_PYTHON_SDK",
             Self::TypescriptSdk => "MESHWORK_TEST_TYPESCRIPT_SDK",
+            Self::Chromium => "MESHWORK_TEST_CHROMIUM",
+            Self::BrowserSdk => "MESHWORK_TEST_BROWSER_SDK",
         }
     }
 }
@@ -116,6 +124,7 @@ fn unpacked(tool: Tool) -> Option<PathBuf> {
         Tool::Ioredis | Tool::McpSdk => "clients/node_modules",
         Tool::PythonSdk => "clients/sdk/python",
         Tool::TypescriptSdk => "clients/sdk/node_modules",
+        Tool::BrowserSdk => "clients/browser/node_modules",
         _ => return None,
     };
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2)?;

@@ -29,7 +29,7 @@ for number = ARGV[3], ARGV[4] do
   for at = 2, #KEYS do redis.call('ZADD', KEYS[at], 32503680000000 + number, id) end
 end";
 
-fn fill(server: &RealServer, keys: &JobKeys, from: usize, to: usize) {
+pub(crate) fn fill(server: &RealServer, keys: &JobKeys, from: usize, to: usize) {
     let (first, last) = (from.to_string(), to.to_string());
     let (prefix, queue) = (
         keys.job_prefix(),

@@ -1,6 +1,7 @@
 //! The dashboard, as a browser without JavaScript sees it.
 
 mod away;
+mod browser;
 mod buttons;
 mod cost;
 mod hostile;
