@@ -1,6 +1,7 @@
 //! The figures by name, and the amount of work for each.
 
 use meshwork_model::keys::nooble::Dialect;
+use meshwork_model::sandbox::Profile;
 
 /// A figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,11 @@ pub enum Figure {
     },
     /// Latency of one job at a time for an idle worker.
     Latency,
+    /// Latency from the call that submits a Python script to its result, one job at a time.
+    Script {
+        /// Sandbox of the script.
+        profile: Profile,
+    },
     /// Memory that a waiting job takes in the server.
     Memory {
         /// True with `hash-max-listpack-value 1024`.
@@ -85,6 +91,8 @@ pub struct Counts {
     pub work: usize,
     /// Number of jobs for latencies, one at a time.
     pub samples: usize,
+    /// Number of Python scripts, one at a time.
+    pub scripts: usize,
     /// Number of jobs that wait in memory.
     pub memory: usize,
     /// Number of calls of actions.
@@ -101,6 +109,7 @@ impl Counts {
         work_each: 20_000,
         work: 50_000,
         samples: 500,
+        scripts: 200,
         memory: 20_000,
         calls: 20_000,
         timed_calls: 5_000,
@@ -112,6 +121,7 @@ impl Counts {
         work_each: 5_000,
         work: 20_000,
         samples: 200,
+        scripts: 50,
         memory: 5_000,
         calls: 5_000,
         timed_calls: 2_000,
@@ -121,7 +131,7 @@ impl Counts {
 /// Names of the values of [`Figure::Latency`].
 pub(super) const LATENCIES: [&str; 4] = ["start-p50", "start-p99", "result-p50", "result-p99"];
 
-/// Names of the values of [`Figure::CallLatency`].
+/// Names of the values of [`Figure::CallLatency`] and [`Figure::Script`].
 const CALL_LATENCIES: [&str; 2] = ["p50", "p99"];
 
 /// Shape of the same work on the floor: callers, and jobs in each call.
@@ -142,6 +152,7 @@ impl Figure {
             all.extend([1, 10, 50].map(|concurrency| Self::Work { concurrency, with }));
         }
         all.push(Self::Latency);
+        all.extend(Profile::ALL.map(|profile| Self::Script { profile }));
         all.extend([false, true].map(|packed| Self::Memory { packed }));
         for dialect in [Dialect::Streams, Dialect::Lists] {
             all.extend([Pace::AtOnce, Pace::Idle].map(|pace| Self::CallLatency { dialect, pace }));
@@ -171,6 +182,7 @@ impl Figure {
             Self::EnqueueBulk => "enqueue-bulk".to_owned(),
             Self::Work { concurrency, with } => format!("work-{concurrency}{}", with.suffix()),
             Self::Latency => "latency".to_owned(),
+            Self::Script { profile } => format!("python-{profile}"),
             Self::Memory { packed: false } => "memory".to_owned(),
             Self::Memory { packed: true } => "memory-listpack".to_owned(),
             Self::Calls { in_flight, dialect } => format!("call-{in_flight}-{dialect}"),
@@ -187,7 +199,7 @@ impl Figure {
         let parts = |parts: &[&str]| parts.iter().map(|part| format!("{name}-{part}")).collect();
         match self {
             Self::Latency => (parts(&LATENCIES), "us"),
-            Self::CallLatency { .. } => (parts(&CALL_LATENCIES), "us"),
+            Self::CallLatency { .. } | Self::Script { .. } => (parts(&CALL_LATENCIES), "us"),
             Self::Memory { .. } => (vec![name], "bytes/job"),
             Self::Calls { .. } => (vec![name], "calls/s"),
             _ => (vec![name], "jobs/s"),
@@ -198,7 +210,7 @@ impl Figure {
     pub(super) fn is_cost(self) -> bool {
         matches!(
             self,
-            Self::Latency | Self::Memory { .. } | Self::CallLatency { .. }
+            Self::Latency | Self::Script { .. } | Self::Memory { .. } | Self::CallLatency { .. }
         )
     }
 
@@ -220,6 +232,7 @@ impl Figure {
             Self::EnqueueBulk => counts.bulk,
             Self::Work { concurrency, .. } => counts.work.min(counts.work_each * concurrency),
             Self::Latency => counts.samples,
+            Self::Script { .. } => counts.scripts,
             Self::CallLatency { pace, .. } => match pace {
                 Pace::AtOnce => counts.timed_calls,
                 Pace::Idle => counts.samples,
@@ -236,6 +249,9 @@ impl Figure {
                 concurrency,
                 with: With::Nothing,
             }),
+            Self::Script { profile } if profile != Profile::Open => Some(Self::Script {
+                profile: Profile::Open,
+            }),
             _ => None,
         }
     }
@@ -244,12 +260,18 @@ impl Figure {
     pub(super) fn shapes(self) -> Vec<Shape> {
         let shape = |callers, batch| Shape { callers, batch };
         match self {
+            Self::Script { .. } => vec![],
             Self::EnqueueOne | Self::Latency | Self::CallLatency { .. } => vec![shape(1, 1)],
             Self::Calls { in_flight, .. } => vec![shape(in_flight, 1)],
             Self::EnqueueBulk | Self::Memory { .. } => vec![shape(4, 100)],
-            Self::Work { concurrency: 1, .. } => vec![shape(1, 1)],
-            // Either a call for each handler, or one call for all.
-            Self::Work { concurrency, .. } => vec![shape(concurrency, 1), shape(1, concurrency)],
+            // Either a call for each handler, or one call for all and for jobs fetched ahead.
+            Self::Work { concurrency, .. } => {
+                let batches = [concurrency, 8, 32, 64].into_iter();
+                let batches = batches.filter(|batch| *batch > 1 && *batch >= concurrency);
+                let mut shapes = vec![shape(concurrency, 1)];
+                shapes.extend(batches.map(|batch| shape(1, batch)));
+                shapes
+            }
         }
     }
 

@@ -164,6 +164,10 @@ async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample,
             let of_worker = ground.client().await?;
             ours::latency(&client, &of_worker, jobs).await?.values()
         }
+        Figure::Script { profile } => {
+            let of_worker = ground.client().await?;
+            ours::scripts(&client, &of_worker, profile, jobs).await?
+        }
         Figure::Memory { .. } => {
             ours::enqueue(&client, jobs, bulk, With::Nothing, PAYLOAD).await?;
             vec![(ground.read()?.memory() - before.memory()) / jobs as f64]
@@ -213,6 +217,7 @@ async fn beside(
             before = ground.read()?;
             per_second(floor::work(link, jobs, callers, batch).await?)
         }
+        Figure::Script { .. } => return Err(BenchError::Odd("the floor has no scripts".into())),
         Figure::Latency => {
             let more = [
                 ground.link().await?,

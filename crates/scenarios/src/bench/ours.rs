@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use meshwork::model::job::{NewJob, OnDuplicate, Unique, Until};
 use meshwork::model::name::{JobId, ScriptType};
 use meshwork::model::route::{Priority, Route};
+use meshwork::model::sandbox::Profile;
 use meshwork::model::state::Status;
-use meshwork::runtime::JobContext;
+use meshwork::runtime::{JobContext, SandboxPolicy};
 use meshwork::{Client, JobRequest, Worker};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
 use super::figure::{With, payload};
-use super::latency::{Latencies, PACE, WARM_UP};
+use super::latency::{Latencies, PACE, WARM_UP, percentiles};
 use super::{BenchError, PAYLOAD};
 
 /// Name of the handler.
@@ -259,4 +260,31 @@ pub(super) async fn latency(
     }
     worker.stop().await;
     Ok(taken)
+}
+
+/// Times one Python script at a time in a sandbox, from the call that submits it to its result. Returns the median and
+/// the 99th percentile in µs.
+pub(super) async fn scripts(
+    client: &Client,
+    of_worker: &Client,
+    profile: Profile,
+    samples: usize,
+) -> Result<Vec<f64>, BenchError> {
+    let python: ScriptType = "python".parse()?;
+    let worker = Worker::new(of_worker).script_type(&python)?;
+    let worker = worker.sandbox(SandboxPolicy::new(profile)).start().await?;
+    worker.registered().await;
+    let (mut pace, mut times) = (tokio::time::interval(PACE), Vec::new());
+    for sample in 0..samples + WARM_UP {
+        pace.tick().await;
+        let request = JobRequest::new(python.clone(), "result = 1").reply(true);
+        let began = Instant::now();
+        let id = client.enqueue(request).await?;
+        client.result(&id, PATIENCE).await?;
+        if sample >= WARM_UP {
+            times.push(began.elapsed());
+        }
+    }
+    worker.stop().await;
+    Ok(percentiles(times).to_vec())
 }

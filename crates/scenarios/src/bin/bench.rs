@@ -186,10 +186,12 @@ fn names(figures: Vec<Figure>) -> String {
     names.join(", ")
 }
 
-#[tokio::main]
 #[allow(clippy::print_stderr, reason = "it is a command")]
-async fn main() -> ExitCode {
-    match measure(&Arguments::parse()).await {
+fn main() -> ExitCode {
+    // Scripts start in a sandbox by the launcher, which is this program.
+    meshwork::runtime::init();
+    let runtime = tokio::runtime::Runtime::new().map_err(|why| format!("start threads: {why}"));
+    match runtime.and_then(|runtime| runtime.block_on(measure(&Arguments::parse()))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("bench: {why}");

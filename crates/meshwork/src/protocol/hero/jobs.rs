@@ -13,7 +13,7 @@ use meshwork_model::job::{Job, limits::SUSPECT_LOST};
 use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::name::BatchId;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
-use meshwork_model::route::Priority;
+use meshwork_model::route::{Priority, routes::Routes};
 use meshwork_model::sandbox::{Effective, RunUsage};
 use meshwork_model::time::parse_iso;
 use meshwork_model::trace::TraceContext;
@@ -74,6 +74,11 @@ impl Protocol for HeroProtocol {
 
     fn queue(job: &Claimed) -> &str {
         &job.queue
+    }
+
+    fn prefetches(&self) -> bool {
+        // Weights count claims: claims of many jobs would let one route have all slots for long.
+        !self.places.routes().is_some_and(Routes::is_weighted)
     }
 
     /// A suspect runs alone, so that it condemns no other job.
@@ -215,7 +220,7 @@ impl Protocol for HeroProtocol {
             child_adder: ChildAdder::new(&self.broker, claimed, trace.cloned(), &run_sandbox),
             caller: self.caller(),
             batch,
-            confinement: self.sandbox.confinement(sandbox),
+            confinement: run_sandbox.confinement(sandbox),
         }))
     }
 

@@ -175,9 +175,10 @@ impl SandboxPolicy {
         }
     }
 
-    /// Returns the confinement of a run. A run in a stricter profile than that of the worker reaches none of its paths.
-    pub(crate) fn confinement(&self, run: Effective) -> Confinement {
-        let paths = match run.profile > self.worker.profile {
+    /// Returns the confinement of a run. Neither a run in a stricter profile than that of the worker nor a job of another
+    /// node reaches its paths: the operator named them for jobs of this node.
+    pub(crate) fn confinement(&self, run: Effective, is_foreign: bool) -> Confinement {
+        let paths = match is_foreign || run.profile > self.worker.profile {
             true => SandboxPaths::default(),
             false => (*self.paths).clone(),
         };
@@ -224,6 +225,27 @@ mod tests {
         let memory = policy.worker.defaults.get(Limit::Memory);
         assert_eq!(memory, host_memory().map(|bytes| bytes / 2));
         assert!(memory.is_some_and(|bytes| bytes > 64 << 20), "{memory:?}");
+    }
+
+    #[test]
+    fn only_jobs_of_this_node_in_the_profile_of_the_worker_reach_its_paths() {
+        let paths = SandboxPaths {
+            read: vec!["/srv/models".into()],
+            write: vec!["/srv/reports".into()],
+        };
+        let policy = SandboxPolicy::new(Profile::Standard).paths(paths.clone());
+        let run = |profile| Effective {
+            profile,
+            limits: Limits::NONE,
+        };
+        let reached = |profile, is_foreign| {
+            let confinement = policy.confinement(run(profile), is_foreign);
+            !confinement.read.is_empty() || !confinement.write.is_empty()
+        };
+        assert!(reached(Profile::Standard, false));
+        assert!(!reached(Profile::Standard, true));
+        assert!(!reached(Profile::Strict, false));
+        assert!(!reached(Profile::Strict, true));
     }
 
     #[test]

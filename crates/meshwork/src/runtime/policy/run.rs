@@ -9,7 +9,7 @@ use meshwork_model::sandbox::{Effective, JobOrigin, effective};
 use tokio::sync::OnceCell;
 
 use super::{NoLauncher, SandboxPolicy};
-use crate::runtime::sandbox;
+use crate::runtime::{Confinement, sandbox};
 
 /// The sandbox of a run. The settings of the queue are read once, and only if the run starts a process or adds a child:
 /// all others need no sandbox. Clones share the answer.
@@ -64,6 +64,14 @@ impl RunSandbox {
     pub(crate) async fn effective(&self) -> Result<Effective, NoSandbox> {
         let found = self.0.effective.get_or_try_init(|| self.find());
         found.await.copied()
+    }
+
+    /// Returns the confinement of the run in this sandbox.
+    pub(crate) fn confinement(&self, run: Effective) -> Confinement {
+        let Inner {
+            policy, claimed, ..
+        } = &*self.0;
+        policy.confinement(run, claimed.job.node.is_some())
     }
 
     async fn find(&self) -> Result<Effective, NoSandbox> {
