@@ -38,4 +38,7 @@ pub use clock::host_ms;
 pub use error::Error;
 pub use protocol::hero::{MAX_POOL, Worker, WorkerInfo, WorkerPool};
 pub use transfer::{TransferError, Transferred};
-pub use worker::{InvalidSetting, LogDirError, MAX_CONCURRENCY, Monitor, Unhealthy, WorkerHandle};
+pub use worker::{
+    InvalidPrefetch, InvalidSetting, LogDirError, MAX_CONCURRENCY, Monitor, Prefetch, Unhealthy,
+    WorkerHandle,
+};

@@ -16,6 +16,7 @@ const FEW: Counts = Counts {
     work_each: 20,
     work: 150,
     samples: 3,
+    scripts: 3,
     memory: 100,
     calls: 150,
     timed_calls: 20,

@@ -2,15 +2,16 @@
 --- @flags allow-oom
 --- @rights late
 -- Claims up to `want` jobs in the order of the queues, each under a lease and with a fencing token. Ids in the worker's
--- prefetch lists come first; those beyond `want` return to their queues.
+-- prefetch lists come first; those beyond `want` return to their queues. Limited queues give at most `want` - `ahead`.
 -- KEYS[1..]  the worker's prefetch lists, then the queues in claim order
 -- ARGV[1]    the time in ms, '0' for the server's clock
 -- ARGV[2]    want: most jobs to claim
--- ARGV[3]    the lease in ms
--- ARGV[4]    the fencing token
--- ARGV[5]    the worker
--- ARGV[6]    the number of prefetch lists
--- ARGV[7..]  per prefetch list: the position of its queue, from 1; then per legacy list: its position, the queue to
+-- ARGV[3]    ahead: jobs of these for which the worker has no slot yet
+-- ARGV[4]    the lease in ms
+-- ARGV[5]    the fencing token
+-- ARGV[6]    the worker
+-- ARGV[7]    the number of prefetch lists
+-- ARGV[8..]  per prefetch list: the position of its queue, from 1; then per legacy list: its position, the queue to
 --            which its jobs return
 -- Returns [1]  the number of ids dropped
 --         [2]  1 if ids may be left because the call reached a limit

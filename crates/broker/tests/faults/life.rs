@@ -245,6 +245,7 @@ impl Life {
                 reverse: false,
                 prefetch: PrefetchLists::All,
                 want: 3,
+                ahead: 0,
                 lease: LEASE,
                 worker: WORKER,
                 token: &format!("t{}", self.tokens),

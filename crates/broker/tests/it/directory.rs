@@ -31,6 +31,7 @@ async fn run_one(broker: &Broker, worker: &str) -> String {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 1,
+        ahead: 0,
         lease: LEASE,
         worker,
         token: worker,

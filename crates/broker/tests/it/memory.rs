@@ -40,6 +40,7 @@ async fn claim(broker: &Broker, queues: &[String], want: usize) -> Vec<Claimed> 
         reverse: false,
         prefetch: PrefetchLists::All,
         want,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: "t1",

@@ -38,6 +38,7 @@ async fn claim(broker: &Broker, token: &str) -> Result<Vec<Claimed>, Error> {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 1,
+        ahead: 0,
         lease: PATIENCE,
         worker: WORKER,
         token,

@@ -1,5 +1,6 @@
 //! Settings that workers of all protocols share, with defaults and limits.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::runtime;
@@ -8,6 +9,8 @@ use crate::runtime;
 const CONCURRENCY: usize = 10;
 /// Greatest number of jobs that a worker runs at once: one renewal carries all of them.
 pub const MAX_CONCURRENCY: usize = meshwork_broker::MAX_ITEMS;
+/// Greatest number of jobs beyond the free slots by default.
+const PREFETCHED: usize = 64;
 /// Default lease of a job.
 const LEASE: Duration = Duration::from_secs(10);
 /// Shortest lease: three heartbeats have to fit in.
@@ -31,6 +34,8 @@ pub(crate) const HEARTBEATS: u32 = 3;
 pub struct Config {
     /// Greatest number of jobs that run at once. Default: 10, minimum: 1, maximum: [`MAX_CONCURRENCY`].
     pub concurrency: usize,
+    /// Jobs claimed beyond the free slots. Default: [`Prefetch::Auto`], maximum: [`MAX_CONCURRENCY`].
+    pub prefetch: Prefetch,
     /// Lease of a job. Default: 10 s, minimum: 300 ms, maximum: 1 h.
     pub lease: Duration,
     /// Timeout of a job without its own. Default: 5 min, minimum: 1 ms, maximum: 10 years.
@@ -45,10 +50,60 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             concurrency: CONCURRENCY,
+            prefetch: Prefetch::Auto,
             lease: LEASE,
             timeout: TIMEOUT,
             shutdown_timeout: SHUTDOWN_TIMEOUT,
             cancel_grace: runtime::STOP_GRACE,
+        }
+    }
+}
+
+/// Number of jobs that a worker claims beyond its free slots.
+///
+/// A prefetched job is leased and renewed, and counts as running. It is released, without an attempt, when it has waited
+/// for a slot for 100 ms, and when the worker stops claiming. Queues with a concurrency limit, a rate or keys, and jobs
+/// that run alone, are never prefetched. Workers of a [`WorkerPool`](crate::WorkerPool), and workers whose
+/// routes have weights, prefetch nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Prefetch {
+    /// As many jobs as keep the slots busy for two trips to the server, by the mean times of runs and trips: at most 64,
+    /// at most those that run in 100 ms, and none while a run takes longer than a trip.
+    #[default]
+    Auto,
+    /// None.
+    Off,
+    /// As [`Prefetch::Auto`], but at most this number of jobs instead of 64.
+    AtMost(usize),
+}
+
+/// A text that is no [`Prefetch`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no prefetch: give auto, off, or a number from 1 to {MAX_CONCURRENCY}")]
+pub struct InvalidPrefetch(String);
+
+impl FromStr for Prefetch {
+    type Err = InvalidPrefetch;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPrefetch> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Off),
+            number => match number.parse() {
+                Ok(most) if (1..=MAX_CONCURRENCY).contains(&most) => Ok(Self::AtMost(most)),
+                _ => Err(InvalidPrefetch(text.to_owned())),
+            },
+        }
+    }
+}
+
+impl Prefetch {
+    /// Returns the greatest number of prefetched jobs.
+    pub(crate) fn most(self) -> usize {
+        match self {
+            Self::Auto => PREFETCHED,
+            Self::Off => 0,
+            Self::AtMost(most) => most,
         }
     }
 }
@@ -79,6 +134,10 @@ impl Config {
             (1, MAX_CONCURRENCY),
             |jobs| jobs.to_string(),
         )?;
+        if let Prefetch::AtMost(jobs) = self.prefetch {
+            let limits = (1, MAX_CONCURRENCY);
+            within("prefetch", jobs, limits, |jobs| jobs.to_string())?;
+        }
         let time = |time: &Duration| format!("{time:?}");
         within("lease", self.lease, (MIN_LEASE, MAX_LEASE), time)?;
         within("timeout", self.timeout, (MIN_TIMEOUT, LONGEST), time)?;
@@ -127,10 +186,22 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_is_read_from_its_text() {
+        assert_eq!("auto".parse(), Ok(Prefetch::Auto));
+        assert_eq!("off".parse(), Ok(Prefetch::Off));
+        assert_eq!("16".parse(), Ok(Prefetch::AtMost(16)));
+        for wrong in ["", "0", "1001", "-1", "on"] {
+            let error = wrong.parse::<Prefetch>().unwrap_err().to_string();
+            assert!(error.contains("from 1 to 1000"), "{error}");
+        }
+    }
+
+    #[test]
     fn defaults_and_limits_are_valid() {
         Config::default().validate().unwrap();
         let least = Config {
             concurrency: 1,
+            prefetch: Prefetch::Off,
             lease: MIN_LEASE,
             timeout: MIN_TIMEOUT,
             shutdown_timeout: Duration::ZERO,
@@ -139,6 +210,7 @@ mod tests {
         least.validate().unwrap();
         let most = Config {
             concurrency: MAX_CONCURRENCY,
+            prefetch: Prefetch::AtMost(MAX_CONCURRENCY),
             lease: MAX_LEASE,
             timeout: LONGEST,
             shutdown_timeout: LONGEST,
@@ -159,6 +231,11 @@ mod tests {
         for (name, error) in [
             ("concurrency", refused(|it| it.concurrency = 0)),
             ("concurrency", refused(|it| it.concurrency = 1001)),
+            ("prefetch", refused(|it| it.prefetch = Prefetch::AtMost(0))),
+            (
+                "prefetch",
+                refused(|it| it.prefetch = Prefetch::AtMost(1001)),
+            ),
             ("timeout", refused(|it| it.timeout = Duration::MAX)),
             ("timeout", refused(|it| it.timeout = Duration::ZERO)),
             (

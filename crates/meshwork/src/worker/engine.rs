@@ -16,7 +16,7 @@ use super::meter::Meter;
 use super::protocol::{Protocol, Queues};
 use super::readiness::{Faults, Readiness};
 use crate::worker::capacity::demand::Demand;
-use crate::worker::capacity::slots::{Seat, Slots};
+use crate::worker::capacity::slots::Seat;
 
 /// A registration that the server has confirmed.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ pub(crate) struct Engine<P: Protocol> {
     pub(super) log_folders: Arc<LogFolders>,
     pub(super) in_flight: InFlight<P::Job>,
     pub(super) demand: Arc<Demand>,
-    /// Its share of the process' slots for claims.
-    pub(super) seat: Seat,
+    /// Its share of slots that it has together with other engines.
+    pub(super) seat: Option<Seat>,
     /// The thread of the heartbeat; none for one of its own.
     pub(super) host: Option<Arc<Host>>,
     pub(super) meter: Meter,
@@ -82,7 +82,7 @@ impl<P: Protocol> Engine<P> {
     /// The same engine with parts that others share.
     pub(crate) fn sharing(mut self, parts: SharedParts) -> Self {
         self.demand = parts.demand;
-        self.seat = parts.seat;
+        self.seat = Some(parts.seat);
         self.host = Some(parts.host);
         self
     }
@@ -91,7 +91,7 @@ impl<P: Protocol> Engine<P> {
         Self {
             meter: Meter::new(config.concurrency),
             slots: Semaphore::new(config.concurrency),
-            seat: Slots::new(config.concurrency).seat(),
+            seat: None,
             host: None,
             readiness: Readiness::default(),
             protocol,

@@ -15,6 +15,10 @@ pub struct FetchRequest {
     pub(super) until: Instant,
     /// Greatest number of jobs. With 0, the call only returns unwanted prefetched ids to their queues.
     pub want: usize,
+    /// Number of these for which the worker has no free slot yet. Limited queues must not give them, since a job that does
+    /// not run would use up the limit. 0 unless
+    /// [`Protocol::prefetches`](super::Protocol::prefetches).
+    pub ahead: usize,
     /// Number of earlier requests that returned jobs, which decides the order of queues. `None` while another request
     /// is in flight.
     pub round: Option<usize>,
@@ -46,6 +50,8 @@ pub struct Fetched<J> {
 pub(super) struct Exchange<J> {
     pub(super) results: Vec<Completion<J>>,
     pub(super) fetch: Option<FetchRequest>,
+    /// Time at which it was sent.
+    pub(super) sent: Instant,
 }
 
 impl<J> Exchange<J> {

@@ -30,6 +30,8 @@ struct Jobs<J> {
 struct Entry<J> {
     job: Arc<J>,
     cancel: StopSignal,
+    /// True if the job has a slot.
+    runs: bool,
     /// True if the run has ended and its result is being sent; the server may have it already.
     ended: bool,
     /// True if the job is being released. It stays in flight until then, however its run ends.
@@ -49,12 +51,13 @@ impl<J> InFlight<J> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a job. Returns its cancel signal and its sequence number.
+    /// Adds a job that waits for a slot. Returns its cancel signal and its sequence number.
     pub(crate) fn add(&self, job: &Arc<J>) -> (StopSignal, u64) {
         let cancel = StopSignal::default();
         let entry = Entry {
             job: Arc::clone(job),
             cancel: cancel.clone(),
+            runs: false,
             ended: false,
             releasing: false,
         };
@@ -63,6 +66,13 @@ impl<J> InFlight<J> {
         let seq = jobs.added;
         jobs.by_seq.insert(seq, entry);
         (cancel, seq)
+    }
+
+    /// Marks a job as running.
+    pub(crate) fn begun(&self, seq: u64) {
+        if let Some(job) = self.jobs().by_seq.get_mut(&seq) {
+            job.runs = true;
+        }
     }
 
     /// Marks a run as ended. The job stays in flight until its report is stored.
@@ -95,10 +105,11 @@ impl<J> InFlight<J> {
         all.into_iter().map(release).collect()
     }
 
-    /// Returns the number of jobs in flight.
+    /// Returns the number of jobs in flight that have a slot.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.jobs().by_seq.len()
+        let jobs = self.jobs();
+        jobs.by_seq.values().filter(|job| job.runs).count()
     }
 
     /// Calls `each` with every job.
@@ -201,7 +212,10 @@ mod tests {
     fn what_is_to_be_released_stays_until_it_is() {
         let in_flight = InFlight::default();
         let (cancel, seq) = in_flight.add(&Arc::new("old"));
-        in_flight.add(&Arc::new("new"));
+        let (_, waits) = in_flight.add(&Arc::new("new"));
+        in_flight.begun(seq);
+        assert_eq!(in_flight.count(), 1);
+        in_flight.begun(waits);
         let left = in_flight.release_all();
         assert_eq!(left, [Arc::new("new"), Arc::new("old")]);
         assert_eq!(cancel.reason(), Some(StopReason::Lost));

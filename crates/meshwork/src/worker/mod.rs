@@ -1,7 +1,8 @@
 //! The worker engine, which is independent of the job system. A [`Protocol`] claims, reports and stores jobs; the
 //! engine does all else. [`start`] starts a worker. The guide is docs/adding-a-protocol.md.
 //!
-//! [`fetcher`] claims jobs and reports results while slots are free. [`prefetch`] waits for ids while the queues are
+//! [`fetcher`] claims jobs and reports results while slots are free, and [`capacity::prefetch`] says how many jobs beyond
+//! them. [`prefetch`] waits for ids while the queues are
 //! empty and [`capacity::demand`] exists. [`spawner`] gives each job a task, and [`executor`] runs it. [`completer`] reports
 //! failures. [`in_flight`] has all claimed jobs; [`heartbeat`] renews their leases on its own thread. [`capacity::exclusive`]
 //! lets a job run alone. [`readiness`] pauses runtimes that cannot start runs, and [`probing`] checks them. [`handle`] starts and shuts down a worker; [`health`] and [`meter`] observe it.
@@ -32,7 +33,7 @@ pub(crate) mod release;
 mod spawner;
 pub(crate) mod task;
 
-pub use config::{Config, InvalidSetting, MAX_CONCURRENCY, TIMEOUT};
+pub use config::{Config, InvalidPrefetch, InvalidSetting, MAX_CONCURRENCY, Prefetch, TIMEOUT};
 pub(crate) use engine::Engine;
 pub use exchange::{Completed, Exchanged, FetchRequest, Fetched};
 pub(crate) use handle::start_engine;

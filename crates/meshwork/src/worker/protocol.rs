@@ -228,6 +228,11 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         one == other
     }
 
+    /// Returns true if claims may return jobs beyond the free slots ([`FetchRequest::ahead`]).
+    fn prefetches(&self) -> bool {
+        false
+    }
+
     /// Returns the id of a job, for logs.
     fn id(job: &Self::Job) -> Cow<'_, str>;
     /// Returns the queue from which a job was claimed.

@@ -20,8 +20,8 @@ pub(crate) async fn ended_or_cut_off(runs: impl Future<Output = ()>, cut_off: Du
 }
 
 /// Releases jobs in this order, each to the front of its queue. Returns the number of jobs that still belonged to this
-/// worker. All calls run concurrently, since each may wait for the server. The total time is at most a lease, after
-/// which other workers reclaim the jobs.
+/// worker. All calls but the first run concurrently, since each may wait for the server. The total time is at most a
+/// lease, after which other workers reclaim the jobs.
 pub(crate) async fn release_all<J, F>(
     jobs: impl IntoIterator<Item = J>,
     lease: Duration,
@@ -31,9 +31,15 @@ where
     F: Future<Output = Result<bool, Error>>,
 {
     let until = Instant::now() + lease;
-    let released = jobs.into_iter().map(|job| timeout_at(until, release(job)));
+    let mut calls = jobs.into_iter().map(|job| timeout_at(until, release(job)));
+    // The server may lack the script: calls that are repeated for that reason would lose their order.
+    let mut released = match calls.next() {
+        Some(first) => vec![first.await],
+        None => Vec::new(),
+    };
+    released.extend(join_all(calls).await);
     let (mut released_jobs, mut failed) = (0, Vec::new());
-    for released in join_all(released).await {
+    for released in released {
         match released.unwrap_or_else(|_| Err(Error::timed_out("release"))) {
             Ok(released) => released_jobs += usize::from(released),
             Err(error) => failed.push(error),

@@ -61,28 +61,43 @@ impl<P: Protocol> Spawner<P> {
         self.starter.gate.is_taken() || self.starter.running.is_closed()
     }
 
-    /// Starts the jobs that run beside others, then the first exclusive one. Returns the other exclusive jobs for
-    /// release, since another worker may be free earlier.
-    #[must_use]
-    pub(super) fn start(&mut self, jobs: Vec<P::Job>) -> Vec<P::Job> {
+    /// Starts the jobs that run beside others, up to `room`, then the first exclusive one. Beside an exclusive job nothing
+    /// waits: the others are left for release, since another worker may be free earlier.
+    pub(super) fn start(&mut self, jobs: Vec<P::Job>, room: usize) -> Placed<P::Job> {
         // The claim was sent before the gate was closed.
         if jobs.is_empty() || self.is_closed() {
-            return jobs;
+            return Placed::left(jobs);
         }
         let starter = &self.starter;
-        let (exclusive, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(P::is_exclusive);
+        let (exclusive, mut others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(P::is_exclusive);
         self.one_by_one = !exclusive.is_empty();
-        let reserved: Vec<_> = others.iter().map(|job| starter.reserve(job)).collect();
-        for (job, reserved) in others.into_iter().zip(reserved) {
-            let token = starter.running.token();
-            starter.spawn(job, token, starter.gate.beside_others(), reserved, None);
-        }
+        let mut waiting = others.split_off(room.min(others.len()));
+        starter.start_all(others.into_iter().map(|job| starter.hold(job)).collect());
         let mut exclusive = exclusive.into_iter();
+        let mut left = Vec::new();
         if let Some(first) = exclusive.next() {
-            let token = starter.running.token();
-            starter.spawn(first, token, starter.gate.alone(), None, None);
+            left.append(&mut waiting);
+            starter.spawn(starter.hold(first), starter.gate.alone(), None, None);
         }
-        exclusive.collect()
+        left.extend(exclusive);
+        Placed { waiting, left }
+    }
+}
+
+/// Jobs of a claim that were not started.
+pub(super) struct Placed<J> {
+    /// Jobs that wait for a slot.
+    pub(super) waiting: Vec<J>,
+    /// Jobs to release.
+    pub(super) left: Vec<J>,
+}
+
+impl<J> Placed<J> {
+    pub(super) fn left(left: Vec<J>) -> Self {
+        Self {
+            waiting: Vec::new(),
+            left,
+        }
     }
 }
 
@@ -119,7 +134,33 @@ impl<P: Protocol> Starter<P> {
         // The receiver is gone if the fetcher has ended.
         let _ = self.events.send(RunEvent::TakenIn);
         let reserved = self.reserve(&job);
-        self.spawn(job, token, self.gate.beside_others(), reserved, begun);
+        let task = self.leased(job, token);
+        self.spawn(task, self.gate.beside_others(), reserved, begun);
+    }
+
+    /// Adds a claimed job to those in flight. It waits for a slot.
+    pub(super) fn hold(&self, job: P::Job) -> LeasedJob<P::Job> {
+        self.leased(job, self.running.token())
+    }
+
+    /// Starts jobs beside others.
+    pub(super) fn start_all(&self, tasks: Vec<LeasedJob<P::Job>>) {
+        let reserved: Vec<_> = tasks.iter().map(|task| self.reserve(&task.job)).collect();
+        for (task, reserved) in tasks.into_iter().zip(reserved) {
+            self.spawn(task, self.gate.beside_others(), reserved, None);
+        }
+    }
+
+    fn leased(&self, job: P::Job, token: TaskTrackerToken) -> LeasedJob<P::Job> {
+        let job = Arc::new(job);
+        // Added here, so that jobs in flight have the order of their claims.
+        let (cancel, seq) = self.engine.in_flight.add(&job);
+        LeasedJob {
+            job,
+            cancel,
+            seq,
+            _running: token,
+        }
     }
 
     /// Releases a job that has not started.
@@ -133,21 +174,12 @@ impl<P: Protocol> Starter<P> {
 
     fn spawn(
         &self,
-        job: P::Job,
-        token: TaskTrackerToken,
+        task: LeasedJob<P::Job>,
         ticket: GateTicket,
         reserved: Option<Announced>,
         begun: Option<Arc<Notify>>,
     ) {
-        let job = Arc::new(job);
-        // Added here, so that jobs in flight have the order of their claims.
-        let (cancel, seq) = self.engine.in_flight.add(&job);
-        let task = LeasedJob {
-            job,
-            cancel,
-            seq,
-            _running: token,
-        };
+        self.engine.in_flight.begun(task.seq);
         let start = Start {
             engine: Arc::clone(&self.engine),
             guard: SlotGuard::new(task, self.events.clone()),
@@ -236,6 +268,11 @@ async fn work<P: Protocol>(
     is_sound: bool,
 ) {
     let Some(task) = guard.task() else { return };
+    if task.cancel.reason() == Some(StopReason::Requested) {
+        // Cancelled before it had a slot.
+        let report = Report::failed(Failure::stopped());
+        return completer::fail(&engine, task, &report, Duration::ZERO).await;
+    }
     let Some(slot) = slot(&engine, task).await else {
         return;
     };
@@ -269,6 +306,7 @@ async fn work<P: Protocol>(
         Err(_) => {
             engine.readiness.started(runtime);
             completer::fail(&engine, task, &report, took).await;
+            guard.failed(took);
         }
         Ok(output) => {
             engine.readiness.started(runtime);

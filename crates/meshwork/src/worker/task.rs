@@ -91,13 +91,14 @@ pub(super) enum RunEvent<J> {
     TakenIn,
     /// The run succeeded; its result is to be stored with others.
     Completed(Completion<J>),
-    /// Nothing is left to report.
-    Settled(LeasedJob<J>),
+    /// Nothing is left to report. With the duration of the run, if there was one.
+    Settled(LeasedJob<J>, Option<Duration>),
 }
 
 /// Guard that frees the slot of a job in any case.
 pub(super) struct SlotGuard<J> {
     held: Option<Held<J>>,
+    took: Option<Duration>,
     events: UnboundedSender<RunEvent<J>>,
 }
 
@@ -109,7 +110,16 @@ enum Held<J> {
 impl<J> SlotGuard<J> {
     pub(super) fn new(task: LeasedJob<J>, events: UnboundedSender<RunEvent<J>>) -> Self {
         let held = Some(Held::Job(task));
-        Self { held, events }
+        Self {
+            held,
+            took: None,
+            events,
+        }
+    }
+
+    /// Records the duration of a run that has failed.
+    pub(super) fn failed(&mut self, took: Duration) {
+        self.took = Some(took);
     }
 
     pub(super) fn task(&self) -> Option<&LeasedJob<J>> {
@@ -153,8 +163,11 @@ impl<J> SlotGuard<J> {
 impl<J> Drop for SlotGuard<J> {
     fn drop(&mut self) {
         match self.held.take() {
-            Some(Held::Job(task)) => self.send(RunEvent::Settled(task)),
-            Some(Held::Result(completion)) => self.send(RunEvent::Settled(completion.task)),
+            Some(Held::Job(task)) => self.send(RunEvent::Settled(task, self.took)),
+            Some(Held::Result(completion)) => {
+                let took = Some(completion.took);
+                self.send(RunEvent::Settled(completion.task, took));
+            }
             None => {}
         }
     }

@@ -54,6 +54,7 @@ async fn claim(client: &Client, token: &str) -> Claimed {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 1,
+        ahead: 0,
         lease: Duration::from_secs(600),
         worker: "w.1.1",
         token,

@@ -115,6 +115,7 @@ async fn work(broker: &Broker) -> bool {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 1,
+        ahead: 0,
         lease: LEASE,
         worker: "w-1",
         token: &uuid::Uuid::new_v4().to_string(),

@@ -58,6 +58,7 @@ async fn claim(client: &Client, want: usize) -> Vec<Claimed> {
         reverse: false,
         prefetch: PrefetchLists::All,
         want,
+        ahead: 0,
         lease: Duration::from_secs(600),
         worker: "w.1.1",
         token: "w.1.1.1",

@@ -435,6 +435,7 @@ async fn workers_go_away(
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 1,
+        ahead: 0,
         lease: Duration::from_millis(1),
         worker: "w-1",
         token: "t-1",

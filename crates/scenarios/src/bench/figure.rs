@@ -144,7 +144,7 @@ pub struct Shape {
 }
 
 impl Figure {
-    /// Returns all figures, in the order of measurement.
+    /// Returns all figures without a script, in the order of measurement.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::EnqueueOne, Self::EnqueueBulk];
@@ -152,7 +152,6 @@ impl Figure {
             all.extend([1, 10, 50].map(|concurrency| Self::Work { concurrency, with }));
         }
         all.push(Self::Latency);
-        all.extend(Profile::ALL.map(|profile| Self::Script { profile }));
         all.extend([false, true].map(|packed| Self::Memory { packed }));
         for dialect in [Dialect::Streams, Dialect::Lists] {
             all.extend([Pace::AtOnce, Pace::Idle].map(|pace| Self::CallLatency { dialect, pace }));
@@ -164,7 +163,8 @@ impl Figure {
     /// Returns the figure with this name, or all figures whose names begin with it.
     #[must_use]
     pub fn named(name: &str) -> Vec<Self> {
-        let all = Self::all();
+        let mut all = Self::all();
+        all.extend(Profile::ALL.map(|profile| Self::Script { profile }));
         if let Some(one) = all.iter().find(|figure| figure.name() == name) {
             return vec![*one];
         }

@@ -22,7 +22,8 @@ struct Arguments {
     /// One run of each, with fewer jobs
     #[arg(long)]
     quick: bool,
-    /// Only these, as `work-10,latency`; `work` means all that begin so
+    /// Only these, as `work-10,latency`; `work` means all that begin so. Python scripts by sandbox profile are measured
+    /// only if named: python-open, python-standard, python-strict
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     only: Vec<String>,
     /// Only on these engines: redis, valkey, embedded

@@ -212,6 +212,7 @@ impl Ground {
                     reverse: false,
                     prefetch: PrefetchLists::All,
                     want: 1,
+                    ahead: 0,
                     lease: LEASE,
                     worker: "w1",
                     token: "t1",

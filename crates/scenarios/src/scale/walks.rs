@@ -165,6 +165,7 @@ impl Migrating {
                 reverse: false,
                 prefetch: PrefetchLists::All,
                 want: 1,
+                ahead: 0,
                 lease: Duration::from_secs(3600),
                 worker: "w1",
                 token: "t1",

@@ -26,6 +26,9 @@ pub struct Claim<'a> {
     pub prefetch: PrefetchLists<'a>,
     /// Greatest number of jobs; 0 only releases the ids in the prefetch lists.
     pub want: usize,
+    /// Number of these for which the worker has no free slot yet. Limited queues give at most `want` - `ahead` jobs, since a
+    /// job that does not run would use up the limit.
+    pub ahead: usize,
     /// Lease duration.
     pub lease: Duration,
     /// Name of the worker with its incarnation, unique among all workers ever. It is part of the prefetch lists'
@@ -158,6 +161,7 @@ impl Broker {
             call.push_key(*list);
         }
         call.push_arg(claim.want);
+        call.push_arg(claim.ahead);
         call.push_arg(claim.lease.as_millis() as u64);
         call.push_arg(claim.token);
         call.push_arg(claim.worker);

@@ -34,6 +34,7 @@ pub(crate) async fn claim(broker: &Broker) -> Result<Vec<Claimed>, Error> {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 10,
+        ahead: 0,
         lease: PATIENCE,
         worker: WORKER,
         token: "t1",

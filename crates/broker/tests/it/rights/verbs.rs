@@ -90,6 +90,7 @@ fn claim_of<'a>(queues: &'a [String], token: &'a str) -> Claim<'a> {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 1,
+        ahead: 0,
         lease: PATIENCE,
         worker: WORKER,
         token,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork::model::name::{ActorId, Group, Instance, Namespace, ScriptType};
 use meshwork::model::retry::RetryBackoff;
-use meshwork::{Retention, Worker, runtime};
+use meshwork::{Prefetch, Retention, Worker, runtime};
 
 use crate::args::parsers;
 use crate::args::sandbox::WorkerSandboxArgs;
@@ -42,6 +42,10 @@ pub(super) struct JobOptions {
     /// its lists
     #[arg(long = "legacy-worker-id", value_name = "ID", value_delimiter = ',')]
     legacy_ids: Vec<ActorId>,
+    /// Jobs to claim beyond the free slots: auto (as many as keep the slots busy for two trips to the server), off, or a
+    /// number that auto does not exceed [default: auto]
+    #[arg(long, value_name = "auto|off|N", allow_hyphen_values = true)]
+    prefetch: Option<Prefetch>,
     /// Time for a script to clean up after a cancel request or its timeout, before it is killed [default: 5s]
     #[arg(long, value_name = "DURATION", value_parser = parsers::wait, allow_hyphen_values = true)]
     cancel_grace: Option<Duration>,
@@ -135,6 +139,9 @@ impl JobOptions {
                     .retain_count
                     .map_or(retention.count, |count| count as usize),
             });
+        if let Some(prefetch) = self.prefetch {
+            worker = worker.prefetch(prefetch);
+        }
         if let Some(age) = self.rescue_orphans_after {
             worker = worker.rescue_orphans_after(age);
         }

@@ -248,6 +248,7 @@ pub(crate) fn claimed(worker: &Broker) -> Claimed {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 1,
+        ahead: 0,
         lease: Duration::from_secs(600),
         worker: "w.1.1",
         token: "w.1.1.0",

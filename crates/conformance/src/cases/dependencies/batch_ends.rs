@@ -353,6 +353,7 @@ pub(crate) async fn finish_all(world: &World, many: usize) -> Outcome {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 0,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: &world.token(),

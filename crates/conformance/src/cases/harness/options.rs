@@ -106,6 +106,7 @@ pub(crate) async fn exchange(
         reverse: false,
         prefetch: PrefetchLists::All,
         want,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: &world.token(),

@@ -244,6 +244,7 @@ impl World {
             reverse: false,
             prefetch: PrefetchLists::All,
             want,
+            ahead: 0,
             lease: LEASE,
             worker,
             token: &self.token(),

@@ -72,6 +72,7 @@ async fn claim(world: &World, want: usize) -> Result<meshwork_broker::ClaimedJob
         reverse: false,
         prefetch: PrefetchLists::All,
         want,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: &world.token(),

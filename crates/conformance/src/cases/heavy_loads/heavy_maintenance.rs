@@ -223,6 +223,7 @@ async fn claims_beside_a_long_old_list(world: &World) -> Outcome {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 501,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: &world.token(),

@@ -203,6 +203,7 @@ async fn claim_old(world: &World, old: &str) -> Result<Vec<Claimed>, Failure> {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 5,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: &token,

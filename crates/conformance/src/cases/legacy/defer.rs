@@ -64,6 +64,7 @@ async fn claim_old(world: &World, want: usize) -> Result<ClaimedJobs, Failure> {
         reverse: false,
         prefetch: PrefetchLists::All,
         want,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: &world.token(),

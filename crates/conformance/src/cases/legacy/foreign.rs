@@ -209,6 +209,7 @@ async fn an_unreadable_job_of_an_old_list_is_answered_there(world: &World) -> Ou
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 1,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: "t",

@@ -48,6 +48,7 @@ async fn claim_both(world: &World, want: usize, reverse: bool) -> Result<Claimed
         reverse,
         prefetch: PrefetchLists::All,
         want,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: &world.token(),

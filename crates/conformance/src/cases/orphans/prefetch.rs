@@ -243,6 +243,7 @@ async fn only_own_prefetch_lists_are_read(world: &World) -> Outcome {
         reverse: false,
         prefetch: lists,
         want,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: &token,

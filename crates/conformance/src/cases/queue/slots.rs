@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Cancelled, Claimed, Deleted, LegacyList, PrefetchLists};
+use meshwork_broker::{Cancelled, Claim, Claimed, Deleted, LegacyList, PrefetchLists};
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
 
@@ -14,6 +14,7 @@ use crate::cases::{Failure, Outcome, World, cases, check, same};
 
 cases![
     so_many_run_at_once,
+    jobs_ahead_of_slots_use_no_limit,
     however_a_run_ends_its_slot_is_free,
     however_a_run_of_a_key_ends_the_next_one_is_there,
     a_slot_of_a_dead_worker_is_taken_until_its_lease_ends,
@@ -48,6 +49,49 @@ async fn so_many_run_at_once(world: &World) -> Outcome {
     world.finish(&fetched.jobs[0], "42").await?;
     same!(held(world, 0).await?, None);
     same!(taken(world, 5).await?, ["c"]);
+    Ok(())
+}
+
+/// A worker's free slots get jobs of a limited queue; jobs beyond them would use up the limit before they run.
+async fn jobs_ahead_of_slots_use_no_limit(world: &World) -> Outcome {
+    let claim = async |ahead| {
+        let claim = Claim {
+            queues: &[world.queue()],
+            old: &[],
+            reverse: false,
+            prefetch: PrefetchLists::All,
+            want: 3,
+            ahead,
+            lease: LEASE,
+            worker: WORKER,
+            token: &world.token(),
+        };
+        world.broker.claim(claim).await
+    };
+    let limits = [
+        "concurrency=9",
+        "rate=window:9:60000",
+        "fair=1",
+        "key_concurrency=9",
+        "key_rate=window:9:60000",
+    ];
+    for (number, limit) in limits.into_iter().enumerate() {
+        set(world, limit).await?;
+        let all = ["a", "b", "c", "d"].map(|id| format!("{id}{number}"));
+        world.put(&all.each_ref().map(String::as_str)).await?;
+        let fetched = claim(2).await?;
+        same!(ids(&fetched.jobs), all[..1]);
+        same!(fetched.blocked.len(), 0);
+        same!(claim(3).await?.jobs.len(), 0);
+        let others = claim(0).await?.jobs;
+        same!(ids(&others), all[1..]);
+        for run in fetched.jobs.iter().chain(&others) {
+            world.finish(run, "42").await?;
+        }
+    }
+    set(world, "payload=1000000").await?;
+    world.put(&["e", "f", "g"]).await?;
+    same!(ids(&claim(2).await?.jobs), ["e", "f", "g"]);
     Ok(())
 }
 
@@ -322,12 +366,13 @@ async fn jobs_from_old_lists_need_one_too(world: &World) -> Outcome {
     }];
     let claim = async || {
         let token = world.token();
-        let claim = meshwork_broker::Claim {
+        let claim = Claim {
             queues: &[],
             old: &old,
             reverse: false,
             prefetch: PrefetchLists::All,
             want: 5,
+            ahead: 0,
             lease: LEASE,
             worker: WORKER,
             token: &token,

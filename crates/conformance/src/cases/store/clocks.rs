@@ -155,6 +155,7 @@ async fn the_servers_clock_counts_by_default(world: &World) -> Outcome {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 1,
+        ahead: 0,
         lease: LEASE,
         worker: WORKER,
         token: "t",

@@ -53,6 +53,7 @@ impl HeroProtocol {
                 PrefetchLists::Of(&request.arrivals)
             },
             want: request.want,
+            ahead: request.ahead,
             lease,
             worker: self.identity.worker(),
             token: &self.identity.token(),

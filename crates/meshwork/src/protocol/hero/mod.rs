@@ -31,7 +31,7 @@ use tokio_util::sync::DropGuard;
 use super::nooble::{self, ScriptCalls};
 use crate::flow::{PlainEnv, Stepper};
 use crate::runtime::{self, Runtime, SandboxPolicy};
-use crate::worker::{self, Config, Engine, Identity, LogFolders, WorkerHandle};
+use crate::worker::{self, Config, Engine, Identity, LogFolders, Prefetch, WorkerHandle};
 use crate::{Client, Error};
 use maintenance::NextDue;
 use pool::Member;
@@ -173,6 +173,13 @@ impl Worker {
     #[must_use]
     pub fn concurrency(mut self, concurrency: usize) -> Self {
         self.config.concurrency = concurrency;
+        self
+    }
+
+    /// Sets how many jobs are claimed beyond the free slots. Default: [`Prefetch::Auto`].
+    #[must_use]
+    pub fn prefetch(mut self, prefetch: Prefetch) -> Self {
+        self.config.prefetch = prefetch;
         self
     }
 

@@ -233,7 +233,7 @@ mod tests {
             read: vec!["/srv/models".into()],
             write: vec!["/srv/reports".into()],
         };
-        let policy = SandboxPolicy::new(Profile::Standard).paths(paths.clone());
+        let policy = SandboxPolicy::new(Profile::Standard).paths(paths);
         let run = |profile| Effective {
             profile,
             limits: Limits::NONE,

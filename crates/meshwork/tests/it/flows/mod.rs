@@ -156,6 +156,7 @@ async fn next_job(broker: &Broker) -> Option<Claimed> {
         reverse: false,
         prefetch: PrefetchLists::All,
         want: 1,
+        ahead: 0,
         lease: Duration::from_secs(10),
         worker: "w-1",
         token: &uuid::Uuid::new_v4().to_string(),

@@ -12,7 +12,7 @@ use meshwork::model::schedule::policy::Overlap;
 use meshwork::model::state::Status;
 use meshwork::model::time::parse_iso;
 use meshwork::runtime::log::Stream;
-use meshwork::{Client, JobRequest, NewSchedule, Retention};
+use meshwork::{Client, JobRequest, NewSchedule, Prefetch, Retention};
 use meshwork_test_servers::eventually;
 use tokio::time::Instant;
 
@@ -281,8 +281,10 @@ pub(crate) async fn what_is_urgent_comes_first_and_starves_nobody(client: Client
     let mut jobs = vec![job("low", Priority::Low), job("normal", Priority::Normal)];
     jobs.extend((0..30).map(|_| job("high", Priority::High)));
     client.enqueue_all(&jobs).await.unwrap();
+    // Each claim returns one job.
     let worker = worker(&client, &runner)
         .concurrency(1)
+        .prefetch(Prefetch::Off)
         .start()
         .await
         .unwrap();

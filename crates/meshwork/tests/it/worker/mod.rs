@@ -5,6 +5,7 @@ mod control;
 mod duty;
 mod holds;
 mod keeper;
+mod prefetch;
 mod presence;
 mod routes;
 mod slots;
@@ -18,6 +19,7 @@ use self::children::*;
 use self::control::*;
 use self::duty::*;
 use self::holds::*;
+use self::prefetch::*;
 use self::presence::*;
 use self::routes::*;
 use self::slots::*;
@@ -44,6 +46,9 @@ crate::engines::on_each_engine! {
     what_another_client_pushes_is_run_and_answered,
     a_timeout_without_an_end_is_the_longest,
     as_many_jobs_run_at_once_as_there_are_slots,
+    prefetched_jobs_return_when_no_slot_becomes_free,
+    a_stopping_worker_returns_prefetched_jobs,
+    a_prefetched_job_can_be_cancelled,
     a_stopping_worker_hands_back_at_no_cost,
     what_is_handed_back_has_ended_here,
     a_run_that_holds_its_thread_holds_up_no_stop,

@@ -222,6 +222,7 @@ async fn take(
         reverse: false,
         prefetch: PrefetchLists::All,
         want: jobs,
+        ahead: 0,
         lease: LEASE,
         worker: "judge",
         token: &token,

@@ -66,11 +66,11 @@ end
 
 -- Claims by the arguments from ARGV[a] on, off the lists from KEYS[first] on (see claim.lua).
 local function claim(first, a, now)
-  local n, places, homes = tonumber(ARGV[a + 4]), {}, {}
-  for i = 1, n do places[i] = tonumber(ARGV[a + 4 + i]) end
-  for i = a + 5 + n, #ARGV, 2 do homes[tonumber(ARGV[i])] = ARGV[i + 1] end
-  ask = {now = now, at = stamp(now), since = int(now), want = tonumber(ARGV[a]),
-    deadline = int(now + tonumber(ARGV[a + 1])), token = ARGV[a + 2], worker = ARGV[a + 3],
+  local n, places, homes = tonumber(ARGV[a + 5]), {}, {}
+  for i = 1, n do places[i] = tonumber(ARGV[a + 5 + i]) end
+  for i = a + 6 + n, #ARGV, 2 do homes[tonumber(ARGV[i])] = ARGV[i + 1] end
+  ask = {now = now, at = stamp(now), since = int(now), want = tonumber(ARGV[a]), ahead = tonumber(ARGV[a + 1]),
+    deadline = int(now + tonumber(ARGV[a + 2])), token = ARGV[a + 3], worker = ARGV[a + 4],
     feeds = first - 1, places = places, lists = first - 1 + n, homes = homes}
   taken_at = ask.since
   redis.call('ZCARD', LEASES) -- ends the call if the key is no such set, before ids are popped

@@ -1,10 +1,14 @@
 --- @include claim/claim_slow
 -- Claims off each list by itself, for limited queues and keys that are no lists.
 
+-- Returns how many more jobs may be claimed through a gate. Jobs beyond the worker's free slots would use up a limit
+-- before they run, so a limited queue gives none.
+local function left_for(g) return g and math.min(g.left, ask.want - (g.limited and ask.ahead or 0)) or ask.want end
+
 -- Ids of a prefetch list are claimed; those beyond `want` return to their queue.
 local function from_feed(feed, k, g)
   while looked < MOST and not walked do
-    local may, id = ask.want > 0 and (not g or g.left > 0)
+    local may, id = left_for(g) > 0
     if may then id = redis.call('RPOP', feed)
     else id = try('LMOVE', feed, list(k), 'LEFT', 'RIGHT') end -- newest first
     if not id or id.err then break end
@@ -13,9 +17,9 @@ local function from_feed(feed, k, g)
 end
 
 local function from_queue(k, g)
-  while ask.want > 0 and (not g or g.left > 0) and looked < MOST and not walked do
+  while left_for(g) > 0 and looked < MOST and not walked do
     -- A key that is no list is skipped: an error would lose the jobs that are claimed already.
-    local ids = try('RPOP', list(k), math.min(ask.want, g and g.left or MOST, MOST - looked))
+    local ids = try('RPOP', list(k), math.min(left_for(g), MOST - looked))
     if not ids or ids.err then break end
     claim_ids(ids, list(k), k, g)
   end

@@ -1,5 +1,9 @@
 //! Fetcher: exchanges results for jobs, and gives each job to the spawner. A ready result is sent at once unless a call
 //! is in flight. Later results go with the next call, which also claims for the free slots. So batches grow with the load.
+//! [`claims`] has the rules of a call, [`prefetched`] the claimed jobs that wait for a slot.
+
+mod claims;
+mod prefetched;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -14,15 +18,21 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::batch::{batch, count};
-use super::completer::log;
-use super::engine::{Engine, Registered};
-use super::exchange::{Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest, Fetched};
-use super::protocol::Protocol;
-use super::release::release_all;
-use super::spawner::{Spawner, Starter};
-use super::task::{Completion, RunEvent};
+use crate::worker::batch::count;
 use crate::worker::capacity::demand::BlockedQueues;
+use crate::worker::capacity::prefetch::Depth;
+use crate::worker::capacity::slots::Seat;
+use crate::worker::completer::log;
+use crate::worker::config::Prefetch;
+use crate::worker::engine::{Engine, Registered};
+use crate::worker::exchange::{
+    Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest, Fetched,
+};
+use crate::worker::protocol::Protocol;
+use crate::worker::release::release_all;
+use crate::worker::spawner::{Placed, Spawner, Starter};
+use crate::worker::task::{Completion, LeasedJob, RunEvent};
+use prefetched::Prefetched;
 
 /// Interval of claims without arrivals, which find ids whose wakeup was lost and queues without a blocking read. Also
 /// the interval of reads of all prefetch lists: an id may be in a list whose blocking read broke.
@@ -51,11 +61,18 @@ pub(super) async fn fetch<P: Protocol>(
     events: mpsc::UnboundedReceiver<RunEvent<P::Job>>,
     tokens: ShutdownTokens,
 ) {
+    // Workers that share slots would take them from one another.
+    let prefetch = match engine.protocol.prefetches() && engine.seat.is_none() {
+        true => engine.config.prefetch,
+        false => Prefetch::Off,
+    };
     let fetcher = Fetcher {
         registered: engine.registered.subscribe(),
+        depth: Depth::new(prefetch, engine.config.concurrency),
         engine,
         spawner: Spawner::new(starter),
         blocked: BlockedQueues::default(),
+        prefetched: Prefetched::default(),
         in_flight: 0,
         reserved: 0,
         ready: VecDeque::new(),
@@ -67,6 +84,7 @@ pub(super) async fn fetch<P: Protocol>(
         resting: false,
         backoff: Backoff::new(),
         empty: false,
+        full: false,
         arrivals: BTreeSet::new(),
         looked: Instant::now(),
         fruitless: 0,
@@ -82,7 +100,9 @@ struct Fetcher<P: Protocol> {
     registered: watch::Receiver<Option<Registered<P::Queues>>>,
     spawner: Spawner<P>,
     blocked: BlockedQueues,
-    /// Running jobs, and results that are in no call in flight.
+    prefetched: Prefetched<P::Job>,
+    depth: Depth,
+    /// Prefetched and running jobs, and results that are in no call in flight.
     in_flight: usize,
     /// Slots that calls in flight may need.
     reserved: usize,
@@ -98,8 +118,10 @@ struct Fetcher<P: Protocol> {
     /// True during the pause after a failed call; nothing is sent.
     resting: bool,
     backoff: Backoff,
-    /// True if the last claim returned fewer jobs than requested.
+    /// True if the last claim returned fewer jobs than there were free slots.
     empty: bool,
+    /// True if the last claim returned as many jobs as requested.
+    full: bool,
     /// Queues from which ids have arrived since the last claim was sent.
     arrivals: BTreeSet<String>,
     /// Time of the answer to the last claim.
@@ -129,13 +151,16 @@ impl<P: Protocol> Fetcher<P> {
             while let Ok(event) = events.try_recv() {
                 self.ended(event);
             }
+            self.start_prefetched();
             self.waits_for_turn = false;
             while let Some(call) = self.next() {
                 self.send(call).await;
             }
-            let busy = self.in_flight + self.reserved;
-            engine.seat.settle(busy, self.waits_for_turn);
-            if self.stopping && self.claims + self.releases == 0 {
+            self.start_prefetched();
+            if let Some(seat) = &engine.seat {
+                seat.settle(self.in_flight + self.reserved, self.waits_for_turn);
+            }
+            if self.stopping && self.claims + self.releases + self.prefetched.len() == 0 {
                 // The receiver is gone if the worker was dropped.
                 let _ = quiet.take().map(|quiet| quiet.send(()));
                 if self.in_flight + self.calls == 0 {
@@ -143,8 +168,13 @@ impl<P: Protocol> Fetcher<P> {
                 }
             }
             engine.demand.tell(self.is_hungry());
-            let at = self.wakes();
-            if let Some(at) = at.filter(|at| *at != wake.deadline()) {
+            let at = self
+                .wakes()
+                .into_iter()
+                .chain(self.prefetched.until())
+                .min();
+            // A timer costs as much as a call saves, and waking early does no harm.
+            if let Some(at) = at.filter(|at| *at < wake.deadline() || wake.is_elapsed()) {
                 wake.as_mut().reset(at);
             }
             tokio::select! {
@@ -153,7 +183,7 @@ impl<P: Protocol> Fetcher<P> {
                 arrived = engine.demand.arrivals() => self.arrivals.extend(arrived),
                 () = &mut wake, if at.is_some() => {}
                 () = engine.demand.ids() => self.seen(),
-                () = engine.seat.turn() => {}
+                () = turn(engine.seat.as_ref()) => {}
                 // The sender is in the engine.
                 _ = self.registered.changed(), if P::PUSH_DELIVERY && !self.stopping => {}
                 () = engine.stop.cancelled(), if !self.stopping => self.stopping = true,
@@ -171,15 +201,23 @@ impl<P: Protocol> Fetcher<P> {
         match event {
             RunEvent::TakenIn => self.in_flight += 1,
             RunEvent::Completed(ran) => {
+                self.depth.ran(ran.took);
                 self.engine.in_flight.ended(ran.task.seq);
                 self.ready.push_back(ran);
             }
-            RunEvent::Settled(task) => {
-                self.in_flight -= 1;
-                self.unblock(P::queue(&task.job), Instant::now());
-                self.engine.in_flight.remove(task.seq);
+            RunEvent::Settled(task, took) => {
+                if let Some(took) = took {
+                    self.depth.ran(took);
+                }
+                self.settled(&task);
             }
         }
+    }
+
+    fn settled(&mut self, task: &LeasedJob<P::Job>) {
+        self.in_flight -= 1;
+        self.unblock(P::queue(&task.job), Instant::now());
+        self.engine.in_flight.remove(task.seq);
     }
 
     /// Tries a queue again, since an ended job may have freed a slot.
@@ -187,139 +225,6 @@ impl<P: Protocol> Fetcher<P> {
         let protocol = &self.engine.protocol;
         let same = |other: &str| protocol.share_limits(other, queue);
         self.blocked.unblock(now, same);
-    }
-
-    /// Returns the next call, if any.
-    fn next(&mut self) -> Option<Exchange<P::Job>> {
-        if self.resting || self.calls >= MOST_CALLS {
-            return None;
-        }
-        if self.ready.front().is_some_and(|ran| ran.alone) {
-            let results = self.ready.pop_front().into_iter().collect();
-            let fetch = None;
-            return Some(Exchange { results, fetch });
-        }
-        let fills_a_call = self.ready.len() >= self.part();
-        if self.calls > 0 && self.arrivals.is_empty() && !fills_a_call {
-            return None;
-        }
-        let part = self.part();
-        let results = batch::<P>(&mut self.ready, part);
-        let now = Instant::now();
-        for ran in &results {
-            self.unblock(P::queue(&ran.task.job), now);
-        }
-        let fetch = self.claim(results.len(), now);
-        (fetch.is_some() || !results.is_empty()).then_some(Exchange { results, fetch })
-    }
-
-    /// Returns the greatest number of results of one call.
-    fn part(&self) -> usize {
-        let part = self.engine.config.concurrency.div_ceil(PARTS);
-        part.min(meshwork_broker::MAX_ITEMS)
-    }
-
-    /// Returns the request to send with this many results, if any.
-    fn claim(&mut self, results: usize, now: Instant) -> Option<FetchRequest> {
-        let want = self.want(results);
-        if self.stopping {
-            // When the worker deregisters, prefetched ids return to their queues.
-            self.arrivals.clear();
-        }
-        let hungry = !self.empty || self.wakes().is_some_and(|at| at <= now);
-        if self.arrivals.is_empty() && (want == 0 || !hungry) {
-            return None;
-        }
-        let mut skipped = self.engine.paused();
-        let sweep = self.swept.is_none_or(|swept| swept + SAFETY <= now);
-        let is_back = |queue| sweep || self.arrivals.contains(queue);
-        let returns = !P::PUSH_DELIVERY && skipped.iter().any(is_back);
-        let want = self.granted(if returns { 0 } else { want }, results);
-        if returns {
-            // A claim of no jobs returns the prefetched ids of paused queues.
-            skipped.clear();
-        } else if self.arrivals.is_empty() && want == 0 {
-            return None;
-        }
-        let arrivals = std::mem::take(&mut self.arrivals);
-        let mut until = now + self.engine.config.lease;
-        if !returns && (arrivals.is_empty() || P::PUSH_DELIVERY) {
-            skipped.extend(self.blocked.skipped(now));
-        }
-        if P::PUSH_DELIVERY
-            && let Some(known) = &*self.registered.borrow_and_update()
-        {
-            // After the end of the registration, other workers take its jobs.
-            until = known.until;
-            skipped.extend(known.refused.iter().cloned());
-        }
-        Some(FetchRequest {
-            until,
-            want,
-            // Two concurrent claims take the queues in their usual order.
-            round: (self.claims == 0).then_some(self.rounds),
-            skipped,
-            arrivals,
-            sweep,
-        })
-    }
-
-    /// Returns the part of `want` for which there are slots.
-    fn granted(&mut self, want: usize, results: usize) -> usize {
-        if want == 0 {
-            return 0;
-        }
-        let seat = &self.engine.seat;
-        seat.settle(self.in_flight + self.reserved, true);
-        let granted = seat.take(want, results);
-        self.waits_for_turn = granted == 0;
-        granted
-    }
-
-    /// Claims the ids that were found, unless such claims keep returning nothing.
-    fn seen(&mut self) {
-        if self.fruitless < FRUITLESS || self.looked.elapsed() >= SAFETY {
-            self.empty = false;
-        }
-    }
-
-    /// Returns the number of jobs to request with this many results.
-    fn want(&self, results: usize) -> usize {
-        let busy = (self.in_flight - results) + self.reserved;
-        let free = self.engine.config.concurrency.saturating_sub(busy);
-        let is_known = !P::PUSH_DELIVERY || self.engine.registration().is_some();
-        if self.stopping || self.releases > 0 || self.spawner.is_closed() || !is_known {
-            0
-        } else if !self.spawner.one_by_one {
-            free
-        } else if self.claims > 0 {
-            0
-        } else {
-            free.min(1)
-        }
-    }
-
-    /// Returns the time of the next claim without an arrival and without found ids.
-    fn wakes(&self) -> Option<Instant> {
-        if !self.empty
-            || self.claims > 0
-            || self.resting
-            || self.want(0) == 0 && self.ready.is_empty()
-        {
-            return None;
-        }
-        // Blocking reads that take jobs leave no ids in prefetch lists.
-        let safety = !P::PUSH_DELIVERY && !self.engine.protocol.polls();
-        let safety = safety.then(|| self.looked + SAFETY);
-        safety.into_iter().chain(self.blocked.next()).min()
-    }
-
-    fn is_hungry(&self) -> bool {
-        self.empty
-            && self.arrivals.is_empty()
-            && !self.resting
-            && self.claims == 0
-            && self.want(0) > 0
     }
 
     /// Sends a call, and polls it once so that it is written before the next one. The server answers commands of one
@@ -357,7 +262,14 @@ impl<P: Protocol> Fetcher<P> {
         self.calls -= 1;
         self.claims -= usize::from(call.fetch.is_some());
         self.reserved -= call.slots();
-        let Exchange { results, fetch } = call;
+        let Exchange {
+            results,
+            fetch,
+            sent,
+        } = call;
+        if fetch.is_some() {
+            self.depth.called(sent.elapsed());
+        }
         let together = results.len() > 1 || fetch.is_some();
         match exchanged.completed {
             Ok(completed) => {
@@ -429,18 +341,20 @@ impl<P: Protocol> Fetcher<P> {
             _ => 0,
         };
         if request.want > 0 {
-            self.empty = got < request.want && !fetched.more;
+            self.full = got >= request.want || fetched.more;
+            self.empty = got < request.want - request.ahead && !fetched.more;
         }
-        let left = if got == 0 || self.looked < request.until {
-            self.spawner.start(fetched.jobs)
+        let placed = if got == 0 || self.looked < request.until {
+            self.spawner.start(fetched.jobs, self.room())
         } else {
             // The process was suspended, or the answer was late: other workers may have started these jobs.
             tracing::warn!(jobs = got, "jobs released: claim answered after its lease");
-            fetched.jobs
+            Placed::left(fetched.jobs)
         };
-        self.in_flight += got - left.len();
-        if !left.is_empty() {
-            self.release(left);
+        self.in_flight += got - placed.left.len();
+        self.keep(placed.waiting);
+        if !placed.left.is_empty() {
+            self.release(placed.left);
         }
         engine.demand.claimed();
     }
@@ -496,5 +410,13 @@ impl<P: Protocol> Fetcher<P> {
             self.engine.in_flight.remove(ran.task.seq);
         }
         self.resting = false;
+    }
+}
+
+/// Waits for the turn of an engine that shares its slots.
+async fn turn(seat: Option<&Seat>) {
+    match seat {
+        Some(seat) => seat.turn().await,
+        None => std::future::pending().await,
     }
 }

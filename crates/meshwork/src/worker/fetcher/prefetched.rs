@@ -1,0 +1,124 @@
+//! Jobs that are claimed and wait for a slot.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::Fetcher;
+use crate::runtime::StopReason;
+use crate::worker::capacity::prefetch::MOST_WAIT;
+use crate::worker::exchange::ExchangeEvent;
+use crate::worker::protocol::Protocol;
+use crate::worker::release::release_all;
+use crate::worker::task::LeasedJob;
+
+/// Prefetched jobs in the order of their claims, in which they start. Another order would let jobs of a high priority starve
+/// those for which claims of the reverse order exist.
+#[derive(Debug)]
+pub(super) struct Prefetched<J> {
+    jobs: VecDeque<Waiting<J>>,
+}
+
+#[derive(Debug)]
+struct Waiting<J> {
+    task: LeasedJob<J>,
+    /// Time at which all are released.
+    until: Instant,
+}
+
+impl<J> Default for Prefetched<J> {
+    fn default() -> Self {
+        Self {
+            jobs: VecDeque::new(),
+        }
+    }
+}
+
+impl<J> Prefetched<J> {
+    pub(super) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    fn add(&mut self, task: LeasedJob<J>, until: Instant) {
+        self.jobs.push_back(Waiting { task, until });
+    }
+
+    fn next(&mut self) -> Option<LeasedJob<J>> {
+        self.jobs.pop_front().map(|waiting| waiting.task)
+    }
+
+    /// Returns the time of the next release.
+    pub(super) fn until(&self) -> Option<Instant> {
+        self.jobs.front().map(|waiting| waiting.until)
+    }
+
+    fn take_all(&mut self) -> Vec<LeasedJob<J>> {
+        self.jobs.drain(..).map(|waiting| waiting.task).collect()
+    }
+}
+
+impl<P: Protocol> Fetcher<P> {
+    /// Keeps jobs until slots are free.
+    pub(super) fn keep(&mut self, jobs: Vec<P::Job>) {
+        let until = Instant::now() + MOST_WAIT;
+        for job in jobs {
+            let task = self.spawner.starter.hold(job);
+            self.prefetched.add(task, until);
+        }
+    }
+
+    /// Returns the number of jobs that may start now.
+    pub(super) fn room(&self) -> usize {
+        let running = self.in_flight - self.prefetched.len() - self.ready.len();
+        self.engine.config.concurrency.saturating_sub(running)
+    }
+
+    /// Starts prefetched jobs on free slots. Releases those that waited too long, or that nobody is to start any more.
+    pub(super) fn start_prefetched(&mut self) {
+        if self.prefetched.len() == 0 {
+            return;
+        }
+        if self.stopping || self.spawner.is_closed() {
+            let all = self.prefetched.take_all();
+            return self.release_prefetched(all);
+        }
+        let mut tasks = Vec::new();
+        for _ in 0..self.room() {
+            let Some(task) = self.prefetched.next() else {
+                break;
+            };
+            match task.cancel.reason() {
+                // Another worker may have it.
+                Some(StopReason::Lost) => self.settled(&task),
+                _ => tasks.push(task),
+            }
+        }
+        self.spawner.starter.start_all(tasks);
+        let now = Instant::now();
+        if self.prefetched.until().is_some_and(|until| until <= now) {
+            // All of them, so that they keep their order.
+            self.depth.stalled();
+            let all = self.prefetched.take_all();
+            self.release_prefetched(all);
+        }
+    }
+
+    /// Returns prefetched jobs to the fronts of their queues. The last one goes first, so that they keep their order.
+    fn release_prefetched(&mut self, tasks: Vec<LeasedJob<P::Job>>) {
+        self.in_flight -= tasks.len();
+        self.releases += 1;
+        let engine = Arc::clone(&self.engine);
+        self.flying.push(Box::pin(async move {
+            let (in_flight, protocol) = (&engine.in_flight, &engine.protocol);
+            // A renewal may find that a job is released already.
+            tasks.iter().for_each(|task| in_flight.ended(task.seq));
+            let jobs = tasks.iter().rev().map(|task| Arc::clone(&task.job));
+            let jobs: Vec<_> = jobs.collect();
+            let release = |job: Arc<P::Job>| async move { protocol.release(&job).await };
+            release_all(jobs, engine.config.lease, release).await;
+            tasks.iter().for_each(|task| in_flight.remove(task.seq));
+            ExchangeEvent::Released
+        }));
+    }
+}
