@@ -21,6 +21,11 @@ pub mod worker;
 #[doc = include_str!("../../../docs/library.md")]
 mod library_docs {}
 
+/// The examples of docs/runtimes.md, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/runtimes.md")]
+mod runtimes_docs {}
+
 pub use meshwork_broker::conn::{Target, TlsFiles};
 pub use meshwork_broker::{
     BatchState, BatchStatus, Blocker, Cancelled, Configured, DeadCursor, DeadLetter, DeadPage,

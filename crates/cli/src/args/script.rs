@@ -8,16 +8,9 @@ use std::path::{Path, PathBuf};
 use meshwork::model::job::exec::{Exec, InvalidExec, Program};
 use meshwork::model::job::limits::MAX_SCRIPT;
 use meshwork::model::name::ScriptType;
+use meshwork::runtime;
 
 use crate::error::CommandError;
-
-/// Types of scripts by file extension.
-const EXTENSIONS: [(&str, &str); 4] = [
-    ("rhai", ScriptType::OSIS),
-    ("py", ScriptType::PYTHON),
-    ("sh", ScriptType::EXEC),
-    ("v", ScriptType::V),
-];
 
 /// File extensions of flows.
 const FLOWS: [&str; 3] = ["yaml", "yml", "toml"];
@@ -197,11 +190,7 @@ fn bounded(stream: impl Read) -> io::Result<Vec<u8>> {
 }
 
 fn by_extension(path: &Path) -> Option<ScriptType> {
-    let extension = path.extension()?.to_str()?;
-    let (_, name) = EXTENSIONS
-        .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(extension))?;
-    name.parse().ok()
+    runtime::type_of_file(path)?.parse().ok()
 }
 
 /// Returns true for a name that ends as the names of flows do.
@@ -211,10 +200,10 @@ pub(crate) fn is_flow(path: &Path) -> bool {
 }
 
 fn no_type(place: String) -> ScriptError {
-    let known = EXTENSIONS.map(|(extension, name)| format!(".{extension} is {name}"));
+    let known = runtime::endings().map(|(ending, name)| format!(".{ending} is {name}"));
     ScriptError::NoType {
         place,
-        known: known.join(", "),
+        known: known.collect::<Vec<_>>().join(", "),
     }
 }
 

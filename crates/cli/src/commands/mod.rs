@@ -25,6 +25,7 @@ mod queue;
 mod rpc;
 mod run;
 mod runner;
+mod runtime;
 mod schedule;
 mod service;
 mod supervisor;
@@ -72,6 +73,8 @@ pub(crate) enum Command {
     Context(context::ContextCommand),
     #[command(subcommand)]
     Runner(runner::RunnerCommand),
+    #[command(subcommand)]
+    Runtime(runtime::RuntimeCommand),
     #[command(subcommand)]
     Message(message::MessageCommand),
     Supervisor(supervisor::Supervisor),
@@ -125,6 +128,7 @@ impl Command {
             Self::Mcp(mcp) => Box::pin(mcp.run(context)).await,
             Self::Supervisor(supervisor) => Box::pin(supervisor.run(context)).await,
             Self::Dashboard(dashboard) => Box::pin(dashboard.run(context)).await,
+            Self::Runtime(runtime) => Box::pin(runtime.run(context)).await,
             Self::Runner(runner) => Box::pin(runner.run(context)).await,
             Self::Completions(completions) => completions.run(context),
         }

@@ -301,6 +301,11 @@ fn sandbox() {
 }
 
 #[test]
+fn runtimes() {
+    run("docs/runtimes.md");
+}
+
+#[test]
 fn coming_from() {
     run("docs/coming-from.md");
 }

@@ -89,7 +89,6 @@ pub(super) fn read_script(name: &str, path: &Path) -> Result<(&'static str, Stri
         path: path.to_owned(),
         source,
     });
-    let ending = path.extension().and_then(|ending| ending.to_str());
     let program = |text: String| {
         let exec = Exec {
             program: Program::Script(text),
@@ -97,11 +96,10 @@ pub(super) fn read_script(name: &str, path: &Path) -> Result<(&'static str, Stri
         };
         (ScriptType::EXEC, exec.write())
     };
-    match ending {
-        Some("py") => Ok((ScriptType::PYTHON, text?)),
-        Some("rhai") => Ok((ScriptType::OSIS, text?)),
-        Some("sh") => Ok(program(text?)),
-        _ => match text {
+    match runtime::type_of_file(path) {
+        Some(ScriptType::EXEC) => Ok(program(text?)),
+        Some(known) => Ok((known, text?)),
+        None => match text {
             Ok(text) if text.starts_with("#!") => Ok(program(text)),
             _ => Err(unknown(name, path)),
         },

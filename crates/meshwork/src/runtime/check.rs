@@ -4,8 +4,6 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 
-use super::RUNTIMES;
-
 /// Reason why a script is refused, or could not be checked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -54,18 +52,3 @@ impl fmt::Display for SourcePosition {
 
 /// Syntax check of a runtime.
 pub(super) type Checker = fn(Vec<u8>) -> BoxFuture<'static, Result<(), ScriptError>>;
-
-/// Checks the syntax of a script with the parser of its runtime.
-///
-/// # Errors
-/// The syntax is wrong; the error has the position. Or the parser could not run.
-pub async fn check(script_type: &str, script: &[u8]) -> Result<(), ScriptError> {
-    let runtime = RUNTIMES.iter().find(|runtime| runtime.name == script_type);
-    let Some(runtime) = runtime else {
-        return Err(ScriptError::Unknown {
-            script_type: script_type.to_owned(),
-            known: super::runtimes().collect::<Vec<_>>().join(", "),
-        });
-    };
-    (runtime.check)(script.to_vec()).await
-}

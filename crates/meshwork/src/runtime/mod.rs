@@ -1,11 +1,13 @@
-//! Runtimes that execute jobs, each with one file and one entry in `RUNTIMES`. Queues and leases are the worker's.
+//! Runtimes that execute jobs, each with one file and one entry in [`mod@builtin`]. Queues and leases are the worker's.
 
 mod action;
 mod batch_handler;
+mod builtin;
 mod check;
 mod children;
 mod handler;
 mod host_memory;
+mod info;
 mod inputs;
 pub mod log;
 mod policy;
@@ -25,7 +27,6 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use meshwork_model::job::Job;
-use meshwork_model::name::ScriptType;
 use meshwork_model::outcome::{Failure, Report};
 use meshwork_model::sandbox::Usage;
 use meshwork_model::trace::TraceContext;
@@ -38,11 +39,13 @@ pub(crate) use action::{
     ServiceFailure,
 };
 pub use batch_handler::{Announced, BatchOptions, Calls, GroupHandler, group_handler};
-pub use check::{ScriptError, SourcePosition, check};
+pub use builtin::{builtin, check, endings, runtimes, type_of_file};
+pub use check::{ScriptError, SourcePosition};
 pub use children::AddChildError;
 pub(crate) use children::ChildAdder;
 pub(crate) use handler::LOST_GRACE;
 pub use handler::{Call, Handler, JobContext, handler};
+pub use info::{RuntimeFunction, RuntimeInfo};
 pub use inputs::{InputError, Inputs};
 use log::LogSink;
 pub use policy::{CannotConfine, NoLauncher, SandboxPaths, SandboxPolicy};
@@ -53,32 +56,6 @@ pub use sandbox::{Confinement, SandboxHost, adopt_orphans, init, sandbox_host};
 pub use stop::{StopReason, StopSignal};
 pub use verdict::JobError;
 
-/// The built-in runtimes.
-const RUNTIMES: &[BuiltIn] = &[
-    BuiltIn {
-        name: ScriptType::OSIS,
-        create: rhai::runtime,
-        check: rhai::check,
-    },
-    BuiltIn {
-        name: ScriptType::PYTHON,
-        create: python::runtime,
-        check: python::check,
-    },
-    BuiltIn {
-        name: ScriptType::EXEC,
-        create: program::runtime,
-        check: program::check,
-    },
-];
-
-struct BuiltIn {
-    /// Script type, which names its queues.
-    name: &'static str,
-    create: fn() -> Arc<dyn Runtime>,
-    check: check::Checker,
-}
-
 /// The answer to the script `ping`; see [`is_ping`].
 pub const PONG: &str = "pong";
 
@@ -86,20 +63,6 @@ pub const PONG: &str = "pong";
 #[must_use]
 pub fn is_ping(job: &Job) -> bool {
     job.script.trim_ascii() == b"ping"
-}
-
-/// Returns the built-in runtime for a script type.
-#[must_use]
-pub fn builtin(script_type: &str) -> Option<Arc<dyn Runtime>> {
-    RUNTIMES
-        .iter()
-        .find(|runtime| runtime.name == script_type)
-        .map(|runtime| (runtime.create)())
-}
-
-/// Returns the script types of all built-in runtimes.
-pub fn runtimes() -> impl Iterator<Item = &'static str> {
-    RUNTIMES.iter().map(|runtime| runtime.name)
 }
 
 /// Default grace of a script after a cancel request or its timeout: half of the time that init systems give a service.
@@ -180,6 +143,14 @@ pub trait Runtime: Send + Sync + 'static {
     /// Returns true if runs start processes, which get the sandbox of [`Run::confinement`]. Default: false.
     fn starts_processes(&self) -> bool {
         false
+    }
+
+    /// Describes the runtime on this host. Default: a part of the worker's program, and the reason for which
+    /// [`Runtime::probe`] fails.
+    fn describe(&self) -> BoxFuture<'_, RuntimeInfo> {
+        Box::pin(async {
+            RuntimeInfo::new("part of the program").missing(self.probe().await.err())
+        })
     }
 
     /// Called for each job of a claim before the first of them runs. It tells a runtime that groups jobs how many to

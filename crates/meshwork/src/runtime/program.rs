@@ -18,7 +18,7 @@ use super::check::{ScriptError, SourcePosition};
 use super::process::{self, Executable, Inherited, NamedBy, NotStarted, Process};
 use super::requests::Requests;
 use super::workdir::{self, Folder};
-use super::{Run, Runtime};
+use super::{Run, Runtime, RuntimeInfo};
 
 /// Placeholder for the script's file in the command of an interpreter.
 const SCRIPT: &str = "{script}";
@@ -143,6 +143,16 @@ impl Runtime for Programs {
                 return Err(missing.missing(NamedBy::Worker));
             }
             Ok(process::probe().await?)
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, RuntimeInfo> {
+        Box::pin(async {
+            let info = match &self.interpreter {
+                Some(command) => RuntimeInfo::new(&*command.program),
+                None => RuntimeInfo::new("the `#!` line of the script, or /bin/sh"),
+            };
+            info.missing(self.probe().await.err())
         })
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod noise;
 pub(crate) mod otlp;
 pub(crate) mod program;
 pub(crate) mod rescue;
+mod runtime;
 pub(crate) mod sandbox;
 mod sandbox_kills;
 pub(crate) mod trace;

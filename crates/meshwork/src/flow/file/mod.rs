@@ -25,21 +25,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use meshwork_model::flow::Plan;
-use meshwork_model::name::ScriptType;
 use sha2::{Digest, Sha256};
 
 use super::fault::FlowFaults;
 
 /// The JSON Schema of a flow's file.
 pub const SCHEMA: &str = include_str!("schema.json");
-
-/// The types of scripts by the endings of their files.
-const ENDINGS: [(&str, &str); 4] = [
-    ("rhai", ScriptType::OSIS),
-    ("py", ScriptType::PYTHON),
-    ("sh", ScriptType::EXEC),
-    ("v", ScriptType::V),
-];
 
 /// Reads and checks the flow of a file, with the scripts and nested flows that it names, relative to the file.
 ///
@@ -59,13 +50,6 @@ pub fn load(path: &Path) -> Result<Plan, FlowFaults> {
 /// All faults that were found, each with its place.
 pub fn parse(name: &str, text: &str, files: &BTreeMap<String, String>) -> Result<Plan, FlowFaults> {
     load::parse(name, text, files)
-}
-
-/// The type of a script by the ending of its file's name.
-fn script_type(path: &str) -> Option<&'static str> {
-    let ending = Path::new(path).extension()?;
-    let known = ENDINGS.iter().find(|(known, _)| ending == *known);
-    known.map(|(_, script_type)| *script_type)
 }
 
 /// The SHA-256 of a text, in hexadecimal digits.

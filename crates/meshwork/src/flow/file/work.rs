@@ -1,11 +1,14 @@
 //! The work of a job: a script, an approval, a wait or a nested flow, and the options that only one of them has.
 
+use std::path::Path;
+
 use meshwork_model::flow::{Approve, Plan, Position, Run, Text, Wait, Work};
 use meshwork_model::keys::context::ContextId;
 use meshwork_model::time;
 
 use super::fields::Fields;
 use super::tree::{Data, Tree};
+use crate::runtime;
 
 /// Gives scripts and nested flows by the paths that a flow's file has. An error is a sentence without the place.
 pub(super) trait Sources {
@@ -113,7 +116,7 @@ fn script(
             );
             return None;
         }
-        (None, false) => match super::script_type(&text) {
+        (None, false) => match runtime::type_of_file(Path::new(&text)) {
             Some(found) => found.to_owned(),
             None => {
                 let message =

@@ -20,13 +20,14 @@ const DEFAULT: &str = "python3";
 /// Longest wait for the interpreter's answer. A wrapper needs tenths of a second.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Script that prints the version check, the real path, and the files that Python needs, each followed by a NUL. The
-/// command may be a slow wrapper.
+/// Script that prints the version check, the version, the real path, and the files that Python needs, each followed by a
+/// NUL. The command may be a slow wrapper.
 const QUESTION: &str = "
 import os, sys
 files = [sys.executable, os.path.realpath(sys.executable), sys.prefix, sys.base_prefix, sys.exec_prefix]
 files += [path for path in sys.path if os.path.isabs(path)]
-fields = [str(int(sys.version_info >= (3, 8)))] + files
+version = '.'.join(str(part) for part in sys.version_info[:3])
+fields = [str(int(sys.version_info >= (3, 8))), version] + files
 sys.stdout.buffer.write(b''.join(os.fsencode(field) + b'\\0' for field in fields))
 ";
 
@@ -58,6 +59,8 @@ static FOUND: Mutex<Option<Interpreter>> = Mutex::const_new(None);
 pub(super) struct Interpreter {
     /// Its path, without wrappers.
     pub(super) path: PathBuf,
+    /// Its version, as `3.11.2`.
+    pub(super) version: String,
     /// Files and folders that it reads, besides those of the system.
     pub(super) files: Vec<PathBuf>,
 }
@@ -98,17 +101,18 @@ async fn ask(name: String) -> Result<Interpreter, InterpreterError> {
         return Err(InterpreterError::Answer { name });
     };
     let mut fields = answer.split(|byte| *byte == 0);
-    match (fields.next(), fields.next()) {
-        (Some(b"1"), Some(executable)) if !executable.is_empty() => {
+    match (fields.next(), fields.next(), fields.next()) {
+        (Some(b"1"), Some(version), Some(executable)) if !executable.is_empty() => {
             let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
             let mut files = vec![path(executable)];
             files.extend(fields.map(path));
             Ok(Interpreter {
                 path: path(executable),
+                version: String::from_utf8_lossy(version).into_owned(),
                 files,
             })
         }
-        (Some(b"0"), _) => Err(InterpreterError::Old { name }),
+        (Some(b"0"), ..) => Err(InterpreterError::Old { name }),
         _ => Err(InterpreterError::Answer { name }),
     }
 }

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::process::{self, Executable, Inherited, NamedBy, NotStarted, Process, blocking, cannot};
 use super::requests::Requests;
 use super::workdir::{self, Folder};
-use super::{Run, Runtime};
+use super::{Run, Runtime, RuntimeInfo};
 pub(super) use check::check;
 use progress::Reports;
 
@@ -57,6 +57,18 @@ impl Runtime for Python {
         Box::pin(async {
             interpreter::found().await.map_err(NotStarted::from)?;
             Ok(process::probe().await?)
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, RuntimeInfo> {
+        Box::pin(async {
+            let info = match interpreter::found().await {
+                Ok(found) => {
+                    RuntimeInfo::new(found.path.display().to_string()).version(found.version)
+                }
+                Err(_) => RuntimeInfo::new("python3"),
+            };
+            info.missing(self.probe().await.err())
         })
     }
 }

@@ -40,7 +40,7 @@ use tokio::sync::oneshot;
 
 use super::log::{LogSink, LogWriter, Stream};
 use super::process::NotStarted;
-use super::{Inputs, Run, Runtime};
+use super::{Inputs, Run, Runtime, RuntimeInfo};
 pub(super) use check::check;
 use engine::Limits;
 use memory::Memory;
@@ -66,7 +66,16 @@ struct Rhai {
     memory: memory::Limits,
 }
 
+/// Version of the crate `rhai`, which does not export it. A test compares it with `Cargo.lock`.
+pub(super) const VERSION: &str = "1.27.0";
+
 impl Runtime for Rhai {
+    fn describe(&self) -> BoxFuture<'_, RuntimeInfo> {
+        Box::pin(std::future::ready(
+            RuntimeInfo::new("Rhai").version(VERSION),
+        ))
+    }
+
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         Box::pin(async move {
             let (asker, serving) = requests::serve(&run);

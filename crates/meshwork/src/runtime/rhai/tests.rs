@@ -314,3 +314,10 @@ async fn a_script_that_hoards_is_cut() {
         assert_eq!(failure.message, message);
     }
 }
+
+#[test]
+fn the_version_is_that_of_the_lock_file() {
+    let lock = include_str!("../../../../../Cargo.lock");
+    let entry = format!("name = \"rhai\"\nversion = \"{}\"", super::VERSION);
+    assert!(lock.contains(&entry), "{entry}");
+}

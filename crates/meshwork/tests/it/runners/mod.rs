@@ -3,6 +3,7 @@
 
 mod check;
 mod confined;
+mod custom;
 mod handler;
 mod log;
 mod python;

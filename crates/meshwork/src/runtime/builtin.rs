@@ -1,0 +1,87 @@
+//! Table of the built-in runtimes: each is one file of this folder and one entry here.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use meshwork_model::name::ScriptType;
+
+use super::check::{Checker, ScriptError};
+use super::{Runtime, program, python, rhai};
+
+/// The built-in runtimes.
+pub(super) const RUNTIMES: &[BuiltIn] = &[
+    BuiltIn {
+        name: ScriptType::OSIS,
+        endings: &["rhai"],
+        create: rhai::runtime,
+        check: rhai::check,
+    },
+    BuiltIn {
+        name: ScriptType::PYTHON,
+        endings: &["py"],
+        create: python::runtime,
+        check: python::check,
+    },
+    BuiltIn {
+        name: ScriptType::EXEC,
+        endings: &["sh"],
+        create: program::runtime,
+        check: program::check,
+    },
+];
+
+/// Script types with files but without a built-in runtime.
+const FOREIGN: &[(&str, &str)] = &[("v", ScriptType::V)];
+
+pub(super) struct BuiltIn {
+    /// Script type, which names its queues.
+    pub(super) name: &'static str,
+    /// Endings of the names of its files.
+    pub(super) endings: &'static [&'static str],
+    pub(super) create: fn() -> Arc<dyn Runtime>,
+    pub(super) check: Checker,
+}
+
+/// Returns the built-in runtime for a script type.
+#[must_use]
+pub fn builtin(script_type: &str) -> Option<Arc<dyn Runtime>> {
+    RUNTIMES
+        .iter()
+        .find(|runtime| runtime.name == script_type)
+        .map(|runtime| (runtime.create)())
+}
+
+/// Returns the script types of all built-in runtimes.
+pub fn runtimes() -> impl Iterator<Item = &'static str> {
+    RUNTIMES.iter().map(|runtime| runtime.name)
+}
+
+/// Returns the endings of the names of files with scripts, with the script type of each.
+pub fn endings() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let of =
+        |runtime: &'static BuiltIn| runtime.endings.iter().map(|ending| (*ending, runtime.name));
+    RUNTIMES.iter().flat_map(of).chain(FOREIGN.iter().copied())
+}
+
+/// Returns the script type of a file by the ending of its name, in any case.
+#[must_use]
+pub fn type_of_file(path: &Path) -> Option<&'static str> {
+    let ending = path.extension()?.to_str()?;
+    let (_, name) = endings().find(|(known, _)| known.eq_ignore_ascii_case(ending))?;
+    Some(name)
+}
+
+/// Checks the syntax of a script with the parser of its runtime.
+///
+/// # Errors
+/// The syntax is wrong; the error has the position. Or the parser could not run.
+pub async fn check(script_type: &str, script: &[u8]) -> Result<(), ScriptError> {
+    let runtime = RUNTIMES.iter().find(|runtime| runtime.name == script_type);
+    let Some(runtime) = runtime else {
+        return Err(ScriptError::Unknown {
+            script_type: script_type.to_owned(),
+            known: runtimes().collect::<Vec<_>>().join(", "),
+        });
+    };
+    (runtime.check)(script.to_vec()).await
+}
