@@ -6,6 +6,8 @@ use std::sync::Arc;
 use meshwork_model::name::ScriptType;
 
 use super::check::{Checker, ScriptError};
+#[cfg(feature = "sal")]
+use super::sal;
 use super::{Runtime, program, python, rhai};
 
 /// The built-in runtimes.
@@ -27,6 +29,13 @@ pub(super) const RUNTIMES: &[BuiltIn] = &[
         endings: &["sh"],
         create: program::runtime,
         check: program::check,
+    },
+    #[cfg(feature = "sal")]
+    BuiltIn {
+        name: ScriptType::SAL,
+        endings: &["sal"],
+        create: sal::runtime,
+        check: sal::check,
     },
 ];
 

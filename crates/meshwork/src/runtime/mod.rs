@@ -16,7 +16,11 @@ mod program;
 mod python;
 mod requests;
 pub(crate) mod rhai;
+#[cfg(feature = "sal")]
+mod sal;
 mod sandbox;
+mod scripted;
+mod start;
 mod stop;
 mod verdict;
 mod workdir;
@@ -52,7 +56,8 @@ pub use policy::{CannotConfine, NoLauncher, SandboxPaths, SandboxPolicy};
 pub(crate) use policy::{NoSandbox, RunSandbox};
 pub use program::{InterpreterError, interpreter};
 pub use requests::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
-pub use sandbox::{Confinement, SandboxHost, adopt_orphans, init, sandbox_host};
+pub use sandbox::{Confinement, SandboxHost, adopt_orphans, sandbox_host};
+pub use start::init;
 pub use stop::{StopReason, StopSignal};
 pub use verdict::JobError;
 

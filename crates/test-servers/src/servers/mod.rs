@@ -19,4 +19,4 @@ pub use sentinel::RealSentinels;
 pub use server::RealServer;
 pub use shared::{FreshDatabase, shared, shared_for};
 pub use tls::{SelfSigned, TlsFiles};
-pub use tools::{Tool, find, need, need_for, need_root};
+pub use tools::{Tool, find, need, need_for, need_program, need_root};

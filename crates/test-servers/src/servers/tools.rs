@@ -169,6 +169,20 @@ pub fn need_for(test: &str, tool: Tool) -> Option<PathBuf> {
     found
 }
 
+/// Returns the path of a program in `PATH` that is no [`Tool`]. Without it the test is reported as skipped, also in CI, and
+/// should return.
+#[must_use]
+pub fn need_program(test: &str, program: &str) -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    let found = env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file());
+    if found.is_none() {
+        report_skipped(&format!("skipped: {test}: no {program}\n"));
+    }
+    found
+}
+
 /// Returns whether root runs the test; else it is reported as skipped, also in CI, and should return.
 #[must_use]
 pub fn need_root(test: &str) -> bool {

@@ -4,11 +4,15 @@ use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
 /// A crate of the workspace, and the ones that it may use.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("model", &[]),
     ("embedded", &[]),
     ("broker", &["meshwork-model", "meshwork-embedded"]),
-    ("meshwork", &["meshwork-model", "meshwork-broker"]),
+    ("sal", &[]),
+    (
+        "meshwork",
+        &["meshwork-model", "meshwork-broker", "meshwork-sal"],
+    ),
     ("server", &["meshwork-model", "meshwork-broker", "meshwork"]),
     (
         "cli",
@@ -51,7 +55,7 @@ const GUARDED: [(&str, &[&str]); 6] = [
         &["broker", "test-servers", "conformance", "scenarios"],
     ),
     ("mlua", &["embedded"]),
-    ("rhai", &["meshwork"]),
+    ("rhai", &["meshwork", "sal"]),
     ("clap", &["cli", "fuzz", "scenarios", "xtask"]),
     ("libtest-mimic", &[]),
 ];

@@ -121,7 +121,7 @@ on_all_data! {
             refuse(&["bytes.rhai"], &["bytes.rhai is not UTF-8"]);
             refuse(&["missing.rhai"], &["cannot read the script missing.rhai", "No such file"]);
             refuse(&["dir.rhai"], &["cannot read the script dir.rhai", "directory"]);
-            refuse(&["notes.txt"], &["notes.txt", ".rhai is osis, .py is python, .sh is exec, .v is v", "--type"]);
+            refuse(&["notes.txt"], &["notes.txt", ".rhai is osis, .py is python, .sh is exec, .sal is sal, .v is v", "--type"]);
             refuse(&["-"], &["on stdin", "--type"]);
             if command == ["run"] {
                 refuse(&["notes.txt", "--type", "osiris"], &["`osiris`", "listens to osiris", "osis, python"]);
@@ -129,7 +129,7 @@ on_all_data! {
         }
         ground.file("a.v", "1");
         refused(ground, &["run", "a.v"], USAGE, &["type `v`", "no worker listens", "start a worker for"]);
-        refused(ground, &["run", "notes.txt", "--type", "sal"], USAGE, &["type `sal`", "runs osis, python"]);
+        refused(ground, &["run", "notes.txt", "--type", "ruby"], USAGE, &["type `ruby`", "runs osis, python"]);
     }
 
     fn names(ground: &Ground) {

@@ -78,8 +78,8 @@ on_all_data! {
     }
 
     fn a_type_without_a_runtime_is_refused(ground: &Ground) {
-        let done = ground.run(&["worker", "--type", "osis,sal"]).exits(2);
-        assert!(done.stderr.contains("`sal`") && done.stderr.contains("osis, python"), "{}", done.stderr);
+        let done = ground.run(&["worker", "--type", "osis,ruby"]).exits(2);
+        assert!(done.stderr.contains("`ruby`") && done.stderr.contains("osis, python"), "{}", done.stderr);
     }
 }
 

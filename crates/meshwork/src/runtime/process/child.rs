@@ -22,6 +22,9 @@ use super::start::{Executable, NotStarted};
 /// Stack of the thread that waits for a process, in bytes.
 const WAITER_STACK: usize = 128 * 1024;
 
+/// Variable with the path of the file with the results of other jobs.
+pub(in super::super) const INPUTS_VARIABLE: &str = "MESHWORK_INPUTS";
+
 /// Longest time that a launcher needs to end a run: usually milliseconds, 2 s if processes cannot be killed. A script
 /// may have stopped the launcher.
 const LAUNCHER_ENDS: Duration = Duration::from_secs(4);
@@ -252,7 +255,7 @@ fn set_environment(command: &mut Command, run: &Run, folder: &Folder) {
         .env("MESHWORK_JOB", &job.id)
         .env(CALLS_VARIABLE, folder.calls());
     if let Some(inputs) = folder.inputs() {
-        command.env("MESHWORK_INPUTS", inputs);
+        command.env(INPUTS_VARIABLE, inputs);
     }
     if let Some(trace) = &run.trace {
         command.env("TRACEPARENT", trace.parent());

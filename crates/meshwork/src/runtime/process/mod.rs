@@ -42,6 +42,8 @@ use super::{Run, StopReason, sandbox};
 pub(super) use capture::Printed;
 use capture::{Capture, OutputLimit};
 use child::Child;
+#[cfg(feature = "sal")]
+pub(super) use child::INPUTS_VARIABLE;
 pub(super) use exit::{failed, printed};
 pub(super) use lifeline::descriptor as lifeline;
 pub(super) use start::{Executable, NamedBy, NotStarted};

@@ -1,5 +1,4 @@
-//! Scripts of the type `python`. [`super::process`] runs the process, [`outcome`] reads its result, and `bootstrap.py`
-//! runs in it before the script.
+//! Scripts of the type `python`. [`super::scripted`] runs the process, and `bootstrap.py` runs in it before the script.
 //!
 //! A script has the environment of all processes of a run, and the variables `CALLER_ID`, `CONTEXT_ID` and `JOB_ID`.
 //! Its result is the variable `result`: text and bytes unchanged, any other value as JSON; or else its stdout, as in
@@ -11,8 +10,6 @@
 
 mod check;
 mod interpreter;
-mod outcome;
-mod progress;
 
 use std::ffi::OsString;
 use std::io;
@@ -23,12 +20,11 @@ use meshwork_model::job::limits::MAX_OUTPUT;
 use meshwork_model::outcome::{Failure, Report};
 use tokio_util::sync::CancellationToken;
 
-use super::process::{self, Executable, Inherited, NamedBy, NotStarted, Process, blocking, cannot};
-use super::requests::Requests;
+use super::process::{self, NotStarted};
+use super::scripted::{self, Interpreter};
 use super::workdir::{self, Folder};
 use super::{Run, Runtime, RuntimeInfo};
 pub(super) use check::check;
-use progress::Reports;
 
 /// Program that the interpreter runs. It reads the script from its folder.
 const BOOTSTRAP: &str = include_str!("bootstrap.py");
@@ -74,40 +70,14 @@ impl Runtime for Python {
 }
 
 async fn execute(run: &Run, dropped: &CancellationToken) -> Result<Report, Failure> {
-    let interpreter = interpreter::found().await.map_err(NotStarted::from)?;
-    let orders = process::orders(run, &interpreter.files).await?;
-    let (job, inputs) = (Arc::clone(&run.job), run.inputs.clone());
-    let laid_out = blocking(move || {
-        let mut folder = Folder::with(Some((SCRIPT, &job.script)))?;
-        folder.lay_out(&inputs)?;
-        Ok((folder, process::stdin(job.input.as_deref())?))
-    });
-    let unready = |error| NotStarted::of_system("lay out the script and its input", &error);
-    let (folder, input) = laid_out.await.map_err(unready)?;
-    let reports = Reports::listen(folder.progress(), run.log.clone()).map_err(unready)?;
-    let mut requests = Requests::listen(&folder, run, &orders).map_err(unready)?;
-    let args = arguments(&folder).map_err(unready)?;
-    let program = Executable {
-        path: &interpreter.path,
-        args: &args,
-        named_by: NamedBy::Worker,
+    let found = interpreter::found().await.map_err(NotStarted::from)?;
+    let interpreter = Interpreter {
+        path: &found.path,
+        files: &found.files,
+        script: SCRIPT,
+        arguments,
     };
-    let inherited = Inherited {
-        input: input.into(),
-        calls: requests.inherited(),
-    };
-    let process = Process::start(program, run, &folder, inherited, &orders)?;
-    let end = process.wait(run, dropped).await;
-    drop(requests);
-    let ended = process.end(end).await?;
-    reports.end().await;
-    // On a thread for blocking calls, since the removal may take long.
-    let report = blocking(move || {
-        Ok(ended.report(|status, printed| outcome::result(&folder, status, printed)))
-    });
-    report
-        .await
-        .map_err(|error| cannot("read the script's outcome", &error))
+    scripted::execute(interpreter, run, dropped).await
 }
 
 /// Returns the arguments of the interpreter.

@@ -12,8 +12,16 @@ use super::super::check::{ScriptError, SourcePosition};
 use super::STACK;
 use super::engine::{self, Limits};
 
-/// Checks a script, on a thread with the stack that it would run on.
+/// Checks a script.
 pub(in super::super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), ScriptError>> {
+    check_as(ScriptType::OSIS, script)
+}
+
+/// Checks a script of a type, on a thread with the stack that it would run on.
+pub(in super::super) fn check_as(
+    script_type: &'static str,
+    script: Vec<u8>,
+) -> BoxFuture<'static, Result<(), ScriptError>> {
     Box::pin(async move {
         let (send, checked) = oneshot::channel();
         let thread = thread::Builder::new()
@@ -21,7 +29,7 @@ pub(in super::super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), 
             .stack_size(STACK);
         let spawned = thread.spawn(move || {
             // Nobody waits any more if this fails.
-            let _ = send.send(compile(&script));
+            let _ = send.send(compile(script_type, &script));
         });
         let unchecked = |why: &str| Err(ScriptError::Unchecked(why.to_owned()));
         match spawned {
@@ -33,9 +41,9 @@ pub(in super::super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), 
     })
 }
 
-fn compile(script: &[u8]) -> Result<(), ScriptError> {
+fn compile(script_type: &'static str, script: &[u8]) -> Result<(), ScriptError> {
     let syntax = |message: String, at| ScriptError::Syntax {
-        script_type: ScriptType::OSIS,
+        script_type,
         message,
         at,
     };

@@ -115,24 +115,35 @@ pub(super) fn progress(sink: &LogSink) -> Module {
 
 /// Returns the constants that describe a job.
 pub(super) fn constants(job: &Job, trace: Option<&TraceContext>) -> Module {
-    let mut constants = Module::new();
-    constants.set_var("CALLER_ID", job.caller_id.clone());
-    constants.set_var("CONTEXT_ID", job.context_id.clone());
-    constants.set_var("JOB_ID", job.id.clone());
-    let input =
-        job.input
-            .as_deref()
-            .map_or(Dynamic::UNIT, |bytes| match std::str::from_utf8(bytes) {
-                Ok(text) => text.to_owned().into(),
-                Err(_) => Dynamic::from_blob(bytes.to_vec()),
-            });
-    constants.set_var("INPUT", input);
-    let text = |text: Option<String>| text.map_or(Dynamic::UNIT, Dynamic::from);
-    constants.set_var("TRACEPARENT", text(trace.map(TraceContext::parent)));
+    let ids = [&job.caller_id, &job.context_id, &job.id].map(Clone::clone);
     let state = trace.and_then(TraceContext::state).map(str::to_owned);
-    constants.set_var("TRACESTATE", text(state));
+    let trace = [trace.map(TraceContext::parent), state];
     let env = job.env_vars.iter();
-    let env = env.map(|(name, value)| (name.as_str().into(), value.as_str().into()));
+    let env = env.map(|(name, value)| (name.as_str(), value.as_str()));
+    constants_of(&ids, job.input.as_deref(), trace, env)
+}
+
+/// Returns the constants of a script. `ids` are those of the caller, the context and the job, `trace` its parent and its
+/// state.
+pub(in super::super) fn constants_of<'a>(
+    ids: &[String; 3],
+    input: Option<&[u8]>,
+    trace: [Option<String>; 2],
+    env: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Module {
+    let mut constants = Module::new();
+    for (name, id) in ["CALLER_ID", "CONTEXT_ID", "JOB_ID"].into_iter().zip(ids) {
+        constants.set_var(name, id.clone());
+    }
+    let input = input.map_or(Dynamic::UNIT, |bytes| match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned().into(),
+        Err(_) => Dynamic::from_blob(bytes.to_vec()),
+    });
+    constants.set_var("INPUT", input);
+    for (name, text) in ["TRACEPARENT", "TRACESTATE"].into_iter().zip(trace) {
+        constants.set_var(name, text.map_or(Dynamic::UNIT, Dynamic::from));
+    }
+    let env = env.map(|(name, value)| (name.into(), value.into()));
     constants.set_var("ENV", env.collect::<Map>());
     constants
 }

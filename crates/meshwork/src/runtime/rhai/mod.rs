@@ -42,7 +42,11 @@ use super::log::{LogSink, LogWriter, Stream};
 use super::process::NotStarted;
 use super::{Inputs, Run, Runtime, RuntimeInfo};
 pub(super) use check::check;
+#[cfg(feature = "sal")]
+pub(super) use check::check_as;
 use engine::Limits;
+#[cfg(feature = "sal")]
+pub(super) use engine::constants_of;
 use memory::Memory;
 use requests::Asker;
 
@@ -220,6 +224,20 @@ fn script(
     engine.register_global_module(verdict::functions().into());
     engine.register_global_module(inputs::module(inputs.clone()).into());
     engine.register_global_module(engine::constants(job, trace).into());
+    evaluate(&engine, source)
+}
+
+/// Returns an engine for a script with `input` bytes of input, with the functions that need no worker. The script ends
+/// soon after `cut` is set.
+#[cfg(feature = "sal")]
+pub(super) fn engine_for(input: usize, cut: &Arc<AtomicBool>) -> rhai::Engine {
+    let mut engine = engine::new(&Limits::for_input(input), cut);
+    engine.register_global_module(verdict::functions().into());
+    engine
+}
+
+/// Runs a script, and returns its result.
+pub(super) fn evaluate(engine: &rhai::Engine, source: &str) -> Result<Vec<u8>, Failure> {
     let ast = engine
         .compile(source)
         .map_err(|error| error::syntax(&error, source))?;

@@ -1,5 +1,5 @@
 //! The launcher: a small process between a worker and a script's interpreter. It ends all processes of a run, and ends
-//! with the worker. It is this program, started again as `__sandbox` ([`init`]).
+//! with the worker. It is this program, started again as `__sandbox` ([`init`](super::init)).
 //!
 //! A worker starts the launcher as the leader of a process group, with the script's output as its own. The launcher
 //! adopts orphaned processes (child subreaper), and starts the interpreter in its group. So it becomes the parent of
@@ -51,8 +51,8 @@ pub(super) use usage::LimitExceeded;
 /// Variable with the descriptor of the inherited socket for requests, a colon, and its inode. Set where processes cannot
 /// connect to a path. Also used in `bootstrap.py`.
 pub(super) const CALLS_SOCKET_VARIABLE: &str = "MESHWORK_CALLS_SOCKET";
-/// Hidden command that [`init`] handles.
-const COMMAND: &str = "__sandbox";
+/// Hidden command that [`init()`] handles.
+pub(super) const COMMAND: &str = "__sandbox";
 /// Names of its stages, which take arguments.
 const LAUNCH: &str = "launch";
 const ENTER: &str = "enter";
@@ -66,35 +66,19 @@ pub(super) const CANNOT_LAUNCH: i32 = 125;
 /// True if this program can be started as the launcher.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Enables the launcher for scripts: runtimes start this program again as their launcher. Call it first in `main`,
-/// before threads are started and arguments are read; `#[tokio::main]` starts threads:
-///
-/// ```
-/// fn main() -> std::io::Result<()> {
-///     meshwork::runtime::init();
-///     let runtime = tokio::runtime::Runtime::new()?;
-///     runtime.block_on(async { /* the program itself */ });
-///     Ok(())
-/// }
-/// ```
-///
-/// In a process that was started as the launcher, this does the launcher's work and does not return. Otherwise it
-/// returns at once. With a launcher, all processes of a Python script end within milliseconds of its run, its worker or
-/// its launcher. One case remains: if a script kills its own launcher, processes that left the script's group survive,
-/// unless the program calls [`adopt_orphans`], too.
-///
-/// Without this call, or without `/proc`, scripts are children of the program itself. Then processes that leave the
-/// process group outlive the run. A killed program ends its scripts only while their interpreter runs Python code: not
-/// during a long call of C code, and not after `exec`.
-pub fn init() {
+/// Process of a script that is this program: the name of its stage, and the function that returns its exit code.
+pub(super) type ScriptStage = (&'static str, fn(&mut dyn Iterator<Item = OsString>) -> i32);
+
+/// Enables the launcher, or does the work of a stage. `scripts` are the stages that run scripts.
+pub(super) fn init(scripts: &[ScriptStage]) {
     let mut args = env::args_os().skip(1);
     if args.next().is_some_and(|word| word == COMMAND) {
-        exit(stage(args));
+        exit(stage(args, scripts));
     }
     IS_ON.store(Path::new(PROGRAM).exists(), Ordering::Relaxed);
 }
 
-/// Returns true if [`init`] was called and the launcher works here.
+/// Returns true if [`init()`] was called and the launcher works here.
 pub(super) fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
@@ -142,8 +126,15 @@ fn again(stage: &str) -> Command {
 }
 
 /// Runs a stage, and returns its exit code.
-fn stage(mut args: impl Iterator<Item = OsString>) -> i32 {
-    let done = match args.next() {
+fn stage(mut args: impl Iterator<Item = OsString>, scripts: &[ScriptStage]) -> i32 {
+    let name = args.next();
+    let script = scripts
+        .iter()
+        .find(|(stage, _)| name.as_ref().is_some_and(|name| name == stage));
+    if let Some((_, run)) = script {
+        return run(&mut args);
+    }
+    let done = match name {
         Some(stage) if stage == LAUNCH => launcher::run(args),
         Some(stage) if stage == ENTER => enter::run(args),
         Some(stage) if stage == CONFINE => confine::run(args),

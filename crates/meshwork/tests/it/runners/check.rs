@@ -73,8 +73,8 @@ async fn python_is_checked_and_not_run() {
 
 #[tokio::test]
 async fn what_nobody_knows_cannot_be_checked() {
-    let error = check("v", b"fn main() {}").await.unwrap_err();
-    let message = "scripts of type `v` cannot be checked here; osis, python, exec can";
+    let error = check("cobol", b"STOP RUN.").await.unwrap_err();
+    let message = "scripts of type `cobol` cannot be checked here; osis, python, exec, sal can";
     assert_eq!(error.to_string(), message);
 }
 

@@ -49,7 +49,7 @@ async fn a_runtime_of_another_crate_runs_its_scripts() {
     let worker = Worker::new(&client).runtime(script_type.clone(), capitals.clone());
     let worker = worker.start().await.unwrap();
     let request = JobRequest::new(script_type, "hello");
-    let job = within(client.run(request)).await.unwrap();
+    let job = within(Box::pin(client.run(request))).await.unwrap();
     assert_eq!(job.output.as_deref(), Some(&b"HELLO"[..]));
     worker.stop().await;
 

@@ -5,6 +5,8 @@
 mod confined;
 mod python;
 mod python_processes;
+#[cfg(feature = "sal")]
+mod sal;
 mod support;
 
 /// True if a launcher is between the runner and the script.

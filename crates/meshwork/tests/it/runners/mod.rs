@@ -9,6 +9,8 @@ mod log;
 mod python;
 mod python_processes;
 mod rhai;
+#[cfg(feature = "sal")]
+mod sal;
 mod submit;
 mod support;
 mod trace;

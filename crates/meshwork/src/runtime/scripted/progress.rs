@@ -1,4 +1,4 @@
-//! Progress of a Python script: a named pipe in its folder, to which `bootstrap.py` writes without blocking. Each line
+//! Progress of a script: a named pipe in its folder, to which its process writes without blocking. Each line
 //! has the fraction, and after a blank the message.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! Result of a script: from the bootstrap's file, the exit status, and the output.
+//! Outcome of a script: written by its process into a file, and read from there, the exit status, and the output.
 
 use std::io::Read;
 use std::process::ExitStatus;
@@ -95,6 +95,27 @@ fn failure_kind(line: &[u8]) -> Option<(FailureKind, Option<Duration>)> {
     Some((kind, after))
 }
 
+/// Returns the content of the file for an outcome.
+#[cfg(feature = "sal")]
+pub(in super::super) fn encode(outcome: Result<Vec<u8>, Failure>) -> Vec<u8> {
+    let failure = match outcome {
+        Ok(result) => return [b"result\n".as_slice(), &result].concat(),
+        Err(failure) => failure,
+    };
+    let word = match failure.kind {
+        FailureKind::Permanent => "permanent",
+        FailureKind::Snoozed => "snooze",
+        FailureKind::Discarded => "discard",
+        _ => "script",
+    };
+    let pause = failure
+        .after
+        .map(|after| format!(" {}", after.as_secs_f64()));
+    let (pause, message) = (pause.unwrap_or_default(), &failure.message);
+    let traceback = failure.traceback.as_deref().unwrap_or_default();
+    format!("{word}{pause}\n{}\n{message}{traceback}", message.len()).into_bytes()
+}
+
 fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     Some((&bytes[..end], &bytes[end + 1..]))
@@ -121,6 +142,21 @@ mod tests {
         };
         let pause = Some(Duration::from_millis(1500));
         assert_eq!((failure.kind, failure.after), (FailureKind::Snoozed, pause));
+    }
+
+    #[cfg(feature = "sal")]
+    #[test]
+    fn an_outcome_is_read_as_it_was_written() {
+        assert_eq!(
+            parse(&encode(Ok(b"a\nb".to_vec()))),
+            Left::Result(b"a\nb".to_vec())
+        );
+        let mut failure = Failure::new(FailureKind::Snoozed, "not\nyet");
+        failure.after = Some(Duration::from_millis(1500));
+        failure.traceback = Some("line 1".to_owned());
+        assert_eq!(parse(&encode(Err(failure.clone()))), Left::Failed(failure));
+        let failure = Failure::new(FailureKind::Permanent, "");
+        assert_eq!(parse(&encode(Err(failure.clone()))), Left::Failed(failure));
     }
 
     #[test]

@@ -1,0 +1,194 @@
+//! Scripts of the type `sal`, by the runtime: outcomes, constants, the sandbox, and refusals. The examples of
+//! `examples/sal` call each function, with its answer and its error.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use meshwork::model::outcome::{FailureKind, Report};
+use meshwork::model::sandbox::Profile;
+use meshwork::runtime::{Confinement, builtin, sandbox_host};
+use meshwork_test_servers::servers::need_program;
+
+use super::LAUNCHED;
+use super::support::{PATIENCE, failure, job, output, run, run_of, script, within};
+
+/// The examples, and the programs that each needs.
+fn examples() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/sal");
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|e| e == "sal"))
+        .collect();
+    files.sort();
+    let read = |path: std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(path).unwrap())
+    };
+    files.into_iter().map(read).collect()
+}
+
+async fn run_confined(profile: Profile, text: &str) -> Report {
+    let runtime = builtin("sal").unwrap();
+    let (mut run, _stop) = run_of(script(text), PATIENCE);
+    run.confinement = Confinement::of(profile);
+    within(runtime.run(run)).await
+}
+
+#[tokio::test]
+async fn every_example_ends_well() {
+    if !LAUNCHED {
+        return;
+    }
+    for (name, text) in examples() {
+        let needed = text
+            .lines()
+            .find_map(|line| line.strip_prefix("// needs: "));
+        let needed = needed.into_iter().flat_map(|line| line.split(", "));
+        let missing =
+            needed.filter(|program| need_program(&format!("sal::{name}"), program).is_none());
+        if missing.count() > 0 {
+            continue;
+        }
+        let report = run_confined(Profile::Standard, &text).await;
+        assert_eq!(output(&report), "done", "{name}");
+    }
+}
+
+/// A function without a test is found here, as its name is in no example.
+#[test]
+fn an_example_calls_each_function() {
+    let all: String = examples().into_iter().map(|(_, text)| text).collect();
+    let words: BTreeSet<&str> = all
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
+    let done = meshwork_sal::functions().filter(|function| function.refused.is_none());
+    let callable = done.filter(|function| function.kind != meshwork_sal::Kind::Type);
+    let missing: Vec<_> = callable
+        .map(|function| function.name)
+        .filter(|name| !words.contains(name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[tokio::test]
+async fn each_refused_function_names_its_reason() {
+    if !LAUNCHED {
+        return;
+    }
+    let mut text = String::from("let missing = [];\n");
+    let mut done: BTreeSet<_> = meshwork_sal::functions()
+        .filter(|function| function.refused.is_none())
+        .map(|function| (function.name, function.arguments))
+        .collect();
+    for function in meshwork_sal::functions() {
+        let is_function = function.kind == meshwork_sal::Kind::Function;
+        // Methods of several types have one name; the reason is that of the first.
+        if !is_function || !done.insert((function.name, function.arguments)) {
+            continue;
+        }
+        // Rhai itself refuses other numbers of arguments.
+        let reason = function.refused.filter(|_| function.name != "is_def_fn");
+        let Some(reason) = reason else {
+            continue;
+        };
+        let (name, args) = (function.name, vec!["()"; function.arguments].join(", "));
+        text += &format!(
+            "try {{ {name}({args}); missing.push(\"{name}\"); }} catch (e) {{ if e != \"`{name}` is refused: {reason}\" {{ missing.push(`${{e}}`); }} }}\n"
+        );
+    }
+    text += "missing";
+    assert_eq!(output(&run("sal", script(&text)).await), "[]");
+}
+
+#[tokio::test]
+async fn outcomes_and_constants_are_those_of_a_script() {
+    if !LAUNCHED {
+        return;
+    }
+    let fields: [(&str, &[u8]); 5] = [
+        ("script", b"print(1); debug(2); progress(0.5, \"half\"); #{ id: JOB_ID, caller: CALLER_ID, input: INPUT, env: ENV }"),
+        ("mw_input", b"in"),
+        ("caller_id", b"c"),
+        ("context_id", b"x"),
+        ("env_vars", br#"{"A":"1"}"#),
+    ];
+    let report = run("sal", job(&fields)).await;
+    assert_eq!(
+        output(&report),
+        r#"{"caller":"c","env":{"A":"1"},"id":"job-1","input":"in"}"#
+    );
+    assert_eq!(report.stdout, b"1\n");
+    for (text, kind, part) in [
+        ("let x = ;", FailureKind::Permanent, "Syntax error"),
+        ("throw \"no\"", FailureKind::Script, "no"),
+        ("Permanent(\"never\")", FailureKind::Permanent, "never"),
+        ("Snooze(2)", FailureKind::Snoozed, "2s"),
+        ("fn f() { f() } f()", FailureKind::Script, "Stack overflow"),
+    ] {
+        let report = run("sal", script(text)).await;
+        let failure = failure(&report);
+        assert_eq!(failure.kind, kind, "{failure:?}");
+        assert!(failure.message.contains(part), "{failure:?}");
+    }
+    let report = run("sal", script("\nfile_read(\"none\")")).await;
+    let traceback = failure(&report).traceback.as_deref().unwrap();
+    assert!(traceback.contains("line 2"), "{traceback}");
+}
+
+#[tokio::test]
+async fn a_script_reaches_no_further_than_its_profile() {
+    if !LAUNCHED {
+        return;
+    }
+    let host = sandbox_host().await.unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    let (secret, new) = (outside.path().join("secret"), outside.path().join("new"));
+    std::fs::write(&secret, "secret").unwrap();
+    let new_path = new.clone();
+    let (secret, new) = (secret.display(), new.display());
+    let attempts = [
+        format!("file_read(\"{secret}\")"),
+        format!("copy(\"{secret}\", \"here\"); file_read(\"here\")"),
+        format!(
+            "let r = run_silent(\"cat {secret}\"); if !r.success {{ throw r.stderr; }} r.stdout"
+        ),
+        format!(
+            "chdir(\"{}\"); file_read(\"secret\")",
+            outside.path().display()
+        ),
+        format!("file_write(\"{new}\", \"x\"); run(\"cp {secret} {new}\\ntrue\").execute().code"),
+        format!("rsync(\"{secret}\", \"{new}\")"),
+    ];
+    for attempt in &attempts {
+        let is_rsync = attempt.starts_with("rsync");
+        if is_rsync
+            && need_program("sal::a_script_reaches_no_further_than_its_profile", "rsync").is_none()
+        {
+            continue;
+        }
+        let report = run_confined(Profile::Open, attempt).await;
+        assert!(report.result.is_ok(), "{attempt}: {report:?}");
+        for profile in [Profile::Standard, Profile::Strict] {
+            if host.allows(profile).is_err() {
+                continue;
+            }
+            let _ = std::fs::remove_file(&new_path);
+            let report = run_confined(profile, attempt).await;
+            assert!(report.result.is_err(), "{attempt} in {profile}: {report:?}");
+            assert!(!new_path.exists(), "{attempt} in {profile}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_a_launcher_no_script_runs() {
+    if LAUNCHED {
+        return;
+    }
+    let report = run("sal", script("1")).await;
+    let failure = failure(&report);
+    assert_eq!(failure.kind, FailureKind::NotStarted);
+    assert!(failure.message.contains("no launcher"), "{failure:?}");
+}
