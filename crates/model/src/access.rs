@@ -65,6 +65,8 @@ pub enum Object {
     OwnApproval,
     /// A job.
     Job,
+    /// An object that a script stores.
+    Stored,
     /// A runner.
     Runner,
     /// A work queue.
@@ -85,13 +87,14 @@ pub enum Object {
 
 impl Object {
     /// All kinds of objects, in the order of the table.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Actor,
         Self::Context,
         Self::Flow,
         Self::Approval,
         Self::OwnApproval,
         Self::Job,
+        Self::Stored,
         Self::Runner,
         Self::Queue,
         Self::JobMessage,
@@ -112,6 +115,7 @@ impl Object {
             Self::Approval => "approval without approvers",
             Self::OwnApproval => "approval that names the actor",
             Self::Job => "job",
+            Self::Stored => "object of scripts",
             Self::Runner => "runner",
             Self::Queue => "queue",
             Self::JobMessage => "job message",

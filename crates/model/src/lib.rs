@@ -22,6 +22,7 @@ pub mod migration;
 pub mod name;
 pub mod nooble;
 pub mod number;
+pub mod object;
 pub mod outcome;
 pub mod queue;
 pub mod retry;

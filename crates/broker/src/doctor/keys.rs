@@ -6,7 +6,7 @@ use super::{Finding, Level};
 use crate::conn::Conn;
 
 /// Types of the keys by their names in scripts. The names of many keys of a kind end with a colon.
-const KINDS: [(&str, &[&str]); 47] = [
+const KINDS: [(&str, &[&str]); 49] = [
     ("QUEUES", &["list"]),
     ("STATS", &["hash"]),
     ("WORK", &["list"]),
@@ -49,6 +49,8 @@ const KINDS: [(&str, &[&str]); 47] = [
     ("TAKEN", &["zset"]),
     ("LEADER", &["string"]),
     ("CLOCK", &["string"]),
+    ("OBJECTS", &["hash", "list", "zset"]),
+    ("USAGE", &["hash"]),
     // Old clients have lists under the names of jobs.
     ("JOB", &["hash", "list"]),
     ("OLD_REPLY", &["list"]),

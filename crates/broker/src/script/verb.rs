@@ -40,6 +40,9 @@ pub enum Verb {
     Alert,
     RunNow,
     SetJob,
+    SaveObject,
+    DeleteObject,
+    ReadObjects,
     ImportBananas,
     ExportBananas,
     Restore,
@@ -120,7 +123,7 @@ impl Protocol {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 85] = [
+    pub const ALL: [Self; 88] = [
         Self::Enqueue,
         Self::AddChild,
         Self::Claim,
@@ -156,6 +159,9 @@ impl Verb {
         Self::Alert,
         Self::RunNow,
         Self::SetJob,
+        Self::SaveObject,
+        Self::DeleteObject,
+        Self::ReadObjects,
         Self::ImportBananas,
         Self::ExportBananas,
         Self::Restore,
@@ -248,6 +254,9 @@ impl Verb {
             Self::Alert => "alert",
             Self::RunNow => "run_now",
             Self::SetJob => "set_job",
+            Self::SaveObject => "save_object",
+            Self::DeleteObject => "delete_object",
+            Self::ReadObjects => "read_objects",
             Self::ImportBananas => "import_bananas",
             Self::ExportBananas => "export_bananas",
             Self::Restore => "restore",
@@ -323,6 +332,7 @@ impl Verb {
     /// Returns the folder of its script; `None` for the life of a job, and if the prefix of its name says it.
     const fn folder(self) -> Option<&'static str> {
         match self {
+            Self::SaveObject | Self::DeleteObject | Self::ReadObjects => Some("objects"),
             Self::ExpireWorkers
             | Self::Control
             | Self::Register

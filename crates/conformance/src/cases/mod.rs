@@ -82,6 +82,7 @@ pub const GROUPS: &[Group] = &[
     group("set_job", jobs::set_job::CASES),
     group("configure", queue::configure::CASES),
     group("alert", queue::alert::CASES),
+    group("objects", store::objects::CASES),
     group("put_schedule", schedules::put_schedule::CASES),
     group("fire_schedules", schedules::fire_schedules::CASES),
     group("overlap", schedules::overlap::CASES),

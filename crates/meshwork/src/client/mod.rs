@@ -21,6 +21,7 @@ mod submit;
 mod wait;
 mod why;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
+use crate::runtime::ObjectAccess;
 use crate::wait_pool::WaitPool;
 pub use batch::{Batch, BatchRequest};
 pub use bulk::BulkCancel;
@@ -59,12 +61,22 @@ fn worth_repeating(error: &meshwork_broker::Error) -> bool {
 }
 
 /// A client; cheap to clone. Clones share their connections.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Client {
     broker: Broker,
     wait_pool: Arc<WaitPool<BlockingConn>>,
     /// Source of job numbers; only in a context.
     numbers: Option<Arc<Numbers>>,
+    /// Rights of callers to objects of scripts; only in a context.
+    object_access: Option<Arc<dyn ObjectAccess>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("broker", &self.broker)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Client {
@@ -92,7 +104,19 @@ impl Client {
             broker,
             wait_pool: Arc::default(),
             numbers: None,
+            object_access: None,
         }
+    }
+
+    /// Sets the check of rights to objects of scripts, for workers over this client.
+    #[must_use]
+    pub(crate) fn with_object_access(mut self, access: Arc<dyn ObjectAccess>) -> Self {
+        self.object_access = Some(access);
+        self
+    }
+
+    pub(crate) fn object_access(&self) -> Option<&Arc<dyn ObjectAccess>> {
+        self.object_access.as_ref()
     }
 
     /// Returns a client that others see in events under this name. Both share their connections.

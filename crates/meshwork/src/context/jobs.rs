@@ -1,5 +1,7 @@
 //! Client for the jobs of a context, after a permission check.
 
+use std::sync::Arc;
+
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::{ActorId, JobKey};
 use meshwork_model::name::JobId;
@@ -47,7 +49,8 @@ impl ContextHandle {
         let broker = self.node().broker().clone().acting_as(&me.to_string());
         let client = Client::new(broker);
         let client = client.in_context(self.keys().clone(), me.id()).await;
-        Ok(client.map_err(Box::new)?)
+        let client = client.map_err(Box::new)?;
+        Ok(client.with_object_access(Arc::new(self.clone())))
     }
 
     /// Adds an entry to the audit trail: what `me` has done with a job or queue.

@@ -11,6 +11,7 @@ mod handle;
 mod jobs;
 pub(crate) mod messages;
 mod node;
+mod objects;
 mod peers;
 mod records;
 mod runners;

@@ -10,6 +10,7 @@ mod host_memory;
 mod info;
 mod inputs;
 pub mod log;
+mod objects;
 mod policy;
 mod process;
 mod program;
@@ -52,6 +53,7 @@ pub use handler::{Call, Handler, JobContext, handler};
 pub use info::{RuntimeFunction, RuntimeInfo};
 pub use inputs::{InputError, Inputs};
 use log::LogSink;
+pub(crate) use objects::{ObjectAccess, ObjectStore};
 pub use policy::{CannotConfine, NoLauncher, SandboxPaths, SandboxPolicy};
 pub(crate) use policy::{NoSandbox, RunSandbox};
 pub use program::{InterpreterError, interpreter};
@@ -104,6 +106,8 @@ pub struct Run {
     pub usage: Arc<OnceLock<Usage>>,
     /// Sends actions to services; nothing for jobs of Bananas.
     pub(crate) caller: ActionCaller,
+    /// Objects that scripts store.
+    pub(crate) objects: ObjectStore,
 }
 
 impl Run {
@@ -126,6 +130,7 @@ impl Run {
             child_adder: None,
             usage: Arc::default(),
             caller: ActionCaller::default(),
+            objects: ObjectStore::default(),
         }
     }
 }

@@ -105,6 +105,7 @@ async fn run<P: Protocol>(
     run.announced = reserved;
     run.child_adder = prepared.child_adder;
     run.caller = prepared.caller;
+    run.objects = prepared.objects;
     run.batch = prepared.batch;
     run.inputs = prepared.inputs;
     let sandbox = prepared.confinement.effective();

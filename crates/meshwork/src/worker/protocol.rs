@@ -23,7 +23,7 @@ use super::in_flight::InFlight;
 use super::task::Completion;
 use crate::Batch;
 use crate::failure::Reason;
-use crate::runtime::{ActionCaller, ChildAdder, Confinement, Inputs, Runtime};
+use crate::runtime::{ActionCaller, ChildAdder, Confinement, Inputs, ObjectStore, Runtime};
 use crate::span::Subject;
 use meshwork_model::sandbox::RunUsage;
 
@@ -58,6 +58,8 @@ pub struct Prepared {
     pub(crate) child_adder: Option<ChildAdder>,
     /// Calls actions for the run.
     pub(crate) caller: ActionCaller,
+    /// Objects of its scripts.
+    pub(crate) objects: ObjectStore,
     /// The batch of the job.
     pub(crate) batch: Option<Batch>,
     /// Sandbox of its processes.
@@ -76,6 +78,7 @@ impl Prepared {
             inputs: Inputs::default(),
             child_adder: None,
             caller: ActionCaller::default(),
+            objects: ObjectStore::default(),
             batch: None,
             confinement: Confinement::default(),
         }

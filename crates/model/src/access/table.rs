@@ -56,6 +56,14 @@ const TABLE: &[(Object, &[Row])] = {
             ],
         ),
         (
+            O::Stored,
+            &[
+                (Create, &[Admin, Executor]),
+                (Read, TO_RUN),
+                (Delete, &[Admin, Executor]),
+            ],
+        ),
+        (
             O::Runner,
             &[
                 (Create, &[Admin]),

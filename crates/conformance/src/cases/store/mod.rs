@@ -5,6 +5,7 @@ pub(crate) mod event_coalescing;
 pub(crate) mod events;
 pub(crate) mod failed_attempts;
 pub(crate) mod lifecycle;
+pub(crate) mod objects;
 pub(crate) mod own_queues;
 pub(crate) mod records;
 pub(crate) mod restore;

@@ -29,7 +29,7 @@ use super::pool::Member;
 use super::registry::reclaim_dead;
 use super::state::HeroProtocol;
 use super::subscription::{Lists, base_of};
-use crate::runtime::{self, ChildAdder, RunSandbox, Runtime};
+use crate::runtime::{self, ChildAdder, ObjectStore, RunSandbox, Runtime};
 use crate::worker::exchange::{Exchanged, FetchRequest};
 use crate::worker::in_flight::InFlight;
 use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
@@ -215,6 +215,7 @@ impl Protocol for HeroProtocol {
         Step::Run(Box::new(Prepared {
             runtime: Arc::clone(runtime),
             timeout: Duration::from_secs(job.timeout),
+            objects: ObjectStore::new(&self.broker, self.access.as_ref(), &job),
             job,
             inputs,
             child_adder: ChildAdder::new(&self.broker, claimed, trace.cloned(), &run_sandbox),

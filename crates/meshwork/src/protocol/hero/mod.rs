@@ -30,7 +30,7 @@ use tokio_util::sync::DropGuard;
 
 use super::nooble::{self, ScriptCalls};
 use crate::flow::{PlainEnv, Stepper};
-use crate::runtime::{self, Runtime, SandboxPolicy};
+use crate::runtime::{self, ObjectAccess, Runtime, SandboxPolicy};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, Prefetch, WorkerHandle};
 use crate::{Client, Error};
 use maintenance::NextDue;
@@ -45,6 +45,7 @@ use subscription::Subscriptions;
 #[derive(Clone)]
 pub struct Worker {
     broker: Broker,
+    access: Option<Arc<dyn ObjectAccess>>,
     runtimes: Vec<(ScriptType, Arc<dyn Runtime>)>,
     refused: Option<String>,
     group: Group,
@@ -67,6 +68,7 @@ impl Worker {
     pub fn new(client: &Client) -> Self {
         Self {
             broker: client.broker().clone(),
+            access: client.object_access().cloned(),
             runtimes: Vec::new(),
             refused: None,
             group: Group::default(),
@@ -347,6 +349,7 @@ impl Worker {
             lists,
             runtimes,
             sandbox: Arc::new(sandbox),
+            access: self.access,
             backoff: self.backoff,
             retention: self.retention,
             next_due: NextDue::new(),

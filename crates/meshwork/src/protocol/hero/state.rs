@@ -12,7 +12,7 @@ use super::pool::{Member, WorkerPool};
 use super::registry::Present;
 use super::subscription::{Lists, Subscriptions};
 use crate::flow::PlainEnv;
-use crate::runtime::{CallActions, Runtime, SandboxPolicy};
+use crate::runtime::{CallActions, ObjectAccess, Runtime, SandboxPolicy};
 use crate::worker::Identity;
 
 /// The protocol of Hero, for one worker.
@@ -27,6 +27,8 @@ pub(super) struct HeroProtocol {
     pub(super) runtimes: HashMap<String, Arc<dyn Runtime>>,
     /// Calls actions of services for all runs.
     pub(super) calls: Arc<dyn CallActions>,
+    /// Rights of callers to objects, in a context.
+    pub(super) access: Option<Arc<dyn ObjectAccess>>,
     pub(super) sandbox: Arc<SandboxPolicy>,
     pub(super) backoff: RetryBackoff,
     pub(super) retention: Retention,

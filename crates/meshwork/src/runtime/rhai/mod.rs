@@ -7,6 +7,7 @@
 //! `progress(0.4)` and `progress(0.4, "text")` report progress. `add_child(script)` and `add_child(script, #{...})` submit a
 //! child and return its id. `call_action(type, #{...})` returns the data of a service's reply, `send_action()` and
 //! `notify_action()` do not wait ([`requests`]).
+//! `get_context([keys])` returns a space of stored objects ([`mod@objects`]).
 //! `INPUTS[name]` is the result of a prerequisite ([`mod@inputs`]). `Permanent`, `Retry`, `Snooze` and `Discard` are
 //! verdicts ([`verdict`]).
 //!
@@ -20,6 +21,7 @@ mod engine;
 mod error;
 mod inputs;
 mod memory;
+mod objects;
 mod requests;
 pub(crate) mod value;
 mod verdict;
@@ -221,6 +223,9 @@ fn script(
     });
     engine.register_global_module(engine::progress(sink).into());
     engine.register_global_module(requests::functions(asker).into());
+    if source.contains(objects::GET_CONTEXT) {
+        engine.register_global_module(objects::functions(asker).into());
+    }
     engine.register_global_module(verdict::functions().into());
     engine.register_global_module(inputs::module(inputs.clone()).into());
     engine.register_global_module(engine::constants(job, trace).into());

@@ -14,6 +14,7 @@ use super::super::action::{
     ActionCall, ActionCallError, ActionReply, Callback, Delivery, RunCalls,
 };
 use super::super::children::{self, AddChildError};
+use super::super::objects::{ObjectError, ObjectRequest};
 use super::value;
 
 /// The function that adds a child; `submit` is its second name.
@@ -25,6 +26,10 @@ enum Request {
     Action(
         ActionCall,
         oneshot::Sender<Result<ActionReply, ActionCallError>>,
+    ),
+    Objects(
+        (Vec<String>, ObjectRequest),
+        oneshot::Sender<Result<Value, ObjectError>>,
     ),
 }
 
@@ -46,6 +51,7 @@ impl CallFailure {
 pub(super) fn serve(run: &Run) -> (Asker, AbortOnDropHandle<()>) {
     let (asker, mut requests) = mpsc::channel::<Request>(1);
     let (child_adder, calls) = (run.child_adder.clone(), RunCalls::of(run));
+    let objects = run.objects.clone();
     let task = tokio::spawn(async move {
         // A script that was cut does not wait for its answer any more.
         while let Some(request) = requests.recv().await {
@@ -55,6 +61,9 @@ pub(super) fn serve(run: &Run) -> (Asker, AbortOnDropHandle<()>) {
                 }
                 Request::Action(call, answer) => {
                     let _ = answer.send(calls.call(call).await);
+                }
+                Request::Objects((keys, request), answer) => {
+                    let _ = answer.send(objects.call(&keys, request).await);
                 }
             }
         }
@@ -72,6 +81,17 @@ impl Asker {
         let over = || format!("{name}() is not there any more: the run has ended");
         self.0.blocking_send(request(send)).map_err(|_| over())?;
         answer.blocking_recv().map_err(|_| over())
+    }
+
+    /// Carries out a request in the space of these keys.
+    pub(super) fn ask_objects(
+        &self,
+        name: &str,
+        keys: Vec<String>,
+        request: ObjectRequest,
+    ) -> Result<Value, String> {
+        let answer = self.ask(name, |send| Request::Objects((keys, request), send))?;
+        answer.map_err(|error| error.to_string())
     }
 
     fn add_child(&self, script: &str, options: Map) -> Result<String, String> {
@@ -127,9 +147,9 @@ fn child(script: &str, mut options: Map) -> Result<NewChild, String> {
     children::child(script.to_owned(), input, options).map_err(|error| error.to_string())
 }
 
-type Called<T> = Result<T, Box<EvalAltResult>>;
+pub(super) type Called<T> = Result<T, Box<EvalAltResult>>;
 
-fn thrown(value: Dynamic, at: Position) -> Box<EvalAltResult> {
+pub(super) fn thrown(value: Dynamic, at: Position) -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorRuntime(value, at))
 }
 

@@ -5,6 +5,7 @@ mod jobs;
 mod lifetime;
 mod many;
 mod node_trust;
+mod objects;
 mod pool;
 mod replay;
 mod trust;

@@ -65,6 +65,19 @@ impl JobKeys {
         self.own(&format!("each:{digest}"))
     }
 
+    /// Returns the prefix of the objects that scripts store; a space, a colon and a part of it follow: `object:{id}` (a hash),
+    /// `history:{id}` (a list of its versions), and the sets of an index (`type:`, `field:`, `word:`; sorted by creation).
+    #[must_use]
+    pub fn objects_prefix(&self) -> String {
+        self.own("osis:")
+    }
+
+    /// Number and size of all objects (a hash).
+    #[must_use]
+    pub fn objects_usage(&self) -> String {
+        self.own("osis_usage")
+    }
+
     /// State of a batch, a hash: `hero:q:batches:{batch}`.
     #[must_use]
     pub fn batch(&self, id: &BatchId) -> String {
@@ -356,6 +369,8 @@ impl JobKeys {
             ("TAKEN", self.taken_over()),
             // Time until which one worker does maintenance (a string, milliseconds).
             ("LEADER", self.own("turn")),
+            ("OBJECTS", self.objects_prefix()),
+            ("USAGE", self.objects_usage()),
             // The latest time of the server's clock, and its steps back (a string).
             ("CLOCK", self.clock()),
         ]
