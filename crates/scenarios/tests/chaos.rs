@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use meshwork_scenarios::chaos::fleet::{self, Ground};
 use meshwork_scenarios::chaos::{
-    Plan, Scenario, flows, hostile, limits, messages, play, schedules,
+    Plan, Scenario, flows, hostile, limits, mesh, messages, play, schedules,
 };
 use meshwork_test_servers::binary::meshwork_binary;
 use meshwork_test_servers::servers::{Tool, need};
@@ -222,6 +222,31 @@ async fn each_job_message_has_one_result_under_kills() {
         progress: |line| println!("{line}"),
     };
     let report = messages::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+}
+
+/// Four hundred job messages between three nodes, and ten troubles, one of each kind.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_message_between_nodes_has_one_outcome_under_kills() {
+    if need(Tool::Redis).is_none() {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = mesh::Plan {
+        binary: meshwork_binary().unwrap(),
+        daemon: (
+            env!("CARGO_BIN_EXE_chaos").into(),
+            vec!["--mycelium".to_owned()],
+        ),
+        messages: 400,
+        kills: 10,
+        seed: 20,
+        progress: |line| println!("{line}"),
+    };
+    let report = mesh::play(&plan)
         .await
         .unwrap_or_else(|error| panic!("{error}"));
     println!("{report}");

@@ -5,6 +5,7 @@
 pub mod account;
 pub mod binary;
 pub mod calls;
+pub mod cuttable;
 mod eventually;
 pub mod fakes;
 mod kept;

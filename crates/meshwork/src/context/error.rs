@@ -235,7 +235,8 @@ impl ContextError {
     }
 
     /// Returns true if the server is unreachable, so that all other calls fail too.
-    pub(crate) fn is_outage(&self) -> bool {
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
         matches!(self, Self::Broker(error) if error.is_temporary() || error.is_connection_lost())
     }
 }

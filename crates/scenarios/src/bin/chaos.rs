@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use meshwork_scenarios::chaos::fleet::{self, Ground};
 use meshwork_scenarios::chaos::{
-    ChaosError, Plan, Scenario, flows, hostile, limits, messages, play, schedules,
+    ChaosError, Plan, Scenario, flows, hostile, limits, mesh, messages, play, schedules,
 };
 use meshwork_test_servers::binary::meshwork_binary;
 
@@ -28,12 +28,13 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// and of submitters, SCRIPT FLUSH, CLIENT KILL, full memory and full disks; nothing may be left in the end. `flows`
 /// runs random flows on both engines, kills workers, submitters and the server, and compares each with its outcome in
 /// memory. `messages` sends job messages from one context to another, kills the coordinators of both and the workers, and
-/// counts jobs and results.
+/// counts jobs and results. `mesh` sends them between three nodes, each with a redis-server, supervisors, a worker and a
+/// Mycelium daemon (a fake one, unless MYCELIUM_BIN names a real one): kill -9 and SIGSTOP of each process, and cut links.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
     /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile, flows,
-    /// messages [default: each in turn]
+    /// messages, mesh [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
     /// Number of kills and other faults, in all scenarios together
@@ -45,7 +46,7 @@ struct Arguments {
     /// Random flows of `flows` on each engine
     #[arg(long, default_value_t = 100)]
     dags: usize,
-    /// Messages of `messages`
+    /// Messages of `messages` and `mesh`
     #[arg(long, default_value_t = 1000)]
     messages: usize,
     /// Engine of `hostile` and `flows`: redis or embedded [default: both]
@@ -63,6 +64,9 @@ struct Arguments {
     /// Runs this program as one of the workers whose queues are limited
     #[arg(long, hide = true, num_args = 2)]
     limited_worker: Option<Vec<String>>,
+    /// Runs this program as a fake Mycelium daemon
+    #[arg(long, hide = true, num_args = 1.., allow_hyphen_values = true)]
+    mycelium: Option<Vec<String>>,
 }
 
 impl Arguments {
@@ -108,6 +112,7 @@ enum Which {
     Hostile,
     Flows,
     Messages,
+    Mesh,
 }
 
 impl Which {
@@ -120,6 +125,7 @@ impl Which {
             Self::Hostile,
             Self::Flows,
             Self::Messages,
+            Self::Mesh,
         ];
         batches.chain(fleets).chain(others)
     }
@@ -133,6 +139,7 @@ impl Which {
             Self::Hostile => "hostile",
             Self::Flows => "flows",
             Self::Messages => "messages",
+            Self::Mesh => "mesh",
         }
     }
 
@@ -201,6 +208,18 @@ impl Which {
                 let report = messages::play(&plan).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
+            Self::Mesh => {
+                let plan = mesh::Plan {
+                    binary: plan.binary,
+                    daemon: daemon()?,
+                    messages: arguments.messages,
+                    kills: plan.kills,
+                    seed: plan.seed,
+                    progress: tell,
+                };
+                let report = mesh::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
         }
     }
 }
@@ -219,17 +238,32 @@ fn own() -> Result<PathBuf, ChaosError> {
     })
 }
 
+/// Runs as a process of a scenario, if the arguments say so.
+async fn be_part(arguments: &Arguments) -> Option<Result<(), String>> {
+    if let Some(given) = &arguments.scheduler {
+        return Some(schedules::be_scheduler(given).await);
+    }
+    if let Some(given) = &arguments.limited_worker {
+        return Some(limits::be_worker(given).await);
+    }
+    let given = arguments.mycelium.clone()?;
+    Some(mesh::be_daemon(given).await)
+}
+
+/// Returns the real Mycelium daemon that `MYCELIUM_BIN` names, or this program as a fake one.
+fn daemon() -> Result<(PathBuf, Vec<String>), ChaosError> {
+    match std::env::var_os("MYCELIUM_BIN") {
+        Some(real) => Ok((real.into(), Vec::new())),
+        None => Ok((own()?, vec!["--mycelium".to_owned()])),
+    }
+}
+
 // A second thread lets one wait for the output of programs while others run.
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 #[allow(clippy::print_stderr, reason = "it is a command")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let part = match (&arguments.scheduler, &arguments.limited_worker) {
-        (Some(given), _) => Some(schedules::be_scheduler(given).await),
-        (_, Some(given)) => Some(limits::be_worker(given).await),
-        _ => None,
-    };
-    if let Some(ended) = part {
+    if let Some(ended) = be_part(&arguments).await {
         return match ended {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {

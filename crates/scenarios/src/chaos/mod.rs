@@ -13,8 +13,10 @@ pub mod flows;
 mod ground;
 pub mod hostile;
 pub mod limits;
+pub mod mesh;
 pub mod messages;
 mod moments;
+mod process;
 mod program;
 pub mod schedules;
 

@@ -16,7 +16,7 @@ pub mod tools;
 pub use cluster::RealCluster;
 pub use options::ServerOptions;
 pub use sentinel::RealSentinels;
-pub use server::RealServer;
+pub use server::{RealServer, free_port};
 pub use shared::{FreshDatabase, shared, shared_for};
 pub use tls::{SelfSigned, TlsFiles};
 pub use tools::{Tool, find, need, need_for, need_program, need_root};

@@ -264,7 +264,9 @@ fn port_was_taken(error: &StartError) -> bool {
     error.output.contains("Address already in use")
 }
 
-fn free_port() -> u16 {
+/// Returns a free port on loopback, which no outgoing connection takes.
+#[must_use]
+pub fn free_port() -> u16 {
     let mut random = rand::rng();
     loop {
         let port = rand::RngExt::random_range(&mut random, PORTS);

@@ -10,12 +10,13 @@
 //! * a pop that waits holds up every other call;
 //! * a reply arrives in the queue without a topic, past the topics that are not accepted.
 //!
-//! [`state`] has the messages, without clock and network; [`node`] is one daemon, [`link`] connects daemons over TCP, and [`rpc`] is the API. The
-//! network is a fake of its own: a daemon forwards what is for others to all its peers.
+//! [`state`] has the messages, without clock and network; [`node`] is one daemon, [`link`] connects daemons over TCP, [`rpc`] is the API, and
+//! [`program`] a process. The network is a fake of its own: a daemon forwards what is for others to all its peers.
 
 pub mod hosted;
 pub mod link;
 pub mod node;
+pub mod program;
 pub mod rpc;
 pub mod state;
 
