@@ -94,6 +94,11 @@ pub(super) const REDIS_PY: PythonPackages = PythonPackages {
     folder: "",
     file: "redis/__init__.py",
 };
+/// The package with which a plain client signs a message.
+pub(super) const CRYPTOGRAPHY: PythonPackages = PythonPackages {
+    folder: "crypto",
+    file: "cryptography/__init__.py",
+};
 /// The client of the JavaScript example.
 pub(super) const IOREDIS: NpmPackages = NpmPackages {
     folder: "",

@@ -60,6 +60,10 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
         clients::REDIS_PY.find_or_install(workspace, python.as_deref(), install),
     );
     report(
+        "cryptography",
+        clients::CRYPTOGRAPHY.find_or_install(workspace, python.as_deref(), install),
+    );
+    report(
         "ioredis",
         clients::IOREDIS.find_or_install(workspace, install),
     );

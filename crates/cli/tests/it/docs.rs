@@ -41,6 +41,15 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
     blocks
 }
 
+/// Returns a file of a page.
+pub(crate) fn file_of(page: &str, name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let text = fs::read_to_string(root.unwrap().join(page)).unwrap();
+    let found = blocks(&text).into_iter().map(|block| block.text);
+    let mut found = found.filter(|text| file_name(text) == Some(name));
+    found.next().unwrap()
+}
+
 /// The file that a block is, by the comment that begins it.
 fn file_name(text: &str) -> Option<&str> {
     let mut lines = text.lines().take(2);
@@ -108,8 +117,10 @@ fn clients(ground: &Ground, command: &mut Command) {
         let path = find(tool)?;
         Some(path.ancestors().nth(levels)?.to_owned())
     };
+    let packages = [Tool::RedisPy, Tool::Cryptography].map(|tool| folder(tool, 2));
+    let packages = std::env::join_paths(packages.into_iter().flatten()).unwrap();
     let found = [
-        ("PYTHONPATH", folder(Tool::RedisPy, 2)),
+        ("PYTHONPATH", Some(packages.into())),
         ("NODE_PATH", folder(Tool::Ioredis, 2)),
         ("GOPATH", folder(Tool::Redigo, 6)),
     ];
@@ -125,6 +136,7 @@ fn client(command: &str) -> Option<Tool> {
     let needs = [
         ("redis-cli ", Tool::RedisCli),
         ("python3 enqueue.py", Tool::RedisPy),
+        ("python3 send.py", Tool::Cryptography),
         ("node ", Tool::Ioredis),
         ("go run ", Tool::Redigo),
         ("php ", Tool::PhpRedis),
@@ -195,7 +207,8 @@ fn run_with(page: &str, replaced: &[(&str, String)]) {
             };
             let command = command.replace(API, &api);
             if client(&command).is_some_and(|tool| need(tool).is_none()) {
-                continue;
+                // The rest of the block needs what it does.
+                break;
             }
             if let Some(command) = command.strip_suffix('&') {
                 // The shell becomes the command, so that it ends with the page.

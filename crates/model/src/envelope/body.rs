@@ -10,7 +10,9 @@ use serde_json::{Map, Value};
 use super::json::strict;
 use super::{MAX_LIFE, PayloadType, Receiver, Refusal, SKEW, dsse};
 use crate::actor_key::{KeyBytes, SecretKey, hex};
-use crate::context::{ContextJob, Message, MessageFormat, MessageStatus, MessageType, NodeId};
+use crate::context::{
+    ContextJob, Message, MessageFormat, MessageStatus, MessageType, NodeId, field, limits,
+};
 use crate::keys::context::{ContextId, MessageKey};
 
 /// Version of the body's format.
@@ -265,26 +267,57 @@ impl Body {
         Ok(())
     }
 
+    /// Returns the timeouts until the message is stored, acknowledged and processed. A plain client may leave them out.
+    pub(super) fn timeouts(&self) -> [u32; 3] {
+        [
+            self.timeout.unwrap_or(limits::DEFAULT_TIMEOUT),
+            self.timeout_ack.unwrap_or(limits::DEFAULT_TIMEOUT_ACK),
+            self.timeout_result
+                .unwrap_or(limits::DEFAULT_TIMEOUT_RESULT),
+        ]
+    }
+
+    /// Returns the format of the text.
+    pub(super) fn format(&self) -> MessageFormat {
+        self.format.unwrap_or(MessageFormat::Text)
+    }
+
+    /// Returns true if these are its jobs. A plain client may leave out fields with their defaults.
+    fn has_jobs(&self, jobs: &[ContextJob]) -> bool {
+        let is_same = |(signed, job): (&Map<String, Value>, &ContextJob)| {
+            let context = signed.get(field::CONTEXT_ID).and_then(Value::as_u64);
+            let fits = context.is_none_or(|id| id == u64::from(job.context_id.get()));
+            let read = ContextJob::from_json(job.context_id, signed.clone());
+            fits && read.is_ok_and(|read| read == *job)
+        };
+        self.jobs.len() == jobs.len() && self.jobs.iter().zip(jobs).all(is_same)
+    }
+
     /// Returns the first field in which the sender's stored message differs from this body; `re`: the message that it
     /// claims to answer. A message that differs must be refused. The log of a message is not signed, and the status
     /// only of a result.
     #[must_use]
     pub fn difference(&self, message: &Message, re: Option<MessageKey>) -> Option<&'static str> {
-        use crate::context::field;
         let expected = Self::of(message, self.nonce, self.src, self.dst.clone());
         let reports = self.kind == Kind::Result;
         let same = [
             (field::ID, self.id == expected.id),
             (field::MESSAGE_TYPE, self.kind == expected.kind),
             (field::MESSAGE, self.message == expected.message),
-            (field::MESSAGE_FORMAT_TYPE, self.format == expected.format),
-            (field::TIMEOUT, self.timeout == expected.timeout),
-            (field::TIMEOUT_ACK, self.timeout_ack == expected.timeout_ack),
+            (
+                field::MESSAGE_FORMAT_TYPE,
+                self.format() == message.message_format_type,
+            ),
+            (field::TIMEOUT, self.timeouts()[0] == message.timeout),
+            (
+                field::TIMEOUT_ACK,
+                self.timeouts()[1] == message.timeout_ack,
+            ),
             (
                 field::TIMEOUT_RESULT,
-                self.timeout_result == expected.timeout_result,
+                self.timeouts()[2] == message.timeout_result,
             ),
-            (field::JOB, self.jobs == expected.jobs),
+            (field::JOB, self.has_jobs(&message.job)),
             (field::CREATED_AT, self.created_at == expected.created_at),
             (field::RE, self.re == re),
             (field::STATUS, !reports || self.status == expected.status),

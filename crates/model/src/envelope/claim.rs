@@ -14,6 +14,8 @@ pub struct Claim {
     pub context: ContextId,
     /// Its nonce.
     pub nonce: Nonce,
+    /// Time of creation, in seconds since 1970.
+    pub created_at: u64,
 }
 
 /// Returns the claims of an envelope, of which nothing is verified.
@@ -28,5 +30,6 @@ pub fn claim(envelope: &[u8]) -> Result<Claim, Refusal> {
         id: body.id,
         context: body.dst.context,
         nonce: body.nonce,
+        created_at: body.created_at,
     })
 }

@@ -51,12 +51,12 @@ impl Body {
             });
         }
         let jobs = self.jobs.iter().map(job).collect::<Result<_, _>>();
-        let timeouts = (self.timeout, self.timeout_ack, self.timeout_result);
+        let [timeout, timeout_ack, timeout_result] = self.timeouts();
         let message = Message {
-            message_format_type: self.format.unwrap_or(crate::context::MessageFormat::Text),
-            timeout: timeouts.0.unwrap_or(limits::DEFAULT_TIMEOUT),
-            timeout_ack: timeouts.1.unwrap_or(limits::DEFAULT_TIMEOUT_ACK),
-            timeout_result: timeouts.2.unwrap_or(limits::DEFAULT_TIMEOUT_RESULT),
+            message_format_type: self.format(),
+            timeout,
+            timeout_ack,
+            timeout_result,
             job: jobs.map_err(refused)?,
             target_context: Some(context),
             target_node: Some(self.dst.node),

@@ -27,6 +27,8 @@ pub enum Tool {
     RedisCli,
     /// The client redis-py.
     RedisPy,
+    /// The package cryptography for Python.
+    Cryptography,
     /// The client ioredis for Node.
     Ioredis,
     /// The client of the Model Context Protocol for Node.
@@ -56,6 +58,7 @@ impl Tool {
             Self::Faketime => "libfaketime.so.1",
             Self::RedisCli => "redis-cli",
             Self::RedisPy => "redis/__init__.py",
+            Self::Cryptography => "cryptography/__init__.py",
             Self::Ioredis => "ioredis/package.json",
             Self::McpSdk => "@modelcontextprotocol/sdk/package.json",
             Self::Redigo => "redigo/redis/doc.go",
@@ -77,6 +80,7 @@ impl Tool {
             Self::Faketime => "MESHWORK_TEST_FAKETIME",
             Self::RedisCli => "MESHWORK_TEST_REDIS_CLI",
             Self::RedisPy => "MESHWORK_TEST_REDIS_PY",
+            Self::Cryptography => "MESHWORK_TEST_CRYPTOGRAPHY",
             Self::Ioredis => "MESHWORK_TEST_IOREDIS",
             Self::McpSdk => "MESHWORK_TEST_MCP_SDK",
             Self::Redigo => "MESHWORK_TEST_REDIGO",
@@ -121,6 +125,7 @@ fn unpacked(tool: Tool) -> Option<PathBuf> {
     let folder = match tool {
         Tool::Valkey => "valkey",
         Tool::RedisPy => "clients/python",
+        Tool::Cryptography => "clients/crypto/python",
         Tool::Ioredis | Tool::McpSdk => "clients/node_modules",
         Tool::PythonSdk => "clients/sdk/python",
         Tool::TypescriptSdk => "clients/sdk/node_modules",

@@ -1,11 +1,13 @@
 //! Messages between two nodes through fake Mycelium daemons: two servers, a supervisor with workers beside each.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::common::{Ground, Running, eventually, json as of_line};
+use crate::docs::file_of;
 use meshwork_test_servers::fakes::mycelium::hosted::FakeMycelium;
 use meshwork_test_servers::plain::Plain;
-use meshwork_test_servers::servers::RealServer;
+use meshwork_test_servers::servers::{RealServer, Tool, need};
 use serde_json::json;
 
 /// A node: a server, its command, its daemon and its supervisor.
@@ -38,15 +40,12 @@ impl Node {
 
     /// Starts its supervisor, with a worker.
     fn serve(&mut self) {
+        self.serve_with(&["--worker", "python"]);
+    }
+
+    fn serve_with(&mut self, args: &[&str]) {
         let url = self.daemon.url();
-        let args = [
-            "supervisor",
-            "--json",
-            "--worker",
-            "python",
-            "--mycelium",
-            &url,
-        ];
+        let args = [&["supervisor", "--json", "--mycelium", &url], args].concat();
         let mut supervisor = self.ground.start(&args);
         assert_eq!(of_line(&supervisor.line())["event"], "ready");
         self.supervisor = Some(supervisor);
@@ -142,6 +141,71 @@ fn a_job_runs_on_the_other_node_and_its_result_comes_home() {
     });
     assert_eq!(peers["name"], "bob");
     assert!(peers["seen_ms"].as_u64().is_some(), "{peers}");
+}
+
+/// A plain client signs with 30 lines of Python, and a plain runner there runs its job.
+#[test]
+fn plain_clients_and_plain_runners_use_the_mesh_with_redis_commands() {
+    let (Some(python), Some(packages)) = (need(Tool::Python), need(Tool::Cryptography)) else {
+        return;
+    };
+    let Some((mut alice, mut bob)) = two() else {
+        return;
+    };
+    alice.serve_with(&[]);
+    bob.serve_with(&[]);
+    let folder = alice.ground.path(".");
+    let config = alice.ground.path(".config/meshwork/actor.key");
+    std::fs::copy(config, folder.join("alice.key")).unwrap();
+    alice.ground.file("alice.card", alice.card());
+    alice.ground.file("bob.card", bob.card());
+    alice
+        .ground
+        .file("send.py", file_of("docs/mesh.md", "send.py"));
+    let mut script = Command::new(python);
+    script.arg("send.py").current_dir(folder);
+    let packages = packages.ancestors().nth(2).unwrap();
+    let said = script.env("PYTHONPATH", packages).output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    let said = String::from_utf8(said.stdout).unwrap();
+    let mut client = alice.plain(7);
+    for line in said.lines() {
+        // Words as redis-cli reads them: JSON strings, or without quotes.
+        let mut words = Vec::new();
+        let mut rest = line;
+        while !rest.is_empty() {
+            let mut json = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+            let used = match (rest.starts_with('"'), json.next()) {
+                (true, Some(Ok(word))) => {
+                    words.push(word);
+                    json.byte_offset()
+                }
+                _ => {
+                    let end = rest.find(' ').unwrap_or(rest.len());
+                    words.push(rest[..end].to_owned());
+                    end
+                }
+            };
+            rest = rest[used..].trim_start();
+        }
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        client.ask::<i64>(&words).unwrap();
+    }
+    let mut runner = bob.plain(8);
+    let (_, job): (String, String) = runner.ask(&["BRPOP", "queue:python", "30"]).unwrap();
+    let run = |runner: &mut Plain, fields: &[&str]| {
+        let words = [&["HSET", &job], fields].concat();
+        runner.ask::<i64>(&words).unwrap();
+    };
+    run(&mut runner, &["status", "started"]);
+    run(
+        &mut runner,
+        &["result", r#"{"rows":"5"}"#, "status", "finished"],
+    );
+    let (_, result): (String, String) = client.ask(&["BRPOP", "msg_in", "30"]).unwrap();
+    assert!(alice.field(7, &result, "job").contains(r#"{"rows":"5"}"#));
+    assert_eq!(alice.field(7, &result, "mw_re"), "1:500");
+    assert_eq!(alice.status("message:1:500"), "processed");
 }
 
 #[test]

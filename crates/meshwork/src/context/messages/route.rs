@@ -111,13 +111,14 @@ impl Coordinator {
             return Ok(Some((message, nonce.clone())));
         }
         let record = context.keys().message(message.key());
-        // The nonce of a signed message is that of its envelope.
+        // Nonce and time of a signed message are those of its envelope.
         let signed = message.envelope.as_deref();
         let signed = signed.and_then(|text| claim(text.as_bytes()).ok());
         let nonce = signed.map_or_else(|| Nonce(rand::random()), |claim| claim.nonce);
         let (nonce, now) = (nonce.to_string(), self.node.now().await?);
         if message.created_at == 0 {
-            message.created_at = now;
+            let created_at = signed.and_then(|claim| u32::try_from(claim.created_at).ok());
+            message.created_at = created_at.unwrap_or(now);
         }
         let created_at = message.created_at.to_string();
         let fields = [
