@@ -1,14 +1,13 @@
 //! The exchange of frames with other nodes: outboxes become frames, and frames become messages, notices and answers. All
 //! decisions are in `meshwork_model::mesh`; all state that matters is in the store.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use meshwork_broker::context::{Commit, Database, Read};
 use meshwork_model::actor_key::{KeyBytes, SecretKey};
 use meshwork_model::context::NodeId;
 use meshwork_model::keys::context::NodeKeys;
-use meshwork_model::mesh::{Entry, Frame, Item, Link, MAX_FRAME, MAX_ITEMS, Sent, SentFrom, Step};
-use meshwork_model::mesh::{next_step, resend_at};
+use meshwork_model::mesh::{Draft, Entry, Frame, Item, Line, Sent, SentFrom, Step, next_step};
 
 use crate::context::{ContextError, Node, Peer};
 
@@ -16,13 +15,8 @@ use crate::context::{ContextError, Node, Peer};
 const PAGE: usize = 100;
 /// Number of entries that are due at once after a restart of the daemon.
 const RESENT: usize = 1_000;
-/// Time until an outbox without due entries is read again, in milliseconds. New entries of this process are noticed at
-/// once.
-const LOOK_AGAIN_MS: u64 = 1_000;
 /// Time until the cards of other nodes are read again, in milliseconds: a revocation works after this time.
 const READ_PEERS_MS: u64 = 2_000;
-/// Greatest number of answers that wait for a frame. More are dropped: their askers ask again.
-const MAX_REPLIES: usize = 1_000;
 
 /// A frame that is ready to be sent.
 #[derive(Debug)]
@@ -39,16 +33,11 @@ pub struct Outbound {
     asks: bool,
 }
 
-/// Another node, and the link to it.
+/// Another node, and the exchange with it.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) peer: Peer,
-    pub(super) link: Link,
-    pub(super) replies: VecDeque<Item>,
-    /// True if the node waits for a frame, whatever is in it.
-    pub(super) pong: bool,
-    /// Time of the next look into its outbox.
-    pub(super) look_at: u64,
+    pub(super) line: Line,
     /// Time at which its last frame was recorded.
     pub(super) noted: Option<u64>,
     /// Frames in the second that began at this time.
@@ -59,19 +48,9 @@ impl Known {
     fn new(peer: Peer) -> Self {
         Self {
             peer,
-            link: Link::default(),
-            replies: VecDeque::new(),
-            pong: false,
-            look_at: 0,
+            line: Line::default(),
             noted: None,
             rate: (0, 0),
-        }
-    }
-
-    /// Adds an answer for the next frame.
-    pub(super) fn reply(&mut self, item: Item) {
-        if self.replies.len() < MAX_REPLIES && !self.replies.contains(&item) {
-            self.replies.push_back(item);
         }
     }
 }
@@ -86,35 +65,6 @@ pub struct Exchange {
     read_peers_at: u64,
     /// Numbers of refused frames and envelopes, by code.
     pub(super) refused: BTreeMap<String, u64>,
-}
-
-/// A frame that is being filled.
-struct Filling {
-    items: Vec<Item>,
-    used: usize,
-}
-
-impl Filling {
-    const fn new() -> Self {
-        Self {
-            items: Vec::new(),
-            used: Frame::AROUND,
-        }
-    }
-
-    /// Adds an item, if it fits. A large one has a frame of its own.
-    fn add(&mut self, item: Item) -> Result<(), Item> {
-        let used = self.used + item.length();
-        let fits = used <= MAX_FRAME && self.items.len() < MAX_ITEMS;
-        match fits || self.items.is_empty() {
-            true => {
-                self.used = used;
-                self.items.push(item);
-                Ok(())
-            }
-            false => Err(item),
-        }
-    }
 }
 
 impl Exchange {
@@ -142,7 +92,7 @@ impl Exchange {
     /// Looks into all outboxes at the next call of [`Self::outbound`].
     pub fn wake(&mut self) {
         for known in self.peers.values_mut() {
-            known.look_at = 0;
+            known.line.wake();
         }
     }
 
@@ -187,7 +137,7 @@ impl Exchange {
             let _ = self.node.store().commit(Database::Node, &commit).await?;
         }
         for known in self.peers.values_mut() {
-            (known.link, known.look_at) = (Link::default(), 0);
+            known.line.reset();
         }
         Ok(())
     }
@@ -214,49 +164,27 @@ impl Exchange {
         let Some(known) = self.peers.get_mut(&to) else {
             return Ok(None);
         };
-        if !known.link.may_send(mono_ms) {
+        let (daemon, line) = (known.peer.card.daemon, &mut known.line);
+        let Some(mut draft) = line.draft(mono_ms) else {
             return Ok(None);
-        }
-        let (mut filling, mut marks) = (Filling::new(), Vec::new());
-        while let Some(item) = known.replies.pop_front() {
-            if let Err(item) = filling.add(item) {
-                known.replies.push_front(item);
-                break;
-            }
-        }
-        let (is_absent, look_at) = (known.link.is_absent(), known.look_at);
-        if known.link.needs_ping(mono_ms) {
-            let _ = filling.add(Item::Ping);
-        }
-        let is_empty = filling.items.is_empty();
-        let pong = std::mem::take(&mut known.pong);
-        if !is_absent && mono_ms >= look_at && (is_empty || filling.used < MAX_FRAME) {
-            let more = self.fill(to, &mut filling, &mut marks).await?;
+        };
+        if draft.reads_outbox {
+            let more = self.fill(to, &mut draft).await?;
             if let (Some(known), false) = (self.peers.get_mut(&to), more) {
-                known.look_at = mono_ms.saturating_add(LOOK_AGAIN_MS);
+                known.line.looked(mono_ms);
             }
         }
-        let is_asking = |item: &Item| {
-            let (message, ask) = (
-                matches!(item, Item::Message(_)),
-                matches!(item, Item::Ask { .. }),
-            );
-            message || ask || *item == Item::Ping
-        };
-        if filling.items.is_empty() && !pong {
-            self.settle(to, &marks).await?;
+        if !draft.is_frame() {
+            self.settle(to, &draft.marks).await?;
             return Ok(None);
         }
-        let Some(known) = self.peers.get(&to) else {
-            return Ok(None);
-        };
+        let asks = draft.asks();
         let frame = Frame {
             dst: to,
             src: self.me,
             sent_ms: self.node.store().now().await?,
-            items: filling.items,
+            items: draft.items,
         };
-        let asks = frame.items.iter().any(is_asking);
         let bytes = match frame.seal(&self.key) {
             Ok(bytes) => bytes,
             Err(error) => {
@@ -266,20 +194,15 @@ impl Exchange {
         };
         Ok(Some(Outbound {
             to,
-            daemon: known.peer.card.daemon,
+            daemon,
             bytes,
-            marks,
+            marks: draft.marks,
             asks,
         }))
     }
 
     /// Adds due entries of an outbox to a frame. Returns true if more may be due.
-    async fn fill(
-        &self,
-        to: NodeId,
-        filling: &mut Filling,
-        marks: &mut Vec<(Vec<u8>, Option<u64>)>,
-    ) -> Result<bool, ContextError> {
+    async fn fill(&self, to: NodeId, draft: &mut Draft<Vec<u8>>) -> Result<bool, ContextError> {
         let (store, outbox) = (self.node.store(), NodeKeys.peer_outbox(to));
         let due = store.elements(Database::Node, &outbox, Read::Due(PAGE));
         let due = due.await?;
@@ -290,27 +213,26 @@ impl Exchange {
         for member in &due {
             let entry = std::str::from_utf8(member).ok();
             let Some(entry) = entry.and_then(|text| text.parse::<Entry>().ok()) else {
-                marks.push((member.clone(), None));
+                draft.marks.push((member.clone(), None));
                 continue;
             };
-            let (item, next) = match entry {
-                Entry::Message { of, queued_ms } => {
-                    let item = self.next_item(to, of).await?;
-                    let next = item.as_ref().map(|_| resend_at(queued_ms, now));
-                    (item, next)
-                }
-                Entry::State { of, at } => (Some(self.node.answer_of(to, of, at).await?), None),
+            let item = match entry {
+                Entry::Message { of, .. } => self.next_item(to, of).await?,
+                Entry::State { of, at } => Some(self.node.answer_of(to, of, at).await?),
             };
-            if let Some(Err(_)) = item.map(|item| filling.add(item)) {
+            if !draft.add(member.clone(), &entry, item, now) {
                 return Ok(true);
             }
-            marks.push((member.clone(), next));
         }
         Ok(due.len() == PAGE)
     }
 
     /// Returns the next item for a message of this node; `None` if the message needs nothing any more.
-    async fn next_item(&self, to: NodeId, of: SentFrom) -> Result<Option<Item>, ContextError> {
+    pub(super) async fn next_item(
+        &self,
+        to: NodeId,
+        of: SentFrom,
+    ) -> Result<Option<Item>, ContextError> {
         let context = match self.node.context(of.context).await {
             Err(error) if error.is_permanent() => return Ok(None),
             context => context?,
@@ -345,7 +267,7 @@ impl Exchange {
     /// A call to the server fails: the entries are sent again.
     pub async fn sent(&mut self, frame: Outbound, mono_ms: u64) -> Result<(), ContextError> {
         if let Some(known) = self.peers.get_mut(&frame.to) {
-            known.link.sent(mono_ms, frame.asks);
+            known.line.sent(mono_ms, frame.asks);
         }
         self.settle(frame.to, &frame.marks).await
     }

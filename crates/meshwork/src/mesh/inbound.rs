@@ -74,8 +74,7 @@ impl Exchange {
         let Some(known) = self.peers.get_mut(&frame.src) else {
             return Ok(());
         };
-        if known.link.heard() {
-            known.look_at = 0;
+        if known.line.heard() {
             tracing::info!(node = %frame.src, name = %known.peer.name, "node is back");
         }
         let is_due = |noted| mono_ms.saturating_sub(noted) >= NOTE_MS;
@@ -126,13 +125,13 @@ impl Exchange {
             Item::Ask { of, at } => Some(self.node.answer_of(from, of, at).await?),
             Item::Ping => {
                 if let Some(known) = self.peers.get_mut(&from) {
-                    known.pong = true;
+                    known.line.pong();
                 }
                 None
             }
         };
         if let (Some(reply), Some(known)) = (reply, self.peers.get_mut(&from)) {
-            known.reply(reply);
+            known.line.reply(reply);
         }
         Ok(())
     }

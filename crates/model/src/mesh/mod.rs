@@ -5,6 +5,7 @@
 mod card;
 mod exchange;
 mod frame;
+mod line;
 mod link;
 mod outbox;
 mod peer;
@@ -16,6 +17,7 @@ pub use frame::{
     Frame, FrameFault, Item, MAX_FRAME, MAX_ITEMS, MAX_REASON, MAX_RESULT, PeerState, SentFrom,
     padded_length,
 };
+pub use line::{Draft, LOOK_AGAIN_MS, Line};
 pub use link::{ABSENT_AFTER, FRAME_GAP_MS, Link, PING_MS};
 pub use outbox::{Entry, FIRST_RESEND_MS, InvalidEntry, LAST_RESEND_MS, resend_at};
 pub use peer::{InvalidPeerName, PeerName};

@@ -22,7 +22,7 @@ pub fn resend_at(queued_ms: u64, now_ms: u64) -> u64 {
 }
 
 /// An entry of the outbox of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Entry {
     /// A message of this node, until it has ended.
     Message {

@@ -1,10 +1,13 @@
-//! A node of the simulation: a store that survives crashes, and the memory of its process, which does not.
+//! A node of the simulation: a store that survives crashes, and the memory of its process, which does not. Frames are
+//! drafted, answered and resent by the functions of `meshwork_model::mesh` that a node runs.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
 use meshwork_model::context::{MessageStatus, MessageType};
+use meshwork_model::envelope::Nonce;
+use meshwork_model::keys::context::{ContextId, MessageKey};
 use meshwork_model::mesh::{
-    Answer, Link, PeerState, Received, Sent, Step, answer, next_step, resend_at,
+    Answer, Draft, Entry, Item, Line, PeerState, Received, Sent, SentFrom, Step, answer, next_step,
 };
 
 /// Number of a message; the messages of all nodes have different ones.
@@ -12,23 +15,37 @@ pub(super) type Id = u64;
 /// Number of a node.
 pub(super) type At = usize;
 
-/// Number of entries in a frame: few, so that frames are divided.
-const FRAME: usize = 3;
+/// Entries of an outbox that are read at once: few, so that frames are divided.
+const PAGE: usize = 3;
 
-/// An item of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
-    Message(Id),
-    Ask(Id),
-    State(Id, PeerState),
-    Result(Id),
-    Ping,
+/// Context of all messages.
+fn context() -> ContextId {
+    ContextId::new(7).unwrap_or_else(|| unreachable!("7 is a context"))
 }
 
-impl Word {
-    const fn asks(self) -> bool {
-        matches!(self, Self::Message(_) | Self::Ask(_) | Self::Ping)
+/// The message of this number at its sender.
+fn sent_from(id: Id) -> SentFrom {
+    SentFrom {
+        context: context(),
+        message: MessageKey::new(1, u32::try_from(id).unwrap_or(u32::MAX)),
+        nonce: Nonce([0; 16]),
     }
+}
+
+fn id_of(of: &SentFrom) -> Id {
+    of.message.id.into()
+}
+
+/// An envelope, of which only the number of its message counts.
+pub(super) fn envelope(id: Id) -> Vec<u8> {
+    id.to_be_bytes().to_vec()
+}
+
+/// Returns the message of an envelope.
+pub(super) fn message_of(envelope: &[u8]) -> Id {
+    envelope
+        .iter()
+        .fold(0, |id, byte| id << 8 | Id::from(*byte))
 }
 
 /// A message at its sender.
@@ -40,8 +57,6 @@ pub(super) struct Outgoing {
     pub(super) ends: [u64; 3],
     pub(super) status: MessageStatus,
     pub(super) stored: bool,
-    /// Time of its next attempt; `None`: no entry in the outbox.
-    pub(super) next: Option<u64>,
     pub(super) outcome: Option<&'static str>,
     pub(super) results: u32,
 }
@@ -65,14 +80,12 @@ pub(super) struct Node {
     pub(super) offset_ms: i64,
     pub(super) sent: BTreeMap<Id, Outgoing>,
     pub(super) received: BTreeMap<Id, Incoming>,
-    /// States to be sent once, by receiver.
-    pub(super) states: BTreeSet<(At, Id)>,
+    /// Outboxes by receiver: entries, each with the time of its next attempt.
+    pub(super) outboxes: BTreeMap<At, BTreeMap<Entry, u64>>,
     /// Refuses all messages.
     pub(super) refuses: bool,
     pub(super) is_up: bool,
-    links: BTreeMap<At, Link>,
-    replies: BTreeMap<At, VecDeque<Word>>,
-    pongs: BTreeSet<At>,
+    lines: BTreeMap<At, Line>,
 }
 
 impl Node {
@@ -81,12 +94,10 @@ impl Node {
             offset_ms,
             sent: BTreeMap::new(),
             received: BTreeMap::new(),
-            states: BTreeSet::new(),
+            outboxes: BTreeMap::new(),
             refuses,
             is_up: true,
-            links: peers.map(|peer| (peer, Link::default())).collect(),
-            replies: BTreeMap::new(),
-            pongs: BTreeSet::new(),
+            lines: peers.map(|peer| (peer, Line::default())).collect(),
         }
     }
 
@@ -96,79 +107,99 @@ impl Node {
 
     /// The process ends, and another one begins: its memory is lost.
     pub(super) fn crash(&mut self) {
-        self.links
-            .values_mut()
-            .for_each(|link| *link = Link::default());
-        self.replies.clear();
-        self.pongs.clear();
+        let lines = self.lines.values_mut();
+        lines.for_each(|line| *line = Line::default());
     }
 
     pub(super) fn peers(&self) -> Vec<At> {
-        self.links.keys().copied().collect()
+        self.lines.keys().copied().collect()
     }
 
     /// Number of answers in memory.
     pub(super) fn waiting(&self) -> usize {
-        self.replies.values().map(VecDeque::len).sum()
+        self.lines.values().map(Line::waiting).sum()
     }
 
-    /// Returns the words for a node that may be sent now; `crash` after them forgets that they were sent.
-    pub(super) fn words(&mut self, to: At, now: u64) -> Option<Vec<Word>> {
+    /// Number of entries of all outboxes.
+    pub(super) fn queued(&self) -> usize {
+        self.outboxes.values().map(BTreeMap::len).sum()
+    }
+
+    /// Adds an entry to an outbox; it is due at once.
+    fn queue(&mut self, to: At, entry: Entry, clock: u64) {
+        self.outboxes.entry(to).or_default().insert(entry, clock);
+        if let Some(line) = self.lines.get_mut(&to) {
+            line.wake();
+        }
+    }
+
+    /// Stores a message to be sent.
+    pub(super) fn send(&mut self, id: Id, message: Outgoing) {
+        let (to, queued_ms) = (message.to, message.queued_ms);
+        self.sent.insert(id, message);
+        let of = sent_from(id);
+        self.queue(to, Entry::Message { of, queued_ms }, queued_ms);
+    }
+
+    /// Returns the frame for a node that may be sent now. A crash after it forgets that it was sent.
+    pub(super) fn draft(&mut self, to: At, now: u64) -> Option<Draft<Entry>> {
         let clock = self.clock(now);
-        let link = self.links.get(&to)?;
-        if !link.may_send(now) {
-            return None;
-        }
-        let mut words: Vec<Word> = Vec::new();
-        if let Some(replies) = self.replies.get_mut(&to) {
-            let count = replies.len().min(FRAME);
-            words.extend(replies.drain(..count));
-        }
-        if link.needs_ping(now) {
-            words.push(Word::Ping);
-        }
-        if !link.is_absent() {
-            let states = self.states.iter().filter(|(peer, _)| *peer == to);
-            for (_, id) in states.take(FRAME) {
-                words.push(self.answer_of(to, *id));
-            }
-            let due = self.sent.iter().filter(|(_, message)| {
-                message.to == to && message.next.is_some_and(|next| next <= clock)
-            });
-            for (id, message) in due.take(FRAME) {
-                match next_step(Some(sent_of(message))) {
-                    Step::Send => words.push(Word::Message(*id)),
-                    Step::Ask => words.push(Word::Ask(*id)),
-                    Step::Forget => {}
+        let mut draft = self.lines.get_mut(&to)?.draft(now)?;
+        if draft.reads_outbox {
+            let outbox = self.outboxes.entry(to).or_default();
+            let due = outbox.iter().filter(|(_, next)| **next <= clock);
+            let due: Vec<_> = due.map(|(entry, _)| *entry).take(PAGE).collect();
+            let mut more = due.len() == PAGE;
+            for entry in due {
+                let item = match entry {
+                    Entry::Message { of, .. } => self.next_item(id_of(&of)),
+                    Entry::State { of, .. } => Some(self.answer_of(to, id_of(&of))),
+                };
+                if !draft.add(entry, &entry, item, clock) {
+                    more = true;
+                    break;
                 }
             }
+            if let (Some(line), false) = (self.lines.get_mut(&to), more) {
+                line.looked(now);
+            }
         }
-        let pong = self.pongs.remove(&to);
-        (pong || !words.is_empty()).then_some(words)
+        if draft.is_frame() {
+            return Some(draft);
+        }
+        self.settle(to, &draft.marks);
+        None
     }
 
-    /// Records that words were sent: the entries of the outbox are due again later, or done.
-    pub(super) fn note_sent(&mut self, to: At, words: &[Word], now: u64) {
-        let clock = self.clock(now);
-        if let Some(link) = self.links.get_mut(&to) {
-            link.sent(now, words.iter().any(|word| word.asks()));
+    fn next_item(&self, id: Id) -> Option<Item> {
+        let of = sent_from(id);
+        match next_step(self.sent.get(&id).map(sent_of)) {
+            Step::Send => Some(Item::Message(envelope(id))),
+            Step::Ask => Some(Item::Ask { of, at: context() }),
+            Step::Forget => None,
         }
-        for word in words {
-            match word {
-                Word::Message(id) | Word::Ask(id) => {
-                    if let Some(message) = self.sent.get_mut(id) {
-                        message.next = Some(resend_at(message.queued_ms, clock));
-                    }
-                }
-                Word::State(id, _) | Word::Result(id) => {
-                    self.states.remove(&(to, *id));
-                }
-                Word::Ping => {}
+    }
+
+    /// Entries of a frame are due again later, or done.
+    fn settle(&mut self, to: At, marks: &[(Entry, Option<u64>)]) {
+        let outbox = self.outboxes.entry(to).or_default();
+        for (entry, next) in marks {
+            match next {
+                Some(next) => drop(outbox.insert(*entry, *next)),
+                None => drop(outbox.remove(entry)),
             }
         }
     }
 
-    /// Removes ended messages from the outbox, and ends those whose timeouts are over.
+    /// Records that a frame was sent.
+    pub(super) fn note_sent(&mut self, to: At, draft: &Draft<Entry>, now: u64) {
+        if let Some(line) = self.lines.get_mut(&to) {
+            line.sent(now, draft.asks());
+        }
+        self.settle(to, &draft.marks);
+    }
+
+    /// Ends messages whose timeouts are over, and tells senders of the progress of theirs.
     pub(super) fn tend(&mut self, now: u64) {
         let clock = self.clock(now);
         for message in self.sent.values_mut() {
@@ -186,10 +217,8 @@ impl Node {
                     message.outcome = Some(end);
                 }
             }
-            if next_step(Some(sent_of(message))) == Step::Forget {
-                message.next = None;
-            }
         }
+        let mut changed = Vec::new();
         for (id, message) in &mut self.received {
             let next = match message.status {
                 MessageStatus::Dispatched => MessageStatus::Acknowledged,
@@ -201,11 +230,15 @@ impl Node {
                 _ => message.has_result = true,
             }
             message.status = next;
-            self.states.insert((message.from, *id));
+            changed.push((message.from, sent_from(*id)));
+        }
+        for (from, of) in changed {
+            let at = context();
+            self.queue(from, Entry::State { of, at }, clock);
         }
     }
 
-    fn answer_of(&self, from: At, id: Id) -> Word {
+    fn answer_of(&self, from: At, id: Id) -> Item {
         let received = self
             .received
             .get(&id)
@@ -217,50 +250,54 @@ impl Node {
             is_refused: false,
         }));
         match answered {
-            Answer::State(state) => Word::State(id, state),
-            Answer::Result => Word::Result(id),
+            Answer::State(state) => state_of(id, state),
+            Answer::Result => Item::Result {
+                re: sent_from(id),
+                from: sent_from(id),
+                json: Vec::new(),
+            },
         }
     }
 
     /// Hears of a node. `None`: it is not trusted, or its clock is too far away.
     pub(super) fn heard(&mut self, from: At) {
-        if let Some(link) = self.links.get_mut(&from) {
-            link.heard();
+        if let Some(line) = self.lines.get_mut(&from) {
+            line.heard();
         }
     }
 
-    /// Takes a word of another node.
-    pub(super) fn take(&mut self, from: At, word: Word, job_ends: u64, expired: bool) {
-        let reply = match word {
-            Word::Message(id) => Some(self.take_message(from, id, job_ends, expired)),
-            Word::Ask(id) => Some(self.answer_of(from, id)),
-            Word::Ping => {
-                self.pongs.insert(from);
+    /// Takes an item of another node.
+    pub(super) fn take(&mut self, from: At, item: &Item, job_ends: u64, expired: bool) {
+        let reply = match item {
+            Item::Message(envelope) => {
+                let id = message_of(envelope);
+                Some(self.take_message(from, id, job_ends, expired))
+            }
+            Item::Ask { of, .. } => Some(self.answer_of(from, id_of(of))),
+            Item::Ping => {
+                self.lines.entry(from).or_default().pong();
                 None
             }
-            Word::State(id, state) => {
-                self.take_state(from, id, state);
+            Item::State { of, state, .. } => {
+                self.take_state(from, id_of(of), *state);
                 None
             }
-            Word::Result(id) => {
-                self.take_result(from, id);
+            Item::Result { re, .. } => {
+                self.take_result(from, id_of(re));
                 None
             }
         };
         if let Some(reply) = reply {
-            let replies = self.replies.entry(from).or_default();
-            if !replies.contains(&reply) {
-                replies.push_back(reply);
-            }
+            self.lines.entry(from).or_default().reply(reply);
         }
     }
 
-    fn take_message(&mut self, from: At, id: Id, job_ends: u64, expired: bool) -> Word {
+    fn take_message(&mut self, from: At, id: Id, job_ends: u64, expired: bool) -> Item {
         if self.received.contains_key(&id) {
             return self.answer_of(from, id);
         }
         if self.refuses || expired {
-            return Word::State(id, PeerState::Refused);
+            return state_of(id, PeerState::Refused);
         }
         let message = Incoming {
             from,
@@ -270,7 +307,7 @@ impl Node {
             has_result: false,
         };
         self.received.insert(id, message);
-        Word::State(id, PeerState::Stored)
+        state_of(id, PeerState::Stored)
     }
 
     /// Returns a message of this node, if it went to the node that speaks of it and has not ended.
@@ -310,5 +347,14 @@ fn sent_of(message: &Outgoing) -> Sent {
     Sent {
         status: message.status,
         is_stored: message.stored,
+    }
+}
+
+fn state_of(id: Id, state: PeerState) -> Item {
+    Item::State {
+        of: sent_from(id),
+        at: context(),
+        state,
+        reason: None,
     }
 }

@@ -5,11 +5,12 @@ use std::fmt;
 
 use meshwork_model::context::MessageStatus;
 use meshwork_model::envelope::SKEW;
+use meshwork_model::mesh::Item;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::Report;
-use super::node::{At, Id, Node, Outgoing, Word};
+use super::node::{At, Id, Node, Outgoing, message_of};
 
 /// Start of the true clock, in milliseconds.
 const START: u64 = 1_700_000_000_000;
@@ -50,7 +51,7 @@ struct Flying {
     from: At,
     to: At,
     sent_ms: u64,
-    words: Vec<Word>,
+    items: Vec<Item>,
 }
 
 /// Probabilities of a schedule.
@@ -130,11 +131,10 @@ impl Schedule {
                 ends,
                 status: MessageStatus::Dispatched,
                 stored: false,
-                next: Some(queued_ms),
                 outcome: None,
                 results: 0,
             };
-            self.nodes[from].sent.insert(id, message);
+            self.nodes[from].send(id, message);
         }
     }
 
@@ -168,8 +168,9 @@ impl Schedule {
     }
 
     fn is_over(&self) -> bool {
-        let rest = |node: &Node| node.sent.values().any(|message| message.next.is_some());
-        self.nodes.iter().all(|node| node.is_up && !rest(node))
+        let has_ended = |node: &Node| node.sent.values().all(|it| it.status.is_final());
+        let rests = |node: &Node| node.is_up && node.queued() == 0 && has_ended(node);
+        self.nodes.iter().all(rests)
     }
 
     /// Partitions, crashes and restarts.
@@ -207,7 +208,7 @@ impl Schedule {
     /// Sends the frames of a node. It may crash before a frame is sent, and before it is recorded.
     fn transmit(&mut self, at: At) {
         for to in self.nodes[at].peers() {
-            let Some(words) = self.nodes[at].words(to, self.now) else {
+            let Some(draft) = self.nodes[at].draft(to, self.now) else {
                 continue;
             };
             if self.random.random_bool(self.weather.crash) {
@@ -222,19 +223,19 @@ impl Schedule {
             };
             for _ in 0..times {
                 let arrives = self.now + self.random.random_range(0..self.weather.delay);
-                let words = words.clone();
+                let items = draft.items.clone();
                 self.flying.push(Flying {
                     arrives,
                     from: at,
                     to,
                     sent_ms,
-                    words,
+                    items,
                 });
             }
             if self.random.random_bool(self.weather.crash) {
                 return self.stop(at, self.now + 1_000);
             }
-            self.nodes[at].note_sent(to, &words, self.now);
+            self.nodes[at].note_sent(to, &draft, self.now);
         }
     }
 
@@ -252,25 +253,25 @@ impl Schedule {
                 continue;
             }
             self.nodes[frame.to].heard(frame.from);
-            for word in frame.words {
+            for item in frame.items {
                 // A crash between two items: those before are done, and their answers are lost.
                 if self.random.random_bool(self.weather.crash) {
                     self.stop(frame.to, now + 1_000);
                     break;
                 }
                 let job_ends = now + self.random.random_range(0..60_000);
-                let expired = self.has_expired(frame.from, frame.to, word);
-                self.nodes[frame.to].take(frame.from, word, job_ends, expired);
+                let expired = self.has_expired(frame.from, frame.to, &item);
+                self.nodes[frame.to].take(frame.from, &item, job_ends, expired);
             }
         }
     }
 
     /// Returns true if the first timeout of a message is over on the receiver's clock.
-    fn has_expired(&self, from: At, to: At, word: Word) -> bool {
-        let Word::Message(id) = word else {
+    fn has_expired(&self, from: At, to: At, item: &Item) -> bool {
+        let Item::Message(envelope) = item else {
             return false;
         };
-        let sent = self.nodes[from].sent.get(&id);
+        let sent = self.nodes[from].sent.get(&message_of(envelope));
         sent.is_some_and(|message| self.nodes[to].clock(self.now) > message.ends[0])
     }
 
@@ -279,6 +280,9 @@ impl Schedule {
         for (at, node) in self.nodes.iter().enumerate() {
             if node.waiting() > MAX_WAITING {
                 return Err(self.broken(format!("node {at} holds {} answers", node.waiting())));
+            }
+            if node.queued() > node.sent.len() + node.received.len() {
+                return Err(self.broken(format!("node {at} has {} entries", node.queued())));
             }
             for (id, message) in &node.received {
                 if message.runs > 1 {
