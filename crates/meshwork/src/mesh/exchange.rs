@@ -9,6 +9,7 @@ use meshwork_model::context::NodeId;
 use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::mesh::{Draft, Entry, Frame, Item, Line, Sent, SentFrom, Step, next_step};
 
+use super::refusals::Noted;
 use crate::context::{ContextError, Node, Peer};
 
 /// Number of entries of an outbox that are read at once. More fit into a frame only if they are small.
@@ -65,6 +66,7 @@ pub struct Exchange {
     read_peers_at: u64,
     /// Numbers of refused frames and envelopes, by code.
     pub(super) refused: BTreeMap<String, u64>,
+    pub(super) noted: Noted,
 }
 
 impl Exchange {
@@ -80,6 +82,7 @@ impl Exchange {
             peers: BTreeMap::new(),
             read_peers_at: 0,
             refused: BTreeMap::new(),
+            noted: Noted::default(),
         })
     }
 
@@ -115,7 +118,7 @@ impl Exchange {
             }
         }
         self.read_peers_at = mono_ms.saturating_add(READ_PEERS_MS);
-        Ok(())
+        self.note_refusals(mono_ms).await
     }
 
     /// Makes the entries of all outboxes due: the daemon has lost what it had not sent.

@@ -8,6 +8,7 @@ mod exchange;
 mod inbound;
 mod lease;
 mod pump;
+mod refusals;
 
 pub use daemon::{Daemon, DaemonInfo, MeshError};
 pub use exchange::{Exchange, Outbound};

@@ -1,13 +1,15 @@
 //! Messages of other nodes: opened by the key in their envelope, stored once, and answered from their record.
 
+use meshwork_broker::context::{Commit, Database};
 use meshwork_model::actor_key::PublicKey;
 use meshwork_model::context::{MessageStatus, NodeId, Reason};
 use meshwork_model::envelope::{Keyring, Nonce, PayloadType, Receiver, Refusal, claim, open};
-use meshwork_model::keys::context::{ContextId, MessageKey};
+use meshwork_model::keys::context::{ContextId, MessageKey, NodeKeys};
 use meshwork_model::mesh::{
     Answer, Item, PeerState, Received, SentFrom, answer, read_result, write_result,
 };
 
+use crate::context::audit::Change;
 use crate::context::messages::deliver::Proof;
 use crate::context::messages::message::MessageView;
 use crate::context::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel, Site};
@@ -47,15 +49,46 @@ impl Node {
             message: claim.id,
             nonce: claim.nonce,
         };
-        let delivery = match self.opened(me, envelope).await? {
-            Err(reason) => Delivery::Refused(reason),
-            Ok(parcel) => self.receive_proven(me, &parcel, Proof::Envelope).await?,
+        let (delivery, is_noted) = match self.opened(me, envelope).await? {
+            Err(reason) => (Delivery::Refused(reason), false),
+            Ok(parcel) => {
+                let taken = self.receive_proven(me, &parcel, Proof::Envelope).await?;
+                // A context that exists has a trail of its own.
+                let is_noted = !taken.is_refused_as(Reason::NO_CONTEXT);
+                (taken, is_noted)
+            }
         };
+        if let (Delivery::Refused(reason), false) = (&delivery, is_noted) {
+            let origin = Origin::sent_from(from, &of).to_string();
+            let who = format!("node {from}");
+            self.note_refused(&who, "refuse message", &origin, &reason.text)
+                .await?;
+        }
         Ok(Taken {
             of,
             at: claim.context,
             delivery,
         })
+    }
+
+    /// Adds a refusal to the audit trail of this node.
+    pub(crate) async fn note_refused(
+        &self,
+        who: &str,
+        what: &str,
+        object: &str,
+        why: &str,
+    ) -> Result<(), ContextError> {
+        let change = Change {
+            who,
+            what,
+            object,
+            after: why,
+            ..Change::default()
+        };
+        let commit = change.noted(Commit::default(), NodeKeys.audit());
+        let _ = self.store().commit(Database::Node, &commit).await?;
+        Ok(())
     }
 
     /// Verifies an envelope with the key that it names, if an actor of this node has the key. Returns the message, with the

@@ -36,6 +36,13 @@ pub enum Delivery {
     Refused(Reason),
 }
 
+impl Delivery {
+    /// Returns true for a refusal with this code.
+    pub(crate) fn is_refused_as(&self, code: &str) -> bool {
+        matches!(self, Self::Refused(reason) if reason.code == code)
+    }
+}
+
 /// A change of a message at its target, for its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {

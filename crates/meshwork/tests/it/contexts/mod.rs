@@ -4,6 +4,8 @@ mod damage;
 mod jobs;
 mod lifetime;
 mod many;
+mod node_noise;
+mod node_refusals;
 mod node_trust;
 mod objects;
 mod pool;

@@ -91,6 +91,11 @@ fn a_frame_is_read_as_it_was_written() {
 }
 
 #[test]
+fn the_items_of_a_frame_are_read_from_its_bytes() {
+    assert_eq!(open(&signed(6, &items())), Ok(all_kinds()));
+}
+
+#[test]
 fn no_flipped_bit_is_accepted() {
     let bytes = all_kinds().seal(&secret(5)).unwrap();
     let padded = frame(vec![Item::Message(vec![b' '; 1200])])
@@ -167,7 +172,48 @@ fn no_frame_has_a_length_that_never_arrives() {
     }
 }
 
+/// A frame whose items are these bytes, signed by a node that is trusted.
+fn signed(count: u16, items: &[u8]) -> Vec<u8> {
+    let mut body = [ME.0.as_slice(), &PEER.0].concat();
+    body.extend(NOW.to_be_bytes());
+    body.extend(count.to_be_bytes());
+    body.extend(items);
+    let signature = secret(5).sign(&pae(TYPE, &body));
+    let length = u32::try_from(body.len()).unwrap().to_be_bytes();
+    let mut bytes = [MAGIC.as_slice(), &length, &body, &signature].concat();
+    bytes.resize(padded_length(bytes.len()), 0);
+    bytes
+}
+
+/// The items of a valid frame as bytes.
+fn items() -> Vec<u8> {
+    let bytes = all_kinds().seal(&secret(5)).unwrap();
+    bytes[HEAD + 74..Frame::AROUND - SIGNATURE_BYTES + length_of(&all_kinds().items)].to_vec()
+}
+
+fn length_of(items: &[Item]) -> usize {
+    items.iter().map(Item::length).sum()
+}
+
 proptest! {
+    /// A trusted node may sign anything. What is accepted is exactly what a node would have written.
+    #[test]
+    fn signed_bytes_are_refused_or_mean_one_frame(
+        count in 0_u16..9,
+        noise in proptest::collection::vec(any::<u8>(), 0..60),
+        at in 0_usize..400,
+        length in 0_usize..8,
+    ) {
+        let mut bytes = items();
+        let at = at.min(bytes.len());
+        bytes.splice(at..(at + length).min(bytes.len()), noise);
+        let bytes = signed(count, &bytes);
+        if let Ok(frame) = open(&bytes) {
+            prop_assert!(length_of(&frame.items) <= bytes.len());
+            prop_assert_eq!(frame.seal(&secret(5)), Ok(bytes));
+        }
+    }
+
     #[test]
     fn random_bytes_are_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..400), cut in 0_usize..300) {
         prop_assert!(open(&bytes).is_err());
