@@ -10,6 +10,7 @@ use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::mesh::{Draft, Entry, Frame, Item, Line, Sent, SentFrom, Step, next_step};
 
 use super::refusals::Noted;
+use super::sweep::Swept;
 use crate::context::{ContextError, Node, Peer};
 
 /// Number of entries of an outbox that are read at once. More fit into a frame only if they are small.
@@ -67,6 +68,7 @@ pub struct Exchange {
     /// Numbers of refused frames and envelopes, by code.
     pub(super) refused: BTreeMap<String, u64>,
     pub(super) noted: Noted,
+    pub(super) swept: Swept,
 }
 
 impl Exchange {
@@ -83,6 +85,7 @@ impl Exchange {
             read_peers_at: 0,
             refused: BTreeMap::new(),
             noted: Noted::default(),
+            swept: Swept::default(),
         })
     }
 
@@ -118,7 +121,8 @@ impl Exchange {
             }
         }
         self.read_peers_at = mono_ms.saturating_add(READ_PEERS_MS);
-        self.note_refusals(mono_ms).await
+        self.note_refusals(mono_ms).await?;
+        self.sweep(mono_ms).await
     }
 
     /// Makes the entries of all outboxes due: the daemon has lost what it had not sent.

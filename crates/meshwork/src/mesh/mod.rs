@@ -9,6 +9,7 @@ mod inbound;
 mod lease;
 mod pump;
 mod refusals;
+mod sweep;
 
 pub use daemon::{Daemon, DaemonInfo, MeshError};
 pub use exchange::{Exchange, Outbound};

@@ -18,6 +18,9 @@ pub(super) type At = usize;
 /// Entries of an outbox that are read at once: few, so that frames are divided.
 const PAGE: usize = 3;
 
+/// Time between two sweeps of outboxes that are not sent, in milliseconds.
+const SWEEP_MS: u64 = 60_000;
+
 /// Context of all messages.
 fn context() -> ContextId {
     ContextId::new(7).unwrap_or_else(|| unreachable!("7 is a context"))
@@ -86,6 +89,7 @@ pub(super) struct Node {
     pub(super) refuses: bool,
     pub(super) is_up: bool,
     lines: BTreeMap<At, Line>,
+    swept: u64,
 }
 
 impl Node {
@@ -98,6 +102,7 @@ impl Node {
             refuses,
             is_up: true,
             lines: peers.map(|peer| (peer, Line::default())).collect(),
+            swept: 0,
         }
     }
 
@@ -123,6 +128,35 @@ impl Node {
     /// Number of entries of all outboxes.
     pub(super) fn queued(&self) -> usize {
         self.outboxes.values().map(BTreeMap::len).sum()
+    }
+
+    /// Returns true if a message is in an outbox. States for a node that never comes back stay as long as their records.
+    pub(super) fn has_queued(&self) -> bool {
+        let is_message = |entry: &Entry| matches!(entry, Entry::Message { .. });
+        self.outboxes
+            .values()
+            .any(|outbox| outbox.keys().any(is_message))
+    }
+
+    /// Removes ended messages from the outboxes of absent nodes.
+    fn sweep(&mut self, now: u64) {
+        if now < self.swept + SWEEP_MS {
+            return;
+        }
+        self.swept = now;
+        let absent = self.lines.iter().filter(|(_, line)| line.is_absent());
+        for to in absent.map(|(to, _)| to) {
+            let Some(outbox) = self.outboxes.get_mut(to) else {
+                continue;
+            };
+            outbox.retain(|entry, _| match entry {
+                Entry::Message { of, .. } => {
+                    let sent = self.sent.get(&id_of(of)).map(sent_of);
+                    next_step(sent) != Step::Forget
+                }
+                Entry::State { .. } => true,
+            });
+        }
     }
 
     /// Adds an entry to an outbox; it is due at once.
@@ -236,6 +270,7 @@ impl Node {
             let at = context();
             self.queue(from, Entry::State { of, at }, clock);
         }
+        self.sweep(now);
     }
 
     fn answer_of(&self, from: At, id: Id) -> Item {

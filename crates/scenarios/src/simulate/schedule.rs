@@ -169,7 +169,7 @@ impl Schedule {
 
     fn is_over(&self) -> bool {
         let has_ended = |node: &Node| node.sent.values().all(|it| it.status.is_final());
-        let rests = |node: &Node| node.is_up && node.queued() == 0 && has_ended(node);
+        let rests = |node: &Node| node.is_up && !node.has_queued() && has_ended(node);
         self.nodes.iter().all(rests)
     }
 

@@ -4,6 +4,7 @@ mod damage;
 mod jobs;
 mod lifetime;
 mod many;
+mod node_floods;
 mod node_noise;
 mod node_refusals;
 mod node_trust;
