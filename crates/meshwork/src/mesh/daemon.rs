@@ -83,6 +83,17 @@ struct Request<'a> {
     params: Value,
 }
 
+impl<'a> Request<'a> {
+    const fn new(method: &'a str, params: Value) -> Self {
+        Self {
+            jsonrpc: "2.0",
+            id: 1,
+            method,
+            params,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Response<T> {
     #[serde(default = "Option::default")]
@@ -141,28 +152,42 @@ impl Daemon {
         self.url.as_str()
     }
 
+    fn refused(&self, method: &'static str, why: String) -> MeshError {
+        MeshError::Refused {
+            url: self.url.to_string(),
+            method,
+            why,
+        }
+    }
+
     async fn call<T: DeserializeOwned>(
         &self,
         method: &'static str,
         params: Value,
     ) -> Result<Option<T>, MeshError> {
+        let answer: Response<T> = self.post(method, &Request::new(method, params)).await?;
+        self.result(method, answer)
+    }
+
+    fn result<T>(&self, method: &'static str, answer: Response<T>) -> Result<Option<T>, MeshError> {
+        match answer.error {
+            Some(error) => Err(self.refused(method, format!("error {}", error.code))),
+            None => Ok(answer.result),
+        }
+    }
+
+    /// Sends a request, or several ones, and reads the answer.
+    async fn post<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        request: &impl Serialize,
+    ) -> Result<T, MeshError> {
         let unreachable = |error: reqwest::Error| MeshError::Unreachable {
             url: self.url.to_string(),
             why: error.without_url().to_string(),
         };
-        let refused = |why: String| MeshError::Refused {
-            url: self.url.to_string(),
-            method,
-            why,
-        };
-        let (jsonrpc, id) = ("2.0", 1);
-        let request = Request {
-            jsonrpc,
-            id,
-            method,
-            params,
-        };
-        let body = serde_json::to_vec(&request).map_err(|error| refused(error.to_string()))?;
+        let refused = |why: String| self.refused(method, why);
+        let body = serde_json::to_vec(request).map_err(|error| refused(error.to_string()))?;
         let call = self.http.post(self.url.clone()).body(body);
         let call = call.header("content-type", "application/json");
         let mut answer = call.send().await.map_err(unreachable)?;
@@ -173,20 +198,15 @@ impl Daemon {
                 return Err(refused(format!("its answer has over {MAX_ANSWER} bytes")));
             }
         }
-        let answer: Response<T> = serde_json::from_slice(&bytes)
-            .map_err(|_| refused(format!("its answer is no JSON-RPC ({})", answer.status())))?;
-        match answer.error {
-            Some(error) => Err(refused(format!("error {}", error.code))),
-            None => Ok(answer.result),
-        }
+        let wrong = |_| refused(format!("its answer is no JSON-RPC ({})", answer.status()));
+        serde_json::from_slice(&bytes).map_err(wrong)
     }
 
     fn missing(&self, method: &'static str) -> MeshError {
-        MeshError::Refused {
-            url: self.url.to_string(),
+        self.refused(
             method,
-            why: "its answer lacks a field, or has another form".to_owned(),
-        }
+            "its answer lacks a field, or has another form".to_owned(),
+        )
     }
 
     /// Returns the description of the daemon.
@@ -220,26 +240,83 @@ impl Daemon {
         pushed.map(drop).ok_or_else(|| self.missing("pushMessage"))
     }
 
-    /// Takes the oldest message of a topic; the empty topic has those without one. Never waits in the daemon, which would
-    /// delay every other call.
-    pub(super) async fn pop(&self, topic: &[u8]) -> Result<Option<Arrived>, MeshError> {
+    /// Takes the oldest messages of a topic, at most `many`; the empty topic has those without one. Never waits in the
+    /// daemon, which would delay every other call.
+    pub(super) async fn pop(&self, topic: &[u8], many: usize) -> Result<Vec<Arrived>, MeshError> {
         const METHOD: &str = "popMessage";
-        let topic = BASE64.encode(topic);
-        let popped: Option<Inbound> = self.call(METHOD, json!([false, 0, topic])).await?;
-        let Some(popped) = popped else {
-            return Ok(None);
+        let request = Request::new(METHOD, json!([false, 0, BASE64.encode(topic)]));
+        let answers: Vec<Response<Inbound>> = match many {
+            0 | 1 => vec![self.post(METHOD, &request).await?],
+            _ => self.post(METHOD, &vec![&request; many]).await?,
         };
-        let payload = BASE64.decode(popped.payload.as_bytes());
-        match (popped.src_pk.parse(), payload) {
-            (Ok(from), Ok(payload)) => Ok(Some(Arrived { from, payload })),
-            _ => Err(self.missing(METHOD)),
+        let mut arrived = Vec::new();
+        for answer in answers {
+            let Some(popped) = self.result(METHOD, answer)? else {
+                continue;
+            };
+            let payload = BASE64.decode(popped.payload.as_bytes());
+            match (popped.src_pk.parse(), payload) {
+                (Ok(from), Ok(payload)) => arrived.push(Arrived { from, payload }),
+                _ => return Err(self.missing(METHOD)),
+            }
         }
+        Ok(arrived)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use meshwork_model::actor_key::SecretKey;
+    use meshwork_model::context::NodeId;
+    use meshwork_model::mesh::{Frame, Item};
+    use meshwork_test_servers::eventually;
+    use meshwork_test_servers::fakes::mycelium::hosted::FakeMycelium;
+
     use super::*;
+
+    /// Longest time of a delivery.
+    const BOUND: Duration = Duration::from_secs(30);
+
+    /// The fake never delivers most of these lengths, as the real one.
+    #[tokio::test]
+    async fn frames_of_all_lengths_arrive_and_many_with_one_call() {
+        let first = FakeMycelium::start(&[]);
+        let second = FakeMycelium::start(&[first.link()]);
+        let from = Daemon::new(&first.url()).unwrap();
+        let to = Daemon::new(&second.url()).unwrap();
+        let (there, here) = (to.info().await.unwrap().key, from.info().await.unwrap().key);
+        let (key, me) = (SecretKey::from_seed(&[5; 32]), NodeId([1; 32]));
+        let lengths = [
+            1300, 1301, 1400, 1549, 1550, 2601, 2849, 13_001, 13_249, 1_048_576,
+        ];
+        let mut frames = Vec::new();
+        for length in lengths {
+            let item = Item::Message(vec![1; length - Frame::AROUND - 5]);
+            let frame = Frame {
+                dst: me,
+                src: NodeId([2; 32]),
+                sent_ms: 0,
+                items: vec![item],
+            };
+            let bytes = frame.seal(&key).unwrap();
+            from.push(there, b"t", &bytes).await.unwrap();
+            frames.push(bytes);
+        }
+        let mut arrived = Vec::new();
+        eventually("all frames arrive", BOUND, async || {
+            // More than there are: the others have no answer.
+            let popped = to.pop(b"t", 4).await.unwrap();
+            assert!(popped.iter().all(|one| one.from == here));
+            arrived.extend(popped.into_iter().map(|one| one.payload));
+            (arrived.len() == frames.len()).then_some(())
+        })
+        .await;
+        let by_length = |one: &Vec<u8>| one.len();
+        frames.sort_by_key(by_length);
+        arrived.sort_by_key(by_length);
+        assert!(frames == arrived);
+        assert!(to.pop(b"t", 1).await.unwrap().is_empty());
+    }
 
     #[test]
     fn only_a_daemon_of_this_host_is_used() {

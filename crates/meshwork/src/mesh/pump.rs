@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use meshwork_model::actor_key::SecretKey;
 use meshwork_model::context::NodeId;
+use meshwork_model::mesh::MAX_FRAME;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -16,8 +17,12 @@ use crate::context::{ContextError, Node};
 const POLL: Duration = Duration::from_millis(10);
 /// Pause after a failure of the daemon or the server.
 const RETRY: Duration = Duration::from_secs(1);
-/// Greatest number of frames that are taken before frames are sent.
-const BATCH: usize = 100;
+/// Time without an exchange after which other nodes may take this one for absent.
+const GAP: Duration = Duration::from_secs(4);
+/// Number of frames that are taken before frames are sent.
+const BATCH: usize = 256;
+/// Number of frames that are taken with one call while small ones wait. The daemon's answers have at most 10 MiB.
+const MANY: usize = 64;
 
 /// Returns the topic of the frames for a node. Several nodes may share a daemon.
 fn topic(node: NodeId) -> Vec<u8> {
@@ -35,6 +40,8 @@ pub struct Mesh {
     began: Instant,
     /// Start of the daemon at the last look.
     started: Option<i64>,
+    /// Time of the last turn.
+    turned: Instant,
 }
 
 /// Failure of one turn.
@@ -60,6 +67,7 @@ impl Mesh {
             lease: Lease::new(),
             began: Instant::now(),
             started: None,
+            turned: Instant::now(),
         })
     }
 
@@ -102,9 +110,14 @@ impl Mesh {
             tokio::time::sleep_until(until).await;
             return Ok(());
         }
+        if self.turned.elapsed() >= GAP {
+            // This process was paused, or the daemon or the server was away.
+            self.started = None;
+        }
         self.look().await?;
         while Instant::now() < until {
             let is_busy = self.turn().await?;
+            self.turned = Instant::now();
             let woken = self.node.signals().outgoing.notified();
             if !is_busy && timeout(POLL, woken).await.is_ok() {
                 self.exchange.wake();
@@ -123,7 +136,7 @@ impl Mesh {
             self.exchange.resend().await?;
         }
         for _ in 0..BATCH {
-            if self.daemon.pop(b"").await?.is_none() {
+            if self.daemon.pop(b"", 1).await?.is_empty() {
                 break;
             }
         }
@@ -132,19 +145,7 @@ impl Mesh {
 
     /// Takes the frames that have arrived, and sends those that are due. Returns true if there was something to do.
     async fn turn(&mut self) -> Result<bool, Failure> {
-        let topic = topic(self.me);
-        let mut is_busy = false;
-        for _ in 0..BATCH {
-            let Some(arrived) = self.daemon.pop(&topic).await? else {
-                break;
-            };
-            is_busy = true;
-            let mono_ms = self.mono_ms();
-            let taken = self
-                .exchange
-                .receive(arrived.from, &arrived.payload, mono_ms);
-            taken.await?;
-        }
+        let mut is_busy = self.take().await?;
         let mono_ms = self.mono_ms();
         for frame in self.exchange.outbound(mono_ms).await? {
             is_busy = true;
@@ -153,5 +154,27 @@ impl Mesh {
             self.exchange.sent(frame, mono_ms).await?;
         }
         Ok(is_busy)
+    }
+
+    /// Takes frames that have arrived: one at first, and many with each call while they are small. Returns true if there
+    /// were some.
+    async fn take(&mut self) -> Result<bool, Failure> {
+        let (topic, mut many, mut taken) = (topic(self.me), 1, 0);
+        while taken < BATCH {
+            let arrived = self.daemon.pop(&topic, many).await?;
+            taken += arrived.len();
+            let is_last = arrived.len() < many;
+            let is_small = arrived.iter().all(|one| one.payload.len() <= MAX_FRAME);
+            many = if is_small { MANY } else { 1 };
+            for one in arrived {
+                let mono_ms = self.mono_ms();
+                let taken = self.exchange.receive(one.from, &one.payload, mono_ms);
+                taken.await?;
+            }
+            if is_last {
+                break;
+            }
+        }
+        Ok(taken > 0)
     }
 }

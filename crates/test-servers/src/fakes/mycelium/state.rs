@@ -102,6 +102,8 @@ pub struct Daemon {
     /// Arrived messages that cannot be popped yet, by the time when they can.
     delayed: Vec<(u64, Data)>,
     inbox: VecDeque<Data>,
+    /// Ids of both.
+    waiting: BTreeSet<String>,
     /// Topics whose messages are accepted although the default rejects them.
     topics: BTreeSet<Vec<u8>>,
     accepts: bool,
@@ -116,6 +118,7 @@ impl Daemon {
             outgoing: BTreeMap::new(),
             delayed: Vec::new(),
             inbox: VecDeque::new(),
+            waiting: BTreeSet::new(),
             topics: BTreeSet::new(),
             accepts: true,
         }
@@ -213,11 +216,7 @@ impl Daemon {
             is_read: false,
         };
         // The daemon knows a message by its id only while it waits here.
-        let known = self
-            .inbox
-            .iter()
-            .chain(self.delayed.iter().map(|(_, data)| data));
-        if known.clone().all(|one| one.id != data.id) {
+        if self.waiting.insert(data.id.clone()) {
             self.delayed.push((now + random % DISORDER_MS, data));
         }
         Some(answer)
@@ -236,6 +235,9 @@ impl Daemon {
             true => self.inbox.get(at).cloned(),
             false => self.inbox.remove(at),
         }?;
+        if !peeks {
+            self.waiting.remove(&data.id);
+        }
         let frame = Frame::Arrived {
             id: data.id.clone(),
             src: self.pk.clone(),
