@@ -50,6 +50,8 @@ fn executors_report_pop_and_answer() {
         [
             (O::OwnApproval, Op::Answer),
             (O::Job, Op::Report),
+            (O::Stored, Op::Create),
+            (O::Stored, Op::Delete),
             (O::Queue, Op::Pop),
             (O::Chat, Op::Create),
             (O::OwnResult, Op::Create),
