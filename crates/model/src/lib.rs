@@ -24,6 +24,7 @@ pub mod nooble;
 pub mod number;
 pub mod object;
 pub mod outcome;
+pub mod peer;
 pub mod queue;
 pub mod retry;
 pub mod route;

@@ -69,7 +69,7 @@ impl ContextHandle {
         &self.node
     }
 
-    pub(super) const fn store(&self) -> &ContextStore {
+    pub(crate) const fn store(&self) -> &ContextStore {
         &self.node.store
     }
 

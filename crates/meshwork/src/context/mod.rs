@@ -25,6 +25,7 @@ pub use handle::ContextHandle;
 pub use messages::coordinator::{Coordinator, Serves};
 pub use messages::message::MessageView;
 pub use messages::origin::{InvalidOrigin, Origin, Site};
+pub use messages::outcome::Outcome;
 pub use messages::send::{MessageJob, NewMessage};
 pub use messages::transport::{Delivery, Notice, Parcel, StoreTransport, Transport};
 pub use node::Node;

@@ -19,10 +19,10 @@ pub use fault::{FlowFault, FlowFaults};
 pub use file::{SCHEMA, load, parse};
 pub use inputs::{Given, InputError, parse_inputs, set_inputs};
 pub use meshwork_model::flow::{Fault, NodeName, Plan};
-pub(crate) use store::PlainEnv;
 pub use store::{
     FlowClient, FlowError, FlowSession, FlowView, ItemView, JobView, Stepper, StepperHandle,
     not_runnable,
 };
+pub(crate) use store::{PlainEnv, Sender};
 pub use summary::{FlowDag, FlowSummary};
 pub use times::FlowTimes;

@@ -82,6 +82,8 @@ pub const OLD_UNTIL: &str = "mw_old_until";
 pub const NONCE: &str = "mw_nonce";
 /// Origin of a message: node, context, message and nonce. Meshwork's own.
 pub const ORIGIN: &str = "mw_origin";
+/// Time at which a message was received, in milliseconds since 1970. Meshwork's own.
+pub const RECEIVED_MS: &str = "mw_received_ms";
 /// Time at which the target stored a message, in seconds since 1970. Meshwork's own.
 pub const STORED_AT: &str = "mw_stored_at";
 /// The message that a result answers, as its sender numbers it: `12:101`. Meshwork's own.
@@ -102,5 +104,15 @@ pub const CARD: &str = "card";
 pub const SEEN_MS: &str = "seen_ms";
 /// Clock of another node minus the own one, in milliseconds. Meshwork's own.
 pub const OFFSET_MS: &str = "offset_ms";
+/// Time at which a ping of another node was requested, in milliseconds since 1970. Meshwork's own.
+pub const ASKED_MS: &str = "asked_ms";
+/// Time of the last answer of another node to a ping, in milliseconds since 1970. Meshwork's own.
+pub const PONG_MS: &str = "pong_ms";
+/// Round trip of this ping, in milliseconds. Meshwork's own.
+pub const ROUND_TRIP_MS: &str = "round_trip_ms";
+/// Clock of another node minus the own one, by this ping, in milliseconds. Meshwork's own.
+pub const PONG_OFFSET_MS: &str = "pong_offset_ms";
+/// Version of the program of another node, by this ping. Meshwork's own.
+pub const VERSION: &str = "version";
 /// Code of the reason why a message was refused or failed. Meshwork's own.
 pub const REASON: &str = "mw_reason";

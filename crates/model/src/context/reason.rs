@@ -32,6 +32,18 @@ impl Reason {
     pub const TAMPERED: &str = "tampered";
     /// The answered message has its result, or never waited for one.
     pub const NO_REQUEST: &str = "no_request";
+    /// The target has not stored the message within `timeout`.
+    pub const NOT_DELIVERED: &str = "not_delivered";
+    /// The target has not taken up the message within `timeout_ack`.
+    pub const NOT_ACKNOWLEDGED: &str = "not_acknowledged";
+    /// There is no result within `timeout_result`. The jobs may have run.
+    pub const RESULT_UNKNOWN: &str = "result_unknown";
+    /// The message failed, and the other node gave no reason.
+    pub const FAILED: &str = "failed";
+    /// The message or its result was deleted there.
+    pub const DELETED: &str = "deleted";
+    /// No runner of the target has the topic of the message, or it runs no jobs of this type.
+    pub const NO_RUNNER: &str = "no_runner";
     /// A timeout was over before the target took the message.
     pub const LATE: &str = "late";
 

@@ -75,10 +75,13 @@ impl Runner {
         Ok(runner)
     }
 
+    /// Beginning of default topics, before the number.
+    pub const TOPIC_PREFIX: &str = "runner";
+
     /// Returns the default topic of a runner: `runner20`.
     #[must_use]
     pub fn default_topic(id: RunnerId) -> String {
-        format!("runner{id}")
+        format!("{}{id}", Self::TOPIC_PREFIX)
     }
 
     /// The fields of the hash.

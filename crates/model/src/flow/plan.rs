@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::name::{NodeName, Position};
-use crate::keys::context::ContextId;
+use crate::peer::MessageTarget;
 
 /// All that is known of a flow before it runs. It does not change while the flow runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -179,7 +179,7 @@ pub struct Run {
     pub priority: Option<String>,
     /// The context in which the job runs, reached by a message. Default: the context of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<ContextId>,
+    pub context: Option<MessageTarget>,
 }
 
 /// A question that somebody has to answer.
@@ -234,6 +234,23 @@ impl Node {
             env: BTreeMap::new(),
             inputs: BTreeMap::new(),
             tags: BTreeSet::new(),
+        }
+    }
+
+    /// Returns true if a worker of the flow's context runs the job. All others end by the steps of the flow alone.
+    #[must_use]
+    pub const fn has_worker(&self) -> bool {
+        matches!(&self.work, Work::Run(run) if run.context.is_none())
+    }
+
+    /// Returns true if the end of the job is that of a message: one that brings the job to another context, or one that
+    /// somebody sends.
+    #[must_use]
+    pub const fn waits_for_message(&self) -> bool {
+        match &self.work {
+            Work::Run(run) => run.context.is_some(),
+            Work::Wait(wait) => matches!(wait, Wait::Message { .. }),
+            Work::Approve(_) | Work::Flow(_) => false,
         }
     }
 

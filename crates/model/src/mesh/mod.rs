@@ -8,9 +8,9 @@ mod frame;
 mod line;
 mod link;
 mod outbox;
-mod peer;
 mod result;
 
+pub use crate::peer::{InvalidPeerName, InvalidTarget, MessageTarget, PeerName};
 pub use card::{Card, CardFault, MAX_CARD, MAX_CARD_LIFE};
 pub use exchange::{Answer, Received, Sent, Step, answer, next_step};
 pub use frame::{
@@ -20,5 +20,4 @@ pub use frame::{
 pub use line::{Draft, LOOK_AGAIN_MS, Line};
 pub use link::{ABSENT_AFTER, FRAME_GAP_MS, Link, PING_MS};
 pub use outbox::{Entry, FIRST_RESEND_MS, InvalidEntry, LAST_RESEND_MS, resend_at};
-pub use peer::{InvalidPeerName, PeerName};
 pub use result::{InvalidResult, read_result, write_result};

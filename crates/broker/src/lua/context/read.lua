@@ -6,10 +6,10 @@
 -- ARGV[2]    the database ('' for that of the connection)
 -- ARGV[3..]  per key the kind of read and two strings: hash; text; pair, size: two fields; head: most elements; tail: most
 --            elements, and how many at the end are skipped; due: most members; members: most members,
---            and how many to skip; last: most entries of a stream, the newest first; after: most entries, and the id before
+--            and how many to skip; count; last: most entries of a stream, the newest first; after: most entries, and the id before
 --            them
 -- Returns per key: hash: fields and values; text: the value of a string, if there is one; pair: two values, '' for none; size: bytes of both values; head, tail:
---         elements, the next to be popped last; due: members whose time has come; members; last, after: entries. A key of another
+--         elements, the next to be popped last; due: members whose time has come; members; count: the number of members; last, after: entries. A key of another
 --         type has no pair and no size
 local keys = enter_database(ARGV[2])
 local function size(key, field)
@@ -33,6 +33,7 @@ local reads = {
   due = function(key, most)
     return redis.call('ZRANGEBYSCORE', key, '-inf', int(clock(ARGV[1])), 'LIMIT', '0', most)
   end,
+  count = function(key) return {int(redis.call('ZCARD', key))} end,
   members = function(key, most, from) return redis.call('ZRANGE', key, from, int(from + most - 1)) end,
   last = function(key, most) return redis.call('XREVRANGE', key, '+', '-', 'COUNT', most) end,
   after = function(key, most, id) return redis.call('XRANGE', key, '(' .. id, '+', 'COUNT', most) end,

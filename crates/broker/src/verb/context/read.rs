@@ -28,6 +28,8 @@ pub enum Read<'a> {
     Due(usize),
     /// Up to this number of members of a sorted set, after this number of members.
     Members(usize, usize),
+    /// The number of members of a sorted set, as one text.
+    Count,
     /// Up to this number of the latest entries of a stream, the latest first.
     Last(usize),
     /// Up to this number of entries of a stream after the entry with this id.
@@ -48,6 +50,7 @@ impl Read<'_> {
             Self::Page(skip, most) => number("tail", most, &skip.to_string()),
             Self::Due(most) => number("due", most, ""),
             Self::Members(most, from) => number("members", most, &from.to_string()),
+            Self::Count => number("count", 0, ""),
             Self::Last(most) => number("last", most, ""),
             Self::After(most, id) => number("after", most, id),
         }
@@ -122,6 +125,21 @@ impl ContextStore {
     pub async fn text(&self, database: Database, key: &str) -> Result<Option<Vec<u8>>, Error> {
         let found = self.elements(database, key, Read::Text).await?;
         Ok(found.into_iter().next())
+    }
+
+    /// Returns the values of several strings; `None` for a missing one.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] beyond 1,000, [`Error::WrongKind`] for a key of another type, or the call to the server fails.
+    pub async fn texts<K: AsRef<str>>(
+        &self,
+        database: Database,
+        keys: &[K],
+    ) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let keys: Vec<_> = keys.iter().map(|key| (key.as_ref(), Read::Text)).collect();
+        let found: Vec<Vec<Vec<u8>>> = self.read(database, &keys).await?;
+        let first = |values: Vec<Vec<u8>>| values.into_iter().next();
+        Ok(found.into_iter().map(first).collect())
     }
 
     /// Returns two fields of each hash; an empty text for a missing one. A key of another type has no fields.

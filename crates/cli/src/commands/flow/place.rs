@@ -2,7 +2,9 @@
 
 use meshwork::Client;
 use meshwork::context::{ContextHandle, Identity};
-use meshwork::flow::{self, FlowClient, FlowSession, Given, Plan, parse_inputs, set_inputs};
+use meshwork::flow::{
+    self, FlowClient, FlowSession, Given, Plan, Stepper, StepperHandle, parse_inputs, set_inputs,
+};
 use meshwork::model::access::{Object, Operation};
 use meshwork::model::name::ScheduleName;
 use std::path::Path;
@@ -17,6 +19,8 @@ pub(super) struct Place {
     pub(super) client: Client,
     pub(super) flows: FlowClient,
     pub(super) session: FlowSession,
+    context: ContextHandle,
+    me: Identity,
 }
 
 impl Place {
@@ -51,7 +55,15 @@ impl Place {
             client,
             flows,
             session,
+            context: handle.clone(),
+            me: me.clone(),
         })
+    }
+
+    /// Starts to run steps of flows, with the actor's signature for messages.
+    pub(super) fn stepper(&self) -> Result<StepperHandle, CommandError> {
+        let stepper = Stepper::new(self.client.broker())?;
+        Ok(stepper.signing(&self.context, &self.me).start())
     }
 
     /// Same as [`Self::create`], for an actor who runs jobs too.

@@ -78,7 +78,7 @@ impl Retry {
         let (flows, id) = (&place.flows, self.id);
         let plan = flows.plan(id).await?;
         if self.force && place.session.cancel(id, false).await? {
-            let stepper = meshwork::flow::Stepper::new(place.client.broker())?.start();
+            let stepper = place.stepper()?;
             let ended = async { flows.wait(id, |_| {}).await.map_err(CommandError::from) };
             let ended = interrupt.or(ended).await;
             stepper.stop().await;

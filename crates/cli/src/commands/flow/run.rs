@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::flow::{FlowView, Plan, Stepper};
+use meshwork::flow::{FlowView, Plan};
 use meshwork::model::flow::Work;
 use meshwork::model::keys::context::FlowId;
 use meshwork::model::name::{Group, ScriptType};
@@ -104,7 +104,7 @@ pub(super) async fn follow(
     interrupt: &Interrupt,
     context: &mut App,
 ) -> Result<Exit, CommandError> {
-    let stepper = Stepper::new(place.client.broker())?.start();
+    let stepper = place.stepper()?;
     let workers = workers(&place.client, plan, slots).await?;
     let ended = interrupted::wait(place, (id, plan), interrupt).await;
     for worker in workers {

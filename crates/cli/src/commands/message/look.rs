@@ -1,6 +1,6 @@
 //! `meshwork message list`.
 
-use meshwork::context::MessageView;
+use meshwork::context::{MessageView, Outcome};
 use meshwork::model::time;
 use serde::Serialize;
 
@@ -45,23 +45,53 @@ impl List {
 
 /// Prints messages, a line each.
 pub(super) fn print(context: &mut App, views: &[MessageView]) -> Result<Exit, CommandError> {
-    context.out.rows(views.iter().map(Listed))?;
+    context.out.rows(views.iter().map(Listed::of))?;
     Ok(Exit::DONE)
 }
 
+/// A message with its outcome.
 #[derive(Debug, Serialize)]
-struct Listed<'a>(&'a MessageView);
+pub(super) struct Listed<'a> {
+    #[serde(flatten)]
+    view: &'a MessageView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<Outcome>,
+}
+
+impl<'a> Listed<'a> {
+    pub(super) fn of(view: &'a MessageView) -> Self {
+        let outcome = view.outcome();
+        Self { view, outcome }
+    }
+}
+
+/// Returns the outcome of a message, with the code of a refusal; nothing for an open one.
+pub(super) fn outcome(view: &MessageView) -> String {
+    match (view.outcome(), &view.reason) {
+        (Some(outcome @ Outcome::Refused), Some(code)) => format!("{} ({code})", outcome.as_str()),
+        (Some(outcome), _) => outcome.as_str().to_owned(),
+        (None, _) => String::new(),
+    }
+}
 
 impl Row for Listed<'_> {
     fn columns() -> Vec<Column> {
-        let names = ["message", "type", "status", "from or to", "created", "text"];
+        let names = [
+            "message",
+            "type",
+            "status",
+            "outcome",
+            "from or to",
+            "created",
+            "text",
+        ];
         Column::named(names, &[])
     }
 
     fn cells(&self) -> Vec<String> {
         let MessageView {
             message, origin, ..
-        } = self.0;
+        } = self.view;
         let other = match (origin, message.target_context) {
             (Some(origin), _) => format!("from {}", origin.context),
             (None, Some(target)) => format!("to {target}"),
@@ -76,6 +106,7 @@ impl Row for Listed<'_> {
             message.key().numbers(),
             message.message_type.to_string(),
             message.status.to_string(),
+            outcome(self.view),
             other,
             time::iso(u64::from(message.created_at) * 1000),
             text,

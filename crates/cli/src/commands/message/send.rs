@@ -1,13 +1,11 @@
 //! `meshwork message send`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use meshwork::context::{MessageJob, NewMessage, Node};
 use meshwork::model::context::{MessageFormat, MessageType};
-use meshwork::model::keys::context::{ContextId, InvalidId};
-use meshwork::model::mesh::PeerName;
+use meshwork::model::mesh::MessageTarget;
 use meshwork::model::name::ScriptType;
 
 use super::wait::{print, until_ended};
@@ -26,13 +24,14 @@ use crate::identity::ContextArgs;
 ///   meshwork message send 8 --job report.py --wait
 ///   meshwork message send 8 --job load.py --job sum.py --chain
 ///   meshwork message send bob/8 --job sum.py --wait
+///   meshwork message send 8 --job sum.py --topic runner20
 ///   meshwork message send 8 --mail --format md "$(cat letter.md)"
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Send {
     /// Context that receives the message, as 8, or bob/8 on the node bob
     #[arg(value_name = "TO")]
-    to: Target,
+    to: MessageTarget,
     /// Text of the message
     #[arg(value_name = "TEXT", default_value = "", hide_default_value = true)]
     text: String,
@@ -42,6 +41,9 @@ pub(crate) struct Send {
     /// Type of these scripts [default: by extension]
     #[arg(long = "type", value_name = "TYPE", requires = "jobs")]
     script_type: Option<ScriptType>,
+    /// Topic of the runner that gets the jobs, as runner20 [default: any worker of their types]
+    #[arg(long, value_name = "TOPIC", requires = "jobs")]
+    topic: Option<String>,
     /// Let each job wait until the one before has finished
     #[arg(long, requires = "jobs")]
     chain: bool,
@@ -72,31 +74,6 @@ pub(crate) struct Send {
     wait: bool,
     #[command(flatten)]
     args: ContextArgs,
-}
-
-/// Target of a message: a context here, or on a node with a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Target {
-    node: Option<PeerName>,
-    context: ContextId,
-}
-
-impl FromStr for Target {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (node, context) = match text.split_once('/') {
-            Some((node, context)) => (Some(node), context),
-            None => (None, text),
-        };
-        let node = node.map(|node| node.parse::<PeerName>().map_err(|error| error.to_string()));
-        Ok(Self {
-            node: node.transpose()?,
-            context: context
-                .parse()
-                .map_err(|error: InvalidId| error.to_string())?,
-        })
-    }
 }
 
 impl Send {
@@ -131,6 +108,7 @@ impl Send {
         new.timeout_ack = seconds(self.timeout_ack, new.timeout_ack);
         new.timeout_result = seconds(self.timeout_result, new.timeout_result);
         new.format = self.format;
+        new.topic.clone_from(&self.topic);
         new.text.clone_from(&self.text);
         new.signed = !self.unsigned;
         Ok(new)

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use meshwork::context::{ContextError, ContextHandle, Coordinator, Identity, MessageView};
+use meshwork::context::{ContextError, ContextHandle, Coordinator, Identity, MessageView, Outcome};
 use meshwork::model::context::MessageStatus;
 use meshwork::model::keys::context::MessageKey;
+use serde::Serialize;
 use tokio::time::Instant;
 
+use super::look::outcome;
 use super::message_key;
 use crate::app::App;
 use crate::args::parsers;
@@ -75,6 +77,14 @@ pub(super) async fn until_ended(
     }
 }
 
+/// An ended message: its result, or itself if it has none.
+#[derive(Debug, Serialize)]
+struct Ended<'a> {
+    #[serde(flatten)]
+    view: &'a MessageView,
+    outcome: Option<Outcome>,
+}
+
 /// Prints the outcome of a message: the results of its jobs, or the error.
 pub(super) async fn print(
     context: &mut App,
@@ -93,15 +103,13 @@ pub(super) async fn print(
     let processed = view.message.status == MessageStatus::Processed;
     let exit = if processed { Exit::DONE } else { Exit::FAILED };
     if context.out.is_json() {
-        context.out.json(result.as_ref().unwrap_or(view))?;
+        let outcome = view.outcome();
+        let view = result.as_ref().unwrap_or(view);
+        context.out.json(&Ended { view, outcome })?;
         return Ok(exit);
     }
-    let status = view.message.status;
-    let reason = view.reason.as_ref();
-    let reason = reason.map_or_else(String::new, |code| format!(" ({code})"));
-    context
-        .out
-        .line(format_args!("{}: {status}{reason}", view.message.key()))?;
+    let (key, outcome) = (view.message.key(), outcome(view));
+    context.out.line(format_args!("{key}: {outcome}"))?;
     for job in result.iter().flat_map(|result| &result.message.job) {
         let values = job
             .result

@@ -243,7 +243,8 @@ async fn start_one(
     let client = context.client(me, Object::Queue, Operation::Pop).await?;
     let begin = async |id: RunnerId| {
         let name: Result<Instance, NameError> = id.to_string().parse();
-        let mut worker = worker(&client)?.instance(name.map_err(MeshworkError::from)?);
+        let worker = worker(&client)?.signing(context, me);
+        let mut worker = worker.instance(name.map_err(MeshworkError::from)?);
         if named.is_none() {
             // Another runner is tried at once.
             worker = worker.name_timeout(Duration::ZERO);

@@ -264,7 +264,10 @@ fn refusals_come_back_with_a_code() {
     let sent = [&SEND[..], &["--wait"]].concat();
     let refused = alice.ground.run(&sent);
     assert_ne!(refused.code, Some(0));
-    assert!(refused.stdout.contains("error (forbidden)"), "{refused:?}");
+    assert!(
+        refused.stdout.contains("refused (forbidden)"),
+        "{refused:?}"
+    );
     // A node that was revoked gets nothing, and nothing is accepted from it.
     bob.ground.run(&["mesh", "revoke", "alice"]).ok();
     let listed = bob.ground.run(&["mesh", "peers"]).ok();

@@ -104,7 +104,7 @@ fn a_flow_that_fails_says_so() {
     let done = ground.run(&["flow", "submit", "later.yaml"]).exits(2);
     assert!(
         done.stderr
-            .contains("the job `s` uses a wait for a message"),
+            .contains("the job `s` uses a message of an unknown type"),
         "{}",
         done.stderr
     );

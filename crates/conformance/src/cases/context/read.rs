@@ -158,6 +158,7 @@ async fn a_sorted_set_comes_in_pages(world: &World) -> Outcome {
     ] {
         same!(texts(store.elements(NODE, &set, page).await?), expected);
     }
+    same!(texts(store.elements(NODE, &set, Read::Count).await?), ["3"]);
     Ok(())
 }
 

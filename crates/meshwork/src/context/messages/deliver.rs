@@ -311,7 +311,8 @@ impl ContextHandle {
         let origin_key = keys.origin(&parcel.origin.to_string());
         let mut key = parcel.message.key();
         for _ in 0..TRIES {
-            let now = self.node().now().await?;
+            let now_ms = self.store().now().await?;
+            let now = u32::try_from(now_ms / 1000).unwrap_or(u32::MAX);
             let element = keys.message(key);
             let commit = Commit::default().absent(&origin_key).absent(&element);
             let commit = match request {
@@ -321,6 +322,8 @@ impl ContextHandle {
                 }
                 None => commit,
             };
+            let received = now_ms.to_string();
+            let commit = commit.set(&element, [(field::RECEIVED_MS, received.as_str())]);
             let commit = self.with_copy(commit, parcel, key, now);
             let commit = commit.keep(&origin_key, &element, ORIGIN_FOR_MS).mark(
                 &keys.index(Counter::Message),

@@ -138,10 +138,10 @@ pub(crate) fn overdue_text(message: &Message, overdue: Overdue) -> String {
 /// Returns the outcome of a message after a timeout, as the code of its reason.
 const fn outcome_of(overdue: Overdue) -> &'static str {
     match overdue {
-        Overdue::Delivery => "not_delivered",
-        Overdue::Acknowledgement => "not_acknowledged",
+        Overdue::Delivery => Reason::NOT_DELIVERED,
+        Overdue::Acknowledgement => Reason::NOT_ACKNOWLEDGED,
         // It may have run.
-        Overdue::Result => "result_unknown",
+        Overdue::Result => Reason::RESULT_UNKNOWN,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages between contexts: sent, taken up, delivered, answered, and kept.
 
 pub(crate) mod answer;
+pub(crate) mod arrived;
 pub(crate) mod coordinator;
 pub(crate) mod damage;
 pub(crate) mod deliver;
@@ -11,10 +12,12 @@ pub(crate) mod letters;
 pub(crate) mod message;
 pub(crate) mod origin;
 pub(crate) mod outbox_watch;
+pub(crate) mod outcome;
 pub(crate) mod results;
 pub(crate) mod retention;
 pub(crate) mod route;
 pub(crate) mod send;
 pub(crate) mod served;
 pub(crate) mod take_up;
+pub(crate) mod topic;
 pub(crate) mod transport;

@@ -1,6 +1,6 @@
 //! Sending messages: numbers for their jobs, and signed envelopes.
 
-use meshwork_broker::context::Commit;
+use meshwork_broker::context::{Commit, Committed};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::actor_key::{KeyBytes, SecretKey};
 use meshwork_model::context::{
@@ -10,6 +10,7 @@ use meshwork_model::envelope::{Body, Destination, Nonce, Source};
 use meshwork_model::keys::context::{ActorId, ContextId, Counter, JobKey, MessageKey};
 use meshwork_model::name::ScriptType;
 use meshwork_model::secret::EnvVars;
+use meshwork_model::state::Status;
 
 use crate::context::audit::Change;
 use crate::context::messages::message::next_look_ms;
@@ -24,6 +25,8 @@ pub struct NewMessage {
     pub node: Option<NodeId>,
     /// Type: job, chat or mail.
     pub message_type: MessageType,
+    /// Topic of the runner that gets the jobs, as `runner20`. Default: any worker of their types.
+    pub topic: Option<String>,
     /// Format of the text.
     pub format: MessageFormat,
     /// Text, at most [`limits::MAX_MESSAGE`] bytes.
@@ -66,6 +69,17 @@ fn unless_denied<T>(result: Result<T, ContextError>) -> Result<Option<T>, Contex
     }
 }
 
+/// Returns a commit that names the message in the field of a started job, if the field is empty.
+fn marked_commit(marked: Option<(&str, &str)>, element: &str) -> Commit {
+    match marked {
+        Some((record, field)) => Commit::default()
+            .is(record, field, b"")
+            .is(record, field::STATUS, Status::Started.as_str().as_bytes())
+            .set(record, [(field, element)]),
+        None => Commit::default(),
+    }
+}
+
 impl NewMessage {
     /// Creates a message without text and jobs.
     #[must_use]
@@ -73,6 +87,7 @@ impl NewMessage {
         Self {
             to,
             node: None,
+            topic: None,
             message_type,
             format: MessageFormat::Text,
             text: String::new(),
@@ -86,6 +101,9 @@ impl NewMessage {
 
     fn check(&self) -> Result<Object, ContextError> {
         let refused = |why: &str| Err(ContextError::InvalidMessage(why.to_owned()));
+        if self.topic.is_some() && self.message_type != MessageType::Job {
+            return refused("only a job message has a topic");
+        }
         match (self.message_type, self.jobs.is_empty()) {
             (MessageType::Job, false) => Ok(Object::JobMessage),
             (MessageType::Job, true) => refused("a job message asks for at least one job"),
@@ -109,7 +127,20 @@ impl ContextHandle {
     /// [`ContextError::Record`] if a field is over its limit, or a call to the server fails.
     pub async fn send(&self, me: &Identity, new: &NewMessage) -> Result<Message, ContextError> {
         let key = new.signed.then(|| me.key());
-        self.send_as(me, key, new).await
+        let sent = self.send_as(me, key, new, None).await?;
+        sent.ok_or_else(|| ContextError::Busy("the numbers of messages".to_owned()))
+    }
+
+    /// Sends a signed message for a started job, once: the field of the job's record that is empty before names the message
+    /// after that.
+    pub(crate) async fn send_for(
+        &self,
+        me: &Identity,
+        new: &NewMessage,
+        marked: (&str, &str),
+    ) -> Result<(), ContextError> {
+        let sent = self.send_as(me, Some(me.key()), new, Some(marked));
+        sent.await.map(drop)
     }
 
     /// Sends a message without a signature, for a caller whose secret key is not here.
@@ -121,7 +152,8 @@ impl ContextHandle {
         me: &impl Acting,
         new: &NewMessage,
     ) -> Result<Message, ContextError> {
-        self.send_as(me, None, new).await
+        let sent = self.send_as(me, None, new, None).await?;
+        sent.ok_or_else(|| ContextError::Busy("the numbers of messages".to_owned()))
     }
 
     async fn send_as(
@@ -129,14 +161,20 @@ impl ContextHandle {
         me: &impl Acting,
         signing: Option<&SecretKey>,
         new: &NewMessage,
-    ) -> Result<Message, ContextError> {
+        marked: Option<(&str, &str)>,
+    ) -> Result<Option<Message>, ContextError> {
         let object = new.check()?;
         let here = self.node().identity().await?;
         let there = new.node.filter(|node| *node != here);
         let target = self.target_of(new, there, signing.is_some()).await?;
         self.allow_caller(me, object, Operation::Create).await?;
-        if let Some(target) = target {
+        if let Some(target) = &target {
             unless_denied(target.allow_caller(me, object, Operation::Create).await)?;
+            let types = new.jobs.iter().map(|job| &job.script_type);
+            let runner = target.runner_of(new.topic.as_deref(), types).await;
+            if let Some(Err(reason)) = unless_denied(runner)? {
+                return Err(ContextError::InvalidMessage(reason.text));
+            }
         }
         let now = self.node().now().await?;
         let jobs = self.jobs_of(me, new, now).await?;
@@ -150,6 +188,7 @@ impl ContextHandle {
                 job: jobs.clone(),
                 target_context: Some(new.to),
                 target_node: there,
+                topic: new.topic.clone(),
                 ..Message::new(self.id(), key, new.message_type, new.text.clone(), now)
             };
             message.check()?;
@@ -165,8 +204,9 @@ impl ContextHandle {
                 after: message.message_type.as_str(),
                 ..Change::default()
             };
+            let commit = marked_commit(marked, &element);
             let commit = self
-                .kept(Commit::default(), &element, now)
+                .kept(commit, &element, now)
                 .absent(&element)
                 .set(&element, message.to_fields())
                 .set(&element, [(field::NONCE, nonce.to_string().as_str())])
@@ -181,12 +221,12 @@ impl ContextHandle {
                     element.as_bytes(),
                 )
                 .push(&self.keys().msg_out(), element.as_bytes());
-            if self
-                .commit(&change.noted(commit, &self.keys().audit()))
-                .await?
-                .is_done()
-            {
-                return Ok(message);
+            let commit = change.noted(commit, &self.keys().audit());
+            match self.commit(&commit).await? {
+                Committed::Done => return Ok(Some(message)),
+                // The job has its message, or has ended.
+                Committed::Unmet(1 | 2) if marked.is_some() => return Ok(None),
+                Committed::Unmet(_) => {}
             }
         }
         Err(ContextError::Busy("the numbers of messages".to_owned()))
@@ -299,7 +339,7 @@ impl ContextHandle {
             node: message.target_node.unwrap_or(node),
             context: message.target_context.unwrap_or(self.id()),
             actor: None,
-            topic: None,
+            topic: message.topic.clone(),
         };
         Ok(Body::of(message, nonce, src, dst).seal(&[key])?)
     }

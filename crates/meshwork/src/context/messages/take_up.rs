@@ -7,7 +7,7 @@ use meshwork_model::context::{
     ContextJob, LogLevel, Message, MessageStatus, MessageType, NodeId, Reason, field,
 };
 use meshwork_model::job::field as job_field;
-use meshwork_model::keys::context::{ActorId, Counter, JobKey};
+use meshwork_model::keys::context::{ActorId, Counter, JobKey, RunnerId};
 use meshwork_model::route::Route;
 use meshwork_model::state::Status;
 
@@ -16,6 +16,7 @@ use crate::context::messages::damage::Damage;
 use crate::context::messages::done::Done;
 use crate::context::messages::message::{MessageView, logs_with, overdue, overdue_text};
 use crate::context::messages::origin::Origin;
+use crate::context::messages::topic::to_runner;
 use crate::context::{ContextError, ContextHandle, MOST, Notice, Transport};
 
 /// Time until the first check of the jobs of a message, in milliseconds.
@@ -102,7 +103,19 @@ impl ContextHandle {
                 .refuse(&view, node, transport, (list, element), &reason)
                 .await;
         }
-        match self.materialise(node, &view, list, element).await {
+        let types = message
+            .job
+            .iter()
+            .filter_map(|job| job.script_type.as_ref());
+        let runner = match self.runner_of(message.topic.as_deref(), types).await? {
+            Ok(runner) => runner,
+            Err(reason) => {
+                return self
+                    .refuse(&view, node, transport, (list, element), &reason)
+                    .await;
+            }
+        };
+        match self.materialise(node, &view, runner, (list, element)).await {
             Err(error) if error.is_permanent() => {
                 tracing::warn!(context = %self.id(), %error, "message refused: damaged key");
                 return self
@@ -230,8 +243,8 @@ impl ContextHandle {
         &self,
         node: NodeId,
         view: &MessageView,
-        list: &str,
-        element: &[u8],
+        runner: Option<RunnerId>,
+        (list, element): (&str, &[u8]),
     ) -> Result<(), ContextError> {
         let message = &view.message;
         let keys = self.numbered(message).await?;
@@ -281,7 +294,7 @@ impl ContextHandle {
             let of_message = (field::OF_MESSAGE, record.as_str());
             let more = [of_message, (job_field::START_BY, begin.as_str())];
             let more = more.into_iter().chain(from_node);
-            commit = self.with_job(commit, job, name, more);
+            commit = self.with_job(commit, (job, runner), name, more);
         }
         let change = Change {
             who: COORDINATOR,
@@ -302,7 +315,7 @@ impl ContextHandle {
     fn with_job<'a>(
         &self,
         commit: Commit,
-        job: ContextJob,
+        (job, runner): (ContextJob, Option<RunnerId>),
         name: &str,
         more: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Commit {
@@ -317,7 +330,12 @@ impl ContextHandle {
         };
         let more = more.map(|(field, value)| (field.to_owned(), value.to_owned()));
         let fields = job.to_fields().into_iter().chain(more);
-        let queue = self.keys().queue(&Route::to(script_type));
+        let route = to_runner(Route::to(script_type), runner);
+        let queue = self.keys().queue(&route);
+        // A retry of the job returns to this queue.
+        let instance = route.instance.map(|it| it.as_str().to_owned());
+        let instance = instance.map(|it| (job_field::INSTANCE.to_owned(), it));
+        let fields = fields.chain(instance);
         // One command for all fields: a message with the greatest number of jobs must fit into one commit.
         commit
             .absent(name)

@@ -309,6 +309,9 @@ const CASES: &[(bool, &str, bool)] = &[
         false,
     ),
     (true, r#"{"run": "a.py", "context": 0}"#, false),
+    (true, r#"{"run": "a.py", "context": 8}"#, true),
+    (true, r#"{"run": "a.py", "context": "bob/8"}"#, true),
+    (true, r#"{"run": "a.py", "context": "Bob"}"#, false),
     (true, r#"{"run": "a.py", "priority": "urgent"}"#, false),
     (
         true,

@@ -96,8 +96,11 @@ fn a_flow_in_yaml() {
         panic!("a script");
     };
     assert_eq!(
-        (run.file.as_deref(), run.context.map(|id| id.get())),
-        (None, Some(7))
+        (
+            run.file.as_deref(),
+            run.context.as_ref().map(|it| it.to_string())
+        ),
+        (None, Some("7".to_owned()))
     );
     assert_eq!(plan.scripts[&run.script], "40 + 2");
     // Three jobs run one script, which is kept once.

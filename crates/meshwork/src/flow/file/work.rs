@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use meshwork_model::flow::{Approve, Plan, Position, Run, Text, Wait, Work};
-use meshwork_model::keys::context::ContextId;
+use meshwork_model::mesh::MessageTarget;
 use meshwork_model::time;
 
 use super::fields::Fields;
@@ -85,10 +85,12 @@ fn script(
     let type_at = fields.text("type");
     let [group, route, priority] =
         ["group", "route", "priority"].map(|key| fields.text(key).map(|text| text.text));
-    let context = fields.number("context");
-    let of_flow = context.and_then(ContextId::new);
+    let context = fields.take("context");
+    let of_flow = context.as_ref().and_then(|tree| target(&tree.data));
     if context.is_some() && of_flow.is_none() {
-        fields.add(tree.at, "`context` is the number of a context, from 1");
+        let message =
+            "`context` is the number of a context, from 1, or NODE/NUMBER on another node";
+        fields.add(tree.at, message);
     }
     let Data::Text(text) = tree.data else {
         let wanted = if key == "run" {
@@ -148,6 +150,15 @@ fn script(
         priority,
         context,
     })
+}
+
+/// Returns the context of a job, as `8` or `bob/8`.
+fn target(data: &Data) -> Option<MessageTarget> {
+    match data {
+        Data::Int(number) => number.to_string().parse().ok(),
+        Data::Text(text) => text.parse().ok(),
+        _ => None,
+    }
 }
 
 fn question(tree: Tree, fields: &mut Fields<'_>) -> Option<Approve> {

@@ -67,7 +67,8 @@ pub(super) fn waits_for(node: &Node, now: u64) -> Option<u64> {
         Work::Approve(_) => Some(now + node.timeout_ms.unwrap_or(DEFAULT_APPROVAL_MS)),
         Work::Wait(Wait::For(ms)) => Some(now + ms),
         Work::Wait(Wait::Until(ms)) => Some(*ms),
-        Work::Run(_) | Work::Flow(_) | Work::Wait(Wait::Message { .. }) => None,
+        Work::Wait(Wait::Message { .. }) => node.timeout_ms.map(|ms| now + ms),
+        Work::Run(_) | Work::Flow(_) => None,
     }
 }
 
@@ -133,6 +134,8 @@ pub(super) fn waiting(node: &Node) -> &'static str {
 /// Returns the type of a node's job, or of its items.
 fn kind(node: &Node) -> &str {
     match &node.work {
+        // No worker of this context may take it.
+        Work::Run(run) if run.context.is_some() => "message",
         Work::Run(run) => &run.script_type,
         Work::Approve(_) => "approve",
         Work::Wait(_) => "wait",
@@ -141,7 +144,7 @@ fn kind(node: &Node) -> &str {
 }
 
 /// Returns the script for the record: of a program in the form of `exec` jobs, of an approval its template.
-fn text(plan: &Plan, node: &Node) -> String {
+pub(super) fn text(plan: &Plan, node: &Node) -> String {
     match &node.work {
         Work::Run(run) => {
             let script = plan.scripts.get(&run.script).cloned().unwrap_or_default();

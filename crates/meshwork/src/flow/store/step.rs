@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use meshwork_broker::flow::{FlowFields, FlowLease, Flows, MAX_MOVES, Moves, StepDone};
 use meshwork_model::context::field::DEPENDENDS;
+use meshwork_model::flow::Plan;
 use meshwork_model::flow::limits::MAX_ITEMS;
-use meshwork_model::flow::{Plan, Work};
 use meshwork_model::job::field::INPUT_NAMES;
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
-use meshwork_model::state::Status;
 use serde_json::{Value, json};
 
 use super::FlowError;
 use super::adopt::{self, PLAIN, TakenUp};
 use super::items;
 use super::node::{self, place};
-use super::results::{GONE, ResultSlot, Results};
+use super::results::{ResultSlot, Results};
 use super::scheduled;
+use super::sender::{SENT, SINCE, Sender};
 use super::view::{self, View};
-use crate::flow::run::{Decider, Decision, End, FlowEnd, Phase, Prepared, Stop};
+use crate::flow::run::{Decider, Decision, End, FlowEnd, Prepared, Stop};
 
 /// Approximate limit of the bytes in one commit, which blocks all other calls of the server.
 const MOST_BYTES: usize = 1024 * 1024;
 /// Pause between two polls of running jobs: foreign workers publish no ends.
-const LOOK: Duration = Duration::from_secs(5);
+pub(super) const LOOK: Duration = Duration::from_secs(5);
 
 /// Outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,15 +40,21 @@ pub(super) struct Step<'s> {
     pub(super) flows: &'s Flows,
     lease: &'s FlowLease,
     pub(super) plan: &'s Plan,
+    /// Signer of messages, if this process has the key of an actor.
+    pub(super) sender: Option<&'s Sender>,
     pub(super) moves: Moves,
     /// Time of the last poll, in milliseconds since 1970.
     pub(super) now: u64,
     /// Earliest deadline of an open approval or a delay.
-    next: Option<u64>,
+    pub(super) next: Option<u64>,
 }
 
 /// Decides and commits until the flow waits for its jobs or has ended.
-pub(super) async fn run(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, FlowError> {
+pub(super) async fn run(
+    flows: &Flows,
+    lease: &FlowLease,
+    sender: Option<&Sender>,
+) -> Result<StepEnd, FlowError> {
     let record = flows.record(lease.id).await?;
     if !record.contains_key("status") && scheduled::is_scheduled(&record) {
         match scheduled::complete(flows, lease, &record).await? {
@@ -77,6 +83,7 @@ pub(super) async fn run(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, Flo
         flows,
         lease,
         plan: &plan,
+        sender,
         moves,
         now: 0,
         next: None,
@@ -126,86 +133,10 @@ impl Step<'_> {
         self.flush().await
     }
 
-    /// Polls the changes that no script reports: timeouts, and the states of jobs of foreign workers.
-    async fn look(&mut self, view: &mut View) -> Result<(), FlowError> {
-        let now = self.flows.broker().now().await?;
-        self.now = now;
-        if view.state.stop.is_none() && view.number("mw_expires").is_some_and(|at| at <= now) {
-            view.state.stop(Stop::TimedOut);
-            self.moves.note(&[("mw_stop", "timeout".to_owned())]);
-        }
-        let looked = view.number("mw_looked").unwrap_or(0);
-        let due = now >= looked + LOOK.as_millis() as u64;
-        let runs = |at: &ResultSlot| matches!(self.plan.jobs[at.0].work, Work::Run(_));
-        let active: Vec<ResultSlot> = active(view).filter(|at| due || !runs(at)).collect();
-        self.next = None;
-        if active.is_empty() {
-            return Ok(());
-        }
-        if due {
-            self.moves.note(&[("mw_looked", now.to_string())]);
-        }
-        for places in active.chunks(MAX_MOVES) {
-            let places = places
-                .iter()
-                .filter_map(|it| Some((*it, view.job(self.plan, *it)?)));
-            let places: Vec<(ResultSlot, JobKey)> = places.collect();
-            let keys: Vec<JobKey> = places.iter().map(|(_, key)| *key).collect();
-            let found = self
-                .flows
-                .job_fields(&keys, &["status", "mw_until", "mw_stop"])
-                .await?;
-            for ((at, key), fields) in places.into_iter().zip(found) {
-                let text = |n: usize| fields.get(n)?.as_deref().map(String::from_utf8_lossy);
-                let status = text(0).and_then(|word| word.parse::<Status>().ok());
-                let until = text(1).and_then(|ms| ms.parse::<u64>().ok());
-                if status == Some(Status::Started) && runs(&at) {
-                    self.note_start(view);
-                }
-                if status == Some(Status::Error) && text(2).is_none() && runs(&at) {
-                    self.failed_plainly(view, at, key).await?;
-                    continue;
-                }
-                let is_question = matches!(self.plan.jobs[at.0].work, Work::Approve(_));
-                let end = match status {
-                    Some(Status::Finished) if !is_question => End::Finished(Value::Null),
-                    Some(Status::Error) if text(2).is_some() => End::Cancelled,
-                    Some(Status::Error) => End::Failed(String::new()),
-                    None if text(0).is_none() => End::Failed(GONE.to_owned()),
-                    _ if until.is_some_and(|until| until <= now) => self.over(at),
-                    _ => {
-                        if status == Some(Status::Finished) {
-                            self.reopen(view, at, key);
-                        }
-                        self.look_at(until);
-                        continue;
-                    }
-                };
-                self.finalize(view, at, &end, Some(key));
-                let generation = self.generation(view, at);
-                // The place was released, so it can end.
-                let _ = view.state.ended(at.0, at.1, generation, end);
-                // A full commit is written now; it can be repeated.
-                if self.flush_if_full().await? != StepDone::Done {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Schedules the next poll for `until`, if that is earlier.
     pub(super) fn look_at(&mut self, until: Option<u64>) {
         let first = self.next.into_iter().chain(until).min();
         self.next = first;
-    }
-
-    /// Returns the end of a place after its deadline: failure for an approval, success for a delay.
-    fn over(&self, (job, _): ResultSlot) -> End {
-        match self.plan.jobs[job].work {
-            Work::Approve(_) => End::Failed("timeout".to_owned()),
-            _ => End::Finished(Value::Null),
-        }
     }
 
     pub(super) fn generation(&self, view: &View, (job, item): ResultSlot) -> u32 {
@@ -300,12 +231,18 @@ impl Step<'_> {
         let until = node::waits_for(node, self.now);
         self.look_at(until);
         fields.extend(until.map(|ms| ("mw_until", ms.to_string().into_bytes())));
+        if node.waits_for_message() {
+            fields.push((SENT, Vec::new()));
+            fields.push((SINCE, self.now.to_string().into_bytes()));
+            // The next step sends the message, once this one is stored.
+            self.look_at(Some(self.now));
+        }
         let new = node::stored(self.flows, self.plan, view.caller, at, generation)?;
         match view.job(self.plan, at) {
             Some(key) => {
-                let queue = match until {
-                    Some(_) => String::new(),
-                    None => new.job.route.queue(self.flows.broker().keys()),
+                let queue = match node.has_worker() {
+                    false => String::new(),
+                    true => new.job.route.queue(self.flows.broker().keys()),
                 };
                 let key = self.flows.keys().job(key);
                 self.moves
@@ -457,18 +394,6 @@ impl Step<'_> {
         let moves = std::mem::take(&mut self.moves);
         Ok(self.flows.commit(self.lease, &moves).await?)
     }
-}
-
-/// Returns the places that may still run.
-fn active(view: &View) -> impl Iterator<Item = ResultSlot> + '_ {
-    let jobs = view.state.jobs.iter().enumerate();
-    jobs.flat_map(|(job, run)| {
-        let own = matches!(run.phase, Phase::Released).then_some((job, None));
-        let items = run.items.iter().flatten().enumerate();
-        let items = items.filter(|(_, item)| item.phase.is_active());
-        own.into_iter()
-            .chain(items.map(move |(item, _)| (job, Some(item))))
-    })
 }
 
 /// Deletes a flow with its jobs.

@@ -9,8 +9,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::FlowError;
 use super::step::{self, StepEnd};
+use super::{FlowError, Sender};
+use crate::context::{ContextHandle, Identity};
 
 /// Lease duration of a flow; each commit renews it. After a crash, another stepper continues when it has expired.
 const LEASE: Duration = Duration::from_secs(10);
@@ -26,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub struct Stepper {
     flows: Flows,
     lease: Duration,
+    /// Signer of the messages of flows.
+    sender: Option<Sender>,
     /// Notified when a flow is due. Without it, the stepper blocks on a connection.
     wakeups: Option<Arc<Notify>>,
 }
@@ -44,10 +47,11 @@ impl Stepper {
     /// [`FlowError::NoContext`] if the session is not that of a context.
     pub fn new(broker: &Broker) -> Result<Self, FlowError> {
         let flows = Flows::of(broker).ok_or(FlowError::NoContext)?;
-        let (lease, wakeups) = (LEASE, None);
+        let (lease, wakeups, sender) = (LEASE, None, None);
         Ok(Self {
             flows,
             lease,
+            sender,
             wakeups,
         })
     }
@@ -56,6 +60,19 @@ impl Stepper {
     pub(crate) fn woken_by(mut self, wakeups: &Arc<Notify>) -> Self {
         self.wakeups = Some(Arc::clone(wakeups));
         self
+    }
+
+    /// Sends the messages of flows from `context`, signed by `me`. Without it, jobs in other contexts and waits for messages are
+    /// left to other steppers.
+    #[must_use]
+    pub fn signing(mut self, context: &ContextHandle, me: &Identity) -> Self {
+        let (context, me) = (context.clone(), me.clone());
+        self.sender = Some(Sender { context, me });
+        self
+    }
+
+    pub(crate) fn with_sender(self, sender: Option<Sender>) -> Self {
+        Self { sender, ..self }
     }
 
     const fn longest_wait(&self) -> Duration {
@@ -81,7 +98,7 @@ impl Stepper {
         match self.flows.claim(&token, self.lease).await? {
             FlowClaim::Idle(next) => Ok(Some(next.unwrap_or(self.longest_wait()))),
             FlowClaim::Claimed(lease) => {
-                let ended = step::run(&self.flows, &lease).await;
+                let ended = step::run(&self.flows, &lease, self.sender.as_ref()).await;
                 let id = lease.id;
                 match ended {
                     Ok(StepEnd::Rests) => {}

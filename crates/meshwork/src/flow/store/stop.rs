@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use meshwork_broker::flow::StepDone;
-use meshwork_model::flow::Work;
 use meshwork_model::state::Status;
 
 use super::FlowError;
@@ -20,7 +19,7 @@ impl Step<'_> {
     /// Ends a job that no worker runs together with its cancellation, in the same step.
     pub(super) fn at_once(&self, decision: &Decision) -> Decision {
         match decision {
-            Decision::Stop { job, item } if !matches!(self.plan.jobs[*job].work, Work::Run(_)) => {
+            Decision::Stop { job, item } if !self.plan.jobs[*job].has_worker() => {
                 let (job, item, end) = (*job, *item, End::Cancelled);
                 Decision::Finalize { job, item, end }
             }

@@ -1,7 +1,8 @@
 //! Submits a flow: checks the plan, and stores it with a job for each node.
 
 use meshwork_broker::flow::{FlowJob, MAX_MOVES, NewFlow, Stored};
-use meshwork_model::flow::{Node, Plan, Wait, Work};
+use meshwork_model::context::MessageType;
+use meshwork_model::flow::{Node, Plan, Run, Wait, Work};
 use meshwork_model::keys::context::{ActorId, FlowId};
 use serde_json::json;
 
@@ -121,11 +122,27 @@ pub fn not_runnable(plan: &Plan) -> Vec<String> {
     refused.collect()
 }
 
+/// Returns what a message does not bring to another context.
+fn in_context(node: &Node, run: &Run) -> Option<&'static str> {
+    match () {
+        () if node.foreach.is_some() => Some("`foreach` in another context"),
+        () if !node.inputs.is_empty() => Some("`with` in another context (give values in `env`)"),
+        () if run.group.is_some() || run.route.is_some() || run.priority.is_some() => {
+            Some("`group`, `route` or `priority` in another context")
+        }
+        () => None,
+    }
+}
+
 fn not_yet(node: &Node) -> Option<&'static str> {
     match &node.work {
         Work::Flow(_) => Some("a nested flow (`flow`)"),
-        Work::Wait(Wait::Message { .. }) => Some("a wait for a message"),
-        Work::Run(run) if run.context.is_some() => Some("another context (`context`)"),
+        Work::Run(run) if run.context.is_some() => in_context(node, run),
+        Work::Wait(Wait::Message { message_type, .. })
+            if message_type.parse::<MessageType>().is_err() =>
+        {
+            Some("a message of an unknown type (job, chat and mail are known)")
+        }
         Work::Run(run) if run.route.is_some() => Some("a routing key (`route`)"),
         Work::Approve(_) | Work::Wait(_) if node.foreach.is_some() => {
             Some("`foreach` with a job that no script runs")

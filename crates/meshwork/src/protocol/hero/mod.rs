@@ -29,7 +29,8 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::DropGuard;
 
 use super::nooble::{self, ScriptCalls};
-use crate::flow::{PlainEnv, Stepper};
+use crate::context::{ContextHandle, Identity as Actor};
+use crate::flow::{PlainEnv, Sender, Stepper};
 use crate::runtime::{self, ObjectAccess, Runtime, SandboxPolicy};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, Prefetch, WorkerHandle};
 use crate::{Client, Error};
@@ -60,6 +61,7 @@ pub struct Worker {
     retention: Retention,
     actions: NoobleKeys,
     pool: Option<WorkerPool>,
+    sender: Option<Sender>,
 }
 
 impl Worker {
@@ -82,6 +84,7 @@ impl Worker {
             legacy_ids: Vec::new(),
             retention: Retention::default(),
             actions: nooble::usual_names(),
+            sender: None,
             pool: None,
         }
     }
@@ -272,6 +275,15 @@ impl Worker {
         self
     }
 
+    /// Sends the messages of flows from `context`, signed by `me`: those of jobs in other contexts. Other workers of the context
+    /// leave such jobs to this one.
+    #[must_use]
+    pub fn signing(mut self, context: &ContextHandle, me: &Actor) -> Self {
+        let (context, me) = (context.clone(), me.clone());
+        self.sender = Some(Sender { context, me });
+        self
+    }
+
     /// Adds the worker to a pool with workers of other contexts. Its client has to be one of the pool's node
     /// ([`WorkerPool::node`]), and its concurrency is that of the pool.
     #[must_use]
@@ -335,7 +347,7 @@ impl Worker {
             (pool, Arc::new(member))
         });
         let wakeups = pooled.as_ref().map(|(_, member)| &member.flow);
-        let flows = start_stepper(&self.broker, wakeups);
+        let flows = start_stepper(&self.broker, wakeups, self.sender);
         let calls = ScriptCalls::of_jobs(Nooble::new(self.broker.conn().clone(), self.actions));
         let shared = pooled.as_ref().map(|(pool, member)| {
             pool.join(member);
@@ -367,8 +379,12 @@ impl Worker {
 }
 
 /// Starts the flows of a context, which its workers also continue. Returns `None` if the worker is of no context.
-fn start_stepper(broker: &Broker, wakeups: Option<&Arc<Notify>>) -> Option<DropGuard> {
-    let stepper = Stepper::new(broker).ok()?;
+fn start_stepper(
+    broker: &Broker,
+    wakeups: Option<&Arc<Notify>>,
+    sender: Option<Sender>,
+) -> Option<DropGuard> {
+    let stepper = Stepper::new(broker).ok()?.with_sender(sender);
     let stepper = match wakeups {
         Some(wakeups) => stepper.woken_by(wakeups),
         None => stepper,

@@ -1,6 +1,7 @@
 //! Messages between contexts: each is stored once, whatever fails in between, and nothing is taken that was changed.
 
 mod damage;
+mod flow_messages;
 mod jobs;
 mod lifetime;
 mod many;

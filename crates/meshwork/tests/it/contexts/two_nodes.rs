@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use meshwork::context::{ContextError, Coordinator, MessageJob, NewMessage, new_key};
+use meshwork::context::{ContextError, Coordinator, MessageJob, NewMessage, NewRunner, new_key};
 use meshwork::mesh::Exchange;
 use meshwork_model::access::Role;
 use meshwork_model::actor_key::{KeyBytes, SecretKey};
 use meshwork_model::context::{MessageType, NodeId};
-use meshwork_model::keys::context::ContextId;
+use meshwork_model::keys::context::{ContextId, RunnerId};
 use meshwork_model::mesh::Card;
 
 use super::world::World;
@@ -239,6 +239,88 @@ async fn a_job_runs_on_another_node_and_its_result_comes_home() {
     pair.step(arrives).await;
     assert!(pair.here.outbox(pair.there.id).await.is_empty());
     assert!(pair.there.outbox(pair.here.id).await.is_empty());
+}
+
+/// Registers a runner of context 8, with this number and topic.
+async fn register(world: &World, id: u32, topic: Option<&str>) {
+    let new = NewRunner {
+        id: Some(RunnerId(id)),
+        types: vec!["v".parse().unwrap()],
+        local: true,
+        topic: topic.map(str::to_owned),
+        pubkey: None,
+        address: None,
+    };
+    let eight = world.context(8).await;
+    eight.register_runner(&world.me, &new).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_topic_sends_the_jobs_to_its_runner_on_the_other_node() {
+    let mut pair = Pair::new().await;
+    register(&pair.there.world, 20, None).await;
+    register(&pair.there.world, 21, Some("reports")).await;
+    for (topic, number) in [("runner20", "20"), ("reports", "21")] {
+        let key = pair.try_send(|new| new.topic = Some(topic.to_owned()));
+        let key = key.await.unwrap();
+        for _ in 0..5 {
+            pair.step(arrives).await;
+        }
+        let there = &pair.there.world;
+        let queue = format!("queue:v:group:default:inst:{number}");
+        let jobs = there.list(8, &queue).await;
+        assert_eq!(jobs.len(), 1, "{topic}");
+        assert_eq!(there.field(8, &jobs[0], "mw_instance").await, number);
+        assert_eq!(pair.here.message(&key).await["status"], "acknowledged");
+    }
+    assert!(pair.there.world.list(8, "queue:v").await.is_empty());
+    let unknown = pair.try_send(|new| new.topic = Some("runner22".to_owned()));
+    let key = unknown.await.unwrap();
+    let record = pair.until_ended(&key, arrives).await;
+    assert_eq!(record["mw_reason"], "no_runner");
+    assert!(record["logs"].contains("runner22"), "{record:?}");
+}
+
+#[tokio::test]
+async fn a_topic_inside_the_node_is_checked_when_the_message_is_sent() {
+    let world = World::over(None).await;
+    register(&world, 20, None).await;
+    let send = async |topic: &str, script_type: &str| {
+        let mut new = NewMessage::new(ContextId::new(8).unwrap(), MessageType::Job);
+        new.topic = Some(topic.to_owned());
+        new.jobs = vec![MessageJob {
+            script_type: script_type.parse().unwrap(),
+            script: "1".to_owned(),
+            timeout: None,
+            retries: 0,
+            env_vars: Default::default(),
+            after: Vec::new(),
+        }];
+        world.context(7).await.send(&world.me, &new).await
+    };
+    for (topic, script_type, said) in [
+        (
+            "runner22",
+            "v",
+            "no runner of context 8 has the topic \"runner22\"",
+        ),
+        ("runner20", "python", "runs no jobs of the type python"),
+    ] {
+        let error = send(topic, script_type).await.unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    assert!(world.list(7, "msg_out").await.is_empty());
+    send("runner20", "v").await.unwrap();
+    let coordinator = Coordinator::new(&world.node).await.unwrap();
+    world.settle(&coordinator).await;
+    let jobs = world.list(8, "queue:v:group:default:inst:20").await;
+    assert_eq!(jobs.len(), 1);
+    // The runner was deleted after the message was sent.
+    send("runner20", "v").await.unwrap();
+    world.plain::<i64>(8, &["DEL", "runner:20"]).await;
+    world.settle(&coordinator).await;
+    let reason = world.field(7, "message:1:2", "mw_reason").await;
+    assert_eq!(reason, "no_runner");
 }
 
 #[tokio::test]

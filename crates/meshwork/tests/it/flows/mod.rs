@@ -237,7 +237,7 @@ async fn what_cannot_be_run_yet_is_refused_by_name() {
     let refused = flows.submit(&waits, ActorId(12)).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "1:18: the job `signal` uses a wait for a message, which cannot be run yet"
+        "1:18: the job `signal` uses a message of an unknown type (job, chat and mail are known), which cannot be run yet"
     );
     assert!(flows.list().await.unwrap().is_empty());
 }
