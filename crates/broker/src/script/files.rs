@@ -186,6 +186,7 @@ files![
     "prune.lua",
     "queue/alert.lua",
     "queue/configure.lua",
+    "queue/copy_counters.lua",
     "reclaim.lua",
     "release.lua",
     "renew.lua",

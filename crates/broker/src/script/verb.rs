@@ -37,6 +37,7 @@ pub enum Verb {
     CancelBatch,
     SweepBatches,
     Configure,
+    CopyCounters,
     Alert,
     RunNow,
     SetJob,
@@ -123,7 +124,7 @@ impl Protocol {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 88] = [
+    pub const ALL: [Self; 89] = [
         Self::Enqueue,
         Self::AddChild,
         Self::Claim,
@@ -156,6 +157,7 @@ impl Verb {
         Self::CancelBatch,
         Self::SweepBatches,
         Self::Configure,
+        Self::CopyCounters,
         Self::Alert,
         Self::RunNow,
         Self::SetJob,
@@ -251,6 +253,7 @@ impl Verb {
             Self::CancelBatch => "cancel_batch",
             Self::SweepBatches => "sweep_batches",
             Self::Configure => "configure",
+            Self::CopyCounters => "copy_counters",
             Self::Alert => "alert",
             Self::RunNow => "run_now",
             Self::SetJob => "set_job",
@@ -343,7 +346,7 @@ impl Verb {
             Self::CreateBatch | Self::SealBatch | Self::CancelBatch | Self::SweepBatches => {
                 Some("batch")
             }
-            Self::Configure | Self::Alert => Some("queue"),
+            Self::Configure | Self::CopyCounters | Self::Alert => Some("queue"),
             Self::ImportBananas | Self::ExportBananas | Self::Restore => Some("transfer"),
             _ => None,
         }

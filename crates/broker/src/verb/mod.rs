@@ -57,6 +57,7 @@ pub use queue::alert::QueueAlert;
 pub use queue::blockers::Blocker;
 pub use queue::configure::Configured;
 pub use queue::depth::QueueDepth;
+pub use queue::history::CopiedCounters;
 pub use queue::queues::QueueInfo;
 pub use queue::server_stats::ServerStats;
 pub use queue::settings::{Limits, MAX_QUEUE_LIMIT, Settings};

@@ -142,6 +142,7 @@ pub const GROUPS: &[Group] = &[
     group("unique", queue::unique::CASES),
     group("unread", store::unread::CASES),
     group("counters", queue::counters::CASES),
+    group("history", queue::history::CASES),
     group("event_coalescing", store::event_coalescing::CASES),
     group("fallback", queue::fallback::CASES),
     group("cancel_requests", maintenance::cancel_requests::CASES),

@@ -246,6 +246,13 @@ impl JobKeys {
         format!("{}{short}", self.queue_stats_prefix())
     }
 
+    /// History of a list: its counters at each hour (a sorted set by hour).
+    #[must_use]
+    pub fn history_key(&self, queue: &str) -> String {
+        let short = queue.strip_prefix(&self.queues_prefix()).unwrap_or(queue);
+        self.own(&format!("history:{short}"))
+    }
+
     /// Returns the prefix of all canonical queues.
     pub(super) fn queues_prefix(&self) -> String {
         match self {

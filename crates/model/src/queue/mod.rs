@@ -2,6 +2,7 @@
 //! apply them.
 
 mod alert;
+pub mod history;
 mod rate;
 
 use std::collections::BTreeMap;

@@ -4,6 +4,7 @@ pub(crate) mod alert;
 pub(crate) mod blockers;
 pub(crate) mod configure;
 pub(crate) mod depth;
+pub(crate) mod history;
 pub(crate) mod queue_items;
 pub(crate) mod queues;
 pub(crate) mod server_stats;

@@ -197,6 +197,12 @@ impl Broker {
         Ok(())
     }
 
+    /// Continues the search by a slice. Returns true if it has covered all keys.
+    pub(super) async fn search_some(&self, known: &mut KnownQueues) -> Result<bool, Error> {
+        self.search(known, SLICE).await?;
+        Ok(known.whole)
+    }
+
     /// Returns the metrics of up to a thousand queues, in order.
     async fn figures(&self, queues: &[String], now_ms: u64) -> Result<Vec<QueueStats>, Error> {
         let mut pipe = redis::pipe();
@@ -311,6 +317,11 @@ impl KnownQueues {
         self.add(queues);
     }
 
+    /// Returns all of them.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.queues.iter().cloned().collect()
+    }
+
     /// Adds queues. Returns whether there are too many.
     fn add(&mut self, queues: impl IntoIterator<Item = String>) -> bool {
         for queue in queues {
@@ -325,7 +336,7 @@ impl KnownQueues {
 
 impl QueueStats {
     /// Reads the hash of a queue's metrics; values that are not numbers are ignored.
-    fn read(queue: &str, fields: Fields) -> Self {
+    pub(super) fn read(queue: &str, fields: Fields) -> Self {
         let mut figures = Self {
             queue: queue.to_owned(),
             ..Self::default()

@@ -24,7 +24,7 @@ use crate::common::{PATIENCE, WORKER, connect, job, queue};
 
 const START: u64 = 1_700_000_000_000;
 /// All verbs that change something.
-pub(super) const VERBS: [&str; 43] = [
+pub(super) const VERBS: [&str; 44] = [
     "enqueue",
     "enqueue_options",
     "enqueue_after",
@@ -43,6 +43,7 @@ pub(super) const VERBS: [&str; 43] = [
     "resolve_dependents",
     "check_orphans",
     "prune",
+    "copy_counters",
     "control",
     "renew",
     "deregister",
@@ -284,6 +285,7 @@ impl Store {
             "resolve_dependents" => broker.resolve_dependents().await.map(drop),
             "check_orphans" => broker.check_orphans().await.map(drop),
             "prune" => broker.prune(Retention::default()).await.map(drop),
+            "copy_counters" => broker.copy_counters(&queues, true).await.map(drop),
             "control" => {
                 let control = broker.keys().control_queue_type(&"osis".parse().unwrap());
                 let request = Controlled {

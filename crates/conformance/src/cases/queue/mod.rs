@@ -4,6 +4,7 @@ pub(crate) mod alert;
 pub(crate) mod configure;
 pub(crate) mod counters;
 pub(crate) mod fallback;
+pub(crate) mod history;
 pub(crate) mod keys;
 pub(crate) mod limits;
 pub mod model;

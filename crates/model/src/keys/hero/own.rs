@@ -348,6 +348,9 @@ impl JobKeys {
             ("STARTS", self.starts()),
             // Jobs with a slot, of a queue, or of a queue, a blank and a key (sorted sets by start).
             ("SLOTS", self.own("slots:")),
+            // Counters of each list at each hour, and all lists that have them by the last hour (sorted sets).
+            ("HISTORY", self.own("history:")),
+            ("HISTORIES", self.own("histories")),
             // Consumption of rates, of the same (strings).
             ("RATES", self.own("rate:")),
             // Alert of each queue: its job, and its failures in a row (hashes).

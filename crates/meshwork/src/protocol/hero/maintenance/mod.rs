@@ -5,6 +5,7 @@
 mod batch_monitor;
 mod cron;
 mod dependency_resolver;
+mod history;
 mod leader;
 mod orphan_rescuer;
 mod plain_flows;
@@ -100,6 +101,7 @@ fn tasks(broker: &Broker, retention: Retention) -> TaskList {
         tasks.add_requested(name, task);
     }
     tasks.add(Ran::ByLeader, pruner::Pruner::new(broker, retention));
+    tasks.add(Ran::ByLeader, history::History::new(broker));
     tasks.add(Ran::ByLeader, orphan_rescuer::OrphanedPrefetch::new(broker));
     tasks.add(Ran::ByLeader, orphan_rescuer::ForeignScan::new(broker));
     if let Some(flows) = Flows::of(broker) {
