@@ -41,6 +41,7 @@ export const ROUTES: Record<string, Route> = {
   "context.list": { verb: "GET", path: "/v1/contexts", items: "contexts" },
   "dead.delete": { verb: "DELETE", path: "/v1/dead/{id}", inPath: ["id"] },
   "dead.get": { verb: "GET", path: "/v1/dead/{id}", inPath: ["id"] },
+  "dead.groups": { verb: "GET", path: "/v1/dead_groups", items: "groups" },
   "dead.list": { verb: "GET", path: "/v1/dead", items: "letters" },
   "dead.retry": { verb: "POST", path: "/v1/dead/{id}/retry", inPath: ["id"] },
   "flow.approve": { verb: "POST", path: "/v1/flows/{id}/approve", inPath: ["id"] },
@@ -73,8 +74,10 @@ export const ROUTES: Record<string, Route> = {
   "message.create": { verb: "POST", path: "/v1/contexts/{context}/messages", inPath: ["context"] },
   "message.get": { verb: "GET", path: "/v1/contexts/{context}/messages/{id}", inPath: ["context", "id"] },
   "message.list": { verb: "GET", path: "/v1/contexts/{context}/messages", inPath: ["context"], items: "messages" },
+  "migration.list": { verb: "GET", path: "/v1/migrations" },
   "queue.drain": { verb: "POST", path: "/v1/queues/{queue}/drain", inPath: ["queue"] },
   "queue.get": { verb: "GET", path: "/v1/queues/{queue}", inPath: ["queue"] },
+  "queue.history": { verb: "GET", path: "/v1/queues/{queue}/history", inPath: ["queue"] },
   "queue.limit": { verb: "PUT", path: "/v1/queues/{queue}/limits", inPath: ["queue"] },
   "queue.list": { verb: "GET", path: "/v1/queues" },
   "queue.pause": { verb: "POST", path: "/v1/queues/{queue}/pause", inPath: ["queue"] },
@@ -184,6 +187,16 @@ export class DeadMethods {
   /** Read a dead letter. */
   get(params: Schemas["DeadParams"]): Promise<Schemas["JobView"]> {
     return this.caller.call("dead.get", params);
+  }
+
+  /** Group the next 1,000 dead letters by their failures, the newest first. */
+  groups(params: Schemas["DeadGroupsParams"] = {}): Promise<Schemas["DeadGroups"]> {
+    return this.caller.call("dead.groups", params);
+  }
+
+  /** Iterates over the items of all pages of `groups`. */
+  iterGroups(params: Schemas["DeadGroupsParams"] = {}): AsyncGenerator<Schemas["DeadGroup"]> {
+    return this.caller.iterate("dead.groups", params);
   }
 
   /** List dead letters, the newest first. */
@@ -392,6 +405,16 @@ export class MessageMethods {
   }
 }
 
+/** Methods of the object `migration`. */
+export class MigrationMethods {
+  constructor(private readonly caller: Caller) {}
+
+  /** List the types that migrate from other workers. */
+  list(): Promise<Schemas["Migrations"]> {
+    return this.caller.call("migration.list", {});
+  }
+}
+
 /** Methods of the object `queue`. */
 export class QueueMethods {
   constructor(private readonly caller: Caller) {}
@@ -404,6 +427,11 @@ export class QueueMethods {
   /** Read a queue: its jobs by state, and its settings. */
   get(params: Schemas["QueueParams"]): Promise<Schemas["QueueState"]> {
     return this.caller.call("queue.get", params);
+  }
+
+  /** Read the counts of a queue in each hour of the last three days. */
+  history(params: Schemas["QueueHistoryParams"]): Promise<Schemas["QueueHistory"]> {
+    return this.caller.call("queue.history", params);
   }
 
   /** Change the limits of a queue; those that are not given stay, null removes one. */
@@ -547,6 +575,7 @@ export class Methods {
   readonly job: JobMethods;
   readonly key: KeyMethods;
   readonly message: MessageMethods;
+  readonly migration: MigrationMethods;
   readonly queue: QueueMethods;
   readonly rpc: RpcMethods;
   readonly runner: RunnerMethods;
@@ -563,6 +592,7 @@ export class Methods {
     this.job = new JobMethods(caller);
     this.key = new KeyMethods(caller);
     this.message = new MessageMethods(caller);
+    this.migration = new MigrationMethods(caller);
     this.queue = new QueueMethods(caller);
     this.rpc = new RpcMethods(caller);
     this.runner = new RunnerMethods(caller);

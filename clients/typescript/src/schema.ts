@@ -340,6 +340,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/dead_groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Group the next 1,000 dead letters by their failures, the newest first
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `dead.groups`.
+         */
+        get: operations["dead.groups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -820,6 +840,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/migrations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the types that migrate from other workers
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `migration.list`.
+         */
+        get: operations["migration.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/openrpc.json": {
         parameters: {
             query?: never;
@@ -894,6 +934,26 @@ export interface paths {
          * @description Needs a key of the scope `admin`. In JSON-RPC: `queue.drain`.
          */
         post: operations["queue.drain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/queues/{queue}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the counts of a queue in each hour of the last three days
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `queue.history`.
+         */
+        get: operations["queue.history"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1416,6 +1476,55 @@ export interface components {
             /** @description Its state. */
             status: string;
         };
+        /** @description Dead letters of one type and reason, whose errors differ in numbers, ids and quoted texts alone. */
+        DeadGroup: {
+            /**
+             * Format: uint64
+             * @description Number of letters in this part.
+             */
+            count: number;
+            /** @description First line of the error: `#` for numbers and ids, `…` for quoted texts. */
+            error: string;
+            /** @description Name of the group: 16 hexadecimal digits. */
+            fingerprint: string;
+            /** @description Time of the first death (RFC 3339). */
+            first_at: string;
+            /** @description Time of the last death (RFC 3339). */
+            last_at: string;
+            /** @description Id of the letter that died last. */
+            last_id: string;
+            /** @description Reason of the failure. */
+            reason: string;
+            /** @description Type of the jobs; empty if their records have none. */
+            type: string;
+        };
+        /** @description A part of the dead letters, in groups. */
+        DeadGroups: {
+            /** @description The groups, the largest first. */
+            groups: components["schemas"]["DeadGroup"][];
+            /**
+             * Format: uint64
+             * @description Number of letters that were looked at.
+             */
+            looked_at: number;
+            /** @description Cursor of the next part; null after the last one. */
+            next: string | null;
+            /**
+             * Format: uint64
+             * @description Number of all letters.
+             */
+            stored: number;
+        };
+        /** @description A part of the dead letters. */
+        DeadGroupsParams: {
+            /**
+             * Format: uint32
+             * @description Context of the jobs; none for jobs outside contexts.
+             */
+            context?: number | null;
+            /** @description `next` of the part before. */
+            cursor?: string | null;
+        };
         /** @description Dead letter in a list. */
         DeadLetterView: {
             /**
@@ -1867,6 +1976,34 @@ export interface components {
             };
             /** @description `dispatched`, `started`, `finished` or `error`. */
             status: string;
+        };
+        /** @description Counts of an hour. */
+        HourCounts: {
+            /**
+             * Format: uint64
+             * @description Number of jobs that failed.
+             */
+            failed: number;
+            /**
+             * Format: uint64
+             * @description Number of jobs that finished.
+             */
+            finished: number;
+            /**
+             * Format: uint64
+             * @description Number of failed runs with a retry.
+             */
+            retried: number;
+            /**
+             * Format: uint64
+             * @description Total duration of all runs that ended, in milliseconds.
+             */
+            run_ms: number;
+            /**
+             * Format: uint64
+             * @description Number of jobs stored.
+             */
+            stored: number;
         };
         /** @description The server, and the caller. */
         Info: {
@@ -2399,6 +2536,25 @@ export interface components {
             /** @description Key of the message, as `12:101`. */
             id: string;
         };
+        /** @description A type that migrates. */
+        MigratingType: {
+            /** @description Old list, to which jobs are pushed besides the queue; `*` for the name of a worker. */
+            list: string;
+            /** @description Phase: `dual`, `canonical` or `closing`. */
+            phase: string;
+            /** @description Type of the jobs. */
+            type: string;
+            /**
+             * Format: uint
+             * @description Number of ids on it; null if each worker has a list of its own.
+             */
+            waiting: number | null;
+        };
+        /** @description Types that migrate. */
+        Migrations: {
+            /** @description The types, by name, at most 100. */
+            types: components["schemas"]["MigratingType"][];
+        };
         /** @description A job to be enqueued. */
         NewJobParams: {
             /** @description Start time (RFC 3339). Give this or `delay`. */
@@ -2560,6 +2716,32 @@ export interface components {
             /** @description List of the queue. */
             queue: string;
         };
+        /** @description History of a queue, with all its priorities. */
+        QueueHistory: {
+            /** @description The hours, the first one first; the last one has not ended. */
+            hours: components["schemas"]["QueueHour"][];
+            /** @description List of the queue. */
+            queue: string;
+        };
+        /** @description A queue. */
+        QueueHistoryParams: {
+            /**
+             * Format: uint32
+             * @description Its context; none for a queue outside contexts.
+             */
+            context?: number | null;
+            /** @description The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key. */
+            queue: string;
+        };
+        /** @description Jobs of an hour. */
+        QueueHour: {
+            /** @description Counts; null if the counters were reset meanwhile. */
+            counts: components["schemas"]["HourCounts"] | null;
+            /** @description Begin (RFC 3339). */
+            from: string;
+            /** @description End (RFC 3339): an hour later, or more if no worker ran meanwhile. */
+            to: string;
+        };
         /** @description New limits. */
         QueueLimitParams: {
             /**
@@ -2680,6 +2862,8 @@ export interface components {
              * @description Greatest number of jobs that may wait in it; null for no limit.
              */
             limit: number | null;
+            /** @description True if more may run or be delayed: the scan counts 2,000 running and 2,000 delayed jobs of all queues. */
+            partial: boolean;
             /** @description True if no job may be claimed. Running jobs continue. */
             paused: boolean;
             /**
@@ -3021,6 +3205,8 @@ export interface components {
             trouble: string | null;
             /** @description Type of its jobs. */
             type: string | null;
+            /** @description The next five slots as local times of the zone, with its offset; none while it is paused. */
+            upcoming: string[];
             /** @description Time of the last change, as in the record. */
             updated_at: string;
             /** @description Time zone of the rhythm. */
@@ -4134,6 +4320,49 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Changed"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "dead.groups": {
+        parameters: {
+            query?: {
+                /** @description Context of the jobs; none for jobs outside contexts. */
+                context?: number | null;
+                /** @description `next` of the part before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadGroups"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadGroups"];
                 };
             };
             /** @description The call failed. */
@@ -5693,6 +5922,44 @@ export interface operations {
             };
         };
     };
+    "migration.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Migrations"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Migrations"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "rpc.discover": {
         parameters: {
             query?: never;
@@ -5854,6 +6121,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QueueState"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "queue.history": {
+        parameters: {
+            query?: {
+                /** @description Its context; none for a queue outside contexts. */
+                context?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key. */
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueHistory"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueHistory"];
                 };
             };
             /** @description The call failed. */

@@ -43,6 +43,7 @@ ROUTES: dict[str, Route] = {
     "context.list": Route("GET", "/v1/contexts", items="contexts"),
     "dead.delete": Route("DELETE", "/v1/dead/{id}", in_path=("id",)),
     "dead.get": Route("GET", "/v1/dead/{id}", in_path=("id",)),
+    "dead.groups": Route("GET", "/v1/dead_groups", items="groups"),
     "dead.list": Route("GET", "/v1/dead", items="letters"),
     "dead.retry": Route("POST", "/v1/dead/{id}/retry", in_path=("id",)),
     "flow.approve": Route("POST", "/v1/flows/{id}/approve", in_path=("id",)),
@@ -75,8 +76,10 @@ ROUTES: dict[str, Route] = {
     "message.create": Route("POST", "/v1/contexts/{context}/messages", in_path=("context",)),
     "message.get": Route("GET", "/v1/contexts/{context}/messages/{id}", in_path=("context", "id",)),
     "message.list": Route("GET", "/v1/contexts/{context}/messages", in_path=("context",), items="messages"),
+    "migration.list": Route("GET", "/v1/migrations"),
     "queue.drain": Route("POST", "/v1/queues/{queue}/drain", in_path=("queue",)),
     "queue.get": Route("GET", "/v1/queues/{queue}", in_path=("queue",)),
+    "queue.history": Route("GET", "/v1/queues/{queue}/history", in_path=("queue",)),
     "queue.limit": Route("PUT", "/v1/queues/{queue}/limits", in_path=("queue",)),
     "queue.list": Route("GET", "/v1/queues"),
     "queue.pause": Route("POST", "/v1/queues/{queue}/pause", in_path=("queue",)),
@@ -182,6 +185,14 @@ class DeadMethods:
     def get(self, **params: Unpack[types.DeadParams]) -> types.JobView:
         """Read a dead letter."""
         return self._caller.call("dead.get", params)
+
+    def groups(self, **params: Unpack[types.DeadGroupsParams]) -> types.DeadGroups:
+        """Group the next 1,000 dead letters by their failures, the newest first."""
+        return self._caller.call("dead.groups", params)
+
+    def iter_groups(self, **params: Unpack[types.DeadGroupsParams]) -> Iterator[types.DeadGroup]:
+        """Iterate over the items of all pages of `groups`."""
+        return self._caller.iterate("dead.groups", params)
 
     def list(self, **params: Unpack[types.DeadListParams]) -> types.DeadLetters:
         """List dead letters, the newest first."""
@@ -360,6 +371,17 @@ class MessageMethods:
         return self._caller.iterate("message.list", params)
 
 
+class MigrationMethods:
+    """Methods of the object `migration`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(self) -> types.Migrations:
+        """List the types that migrate from other workers."""
+        return self._caller.call("migration.list", {})
+
+
 class QueueMethods:
     """Methods of the object `queue`."""
 
@@ -373,6 +395,10 @@ class QueueMethods:
     def get(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
         """Read a queue: its jobs by state, and its settings."""
         return self._caller.call("queue.get", params)
+
+    def history(self, **params: Unpack[types.QueueHistoryParams]) -> types.QueueHistory:
+        """Read the counts of a queue in each hour of the last three days."""
+        return self._caller.call("queue.history", params)
 
     def limit(self, **params: Unpack[types.QueueLimitParams]) -> types.QueueState:
         """Change the limits of a queue; those that are not given stay, null removes one."""
@@ -506,6 +532,7 @@ class Methods:
         self.job = JobMethods(caller)
         self.key = KeyMethods(caller)
         self.message = MessageMethods(caller)
+        self.migration = MigrationMethods(caller)
         self.queue = QueueMethods(caller)
         self.rpc = RpcMethods(caller)
         self.runner = RunnerMethods(caller)
@@ -596,6 +623,14 @@ class AsyncDeadMethods:
     async def get(self, **params: Unpack[types.DeadParams]) -> types.JobView:
         """Read a dead letter."""
         return await self._caller.call("dead.get", params)
+
+    async def groups(self, **params: Unpack[types.DeadGroupsParams]) -> types.DeadGroups:
+        """Group the next 1,000 dead letters by their failures, the newest first."""
+        return await self._caller.call("dead.groups", params)
+
+    def iter_groups(self, **params: Unpack[types.DeadGroupsParams]) -> AsyncIterator[types.DeadGroup]:
+        """Iterate over the items of all pages of `groups`."""
+        return self._caller.iterate("dead.groups", params)
 
     async def list(self, **params: Unpack[types.DeadListParams]) -> types.DeadLetters:
         """List dead letters, the newest first."""
@@ -774,6 +809,17 @@ class AsyncMessageMethods:
         return self._caller.iterate("message.list", params)
 
 
+class AsyncMigrationMethods:
+    """Methods of the object `migration`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def list(self) -> types.Migrations:
+        """List the types that migrate from other workers."""
+        return await self._caller.call("migration.list", {})
+
+
 class AsyncQueueMethods:
     """Methods of the object `queue`."""
 
@@ -787,6 +833,10 @@ class AsyncQueueMethods:
     async def get(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
         """Read a queue: its jobs by state, and its settings."""
         return await self._caller.call("queue.get", params)
+
+    async def history(self, **params: Unpack[types.QueueHistoryParams]) -> types.QueueHistory:
+        """Read the counts of a queue in each hour of the last three days."""
+        return await self._caller.call("queue.history", params)
 
     async def limit(self, **params: Unpack[types.QueueLimitParams]) -> types.QueueState:
         """Change the limits of a queue; those that are not given stay, null removes one."""
@@ -920,6 +970,7 @@ class AsyncMethods:
         self.job = AsyncJobMethods(caller)
         self.key = AsyncKeyMethods(caller)
         self.message = AsyncMessageMethods(caller)
+        self.migration = AsyncMigrationMethods(caller)
         self.queue = AsyncQueueMethods(caller)
         self.rpc = AsyncRpcMethods(caller)
         self.runner = AsyncRunnerMethods(caller)

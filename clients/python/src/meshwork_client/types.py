@@ -292,6 +292,83 @@ class CreatedMessage(TypedDict):
     """
 
 
+class DeadGroup(TypedDict):
+    """
+    Dead letters of one type and reason, whose errors differ in numbers, ids and quoted texts alone.
+    """
+
+    count: int
+    """
+    Number of letters in this part.
+    """
+    error: str
+    """
+    First line of the error: `#` for numbers and ids, `…` for quoted texts.
+    """
+    fingerprint: str
+    """
+    Name of the group: 16 hexadecimal digits.
+    """
+    first_at: str
+    """
+    Time of the first death (RFC 3339).
+    """
+    last_at: str
+    """
+    Time of the last death (RFC 3339).
+    """
+    last_id: str
+    """
+    Id of the letter that died last.
+    """
+    reason: str
+    """
+    Reason of the failure.
+    """
+    type: str
+    """
+    Type of the jobs; empty if their records have none.
+    """
+
+
+class DeadGroups(TypedDict):
+    """
+    A part of the dead letters, in groups.
+    """
+
+    groups: list[DeadGroup]
+    """
+    The groups, the largest first.
+    """
+    looked_at: int
+    """
+    Number of letters that were looked at.
+    """
+    next: str | None
+    """
+    Cursor of the next part; null after the last one.
+    """
+    stored: int
+    """
+    Number of all letters.
+    """
+
+
+class DeadGroupsParams(TypedDict):
+    """
+    A part of the dead letters.
+    """
+
+    context: NotRequired[int | None]
+    """
+    Context of the jobs; none for jobs outside contexts.
+    """
+    cursor: NotRequired[str | None]
+    """
+    `next` of the part before.
+    """
+
+
 class DeadLetterView(TypedDict):
     """
     Dead letter in a list.
@@ -989,6 +1066,33 @@ class FlowView(TypedDict):
     """
 
 
+class HourCounts(TypedDict):
+    """
+    Counts of an hour.
+    """
+
+    failed: int
+    """
+    Number of jobs that failed.
+    """
+    finished: int
+    """
+    Number of jobs that finished.
+    """
+    retried: int
+    """
+    Number of failed runs with a retry.
+    """
+    run_ms: int
+    """
+    Total duration of all runs that ended, in milliseconds.
+    """
+    stored: int
+    """
+    Number of jobs stored.
+    """
+
+
 class Info(TypedDict):
     """
     The server, and the caller.
@@ -1519,6 +1623,40 @@ class MessageParams(TypedDict):
     """
 
 
+class MigratingType(TypedDict):
+    """
+    A type that migrates.
+    """
+
+    list: str
+    """
+    Old list, to which jobs are pushed besides the queue; `*` for the name of a worker.
+    """
+    phase: str
+    """
+    Phase: `dual`, `canonical` or `closing`.
+    """
+    type: str
+    """
+    Type of the jobs.
+    """
+    waiting: int | None
+    """
+    Number of ids on it; null if each worker has a list of its own.
+    """
+
+
+class Migrations(TypedDict):
+    """
+    Types that migrate.
+    """
+
+    types: list[MigratingType]
+    """
+    The types, by name, at most 100.
+    """
+
+
 class NewKey(TypedDict):
     """
     New key of the API.
@@ -1646,6 +1784,31 @@ class Purged(TypedDict):
     """
 
 
+class QueueHistoryParams(TypedDict):
+    """
+    A queue.
+    """
+
+    context: NotRequired[int | None]
+    """
+    Its context; none for a queue outside contexts.
+    """
+    queue: str
+    """
+    The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
+    """
+
+
+QueueHour = TypedDict(
+    'QueueHour',
+    {
+        'counts': HourCounts | None,
+        'from': str,
+        'to': str,
+    },
+)
+
+
 class QueueLimitParams(TypedDict):
     """
     New limits.
@@ -1760,6 +1923,10 @@ class QueueState(TypedDict):
     limit: int | None
     """
     Greatest number of jobs that may wait in it; null for no limit.
+    """
+    partial: bool
+    """
+    True if more may run or be delayed: the scan counts 2,000 running and 2,000 delayed jobs of all queues.
     """
     paused: bool
     """
@@ -2118,6 +2285,10 @@ class ScheduleView(TypedDict):
     type: str | None
     """
     Type of its jobs.
+    """
+    upcoming: list[str]
+    """
+    The next five slots as local times of the zone, with its offset; none while it is paused.
     """
     updated_at: str
     """
@@ -2865,6 +3036,21 @@ class MessageJobParams(TypedDict):
     type: str
     """
     Type of the script.
+    """
+
+
+class QueueHistory(TypedDict):
+    """
+    History of a queue, with all its priorities.
+    """
+
+    hours: list[QueueHour]
+    """
+    The hours, the first one first; the last one has not ended.
+    """
+    queue: str
+    """
+    List of the queue.
     """
 
 

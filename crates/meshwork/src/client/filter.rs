@@ -155,16 +155,19 @@ impl JobFilter {
 }
 
 /// Returns true if a complete record contains a text.
-fn contains(job: &Job, text: &str) -> bool {
+fn contains(job: &Job, text: &str, with_payloads: bool) -> bool {
     let in_bytes = |bytes: &[u8]| {
         let text = text.as_bytes();
         text.is_empty() || bytes.windows(text.len()).any(|part| part == text)
     };
+    let in_payloads = || {
+        in_bytes(&job.script)
+            || in_bytes(job.input.as_deref().unwrap_or_default())
+            || in_bytes(job.output.as_deref().unwrap_or_default())
+    };
     job.id.contains(text)
-        || in_bytes(&job.script)
-        || in_bytes(job.input.as_deref().unwrap_or_default())
-        || in_bytes(job.output.as_deref().unwrap_or_default())
         || job.error.as_deref().unwrap_or_default().contains(text)
+        || with_payloads && in_payloads()
 }
 
 impl Client {
@@ -262,14 +265,29 @@ impl Client {
             return Ok(());
         };
         let ids: Vec<_> = found.iter().map(|one| job(one).job_id()).collect();
-        let mut wanted = Vec::with_capacity(ids.len());
-        for chunk in ids.chunks(TEXT_RECORDS) {
-            let records = self.broker.inspect_many(chunk).await?.into_iter();
-            wanted.extend(records.map(|record| record.is_some_and(|job| contains(&job, text))));
-        }
-        let mut wanted = wanted.into_iter();
+        let mut wanted = self.text_matches(&ids, text, true).await?.into_iter();
         found.retain(|_| wanted.next().unwrap_or(false));
         Ok(())
+    }
+
+    /// Returns for each job whether its id or error contains a text; with `payloads`, also its script, input or result.
+    /// Reads whole records, a few at a time.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    pub async fn text_matches(
+        &self,
+        ids: &[JobId],
+        text: &str,
+        payloads: bool,
+    ) -> Result<Vec<bool>, Error> {
+        let mut matches = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(TEXT_RECORDS) {
+            let records = self.broker.inspect_many(chunk).await?.into_iter();
+            let is_match = |job: Job| contains(&job, text, payloads);
+            matches.extend(records.map(|record| record.is_some_and(is_match)));
+        }
+        Ok(matches)
     }
 }
 

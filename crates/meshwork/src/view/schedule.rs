@@ -30,6 +30,8 @@ pub struct ScheduleView {
     pub paused: bool,
     /// Next slot (RFC 3339).
     pub next_at: Option<String>,
+    /// The next five slots as local times of the zone, with its offset; none while it is paused.
+    pub upcoming: Vec<String>,
     /// Last slot that was decided (RFC 3339).
     pub decided_until: Option<String>,
     /// Last job.
@@ -50,6 +52,18 @@ pub struct ScheduleView {
     pub updated_at: String,
 }
 
+/// Number of slots in [`ScheduleView::upcoming`].
+const UPCOMING: usize = 5;
+
+fn upcoming(schedule: &Schedule, next: Option<u64>) -> Vec<String> {
+    let Some(before) = next.and_then(|next| next.checked_sub(1)) else {
+        return Vec::new();
+    };
+    let timing = &schedule.timing;
+    let slots = timing.upcoming(before).take(UPCOMING);
+    slots.map(|slot| timing.zone.show(slot)).collect()
+}
+
 impl From<&Scheduled> for ScheduleView {
     fn from(there: &Scheduled) -> Self {
         let schedule = there.schedule.as_ref().ok();
@@ -67,6 +81,7 @@ impl From<&Scheduled> for ScheduleView {
             script_type: of(|it| it.template().route.script_type.to_string()),
             paused: there.paused,
             next_at: there.next.map(iso),
+            upcoming: schedule.map_or_else(Vec::new, |it| upcoming(it, there.next)),
             decided_until: there.position.map(iso),
             last_job: there.last.as_ref().map(ToString::to_string),
             runs: there.runs,

@@ -4,6 +4,7 @@
 mod child;
 pub mod exec;
 mod failed_attempt;
+mod failure_group;
 mod fields;
 mod invalid;
 pub mod limits;
@@ -17,6 +18,7 @@ mod tag;
 
 pub use child::{ChildDigest, InvalidChild, NewChild, child_id};
 pub use failed_attempt::{AttemptOutcome, FailedAttempt};
+pub use failure_group::FailureGroup;
 pub use fields::field;
 pub use invalid::Invalid;
 pub use log_path::log_path_fault;

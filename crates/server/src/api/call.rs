@@ -10,7 +10,8 @@ use meshwork_model::trace::TraceContext;
 use sha2::{Digest, Sha256};
 
 use super::access::Access;
-use super::census::Census;
+use super::census::{Census, Found};
+use super::error::{ApiError, Code};
 use super::nonces::Nonces;
 use super::sessions::{Entered, Sessions};
 
@@ -44,7 +45,9 @@ pub struct Call {
     pub(crate) client: Client,
     /// The caller.
     pub access: Access,
-    pub(crate) census: Arc<Census>,
+    census: Arc<Census>,
+    /// True for a page, which many look at for a long time.
+    is_of_page: bool,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) nonces: Arc<Nonces>,
     /// Actor of the server, as which callers without keys act in contexts.
@@ -72,6 +75,7 @@ impl Call {
             client,
             access,
             census: Arc::clone(&shared.census),
+            is_of_page: false,
             sessions: Arc::clone(&shared.sessions),
             nonces: Arc::clone(&shared.nonces),
             own_actor: shared.own_actor,
@@ -81,6 +85,22 @@ impl Call {
             digest: String::new(),
             status: Arc::default(),
         }
+    }
+
+    /// Makes it the call of a page: it requests a scan of all keys at most once in 30 s.
+    pub(crate) fn of_page(mut self) -> Self {
+        self.is_of_page = true;
+        self
+    }
+
+    /// Returns the last scan of all keys.
+    pub(crate) async fn found(&self) -> Result<Arc<Found>, ApiError> {
+        let found = match self.is_of_page {
+            true => self.census.found_for_page().await,
+            false => self.census.found().await,
+        };
+        let message = "the store has not been scanned yet: ask again";
+        found.ok_or_else(|| ApiError::new(Code::StorageError, message))
     }
 
     /// Gives the call to another caller.

@@ -26,6 +26,8 @@ pub(crate) struct Found {
     pub(crate) workers: Vec<WorkerInfo>,
     /// Jobs of each queue that are in none of its lists.
     pub(crate) depths: BTreeMap<String, QueueDepth>,
+    /// True if there are more running or delayed jobs than were counted.
+    pub(crate) is_partial: bool,
     at: Instant,
 }
 
@@ -87,6 +89,18 @@ impl Census {
         self.lock().clone()
     }
 
+    /// Returns the last scan for a page, which requests the next one only after [`STALE`].
+    pub(crate) async fn found_for_page(&self) -> Option<Arc<Found>> {
+        match self.last() {
+            Some(last) if last.at.elapsed() < STALE => Some(last),
+            Some(last) if last.at.elapsed() < 2 * STALE => {
+                self.wanted.send_modify(|count| *count += 1);
+                Some(last)
+            }
+            _ => self.found().await,
+        }
+    }
+
     /// Returns the last scan, if there was one, and requests none.
     pub(crate) fn last(&self) -> Option<Arc<Found>> {
         self.lock().clone()
@@ -101,11 +115,12 @@ async fn scan(client: &Client) -> Result<Found, meshwork::Error> {
     let at = Instant::now();
     let queues = client.queues().await?;
     let workers = client.workers().await?;
-    let depths = client.broker().depths_beside_lists().await?;
+    let (depths, is_partial) = client.broker().depths_beside_lists().await?;
     Ok(Found {
         queues: queues.iter().map(QueueView::from).collect(),
         workers,
         depths,
+        is_partial,
         at,
     })
 }

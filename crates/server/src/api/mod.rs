@@ -26,4 +26,5 @@ pub use error::{ApiError, Code};
 pub use hero::{Dialect, HERO, HeroMethod};
 pub use http::{Api, ApiLimits, PROFILE};
 pub use method::{HttpVerb, Method, Params, call_on};
+pub(crate) use methods::job::READ as READ_JOBS;
 pub use table::{METHODS, find};

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use super::method::Method;
 use super::methods::{
-    batch, context, dead, flow, flow_change, flow_logs, job, job_history, job_list, job_source,
-    key, message, queue, runner, schedule, system, worker,
+    batch, context, dead, dead_groups, flow, flow_change, flow_logs, job, job_history, job_list,
+    job_source, key, message, migration, queue, queue_history, runner, schedule, system, worker,
 };
 
 /// All methods, by object.
@@ -16,9 +16,11 @@ pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
         job_history::methods,
         job_source::methods,
         queue::methods,
+        queue_history::methods,
         worker::methods,
         schedule::methods,
         dead::methods,
+        dead_groups::methods,
         batch::methods,
         flow::methods,
         flow_logs::methods,
@@ -26,6 +28,7 @@ pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
         context::methods,
         runner::methods,
         message::methods,
+        migration::methods,
         key::methods,
         system::methods,
     ];

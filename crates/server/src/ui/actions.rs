@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use serde_json::value::RawValue;
 
 use super::Shared;
 use super::caller::{Caller, encoded};
@@ -11,10 +12,20 @@ use super::changes::done;
 use super::forms::{back, field, form, see_other};
 use super::layout::failed;
 use crate::api::http::query;
-use crate::api::{ApiError, Code, Params, find};
+use crate::api::{ApiError, Call, Code, Params, find};
 
 /// Time for a worker to obey; the page does not wait longer.
 const OBEYS_WITHIN: &str = "2s";
+
+/// Limits that the form of a queue has.
+pub(super) const LIMITS: [&str; 6] = [
+    "length",
+    "concurrency",
+    "rate",
+    "key_concurrency",
+    "key_rate",
+    "payload",
+];
 
 /// Calls a method with the fields of a form, and leads back to its page.
 pub(super) async fn run(
@@ -52,18 +63,33 @@ async fn change(caller: &Caller, name: &str, form: &[(String, String)]) -> Resul
         .filter(|(name, text)| is_param(name) && !text.is_empty());
     let mut params = Params::new();
     query::add(&mut params, method, fields.cloned())?;
+    if name == "queue.limit" {
+        remove_limits(&mut params, form);
+    }
     let is_worker = name.starts_with("worker.");
     if is_worker {
         let wait = [("wait".to_owned(), OBEYS_WITHIN.to_owned())];
         query::add(&mut params, method, wait.into_iter())?;
     }
     let _slot = caller.shared.api.slot()?;
-    let result = method.call(caller.call(), params).await;
+    // A change that somebody makes by hand may request a scan at once.
+    let call = Call::new(caller.shared.api.calls(), caller.access.clone());
+    let result = method.call(call, params).await;
     // Also after a failure: a part may be done.
     caller.shared.reads.forget();
     match result {
         // It has the request, and obeys with its next heartbeat.
         Err(error) if is_worker && error.code == Code::Timeout => Ok(()),
         other => other.map(|_| ()),
+    }
+}
+
+/// An empty field of the form removes a limit.
+fn remove_limits(params: &mut Params, form: &[(String, String)]) {
+    let empty = form
+        .iter()
+        .filter(|(name, text)| text.is_empty() && LIMITS.contains(&name.as_str()));
+    for (name, _) in empty {
+        params.insert(name.clone(), RawValue::NULL.to_owned());
     }
 }

@@ -12,10 +12,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Shared;
+use super::reads;
 use super::session::SessionId;
 use crate::api::access::Access;
 use crate::api::http::query;
-use crate::api::{ApiError, Call, Code, find};
+use crate::api::{ApiError, Call, find};
 use crate::http::guard::{FETCH_SITE, Foreign};
 
 /// Characters of a value in a query that stay as they are.
@@ -24,6 +25,9 @@ const VALUE: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
+
+/// Longest value in an address, in bytes: servers refuse longer addresses.
+pub(super) const LONGEST_VALUE: usize = 2000;
 
 /// The caller of a page.
 #[derive(Debug)]
@@ -136,7 +140,7 @@ impl Caller {
 
     /// A call as this caller.
     pub(super) fn call(&self) -> Call {
-        Call::new(self.shared.api.calls(), self.access.clone())
+        Call::new(self.shared.api.calls(), self.access.clone()).of_page()
     }
 
     /// Reads the result of a method, which callers with the same rights share for a second.
@@ -146,12 +150,7 @@ impl Caller {
         params: Value,
     ) -> Result<T, ApiError> {
         let text = self.shared.reads.read(self.call(), method, params).await?;
-        serde_json::from_str(&text).map_err(|error| {
-            ApiError::new(
-                Code::Internal,
-                format!("result of {method} not read: {error}"),
-            )
-        })
+        reads::parsed(method, &text)
     }
 
     /// As [`Self::read`], in the context of the page.
@@ -174,7 +173,8 @@ fn address<'a>(base: &str, path: &str, params: impl Iterator<Item = (&'a str, &'
         out.push(if at == 0 { '?' } else { '&' });
         out.push_str(&encoded(name));
         out.push('=');
-        out.push_str(&encoded(text));
+        let end = text.floor_char_boundary(LONGEST_VALUE);
+        out.push_str(&encoded(&text[..end]));
     }
     out
 }

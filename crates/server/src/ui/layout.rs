@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use super::Shared;
 use super::assets::{ICON, SCRIPT, STYLE};
 use super::caller::Caller;
 use super::changes::done;
-use super::forms::{again, see_other};
+use super::forms::again;
 use super::parts::icon;
 use super::text::cell_of;
 use crate::api::access::Access;
@@ -27,8 +27,8 @@ pub(super) struct Page {
     pub(super) body: Markup,
     /// Topic whose changes make the page new: of figures, a job or a flow.
     pub(super) topic: Option<String>,
-    /// Another page to show instead.
-    to: Option<String>,
+    /// True to be read again by browsers without scripts.
+    is_refreshed: bool,
 }
 
 impl Page {
@@ -38,13 +38,13 @@ impl Page {
             entry,
             body,
             topic: None,
-            to: None,
+            is_refreshed: false,
         }
     }
 
-    /// Shows another page instead.
-    pub(super) fn leads_to(mut self, to: &str) -> Self {
-        self.to = Some(to.to_owned());
+    /// Lets browsers without scripts read the page again and again.
+    pub(super) fn refreshed(mut self) -> Self {
+        self.is_refreshed = true;
         self
     }
 
@@ -76,7 +76,6 @@ where
         // At the same time, since an absent store lets both wait.
         let (page, contexts) = tokio::join!(render(Arc::clone(&caller)), contexts(&caller));
         match page {
-            Ok(Page { to: Some(to), .. }) => see_other(&to),
             Ok(page) => written(&framed(&caller, &page, &contexts)).into_response(),
             Err(error) => refused(&caller, &error, &contexts),
         }
@@ -141,6 +140,23 @@ fn headline(code: Code) -> &'static str {
     }
 }
 
+/// Place of the part of a page that follows later.
+pub(super) const MIDDLE: PreEscaped<&str> = PreEscaped("<!--middle-->");
+
+/// A page in its frame.
+pub(super) async fn whole(caller: &Caller, page: &Page) -> Html<String> {
+    written(&framed(caller, page, &contexts(caller).await))
+}
+
+/// A page in its frame, split at [`MIDDLE`]. Texts of others are escaped, and never have that mark.
+pub(super) async fn in_parts(caller: &Caller, page: &Page) -> (String, String) {
+    let Html(text) = whole(caller, page).await;
+    match text.split_once(MIDDLE.0) {
+        Some((head, tail)) => (head.to_owned(), tail.to_owned()),
+        None => (text, String::new()),
+    }
+}
+
 fn written(markup: &Markup) -> Html<String> {
     Html(markup.0.clone())
 }
@@ -179,7 +195,10 @@ fn framed(caller: &Caller, page: &Page, contexts: &[ContextRow]) -> Markup {
             }
         }
     };
-    document(&caller.shared.base, &page.title, &body)
+    let refresh = html! {
+        @if page.is_refreshed { noscript { meta http-equiv="refresh" content="2"; } }
+    };
+    document(&caller.shared.base, (&page.title, &refresh), &body)
 }
 
 fn search(caller: &Caller) -> Markup {
@@ -189,9 +208,9 @@ fn search(caller: &Caller) -> Markup {
     html! {
         form.search role="search" action=(format!("{}/search", caller.shared.base)) {
             @if let Some(context) = caller.context { input type="hidden" name="context" value=(context); }
-            label.hidden for="q" { "Id of a job, flow or schedule, or name of a queue" }
+            label.hidden for="q" { "Id of a job, flow, batch or schedule, name of a queue, or a text of a job" }
             (icon("search"))
-            input #q type="search" name="q" value=[text] placeholder="Id or queue  ( / )" autocomplete="off" spellcheck="false";
+            input #q type="search" name="q" value=[text] placeholder="Id, queue or text  ( / )" autocomplete="off" spellcheck="false";
         }
     }
 }
@@ -238,10 +257,10 @@ pub(super) fn bare(base: &str, title: &str, body: &Markup) -> Html<String> {
             (body)
         }
     };
-    written(&document(base, title, &body))
+    written(&document(base, (title, &html! {}), &body))
 }
 
-fn document(base: &str, title: &str, body: &Markup) -> Markup {
+fn document(base: &str, (title, refresh): (&str, &Markup), body: &Markup) -> Markup {
     let asset = |name: &str| format!("{base}/assets/{name}");
     html! {
         (DOCTYPE)
@@ -251,6 +270,7 @@ fn document(base: &str, title: &str, body: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="robots" content="noindex";
+                (refresh)
                 title { (super::text::cut(&super::text::visible(title), 100)) " · Meshwork" }
                 link rel="icon" href=(asset(&ICON.name));
                 link rel="stylesheet" href=(asset(&STYLE.name));

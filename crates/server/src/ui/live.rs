@@ -23,6 +23,8 @@ use crate::api::{ApiError, topic};
 
 /// Longest pause between two words to a browser, which also says that the page is still open.
 const EVERY: Duration = Duration::from_secs(2);
+/// Shortest pause between two steps of a change of many jobs that a page shows.
+const BRISK: Duration = Duration::from_millis(300);
 /// A page that changed.
 const CHANGE: &str = "event: change\ndata: {}\n\n";
 
@@ -61,6 +63,8 @@ async fn lines(caller: &Caller, last: Option<String>) -> Result<Subscription, Ap
 /// Source of changes.
 enum Changes {
     Figures(watch::Receiver<u64>),
+    /// Progress of a change of many jobs.
+    Many(watch::Receiver<u64>),
     Events(Box<Subscription>),
 }
 
@@ -69,6 +73,10 @@ async fn changes_of(caller: &Caller) -> Result<Changes, ApiError> {
     call.access.check(Scope::Viewer, "subscribe")?;
     match caller.query("topic") {
         Some("figures") => Ok(Changes::Figures(caller.shared.poller.changes())),
+        Some(text) if text.starts_with("many:") => {
+            let change = caller.shared.many.get(caller, &text["many:".len()..])?;
+            Ok(Changes::Many(change.changes()))
+        }
         Some(text) => {
             let events = topic::subscribe(caller.shared.api.live(), &call, text, None).await?;
             Ok(Changes::Events(Box::new(events)))
@@ -83,11 +91,11 @@ impl Changes {
         match self {
             Self::Figures(readings) => {
                 shared.poller.look();
-                match tokio::time::timeout(EVERY, readings.changed()).await {
-                    Ok(Ok(())) => Some(CHANGE),
-                    Ok(Err(_)) => None,
-                    Err(_) => Some(": alive\n\n"),
-                }
+                changed(readings).await
+            }
+            Self::Many(progress) => {
+                tokio::time::sleep(BRISK).await;
+                changed(progress).await
             }
             Self::Events(events) => match tokio::time::timeout(EVERY, events.next()).await {
                 Ok(Notice::End | Notice::Behind) => None,
@@ -95,6 +103,15 @@ impl Changes {
                 Err(_) => Some(": alive\n\n"),
             },
         }
+    }
+}
+
+/// Waits for the next of numbers.
+async fn changed(numbers: &mut watch::Receiver<u64>) -> Option<&'static str> {
+    match tokio::time::timeout(EVERY, numbers.changed()).await {
+        Ok(Ok(())) => Some(CHANGE),
+        Ok(Err(_)) => None,
+        Err(_) => Some(": alive\n\n"),
     }
 }
 

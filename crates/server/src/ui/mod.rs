@@ -11,11 +11,15 @@ mod forms;
 mod front;
 mod layout;
 mod live;
+mod many;
 mod pages;
 mod parts;
 mod reads;
+mod search_text;
+mod selection;
 mod session;
 mod text;
+mod views;
 
 use std::sync::Arc;
 
@@ -23,12 +27,14 @@ use axum::Router;
 use axum::middleware;
 use axum::routing::{any, get, post};
 use meshwork::Client;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Api;
 use crate::http::Listener;
 use crate::http::guard::{Authenticate, Guard};
 use figures::Poller;
+use many::ManyChanges;
 use reads::Reads;
 use session::Sessions;
 
@@ -60,6 +66,8 @@ pub(crate) struct Shared {
     sessions: Arc<Sessions>,
     reads: Reads,
     poller: Poller,
+    many: ManyChanges,
+    searches: Arc<Semaphore>,
 }
 
 impl Dashboard {
@@ -70,6 +78,8 @@ impl Dashboard {
         Self(Arc::new(Shared {
             sessions: Arc::new(Sessions::new(door, base.clone())),
             reads: Reads::default(),
+            many: ManyChanges::default(),
+            searches: Arc::new(Semaphore::new(search_text::AT_ONCE)),
             poller: Poller::new(client.broker().clone()),
             api,
             base,
@@ -126,7 +136,8 @@ impl Dashboard {
             .route(&at("/assets/{name}"), get(assets::file))
             .route(&at("/live"), get(live::changes))
             .route(&at("/log"), get(live::log))
-            .route(&at("/do/{method}"), post(actions::run));
+            .route(&at("/do/{method}"), post(actions::run))
+            .route(&at("/many/{method}"), post(pages::many::count));
         for (path, handler) in pages::all() {
             pages = pages.route(&at(path), handler);
         }

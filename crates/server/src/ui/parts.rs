@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::caller::Caller;
+use super::caller::{Caller, LONGEST_VALUE};
 
 /// A form with one button that calls a method; nothing for a caller who may not call it.
 pub(super) fn button(
@@ -11,8 +11,10 @@ pub(super) fn button(
     fields: &[(&str, &str)],
 ) -> Markup {
     let back = caller.here();
+    // Foreign names may have any length.
+    let is_short = fields.iter().all(|(_, text)| text.len() <= LONGEST_VALUE);
     html! {
-        @if caller.may(method) {
+        @if caller.may(method) && is_short {
             form method="post" action=(format!("{}/do/{method}", caller.shared.base)) {
                 @for (name, text) in fields { input type="hidden" name=(name) value=(text); }
                 @if is_in_context(method) {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -11,8 +12,6 @@ use crate::api::{ApiError, Call, Code, Params, find};
 
 /// Time for which a result is shared.
 const FRESH: Duration = Duration::from_secs(1);
-/// Time for which the lists of queues and workers are shared: each reading requests a scan of all keys.
-const LISTED: Duration = Duration::from_secs(10);
 /// Time for which the list of contexts, and the queues of one, are shared: each reading of these scans its keys.
 const SCANNED: Duration = Duration::from_secs(30);
 /// Time that the store has to answer: a page has to say within three seconds that it does not.
@@ -50,7 +49,6 @@ impl Reads {
         let lasts = match method {
             "queue.list" if params.get("context").is_some() => SCANNED,
             "context.list" => SCANNED,
-            "queue.list" | "worker.list" => LISTED,
             _ => FRESH,
         };
         let answer = self.answer(key.clone(), lasts);
@@ -83,6 +81,24 @@ impl Reads {
     }
 }
 
+/// Reads the result of a method, which nobody shares.
+pub(super) async fn fresh<T: DeserializeOwned>(
+    call: Call,
+    method: &str,
+    params: Value,
+) -> Result<T, ApiError> {
+    let text = ask(call, method, params).await?;
+    parsed(method, &text)
+}
+
+/// Reads a result as far as a page needs it.
+pub(super) fn parsed<T: DeserializeOwned>(method: &str, text: &str) -> Result<T, ApiError> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = format!("result of {method} not read: {error}");
+        ApiError::new(Code::Internal, message)
+    })
+}
+
 async fn ask(call: Call, name: &str, params: Value) -> Result<Arc<str>, ApiError> {
     let late = || ApiError::new(Code::StorageError, "the store does not answer");
     let run = tokio::time::timeout(PATIENCE, run(call, name, params));
@@ -92,9 +108,14 @@ async fn ask(call: Call, name: &str, params: Value) -> Result<Arc<str>, ApiError
 /// Calls a method of the API.
 pub(super) async fn run(call: Call, name: &str, params: Value) -> Result<Arc<str>, ApiError> {
     let none = || ApiError::new(Code::Internal, format!("there is no method {name}"));
-    let unread = |error: serde_json::Error| ApiError::new(Code::Internal, error.to_string());
     let method = find(name).ok_or_else(none)?;
-    let params: Params = serde_json::from_value(params).map_err(unread)?;
+    let params = self::params(params)?;
     let result = method.call(call, params).await?;
     Ok(result.get().into())
+}
+
+/// Reads parameters from an object.
+pub(super) fn params(params: Value) -> Result<Params, ApiError> {
+    let unread = |error: serde_json::Error| ApiError::new(Code::Internal, error.to_string());
+    serde_json::from_value(params).map_err(unread)
 }

@@ -130,6 +130,18 @@ impl Sessions {
         self.table().remove(&id);
     }
 
+    /// Returns false if the key of a caller was revoked.
+    pub(super) async fn is_valid(&self, access: &Access) -> bool {
+        match (access, &self.door) {
+            (Access::Key(key), Door::Keys(ring)) => {
+                // While the store is away, a key stays valid, and the page says that it is away.
+                let checked = tokio::time::timeout(KEY_WITHIN, ring.is_valid(key)).await;
+                checked.unwrap_or(true)
+            }
+            _ => true,
+        }
+    }
+
     /// Returns the caller of a request by its cookie. A session whose key was revoked ends.
     async fn of(&self, head: &Parts) -> Option<(SessionId, Access)> {
         for cookie in cookies(&head.headers) {
@@ -138,15 +150,7 @@ impl Sessions {
             let Some(session) = session.filter(|session| session.since.elapsed() < LASTS) else {
                 continue;
             };
-            let is_valid = match (&session.access, &self.door) {
-                (Access::Key(key), Door::Keys(ring)) => {
-                    // While the store is away, a key stays valid, and the page says that it is away.
-                    let checked = tokio::time::timeout(KEY_WITHIN, ring.is_valid(key)).await;
-                    checked.unwrap_or(true)
-                }
-                _ => true,
-            };
-            if is_valid {
+            if self.is_valid(&session.access).await {
                 return Some((id, session.access));
             }
             self.sign_out(id);

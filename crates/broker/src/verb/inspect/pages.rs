@@ -78,6 +78,15 @@ impl Broker {
         }
     }
 
+    /// Returns the number of entries of a sorted set.
+    ///
+    /// # Errors
+    /// The server refuses the call.
+    pub async fn set_length(&self, set: JobSet) -> Result<u64, Error> {
+        let count = redis::cmd("ZCARD").arg(self.set_key(set)).to_owned();
+        self.ask("pages", &count).await
+    }
+
     /// Returns up to `count` entries of a sorted set after a position: the earliest first, or the latest first. An entry
     /// that is there throughout all pages is returned, at least once.
     ///

@@ -12,6 +12,10 @@ use crate::verb::MAX_ITEMS;
 use crate::verb::inspect::jobs::{failed, texts};
 use crate::{Broker, Error};
 
+/// Greatest number of delayed jobs, and of running ones, that one walk over all queues reads: some ten milliseconds of the
+/// server's time.
+const MAX_WALKED: usize = 2 * MAX_ITEMS;
+
 /// Unfinished jobs of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueDepth {
@@ -48,40 +52,42 @@ impl Broker {
         };
         let aside = self.aside(Some(queue)).await?;
         depth.set_aside = aside.values().sum();
-        self.walk(&self.keys.delayed(), |of, ran| {
+        self.walk(&self.keys.delayed(), usize::MAX, |of, ran| {
             depth.retrying += usize::from(ran && of == queue);
             depth.delayed += usize::from(!ran && of == queue);
         })
         .await?;
         // Leases come last, so that jobs that were claimed or released meanwhile are counted.
-        self.walk(&self.keys.lease(), |of, _| {
+        self.walk(&self.keys.lease(), usize::MAX, |of, _| {
             depth.running += usize::from(of == queue);
         })
         .await?;
         Ok(depth)
     }
 
-    /// Counts the unfinished jobs of all queues but those in lists, in one walk. Same cost as [`Self::depth`].
+    /// Counts the unfinished jobs of all queues but those in lists, in one walk: at most 2,000 delayed ones, the next
+    /// due first, and as many running ones. Returns also whether there are more.
     ///
     /// # Errors
     /// The server refuses a call.
-    pub async fn depths_beside_lists(&self) -> Result<BTreeMap<String, QueueDepth>, Error> {
+    pub async fn depths_beside_lists(&self) -> Result<(BTreeMap<String, QueueDepth>, bool), Error> {
         let mut depths: BTreeMap<String, QueueDepth> = BTreeMap::new();
         for (list, count) in self.aside(None).await? {
             let queue = JobKeys::without_priority(&list).to_owned();
             depths.entry(queue).or_default().set_aside += count;
         }
-        self.walk(&self.keys.delayed(), |of, ran| {
+        let (delayed, leases) = (self.keys.delayed(), self.keys.lease());
+        let more_delayed = self.walk(&delayed, MAX_WALKED, |of, ran| {
             let depth = depths.entry(of.to_owned()).or_default();
             depth.retrying += usize::from(ran);
             depth.delayed += usize::from(!ran);
-        })
-        .await?;
-        self.walk(&self.keys.lease(), |of, _| {
+        });
+        let more_delayed = more_delayed.await?;
+        let more_running = self.walk(&leases, MAX_WALKED, |of, _| {
             depths.entry(of.to_owned()).or_default().running += 1;
-        })
-        .await?;
-        Ok(depths)
+        });
+        let more_running = more_running.await?;
+        Ok((depths, more_delayed || more_running))
     }
 
     /// Returns the number of ids in the lists of a queue, in one round trip.
@@ -156,15 +162,24 @@ impl Broker {
         Ok((lists.into_iter().zip(counts).collect(), last))
     }
 
-    /// Calls `found` for each job in a sorted set of ids, with its queue and whether it has run.
-    async fn walk(&self, set: &str, mut found: impl FnMut(&str, bool)) -> Result<(), Error> {
+    /// Calls `found` for each job in a sorted set of ids, at most `most`, with its queue and whether it has run. Returns
+    /// whether there may be more.
+    async fn walk(
+        &self,
+        set: &str,
+        most: usize,
+        mut found: impl FnMut(&str, bool),
+    ) -> Result<bool, Error> {
         let mut from = 0;
         loop {
+            if from >= most {
+                return Ok(true);
+            }
             let mut range = redis::cmd("ZRANGE");
             range.arg(set).arg(from).arg(from + MAX_ITEMS - 1);
             let ids: Vec<Vec<u8>> = self.ask("depth", &range).await?;
             if ids.is_empty() {
-                return Ok(());
+                return Ok(false);
             }
             from += ids.len();
             let mut pipe = redis::pipe();

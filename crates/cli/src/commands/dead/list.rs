@@ -7,6 +7,7 @@ use meshwork::model::time;
 use meshwork::{Client, DeadCursor, DeadLetter, JobFilter};
 use serde::Serialize;
 
+use super::groups;
 use crate::app::App;
 use crate::args::filter::Select;
 use crate::args::parsers;
@@ -20,6 +21,9 @@ use crate::out::{Column, Row, note};
 pub(crate) struct List {
     #[command(flatten)]
     select: Select,
+    /// Count the letters by type, reason and error; errors that differ in numbers, ids and quoted texts count as one
+    #[arg(long, conflicts_with = "cursor")]
+    groups: bool,
     /// Greatest number of rows, 1 to 100000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = parsers::whole::<u32>(1..=100_000))]
@@ -111,6 +115,11 @@ impl List {
         let client = context.client().await?;
         let filter = self.select.timed(filter, &client, false).await?;
         let limit = self.limit as usize;
+        if self.groups {
+            let groups = groups::of(&client, &filter).await?;
+            context.out.rows(groups.into_iter().take(limit))?;
+            return Ok(Exit::DONE);
+        }
         let mut letters = newest(&client, &filter, self.cursor, limit + 1).await?;
         if letters.len() > limit {
             letters.truncate(limit);

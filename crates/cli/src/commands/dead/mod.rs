@@ -1,6 +1,7 @@
 //! `meshwork dead`.
 
 mod delete;
+mod groups;
 mod list;
 mod retry;
 mod show;

@@ -8,19 +8,21 @@ use crate::common::http::Came;
 use crate::common::{Ground, on_all_data};
 
 /// Pages that have buttons.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 10] = [
     "/ui/job?id=first",
     "/ui/job?id=late",
     "/ui/job?id=done",
     "/ui/queues",
     "/ui/queue?queue=osis",
     "/ui/dead",
+    "/ui/dead?view=letters",
+    "/ui/jobs?state=ended",
     "/ui/schedules",
     "/ui/workers",
 ];
 
 /// Presses the button with this label on a page.
-fn press(browser: &Browser, path: &str, label: &str) -> Came {
+pub(super) fn press(browser: &Browser, path: &str, label: &str) -> Came {
     let page = browser.page(path);
     let forms = selected("form[method=post]");
     let form = page.select(&forms).find(|form| {
@@ -45,7 +47,7 @@ fn changes(page: &Html) -> Vec<String> {
     let forms = values(page, "form[method=post]", "action");
     forms
         .into_iter()
-        .filter(|action| action.contains("/do/"))
+        .filter(|action| action.contains("/do/") || action.contains("/many/"))
         .collect()
 }
 
@@ -60,7 +62,7 @@ on_all_data! {
             ("/ui/job?id=late", "Run now", "does not wait"),
             ("/ui/job?id=late", "Cancel", "cancelled"),
             ("/ui/job?id=done", "Retry", "queued again"),
-            ("/ui/dead", "Retry", "queued again"),
+            ("/ui/dead?view=letters", "Retry", "queued again"),
             ("/ui/schedules", "Run now", "is queued"),
             ("/ui/schedules", "Pause", "paused"),
             ("/ui/schedules", "Resume", "fires again"),
@@ -80,6 +82,11 @@ on_all_data! {
         // The form sends the values that it shows.
         let came = press(&browser, "/ui/queue?queue=osis", "Jobs that may wait");
         assert_eq!(values(&follows(&browser, &came), "#limit-concurrency, #limit-rate", "value"), set);
+        // An empty field removes a limit.
+        let fields = [("queue", "osis"), ("concurrency", ""), ("back", "/ui/queue?queue=osis")];
+        assert_eq!(browser.post("/ui/do/queue.limit", &fields).status, 303);
+        let left = values(&browser.page("/ui/queue?queue=osis"), "#limit-concurrency, #limit-rate", "value");
+        assert_eq!(left, ["10/min burst 10"]);
         let wrong = browser.post("/ui/do/queue.limit", &[("queue", "osis"), ("rate", "<fast>")]);
         assert_eq!(wrong.status, 400);
         assert!(wrong.body.contains("&lt;fast&gt;"), "{}", wrong.body);
@@ -105,7 +112,7 @@ on_all_data! {
         assert_eq!(browser.get("/ui/job?id=other").status, 404);
         let came = press(&browser, &confirm("/ui/schedules"), "Delete");
         assert!(texts(&follows(&browser, &came), ".empty").concat().contains("No schedules"));
-        let came = press(&browser, &confirm("/ui/dead"), "Delete");
+        let came = press(&browser, &confirm("/ui/dead?view=letters"), "Delete");
         assert!(texts(&follows(&browser, &came), ".empty").concat().contains("No dead letters"));
         assert_eq!(browser.get("/ui/confirm?method=key.create&id=x").status, 404);
         server.stop();

@@ -6,6 +6,7 @@ mod buttons;
 mod cost;
 mod hostile;
 mod live;
+mod many;
 mod pages;
 mod sign_in;
 

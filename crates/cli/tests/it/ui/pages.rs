@@ -75,7 +75,53 @@ on_all_data! {
         assert_eq!(browser.get("/ui/search?q=late").leads_to(), "/ui/job?id=late");
         assert!(browser.get("/ui/search?q=osis").leads_to().starts_with("/ui/queue?queue="));
         assert_eq!(browser.get("/ui/search?q=nightly").leads_to(), "/ui/schedules?name=nightly");
-        assert_eq!(texts(&browser.page("/ui/search?q=%3Cb%3E"), ".empty strong"), ["Nothing has this id"]);
+        assert!(texts(&browser.page("/ui/search"), ".empty strong")[0].contains("Nothing to look for"));
+        let made = server.rest("POST", "/v1/batches", &serde_json::json!({"name": "<b>"})).1;
+        let batch = made["id"].as_str().unwrap();
+        assert_eq!(browser.get(&format!("/ui/search?q={batch}")).leads_to(), format!("/ui/batch?id={batch}"));
+        assert_eq!(texts(&browser.page(&format!("/ui/batch?id={batch}")), "h1"), ["<b>"]);
+        server.stop();
+    }
+
+    fn schedules_show_their_next_times_in_their_zone(ground: &Ground) {
+        ground.file("f.rhai", "1");
+        ground.run(&["schedule", "add", "early", "--cron", "30 6 * * *", "--tz", "Asia/Tokyo", "f.rhai"]).ok();
+        let server = Server::open(ground);
+        let page = Browser::open(&server.api).page("/ui/schedules");
+        let next = texts(&page, "details li");
+        assert_eq!(next.len(), 5);
+        let listed = ground.run(&["schedule", "next", "early", "--count", "5"]).ok();
+        assert_eq!(next, listed.stdout.lines().collect::<Vec<_>>());
+        assert!(next.iter().all(|at| at.contains("06:30")), "{next:?}");
+        server.stop();
+    }
+
+    fn workers_show_migrations_and_foreign_clients(ground: &Ground) {
+        ground.run(&["migrate", "start", "--type", "osis"]).ok();
+        let server = Server::open(ground);
+        let browser = Browser::open(&server.api);
+        let row = texts(&browser.page("/ui/workers"), "[aria-label='Foreign clients and migrations'] tbody td");
+        assert_eq!(row, ["osis", "0 of 0", "dual", "hero:job:actor_queue:osis", "0"]);
+        let types = server.rest("GET", "/v1/migrations", &serde_json::Value::Null).1;
+        assert_eq!(types["types"][0]["phase"], "dual", "{types}");
+        server.stop();
+    }
+
+    fn texts_are_found_in_jobs(ground: &Ground) {
+        let (server, browser) = filled(ground);
+        let found = |query: &str| {
+            let page = browser.page(&format!("/ui/search?{query}"));
+            assert!(texts(&page, ".finds .note").concat().contains("The search has ended"), "{query}");
+            let last = texts(&page, ".progress").pop().unwrap();
+            (texts(&page, ".found a"), last)
+        };
+        assert_eq!(found("q=boom"), (vec!["bad".to_owned()], "5 of 5, 1 found".to_owned()));
+        // Scripts, results and ids, in the chosen states.
+        assert_eq!(found("q=40+%2B+2").0, ["done", "first", "other", "late"]);
+        assert_eq!(found("q=40+%2B+2&delayed=1"), (vec!["late".to_owned()], "1 of 1, 1 found".to_owned()));
+        assert_eq!(found("q=irs&queued=1").0, ["first"]);
+        assert_eq!(found("q=%3Cb%3E").0, [""; 0]);
+        assert_eq!(browser.get(&format!("/ui/search?q={}", "x".repeat(1001))).status, 400);
         server.stop();
     }
 
@@ -88,6 +134,8 @@ on_all_data! {
             assert!(shown.contains(&format!("<bdi>{text}</bdi>")), "{text}");
             assert!(!hidden.contains(&format!("<bdi>{text}</bdi>")), "{text}");
         }
+        let found = |server: &Server| texts(&browser_of(server).page("/ui/search?q=40+%2B+2&ended=1"), ".found a");
+        assert_eq!((found(&first).len(), found(&server).len()), (1, 0));
         first.stop();
         server.stop();
     }

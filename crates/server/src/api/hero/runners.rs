@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::jobs::NoParams;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
-use crate::api::methods::queue::no_scan;
 
 /// Longest wait until a worker has obeyed.
 const WAIT: Duration = Duration::from_secs(10);
@@ -27,7 +26,7 @@ pub(super) enum Status {
 }
 
 async fn names(call: &Call) -> Result<Vec<String>, ApiError> {
-    let found = call.census.found().await.ok_or_else(no_scan)?;
+    let found = call.found().await?;
     let names = found.workers.iter().filter_map(|it| it.worker.clone());
     Ok(names.collect())
 }

@@ -109,7 +109,7 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<DeadLetters<'stati
     }))
 }
 
-fn read(cursor: &str) -> Result<DeadCursor, ApiError> {
+pub(super) fn read(cursor: &str) -> Result<DeadCursor, ApiError> {
     let read = cursor.split_once('/');
     let read = read.and_then(|(at, id)| Some(DeadCursor::at(at.parse().ok()?, id)));
     read.ok_or_else(|| ApiError::invalid("cursor: give `next` of the page before"))

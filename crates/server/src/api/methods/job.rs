@@ -101,8 +101,8 @@ pub(super) struct IdParams {
 }
 
 /// Permission that a call needs in a context.
-pub(super) type Needs = (Object, Operation);
-pub(super) const READ: Needs = (Object::Job, Operation::Read);
+pub(crate) type Needs = (Object, Operation);
+pub(crate) const READ: Needs = (Object::Job, Operation::Read);
 const CHANGE: Needs = (Object::Job, Operation::Cancel);
 
 impl IdParams {

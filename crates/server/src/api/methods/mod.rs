@@ -3,6 +3,7 @@
 pub(super) mod batch;
 pub(super) mod context;
 pub(super) mod dead;
+pub(super) mod dead_groups;
 pub(super) mod flow;
 pub(super) mod flow_change;
 pub(super) mod flow_logs;
@@ -12,8 +13,10 @@ pub(super) mod job_list;
 pub(super) mod job_source;
 pub(super) mod key;
 pub(super) mod message;
+pub(super) mod migration;
 pub(super) mod new_job;
 pub(super) mod queue;
+pub(super) mod queue_history;
 pub(super) mod runner;
 pub(super) mod schedule;
 pub(super) mod system;

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::call::Call;
-use crate::api::error::{ApiError, Code};
+use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
 use crate::api::params::{parse, parse_some};
 
@@ -69,7 +69,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
 }
 
 /// Permissions that calls need in a context.
-const READ: (Object, Operation) = (Object::Queue, Operation::Read);
+pub(super) const READ: (Object, Operation) = (Object::Queue, Operation::Read);
 const CHANGE: (Object, Operation) = (Object::Queue, Operation::Update);
 
 /// No parameters.
@@ -113,6 +113,8 @@ struct QueueState {
     delayed: usize,
     /// Age of the counts of jobs that are in no list of the queue, in milliseconds.
     age_ms: u64,
+    /// True if more may run or be delayed: the scan counts 2,000 running and 2,000 delayed jobs of all queues.
+    partial: bool,
     /// Greatest number of jobs that may wait in it; null for no limit.
     limit: Option<u64>,
     /// Settings.
@@ -149,7 +151,7 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<QueueList>, ApiErr
             (queues.iter().map(QueueView::from).collect(), 0)
         }
         None => {
-            let found = call.census.found().await.ok_or_else(no_scan)?;
+            let found = call.found().await?;
             (found.queues.clone(), found.age_ms())
         }
     };
@@ -164,13 +166,6 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<QueueList>, ApiErr
     Ok(Reply::new(&QueueList { queues, age_ms }))
 }
 
-pub(in crate::api) fn no_scan() -> ApiError {
-    ApiError::new(
-        Code::StorageError,
-        "the store has not been scanned yet: ask again",
-    )
-}
-
 async fn get(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
     let call = call.enter(params.context, READ).await?;
     let list = list_of(&call, &params.queue)?;
@@ -179,19 +174,20 @@ async fn get(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiEr
 
 /// Counts the jobs of a queue: those of its lists now, the others as the last scan found them, with its age. A call costs the
 /// same with any number of jobs; in a context, which no scan covers, it walks the running and delayed jobs.
-async fn depth(call: &Call, list: &str) -> Result<(QueueDepth, u64), ApiError> {
+async fn depth(call: &Call, list: &str) -> Result<(QueueDepth, u64, bool), ApiError> {
     if call.entered.is_some() {
-        return Ok((call.client.depth(list).await?, 0));
+        return Ok((call.client.depth(list).await?, 0, false));
     }
-    let found = call.census.found().await.ok_or_else(no_scan)?;
+    let found = call.found().await?;
     let queue = JobKeys::without_priority(list);
     let beside = found.depths.get(queue).copied().unwrap_or_default();
     let waiting = call.client.broker().waiting(queue).await?;
-    Ok((QueueDepth { waiting, ..beside }, found.age_ms()))
+    let depth = QueueDepth { waiting, ..beside };
+    Ok((depth, found.age_ms(), found.is_partial))
 }
 
 async fn state(call: &Call, list: &str) -> Result<Reply<QueueState>, ApiError> {
-    let (depth, age_ms) = depth(call, list).await?;
+    let (depth, age_ms, partial) = depth(call, list).await?;
     let settings = call.client.settings().await?;
     let list = JobKeys::without_priority(list);
     Ok(Reply::new(&QueueState {
@@ -202,6 +198,7 @@ async fn state(call: &Call, list: &str) -> Result<Reply<QueueState>, ApiError> {
         retrying: depth.retrying,
         delayed: depth.delayed,
         age_ms,
+        partial,
         limit: settings.limits.queues.get(list).copied(),
         settings: QueueSettingsView::new(list, settings.of(list)),
     }))

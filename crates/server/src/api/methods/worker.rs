@@ -8,7 +8,7 @@ use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::queue::{NoParams, no_scan};
+use super::queue::NoParams;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
@@ -76,7 +76,7 @@ struct Obeyed {
 }
 
 async fn list(call: Call, _: NoParams) -> Result<Reply<WorkerList>, ApiError> {
-    let found = call.census.found().await.ok_or_else(no_scan)?;
+    let found = call.found().await?;
     let (workers, age_ms) = (found.workers.clone(), found.age_ms());
     Ok(Reply::new(&WorkerList { workers, age_ms }))
 }
@@ -95,7 +95,7 @@ async fn obey(
     request: WorkerRequest,
     result: &'static str,
 ) -> Result<Reply<Obeyed>, ApiError> {
-    let found = call.census.found().await.ok_or_else(no_scan)?;
+    let found = call.found().await?;
     let is_meant = |it: &&WorkerInfo| it.worker.as_deref() == Some(params.worker.as_str());
     if found.workers.iter().find(is_meant).is_none() {
         let message = format!("there is no worker {:?} of Meshwork", params.worker);

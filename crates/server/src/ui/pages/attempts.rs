@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::views::{Attempt, between};
 use crate::ui::caller::Caller;
 use crate::ui::text::{cell_of, duration, when};
+use crate::ui::views::{Attempt, between};
 
 /// Renders the attempts, the newest first; nothing if there are none.
 pub(super) fn attempts(caller: &Caller, attempts: &[Attempt]) -> Markup {

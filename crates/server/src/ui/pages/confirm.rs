@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use maud::html;
 
-use super::views::queue_name;
 use crate::api::{ApiError, Code, find};
 use crate::ui::caller::Caller;
 use crate::ui::changes::done;
@@ -12,6 +11,7 @@ use crate::ui::forms::back;
 use crate::ui::layout::Page;
 use crate::ui::parts::is_in_context;
 use crate::ui::text::{cell_of, cut, visible};
+use crate::ui::views::queue_name;
 
 /// Renders the page.
 pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {

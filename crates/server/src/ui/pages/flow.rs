@@ -9,12 +9,12 @@ use meshwork_model::time;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::views::between;
 use crate::api::ApiError;
 use crate::ui::caller::Caller;
 use crate::ui::layout::Page;
 use crate::ui::parts::{button, confirmed, state};
 use crate::ui::text::{block, cell_of, duration, when};
+use crate::ui::views::between;
 
 /// State of a flow.
 #[derive(Debug, Deserialize)]

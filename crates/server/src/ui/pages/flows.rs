@@ -6,12 +6,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::views::pager;
 use crate::api::{ApiError, Code};
 use crate::ui::caller::Caller;
 use crate::ui::layout::Page;
 use crate::ui::parts::{nothing, state};
 use crate::ui::text::{cell_of, when};
+use crate::ui::views::pager;
 
 /// Flows of a page.
 const ROWS: usize = 50;

@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::attempts::attempts;
-use super::views::{Job, Why, between, job_link, queue_link};
 use crate::api::ApiError;
 use crate::ui::ansi;
 use crate::ui::caller::Caller;
 use crate::ui::layout::Page;
 use crate::ui::parts::{button, confirmed, state};
 use crate::ui::text::{block, cell, cell_of, duration, number, when};
+use crate::ui::views::{Job, Why, between, job_link, queue_link};
 
 /// Log lines of a page.
 const LINES: usize = 500;

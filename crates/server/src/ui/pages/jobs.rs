@@ -5,13 +5,15 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::views::{JobPage, JobRow, Queues, job_table, queue_link, queue_name};
+use super::many;
 use crate::api::ApiError;
 use crate::ui::caller::Caller;
 use crate::ui::figures::Figures;
 use crate::ui::layout::Page;
 use crate::ui::parts::nothing;
+use crate::ui::selection::{FILTERS, STATES, Selection};
 use crate::ui::text::{cell_of, number};
+use crate::ui::views::{JobPage, JobRow, Queues, job_table, queue_link, queue_name};
 
 /// Jobs of a page.
 const ROWS: usize = 50;
@@ -20,69 +22,57 @@ const STEP: usize = 100;
 /// Greatest number of entries that one request compares with the filters.
 const MOST_COMPARED: usize = 1000;
 
-/// States with the order of their lists.
-const STATES: [(&str, &str, &str); 5] = [
-    ("queued", "Queued", ""),
-    ("running", "Running", "Lease ends"),
-    ("delayed", "Delayed", "Due"),
-    ("ended", "Ended", "Ended"),
-    ("dead", "Dead letters", "Died"),
-];
-
-/// Filters beside the queue: parameter and label.
-const FILTERS: [(&str, &str); 5] = [
-    ("type", "Type"),
-    ("group", "Group"),
-    ("tag", "Tag"),
-    ("key", "Key"),
-    ("error", "Error has"),
-];
-
 /// Jobs that were found.
-struct Found {
-    jobs: Vec<JobRow>,
+pub(super) struct Found {
+    pub(super) jobs: Vec<JobRow>,
     next: Option<String>,
     compared: usize,
 }
 
 /// Renders the page.
 pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
-    let given = caller.query("state").unwrap_or("running");
-    let known = STATES.iter().find(|(state, ..)| *state == given);
-    let Some((state, name, order)) = known.copied() else {
-        let names = STATES.map(|(state, ..)| state).join(", ");
-        return Err(ApiError::invalid(format!(
-            "state: {given:?} is none of {names}"
-        )));
-    };
-    let figures = match caller.context {
-        None => caller.shared.poller.figures().await,
-        Some(_) => None,
-    };
-    let list = match (state, caller.query("queue")) {
-        ("queued", None) => queues(&caller).await?,
-        _ => jobs(&caller, state, order).await?,
+    let selection = Selection::of(&caller, "running")?;
+    let (name, _) = selection.labels();
+    let figures = figures(&caller).await;
+    let list = match (selection.state, &selection.queue) {
+        ("queued", None) if !selection.has_filters() => queues(&caller).await?,
+        ("queued", None) => {
+            html! { p.note { "Each queue has a list of its own. Give one to see its jobs." } }
+        }
+        _ => jobs(&caller, &selection).await?,
     };
     let body = html! {
         h1 { "Jobs" }
-        (tabs(&caller, state, figures.as_deref()))
-        (filter(&caller, state))
+        (tabs(&caller, selection.state, figures.as_deref()))
+        (filter(&caller, &selection))
         section #jobs data-part { (list) }
+        (many::buttons(&caller, &selection))
     };
     Ok(Page::new(format!("{name} jobs"), "/jobs", body).live("figures"))
 }
 
+/// Figures of jobs outside contexts.
+async fn figures(caller: &Caller) -> Option<Arc<Figures>> {
+    match caller.context {
+        None => caller.shared.poller.figures().await,
+        Some(_) => None,
+    }
+}
+
+/// Number of jobs in a state.
+fn stored(figures: &Figures, state: &str) -> u64 {
+    let stats = &figures.stats;
+    match state {
+        "queued" => stats.queues.iter().map(|queue| queue.waiting).sum(),
+        "running" => stats.running,
+        "delayed" => stats.delayed,
+        "ended" => stats.ended + stats.dead,
+        _ => stats.dead,
+    }
+}
+
 fn tabs(caller: &Caller, current: &str, figures: Option<&Figures>) -> Markup {
-    let count = |state: &str| {
-        let stats = &figures?.stats;
-        Some(match state {
-            "queued" => stats.queues.iter().map(|queue| queue.waiting).sum(),
-            "running" => stats.running,
-            "delayed" => stats.delayed,
-            "ended" => stats.ended + stats.dead,
-            _ => stats.dead,
-        })
-    };
+    let count = |state: &str| Some(stored(figures?, state));
     html! {
         nav.tabs #tabs data-part aria-label="States" {
             @for (state, name, _) in STATES {
@@ -94,21 +84,28 @@ fn tabs(caller: &Caller, current: &str, figures: Option<&Figures>) -> Markup {
     }
 }
 
-fn filter(caller: &Caller, state: &str) -> Markup {
-    let has_some = FILTERS.iter().any(|(name, _)| caller.query(name).is_some());
-    let queue = caller.query("queue");
+fn filter(caller: &Caller, selection: &Selection) -> Markup {
+    let (state, queue) = (selection.state, selection.queue.as_deref());
+    let hidden = ["fingerprint", "reason"];
+    let hidden = hidden
+        .iter()
+        .filter_map(|name| Some((*name, caller.query(name)?)));
+    let shown = FILTERS
+        .iter()
+        .filter(|(name, _)| !matches!(*name, "fingerprint" | "reason"));
     html! {
         form.filter action=(format!("{}/jobs", caller.shared.base)) {
             input type="hidden" name="state" value=(state);
             @if let Some(context) = caller.context { input type="hidden" name="context" value=(context); }
+            @for (name, text) in hidden { input type="hidden" name=(name) value=(text); }
             label for="queue" { "Queue" }
             input #queue name="queue" value=[queue.map(|queue| queue_name(caller, queue))] placeholder="any" spellcheck="false";
-            @for (name, label) in FILTERS {
+            @for (name, label) in shown {
                 label for={"f-" (name)} { (label) }
                 input #{"f-" (name)} name=(name) value=[caller.query(name)] placeholder="any" spellcheck="false";
             }
             button type="submit" { "Filter" }
-            @if has_some || queue.is_some() { a.button href=(caller.url("/jobs", &[("state", state)])) { "Clear" } }
+            @if selection.has_filters() || queue.is_some() { a.button href=(caller.url("/jobs", &[("state", state)])) { "Clear" } }
         }
     }
 }
@@ -134,74 +131,65 @@ async fn queues(caller: &Caller) -> Result<Markup, ApiError> {
     })
 }
 
-async fn jobs(caller: &Caller, state: &str, order: &str) -> Result<Markup, ApiError> {
-    let found = find(caller, state).await?;
-    let shown = found.jobs.len() as u64;
-    let is_filtered = found.compared > found.jobs.len();
+async fn jobs(caller: &Caller, selection: &Selection) -> Result<Markup, ApiError> {
+    let found = find(caller, selection).await?;
+    let (state, (_, order)) = (selection.state, selection.labels());
     Ok(html! {
         @if found.jobs.is_empty() {
             (nothing(&format!("No {state} jobs here"), &html! { @if found.next.is_some() { "Look further: more jobs of this state are stored." } @else { "Nothing matches." } }))
         } @else { (job_table(caller, &found.jobs, order)) }
+        (found_pager(caller, selection, &found).await)
+    })
+}
+
+/// Says how many jobs were compared with the filters, with links to the first and the next ones.
+pub(super) async fn found_pager(caller: &Caller, selection: &Selection, found: &Found) -> Markup {
+    let is_filtered = found.compared > found.jobs.len();
+    let figures = match is_filtered && selection.queue.is_none() {
+        true => figures(caller).await,
+        false => None,
+    };
+    let of = figures.map(|figures| stored(&figures, selection.state));
+    html! {
         p.pager {
             span.note {
-                (number(shown)) " shown"
+                (number(found.jobs.len() as u64)) " shown"
                 @if is_filtered { ", looked at " (number(found.compared as u64)) }
+                @if let Some(of) = of { " of " (number(of)) }
             }
             @if caller.query("cursor").is_some() { a.button href=(caller.here_with(&[("cursor", "")])) { "First page" } }
             @if let Some(next) = &found.next {
                 a.button href=(caller.here_with(&[("cursor", next)])) { @if is_filtered { "Continue the search" } @else { "Next page" } }
             }
         }
-    })
+    }
 }
 
 /// Reads a page, or as many as the filters need.
-async fn find(caller: &Caller, state: &str) -> Result<Found, ApiError> {
-    let filters: Vec<_> = FILTERS
-        .iter()
-        .filter_map(|(name, _)| Some((*name, caller.query(name)?)))
-        .collect();
-    let limit = if filters.is_empty() { ROWS } else { STEP };
+pub(super) async fn find(caller: &Caller, selection: &Selection) -> Result<Found, ApiError> {
+    let is_filtered = selection.has_filters();
+    let limit = if is_filtered { STEP } else { ROWS };
     let mut found = Found {
         jobs: Vec::new(),
         next: caller.query("cursor").map(str::to_owned),
         compared: 0,
     };
     loop {
-        let mut params = json!({"state": state, "limit": limit});
-        for (name, text) in [
-            ("queue", caller.query("queue")),
-            ("cursor", found.next.as_deref()),
-        ] {
+        let mut params = json!({"state": selection.state, "limit": limit});
+        for (name, text) in [("queue", &selection.queue), ("cursor", &found.next)] {
             if let Some(text) = text {
-                params[name] = Value::from(text);
+                params[name] = Value::from(text.as_str());
             }
         }
         let page: JobPage = caller.read_here("job.list", params).await?;
         found.compared += page.jobs.len();
         found.next = page.next;
-        let matches = page
+        found
             .jobs
-            .into_iter()
-            .filter(|job| filters.iter().all(|filter| is_match(job, *filter)));
-        found.jobs.extend(matches);
-        if filters.is_empty()
-            || found.jobs.len() >= ROWS
-            || found.next.is_none()
-            || found.compared >= MOST_COMPARED
-        {
+            .extend(page.jobs.into_iter().filter(|job| selection.is_match(job)));
+        let is_enough = found.jobs.len() >= ROWS || found.compared >= MOST_COMPARED;
+        if !is_filtered || found.next.is_none() || is_enough {
             return Ok(found);
         }
-    }
-}
-
-fn is_match(job: &JobRow, (name, text): (&str, &str)) -> bool {
-    let is = |given: &Option<String>| given.as_deref() == Some(text);
-    match name {
-        "type" => is(&job.script_type),
-        "group" => is(&job.group),
-        "key" => is(&job.key),
-        "tag" => job.tags.iter().any(|tag| tag == text),
-        _ => job.error.as_ref().is_some_and(|error| error.contains(text)),
     }
 }

@@ -7,13 +7,13 @@ use maud::{Markup, html};
 use meshwork::model::keys::hero::JobKeys;
 use serde_json::json;
 
-use super::views::{JobPage, Queues, Schedules, Workers, job_link, queue_link};
 use crate::api::ApiError;
 use crate::ui::caller::Caller;
 use crate::ui::figures::{Figures, Sample};
 use crate::ui::layout::Page;
 use crate::ui::parts::{bar, line, nothing, tile};
 use crate::ui::text::{cell, cell_of, duration, number, rough, when};
+use crate::ui::views::{JobPage, Queues, Schedules, Workers, job_link, queue_link};
 
 /// Greatest number of queues, schedules and dead letters in the lists.
 const ROWS: usize = 8;

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use serde_json::json;
 
+use super::history;
 use super::overview::{age, steps};
 use super::queues::{condition, switch};
-use super::views::{JobPage, Queue, job_table, pager, queue_name};
 use crate::api::ApiError;
 use crate::ui::caller::Caller;
 use crate::ui::figures::Figures;
 use crate::ui::layout::Page;
 use crate::ui::parts::{button, confirmed, is_in_context, line, nothing, tile};
 use crate::ui::text::{cell_of, duration, number, rough};
+use crate::ui::views::{JobPage, Queue, job_table, pager, queue_name};
 
 /// Jobs of a page.
 const ROWS: usize = 50;
@@ -52,6 +53,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
             @else { (job_table(&caller, &jobs.jobs, "")) }
             (pager(&caller, jobs.next.as_deref(), jobs.jobs.len()))
         }
+        (history::card(&caller, &queue).await?)
         section.card { h2 { "Limits" } (limits(&caller, &queue)) }
     };
     let page = Page::new(name, "/queues", body);
@@ -89,7 +91,7 @@ fn tiles(caller: &Caller, queue: &Queue, figures: Option<&Figures>) -> Markup {
                 (tile("All time", &number(of.finished), &html! { (number(of.failed)) " failed, " (number(of.retried)) " retried" }, Some(&list("ended"))))
             }
         }
-        p.note { "Counts of jobs that are in no list of the queue are " (rough(queue.age_ms)) " old." }
+        p.note { "Counts of jobs that are in no list of the queue are " (rough(queue.age_ms)) " old" @if queue.partial { ", and of the first 2,000 running and delayed jobs of all queues" } "." }
     }
 }
 
@@ -146,7 +148,7 @@ fn limits(caller: &Caller, queue: &Queue) -> Markup {
                     input #{"limit-" (name)} name=(name) value=[value] placeholder=(empty);
                 }
                 span {} button type="submit" { "Set limits" }
-                span {} span.note { "An empty field leaves a limit as it is; " code { "meshwork queue limit remove" } " removes one." }
+                span {} span.note { "An empty field removes a limit." }
             }
         } @else {
             dl.grid { @for (_, label, value, empty) in rows { dt { (label) } dd { (cell_of(value.as_deref().unwrap_or(empty), 40)) } } }

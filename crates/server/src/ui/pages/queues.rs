@@ -8,13 +8,13 @@ use meshwork::model::keys::hero::JobKeys;
 use serde_json::json;
 
 use super::overview::age;
-use super::views::{Queue, Queues, queue_link};
 use crate::api::ApiError;
 use crate::ui::caller::Caller;
 use crate::ui::figures::Figures;
 use crate::ui::layout::Page;
 use crate::ui::parts::{button, line, nothing};
 use crate::ui::text::{duration, number, rough};
+use crate::ui::views::{Queue, Queues, queue_link};
 
 /// Greatest number of rows.
 const MOST: usize = 500;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::views::{Schedule, Schedules, job_link};
 use crate::api::ApiError;
 use crate::ui::caller::Caller;
 use crate::ui::layout::Page;
 use crate::ui::parts::{button, confirmed, nothing};
 use crate::ui::text::{cell, cell_of, number, when};
+use crate::ui::views::{Schedule, Schedules, job_link};
 
 /// Renders the page.
 pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
@@ -35,7 +35,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
             @if schedules.is_empty() { (nothing("No schedules", &html! { code { "meshwork schedule add" } " makes one." })) }
             @else { (table(&caller, &schedules)) }
             @if caller.query("name").is_some() { p { a.button href=(caller.here_with(&[("name", "")])) { "All schedules" } } }
-            @else { (super::views::pager(&caller, next.as_deref(), schedules.len())) }
+            @else { (crate::ui::views::pager(&caller, next.as_deref(), schedules.len())) }
         }
     };
     Ok(Page::new("Schedules", "/schedules", body).live("figures"))
@@ -64,7 +64,12 @@ fn line(caller: &Caller, schedule: &Schedule) -> Markup {
                 @if schedule.paused { span.badge.wait { "paused" } } @else { span.badge.good { "active" } }
                 @if let Some(trouble) = &schedule.trouble { " " span.bad { (cell(trouble)) } }
             }
-            td { @if let Some(at) = &schedule.next_at { (when(at, caller.now_ms)) } @else { span.note { "–" } } }
+            td {
+                @if let Some(at) = &schedule.next_at { (when(at, caller.now_ms)) } @else { span.note { "–" } }
+                @if !schedule.upcoming.is_empty() {
+                    details { summary { "Next five" } ol.plain { @for at in &schedule.upcoming { li { (cell_of(at, 40)) } } } }
+                }
+            }
             td { @if let Some(id) = &schedule.last_job { (job_link(caller, id)) } @else { span.note { "none yet" } } }
             td.right { (number(schedule.runs)) }
             td.right { (number(schedule.skipped)) }

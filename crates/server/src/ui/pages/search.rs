@@ -1,41 +1,91 @@
-//! Search by exact id, or by the name of a queue: a single match opens at once.
+//! Search: the exact id of an object, or the name of a queue, opens at once; another text is looked for in all jobs.
 
 use std::sync::Arc;
 
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::views::{Queue, Queues, queue_name};
+use crate::api::http::life::Life;
 use crate::api::{ApiError, Code};
+use crate::ui::Shared;
 use crate::ui::caller::Caller;
-use crate::ui::layout::Page;
+use crate::ui::forms::see_other;
+use crate::ui::layout::{Page, failed, in_parts, whole};
 use crate::ui::parts::nothing;
+use crate::ui::search_text::{STATES, Search, answer, states};
 use crate::ui::text::cell_of;
+use crate::ui::views::{Queue, Queues, queue_name};
+
+/// Longest text of a search, in bytes.
+const LONGEST: usize = 1000;
 
 /// An object with its kind and its page.
 type Match = (&'static str, String, String);
 
-/// Renders the page.
-pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
-    let text = caller.query("q").unwrap_or_default().trim();
-    let matches = match text {
-        "" => Vec::new(),
-        text => matches(&caller, text).await?,
-    };
-    if let [(_, _, href)] = &matches[..] {
-        return Ok(Page::new("Search", "", html! {}).leads_to(href));
+/// Opens the only object of this id, or shows the page.
+pub(in crate::ui) async fn open(
+    State(_): State<Arc<Shared>>,
+    caller: Caller,
+    request: Request,
+) -> Response {
+    let life = Life::of(request.extensions());
+    let caller = Arc::new(caller);
+    match respond(&caller, life).await {
+        Ok(response) => response,
+        Err(error) => failed(&caller, error).await,
     }
-    let body = html! {
-        h1 { "Search" }
-        @if text.is_empty() { (nothing("Nothing to look for", &html! { "Give the id of a job, flow or schedule, or the name of a queue." })) }
-        @else if matches.is_empty() { (nothing("Nothing has this id", &none(text))) }
-        @else { ul.rows { @for (kind, name, href) in &matches { li { span.note { (kind) } a href=(href) { (cell_of(name, 100)) } } } } }
-    };
-    Ok(Page::new("Search", "", body))
 }
 
-fn none(text: &str) -> Markup {
-    html! { (cell_of(text, 100)) " is no id of a job, flow or schedule, and no name of a queue." }
+async fn respond(caller: &Arc<Caller>, life: Life) -> Result<Response, ApiError> {
+    let text = caller.query("q").unwrap_or_default().trim();
+    if text.len() > LONGEST {
+        return Err(ApiError::invalid(format!(
+            "q: give at most {LONGEST} bytes"
+        )));
+    }
+    if text.is_empty() {
+        let hint = html! { "Give the id of a job, flow, batch or schedule, the name of a queue, or any text of a job." };
+        let body = html! { h1 { "Search" } (nothing("Nothing to look for", &hint)) };
+        return Ok(whole(caller, &Page::new("Search", "", body))
+            .await
+            .into_response());
+    }
+    let is_text = STATES
+        .iter()
+        .any(|(state, _)| caller.query(state).is_some());
+    let matches = match is_text {
+        true => Vec::new(),
+        false => matches(caller, text).await?,
+    };
+    if let [(_, _, href)] = &matches[..] {
+        return Ok(see_other(href));
+    }
+    let search = Search::begin(caller, text).await?;
+    let page = Page::new("Search", "", body(caller, text, &matches));
+    Ok(answer(search, in_parts(caller, &page).await, life))
+}
+
+fn body(caller: &Caller, text: &str, matches: &[Match]) -> Markup {
+    let chosen = states(caller);
+    html! {
+        h1 { "Search" }
+        @if !matches.is_empty() {
+            ul.rows { @for (kind, name, href) in matches { li { span.note { (kind) } a href=(href) { (cell_of(name, 100)) } } } }
+        }
+        form.filter action=(format!("{}/search", caller.shared.base)) {
+            @if let Some(context) = caller.context { input type="hidden" name="context" value=(context); }
+            label for="text" { "Text in id, script, input, result or error" }
+            input #text name="q" value=(text) spellcheck="false";
+            @for (state, label) in STATES {
+                label for={"in-" (state)} { (label) }
+                input #{"in-" (state)} type="checkbox" name=(state) value="1" checked[chosen.contains(&state)];
+            }
+            button type="submit" { "Search" }
+        }
+        div.finds role="log" aria-label="Found jobs" { (crate::ui::layout::MIDDLE) }
+    }
 }
 
 async fn matches(caller: &Caller, text: &str) -> Result<Vec<Match>, ApiError> {
@@ -57,6 +107,13 @@ async fn matches(caller: &Caller, text: &str) -> Result<Vec<Match>, ApiError> {
             "Flow",
             text.to_owned(),
             caller.url("/flow", &[("id", text)]),
+        ));
+    }
+    if caller.context.is_none() && is_there(caller.read("batch.get", json!({"id": text})).await)? {
+        found.push((
+            "Batch",
+            text.to_owned(),
+            caller.url("/batch", &[("id", text)]),
         ));
     }
     found.extend(queue(caller, text).await?);

@@ -1,16 +1,18 @@
 //! Workers: hosts, versions, slots, and the buttons that make them quiet or stop them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::views::{Worker, Workers};
 use crate::api::ApiError;
 use crate::ui::caller::Caller;
+use crate::ui::figures::Figures;
 use crate::ui::layout::Page;
 use crate::ui::parts::{bar, button, confirmed, nothing};
 use crate::ui::text::{cell, cell_of, number, rough, when};
+use crate::ui::views::{MigratingType, Migrations, Worker, Workers};
 
 /// Greatest number of rows.
 const MOST: usize = 500;
@@ -18,6 +20,11 @@ const MOST: usize = 500;
 /// Renders the page.
 pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
     let list: Workers = caller.read("worker.list", json!({})).await?;
+    let (types, figures) = tokio::join!(
+        caller.read::<Migrations>("migration.list", json!({})),
+        caller.shared.poller.figures(),
+    );
+    let types = types?;
     let (own, foreign): (Vec<_>, Vec<_>) = list.workers.iter().partition(|it| it.worker.is_some());
     let body = html! {
         h1 { "Workers" }
@@ -28,10 +35,48 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
                 h2 { "Foreign workers" }
                 (table(&caller, &foreign))
             }
+            (clients(figures.as_deref(), &types.types))
             p.note { (number(list.workers.len() as u64)) " registrations, found " (rough(list.age_ms)) " ago" }
         }
     };
     Ok(Page::new("Workers", "/workers", body).live("figures"))
+}
+
+/// Types whose jobs come from foreign clients, or migrate from foreign workers.
+fn clients(figures: Option<&Figures>, migrating: &[MigratingType]) -> Markup {
+    let mut types: BTreeMap<&str, (u64, u64, Option<&MigratingType>)> = BTreeMap::new();
+    for queue in figures
+        .into_iter()
+        .flat_map(|figures| &figures.stats.queues)
+    {
+        let Some((_, name)) = queue.queue.split_once(":type:") else {
+            continue;
+        };
+        let of = types
+            .entry(name.split(':').next().unwrap_or(name))
+            .or_default();
+        of.0 += queue.created;
+        of.1 += queue.created_foreign;
+    }
+    for migration in migrating {
+        types.entry(&migration.script_type).or_default().2 = Some(migration);
+    }
+    types.retain(|_, (_, foreign, migration)| *foreign > 0 || migration.is_some());
+    html! {
+        @if !types.is_empty() {
+            h2 { "Foreign clients and migrations" }
+            div.table tabindex="0" role="region" aria-label="Foreign clients and migrations" { table {
+                thead { tr { th { "Type" } th.right { "Jobs of foreign clients" } th { "Migration" } th { "Old list" } th.right { "Ids on it" } } }
+                tbody { @for (name, (all, foreign, migration)) in types.iter().take(MOST) { tr {
+                    td { (cell_of(name, 24)) }
+                    td.right { (number(*foreign)) " of " (number(*all)) }
+                    td { @if let Some(of) = migration { span.badge.wait { (of.phase) } } @else { span.note { "none" } } }
+                    td.mono { @if let Some(of) = migration { (cell_of(&of.list, 60)) } }
+                    td.right { @if let Some(count) = migration.and_then(|of| of.waiting) { (number(count)) } }
+                } } }
+            } }
+        }
+    }
 }
 
 fn table(caller: &Caller, workers: &[&Worker]) -> Markup {

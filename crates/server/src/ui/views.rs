@@ -8,9 +8,9 @@ use meshwork_model::time;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::ui::caller::Caller;
-use crate::ui::parts::state;
-use crate::ui::text::{cell, cell_of, duration, number, when};
+use super::caller::Caller;
+use super::parts::state;
+use super::text::{cell, cell_of, duration, number, when};
 
 /// A job in a list.
 #[derive(Debug, Deserialize)]
@@ -129,6 +129,8 @@ pub(super) struct Queue {
     pub(super) delayed: u64,
     #[serde(default)]
     pub(super) age_ms: u64,
+    #[serde(default)]
+    pub(super) partial: bool,
 }
 
 /// All queues.
@@ -164,6 +166,22 @@ pub(super) struct Workers {
     pub(super) age_ms: u64,
 }
 
+/// A type that migrates from foreign workers.
+#[derive(Debug, Deserialize)]
+pub(super) struct MigratingType {
+    #[serde(rename = "type")]
+    pub(super) script_type: String,
+    pub(super) phase: String,
+    pub(super) list: String,
+    pub(super) waiting: Option<u64>,
+}
+
+/// All types that migrate.
+#[derive(Debug, Deserialize)]
+pub(super) struct Migrations {
+    pub(super) types: Vec<MigratingType>,
+}
+
 /// A schedule.
 #[derive(Debug, Deserialize)]
 pub(super) struct Schedule {
@@ -174,6 +192,7 @@ pub(super) struct Schedule {
     pub(super) script_type: Option<String>,
     pub(super) paused: bool,
     pub(super) next_at: Option<String>,
+    pub(super) upcoming: Vec<String>,
     pub(super) last_job: Option<String>,
     pub(super) runs: u64,
     pub(super) skipped: u64,
@@ -251,6 +270,20 @@ fn job_line(caller: &Caller, job: &JobRow, is_ordered: bool) -> Markup {
                 @else if let Some(worker) = job.worker.as_ref().filter(|_| job.status == "started") { span.note { "on " (cell(worker)) } }
                 @for tag in job.tags.iter().take(5) { " " span.tag { (cell_of(tag, 24)) } }
             }
+        }
+    }
+}
+
+/// A job that a search has found.
+pub(super) fn found_line(caller: &Caller, job: &JobRow) -> Markup {
+    html! {
+        p.found {
+            (job_link(caller, &job.id)) " "
+            (state(if job.dead.is_some() { "dead" } else { &job.status })) " "
+            span.note {
+                (cell_of(job.script_type.as_deref().unwrap_or("–"), 24)) ", created " (when(&job.created_at, caller.now_ms))
+            }
+            @if let Some(error) = &job.error { " " span.bad { (cell(error)) } }
         }
     }
 }

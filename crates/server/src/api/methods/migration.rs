@@ -1,0 +1,63 @@
+//! Methods of migrations from other workers.
+
+use meshwork_model::api_key::Scope;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::queue::NoParams;
+use crate::api::call::Call;
+use crate::api::error::ApiError;
+use crate::api::method::{HttpVerb, Method, Reply};
+
+/// Greatest number of types that are listed.
+const MAX_TYPES: usize = 100;
+
+/// The methods.
+pub(in crate::api) fn methods() -> Vec<Method> {
+    vec![Method::new(
+        ("migration.list", Scope::Viewer),
+        (HttpVerb::Get, "/v1/migrations"),
+        "List the types that migrate from other workers",
+        list,
+    )]
+}
+
+/// Types that migrate.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Migrations {
+    /// The types, by name, at most 100.
+    types: Vec<MigratingType>,
+}
+
+/// A type that migrates.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MigratingType {
+    /// Type of the jobs.
+    #[serde(rename = "type")]
+    script_type: String,
+    /// Phase: `dual`, `canonical` or `closing`.
+    phase: &'static str,
+    /// Old list, to which jobs are pushed besides the queue; `*` for the name of a worker.
+    list: String,
+    /// Number of ids on it; null if each worker has a list of its own.
+    waiting: Option<usize>,
+}
+
+async fn list(call: Call, _: NoParams) -> Result<Reply<Migrations>, ApiError> {
+    let broker = call.client.broker();
+    let mut types = Vec::new();
+    for (script_type, migration) in broker.migrations().await?.into_iter().take(MAX_TYPES) {
+        let list = migration.list;
+        let waiting = match list.is_per_worker() {
+            true => None,
+            false => Some(broker.list_length(list.as_str()).await?),
+        };
+        types.push(MigratingType {
+            script_type,
+            phase: migration.phase.as_str(),
+            list: list.as_str().to_owned(),
+            waiting,
+        });
+    }
+    Ok(Reply::new(&Migrations { types }))
+}
