@@ -6,7 +6,7 @@ use super::{Finding, Level};
 use crate::conn::Conn;
 
 /// Types of the keys by their names in scripts. The names of many keys of a kind end with a colon.
-const KINDS: [(&str, &[&str]); 49] = [
+const KINDS: [(&str, &[&str]); 51] = [
     ("QUEUES", &["list"]),
     ("STATS", &["hash"]),
     ("WORK", &["list"]),
@@ -49,6 +49,8 @@ const KINDS: [(&str, &[&str]); 49] = [
     ("TAKEN", &["zset"]),
     ("LEADER", &["string"]),
     ("CLOCK", &["string"]),
+    ("HISTORY", &["zset"]),
+    ("HISTORIES", &["zset"]),
     ("OBJECTS", &["hash", "list", "zset"]),
     ("USAGE", &["hash"]),
     // Old clients have lists under the names of jobs.

@@ -1,5 +1,6 @@
 // Opens the pages of a dashboard in Chromium: in light and dark, on a wide and a narrow screen, and without JavaScript. Follows
-// all links, and a flow that goes on. Prints one line of JSON for each fault, and at the end the numbers of links and pages.
+// all links, and a flow that goes on. Prints one line of JSON for each page, link and fault, and at the
+// end the numbers of links and pages.
 //
 //   node browser.mjs MODULES CHROMIUM URL KEY FLOW PATH...
 
@@ -67,6 +68,7 @@ try {
         const where = `${path} ${scheme} ${width}`;
         await open(page, path, where);
         pages += 1;
+        console.log(JSON.stringify({ page: where }));
         const found = await page.$$eval("a[href]", (all) => all.map((link) => new URL(link.href.baseVal ?? link.href, location.href).href.split("#")[0]));
         found.filter((link) => link.startsWith(url)).forEach((link) => links.add(link));
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -79,6 +81,7 @@ try {
   }
   for (const link of links) {
     const status = await page.evaluate(async (link) => (await fetch(link)).status, link);
+    console.log(JSON.stringify({ link, status }));
     if (status !== 200) fault(link, `the link gives status ${status}`);
   }
   await follow(page);

@@ -23,7 +23,7 @@ const STAGES: &[ScriptStage] = &[
 /// In a process that was started as the launcher, this does the launcher's work and does not return. Otherwise it
 /// returns at once. With a launcher, all processes of a Python script end within milliseconds of its run, its worker or
 /// its launcher. One case remains: if a script kills its own launcher, processes that left the script's group survive,
-/// unless the program calls [`adopt_orphans`], too.
+/// unless the program calls [`adopt_orphans`](super::adopt_orphans), too.
 ///
 /// Without this call, or without `/proc`, scripts are children of the program itself. Then processes that leave the
 /// process group outlive the run. A killed program ends its scripts only while their interpreter runs Python code: not

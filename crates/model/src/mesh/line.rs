@@ -1,5 +1,5 @@
 //! The exchange with one node, in the memory of a process: the pace of frames, answers that wait for a frame, and the
-//! next frame. All that matters is in the store: what is lost with the process is asked for again.
+//! next frame. All that matters is in the store: what is lost with the process is requested again.
 
 use std::collections::VecDeque;
 

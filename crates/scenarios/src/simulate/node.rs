@@ -233,7 +233,7 @@ impl Node {
         self.settle(to, &draft.marks);
     }
 
-    /// Ends messages whose timeouts are over, and tells senders of the progress of theirs.
+    /// Ends messages whose timeouts are over, and tells senders of the progress of their messages.
     pub(super) fn tend(&mut self, now: u64) {
         let clock = self.clock(now);
         for message in self.sent.values_mut() {

@@ -20,7 +20,7 @@ const ROLES: [(usize, AclUser); 3] = [
 
 /// Differences between the table and the ACL: the users, the command, the beginning of its key, whether the server
 /// permits it, and the documented reason.
-const EXCEPTIONS: [(&[AclUser], &str, &str, bool, &str); 3] = [
+const EXCEPTIONS: [(&[AclUser], &str, &str, bool, &str); 5] = [
     (
         &[AclUser::Reader, AclUser::Executor],
         "HSET",
@@ -34,6 +34,20 @@ const EXCEPTIONS: [(&[AclUser], &str, &str, bool, &str); 3] = [
         "mw:",
         false,
         "An approver who is a reader answers over the connection of such a user",
+    ),
+    (
+        &[AclUser::Executor],
+        "HGETALL",
+        "mw:osis:",
+        false,
+        "Scripts of an executor store objects through their worker",
+    ),
+    (
+        &[AclUser::Executor],
+        "DEL",
+        "mw:osis:",
+        false,
+        "Scripts of an executor store objects through their worker",
     ),
     (
         &[AclUser::Admin],
@@ -57,6 +71,7 @@ fn commands(object: &str, operation: &str) -> (Vec<Sent>, Vec<Sent>) {
         "runner" => ("runner:1", "record"),
         "queue" => ("queue:v", "list"),
         "inbox" => ("msg_in", "list"),
+        "object of scripts" => ("mw:osis:context:object:1", "record"),
         "audit trail" => ("mw:audit", "trail"),
         _ if object.starts_with("approval") => ("flow:1", "approval"),
         _ if object.contains("message") => ("message:1:1", "record"),

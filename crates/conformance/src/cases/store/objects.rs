@@ -167,6 +167,7 @@ async fn a_deleted_object_leaves_its_history(world: &World) -> Outcome {
     same!(last, Some((2, "job-2", None)));
     // The next version has the next number.
     same!(save(world, "x", &json!({})).await?, SavedObject::Saved(3));
+    check!(with(world, "n", json!(1)).await?.is_empty());
     Ok(())
 }
 
@@ -190,9 +191,19 @@ async fn two_writers_are_in_the_history_in_order(world: &World) -> Outcome {
 }
 
 async fn a_history_is_bounded(world: &World) -> Outcome {
+    let usage = async || {
+        let key = world.named("USAGE")?;
+        world.raw::<usize>(&["HGET", &key, "bytes"]).await
+    };
+    let mut bytes = Vec::new();
     for n in 1..=5 {
         save(world, "x", &json!({ "n": n })).await?;
+        bytes.push(usage().await?);
     }
+    // Each version that is kept counts.
+    let version = bytes[0] - r#"{"n":1}"#.len();
+    let more: Vec<_> = bytes.iter().map(|all| all - bytes[0]).collect();
+    same!(more, [0, version, 2 * version, 2 * version, 2 * version]);
     let numbers: Vec<_> = history(world, "x")
         .await?
         .iter()
@@ -231,6 +242,7 @@ async fn pages_follow_each_other(world: &World) -> Outcome {
     let both = word_sets("note", "red car").map_err(Failure::new)?;
     same!(ids_from(world, &both, 0, 2).await?, ["a", "b"]);
     same!(ids_from(world, &both, 1, 2).await?, ["b", "c"]);
+    same!(ids_from(world, &both, 2, 2).await?, ["c"]);
     Ok(())
 }
 

@@ -126,6 +126,9 @@ fn matches(pattern: &str, text: &str) -> bool {
             begins(|c| c.is_ascii_alphabetic() || c == '_') && text.chars().all(word)
         }
         "^([0-9]+|([0-9]+(ms|s|m|h|d))+)$" => meshwork_model::time::parse_span(text).is_some(),
+        "^([a-z][a-z0-9_-]{0,31}/)?[1-9][0-9]*$" => {
+            text.parse::<meshwork_model::peer::MessageTarget>().is_ok()
+        }
         other => panic!("the pattern {other}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What a node refuses of another one: each is counted, is in an audit trail, and stores nothing.
+//! Refusals of a node: each is counted, is in an audit trail, and stores nothing.
 
 use std::collections::BTreeMap;
 

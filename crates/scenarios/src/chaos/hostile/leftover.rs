@@ -12,8 +12,17 @@ use meshwork_conformance::snapshot;
 
 /// Keys that stay, by their names in the scripts. They have ended jobs, which the workers keep for a configured time;
 /// events; settings; counters; the position of the search for jobs of foreign workers; and the latest time.
-const STAY: [&str; 9] = [
-    "ENDED", "DEAD", "EVENTS", "CONFIG", "SEQ", "LEADER", "LISTS", "WALK", "CLOCK",
+const STAY: [&str; 10] = [
+    "ENDED",
+    "DEAD",
+    "EVENTS",
+    "CONFIG",
+    "SEQ",
+    "LEADER",
+    "LISTS",
+    "WALK",
+    "CLOCK",
+    "HISTORIES",
 ];
 /// Registrations of listeners: sorted sets with the expiry of each entry in milliseconds.
 const LISTEN: [&str; 2] = ["PREFETCH_LISTS", "ACTORS"];
@@ -103,7 +112,11 @@ impl Held {
             let job = name.strip_prefix(&keys.job_prefix());
             match job {
                 Some(id) => self.ended.contains(id),
-                None => key.ends || stays(name) || name.starts_with(&keys.queue_stats_prefix()),
+                None => {
+                    let of_queues = [keys.queue_stats_prefix(), keys.history_key("")];
+                    let is_of_queue = of_queues.iter().any(|prefix| name.starts_with(prefix));
+                    key.ends || stays(name) || is_of_queue
+                }
             }
         };
         let left = self.keys.iter().filter(|key| !has_reason(key));

@@ -20,6 +20,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 use tempfile::TempDir;
+use tokio::time::interval;
 
 use super::ChaosError;
 use node::Node;
@@ -119,7 +120,7 @@ struct World {
     sent: Vec<Sent>,
     /// Number of the next message.
     next: usize,
-    /// Results at each node, when it was asked last.
+    /// Results at each node, when it was read last.
     results: Vec<usize>,
     dir: TempDir,
 }
@@ -167,6 +168,7 @@ impl World {
     /// Sends messages in as many parts as there are troubles, each part just before a trouble. Returns true if all ended.
     async fn run(&mut self, plan: &Plan) -> Result<bool, ChaosError> {
         let (mut due, mut most, mut until) = (0, 0, Instant::now() + END);
+        let mut looks = interval(LOOK);
         loop {
             self.troubles.end_due(&mut self.nodes, &self.links).await?;
             let results = self.look()?;
@@ -181,7 +183,8 @@ impl World {
                 while self.next < all {
                     self.send_one().await?;
                 }
-                tokio::time::sleep(SOON.mul_f64(self.random.random())).await;
+                looks.reset_after(SOON.mul_f64(self.random.random()));
+                looks.tick().await;
                 let nodes = &mut self.nodes;
                 let begun = self.troubles.begin(nodes, &self.links, &mut self.killed);
                 begun.await?;
@@ -197,7 +200,7 @@ impl World {
             if Instant::now() > until {
                 return Ok(false);
             }
-            tokio::time::sleep(LOOK).await;
+            looks.tick().await;
         }
     }
 
@@ -274,12 +277,12 @@ impl World {
         for at in [from, to] {
             self.nodes[at].restart_supervisors().await?;
         }
-        let until = Instant::now() + END;
+        let (until, mut looks) = (Instant::now() + END, interval(LOOK));
         while !self.open(false).is_empty() {
             if Instant::now() > until {
                 return Ok(false);
             }
-            tokio::time::sleep(LOOK).await;
+            looks.tick().await;
         }
         Ok(true)
     }
@@ -290,7 +293,7 @@ impl World {
         range: std::ops::Range<usize>,
         wanted: impl Fn(MessageStatus) -> bool,
     ) -> Result<bool, ChaosError> {
-        let until = Instant::now() + END;
+        let (until, mut looks) = (Instant::now() + END, interval(LOOK));
         for sent in &self.sent[range] {
             loop {
                 let view = self.nodes[sent.from].message(sent.key).await?;
@@ -300,7 +303,7 @@ impl World {
                 if Instant::now() > until {
                     return Ok(false);
                 }
-                tokio::time::sleep(LOOK).await;
+                looks.tick().await;
             }
         }
         Ok(true)

@@ -299,7 +299,7 @@ impl Node {
     }
 
     /// Calls the server, which may have been started again just now.
-    async fn asked<T>(
+    async fn answer<T>(
         &self,
         what: &str,
         mut call: impl AsyncFnMut() -> Result<T, meshwork::context::ContextError>,
@@ -317,7 +317,7 @@ impl Node {
     pub(super) async fn read(&self) -> [Vec<MessageView>; 2] {
         let views = async |at: usize| {
             let context = &self.contexts[at];
-            self.asked("messages are read", async || {
+            self.answer("messages are read", async || {
                 context.messages(&self.me).await
             })
             .await
