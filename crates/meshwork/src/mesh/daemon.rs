@@ -313,7 +313,12 @@ mod tests {
             // More than there are: the others have no answer.
             let popped = to.pop(b"t", 4).await.unwrap();
             assert!(popped.iter().all(|one| one.from == here));
-            arrived.extend(popped.into_iter().map(|one| one.payload));
+            for one in popped {
+                // A daemon may deliver a message twice.
+                if !arrived.contains(&one.payload) {
+                    arrived.push(one.payload);
+                }
+            }
             (arrived.len() == frames.len()).then_some(())
         })
         .await;
@@ -321,7 +326,8 @@ mod tests {
         frames.sort_by_key(by_length);
         arrived.sort_by_key(by_length);
         assert!(frames == arrived);
-        assert!(to.pop(b"t", 1).await.unwrap().is_empty());
+        let more = to.pop(b"t", 1).await.unwrap();
+        assert!(more.iter().all(|one| frames.contains(&one.payload)));
     }
 
     #[test]
