@@ -13,7 +13,7 @@ mod why;
 pub use crate::flow::{FlowDag, FlowSummary};
 pub use batch::BatchView;
 pub use context::{ActorView, ContextSummary, ContextView, RunnerView};
-pub use dead::DeadLetterView;
+pub use dead::{DeadGroup, DeadGroups, DeadLetterView};
 pub use job::{FailedAttemptView, JobAbout, JobSummary, JobView, status_of};
 pub use json::value_of;
 pub use queue::{QueueSettingsView, QueueView};

@@ -268,17 +268,17 @@ async fn work<P: Protocol>(
     is_sound: bool,
 ) {
     let Some(task) = guard.task() else { return };
-    if task.cancel.reason() == Some(StopReason::Requested) {
-        // Cancelled before it had a slot.
-        let report = Report::failed(Failure::stopped());
-        return completer::fail(&engine, task, &report, Duration::ZERO).await;
-    }
     let Some(slot) = slot(&engine, task).await else {
         return;
     };
     span::dequeued();
     let ended = tokio::select! {
         biased;
+        // The job has not started.
+        reason = task.cancel.stopped() => match reason {
+            StopReason::Requested => Some((Report::failed(Failure::stopped()), Duration::ZERO)),
+            StopReason::Lost => None,
+        },
         entered = ticket.enter() => {
             let ended = match is_sound {
                 true => executor::execute(&engine, task, context).await,
@@ -287,11 +287,6 @@ async fn work<P: Protocol>(
             drop(entered);
             ended
         }
-        // The job has not started.
-        reason = task.cancel.stopped() => match reason {
-            StopReason::Requested => Some((Report::failed(Failure::stopped()), Duration::ZERO)),
-            StopReason::Lost => None,
-        },
     };
     drop(ticket);
     let Some((report, took)) = ended else { return };

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::Fetcher;
-use crate::runtime::StopReason;
 use crate::worker::capacity::prefetch::MOST_WAIT;
 use crate::worker::exchange::ExchangeEvent;
 use crate::worker::protocol::Protocol;
@@ -44,17 +43,14 @@ impl<J> Prefetched<J> {
         self.jobs.push_back(Waiting { task, until });
     }
 
-    fn next(&mut self) -> Option<LeasedJob<J>> {
-        self.jobs.pop_front().map(|waiting| waiting.task)
+    fn take(&mut self, most: usize) -> Vec<LeasedJob<J>> {
+        let first = self.jobs.drain(..most.min(self.jobs.len()));
+        first.map(|waiting| waiting.task).collect()
     }
 
     /// Returns the time of the next release.
     pub(super) fn until(&self) -> Option<Instant> {
         self.jobs.front().map(|waiting| waiting.until)
-    }
-
-    fn take_all(&mut self) -> Vec<LeasedJob<J>> {
-        self.jobs.drain(..).map(|waiting| waiting.task).collect()
     }
 }
 
@@ -80,26 +76,17 @@ impl<P: Protocol> Fetcher<P> {
             return;
         }
         if self.stopping || self.spawner.is_closed() {
-            let all = self.prefetched.take_all();
+            let all = self.prefetched.take(usize::MAX);
             return self.release_prefetched(all);
         }
-        let mut tasks = Vec::new();
-        for _ in 0..self.room() {
-            let Some(task) = self.prefetched.next() else {
-                break;
-            };
-            match task.cancel.reason() {
-                // Another worker may have it.
-                Some(StopReason::Lost) => self.settled(&task),
-                _ => tasks.push(task),
-            }
-        }
+        let room = self.room();
+        let tasks = self.prefetched.take(room);
         self.spawner.starter.start_all(tasks);
         let now = Instant::now();
         if self.prefetched.until().is_some_and(|until| until <= now) {
             // All of them, so that they keep their order.
             self.depth.stalled();
-            let all = self.prefetched.take_all();
+            let all = self.prefetched.take(usize::MAX);
             self.release_prefetched(all);
         }
     }

@@ -1,10 +1,7 @@
 //! Dead letters in groups of the same failure.
 
-use std::collections::HashMap;
-
-use meshwork::model::job::FailureGroup;
-use meshwork::model::time;
-use meshwork::{DeadLetter, JobFilter};
+use meshwork::JobFilter;
+use meshwork::view::{self, DeadGroup};
 use meshwork_broker::JobSet;
 use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
@@ -36,28 +33,6 @@ struct GroupsParams {
     cursor: Option<String>,
 }
 
-/// Dead letters of one type and reason, whose errors differ in numbers, ids and quoted texts alone.
-#[derive(Debug, Serialize, JsonSchema)]
-struct DeadGroup {
-    /// Name of the group: 16 hexadecimal digits.
-    fingerprint: String,
-    /// Type of the jobs; empty if their records have none.
-    #[serde(rename = "type")]
-    script_type: String,
-    /// Reason of the failure.
-    reason: String,
-    /// First line of the error: `#` for numbers and ids, `…` for quoted texts.
-    error: String,
-    /// Number of letters in this part.
-    count: u64,
-    /// Time of the first death (RFC 3339).
-    first_at: String,
-    /// Time of the last death (RFC 3339).
-    last_at: String,
-    /// Id of the letter that died last.
-    last_id: String,
-}
-
 /// A part of the dead letters, in groups.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DeadGroups {
@@ -76,40 +51,13 @@ async fn groups(call: Call, params: GroupsParams) -> Result<Reply<DeadGroups>, A
     let cursor = params.cursor.as_deref().map(dead::read).transpose()?;
     let all = JobFilter::default();
     let page = call.client.dead_letters(&all, cursor.as_ref()).await?;
+    let mut groups = view::DeadGroups::default();
+    page.letters.iter().for_each(|letter| groups.add(letter));
     let stored = call.client.broker().set_length(JobSet::Dead).await?;
     Ok(Reply::new(&DeadGroups {
-        groups: grouped(&page.letters),
+        groups: groups.largest_first(),
         looked_at: page.letters.len() as u64,
         stored,
         next: page.next.as_ref().map(ToString::to_string),
     }))
-}
-
-/// Counts letters, which come with the newest first.
-fn grouped(letters: &[DeadLetter]) -> Vec<DeadGroup> {
-    let mut groups: Vec<DeadGroup> = Vec::new();
-    let mut known: HashMap<FailureGroup, usize> = HashMap::new();
-    for letter in letters {
-        let group = FailureGroup::of(&letter.job);
-        let at = time::iso(letter.at_ms);
-        if let Some(known) = known.get(&group) {
-            let group = &mut groups[*known];
-            group.count += 1;
-            group.first_at = at;
-            continue;
-        }
-        groups.push(DeadGroup {
-            fingerprint: group.fingerprint(),
-            script_type: group.script_type.clone(),
-            reason: group.reason.clone(),
-            error: group.error.clone(),
-            count: 1,
-            first_at: at.clone(),
-            last_at: at,
-            last_id: letter.job.id.clone(),
-        });
-        known.insert(group, groups.len() - 1);
-    }
-    groups.sort_by_key(|group| std::cmp::Reverse(group.count));
-    groups
 }
