@@ -29,6 +29,9 @@ pub struct Failure {
     /// Requested pause before the next run. For a retry it replaces the job's backoff. At most
     /// [`limits::MAX_VERDICT_DELAY`].
     pub after: Option<Duration>,
+    /// True if the host lacks what every run of the type needs, as its interpreter: the worker claims no more of these
+    /// jobs until its checks find it.
+    pub is_of_host: bool,
 }
 
 /// The kinds of failure.
@@ -88,7 +91,15 @@ impl Failure {
             message: message.into(),
             traceback: None,
             after: None,
+            is_of_host: false,
         }
+    }
+
+    /// Returns the same failure for a host that lacks what every run of the type needs.
+    #[must_use]
+    pub fn of_host(mut self) -> Self {
+        self.is_of_host = true;
+        self
     }
 
     /// Returns the same failure with a requested pause before the next run.

@@ -96,12 +96,13 @@ on_all_data! {
     }
 
     fn a_missing_interpreter_is_the_workers_fault(ground: &Ground) {
+        ground.file("a.py", "result = 1");
+        // It waits already when the worker starts.
+        ground.run(&["job", "submit", "a.py", "--id", "a"]).ok();
         let mut command = ground.command(&["worker", "--json", "--type", "python"]);
         command.env("MESHWORK_PYTHON", "/nowhere/python3");
         let mut worker = Running::start(command);
         assert_eq!(json(&worker.line())["event"], "listening");
-        ground.file("a.py", "result = 1");
-        ground.run(&["job", "submit", "a.py", "--id", "a"]).ok();
         eventually("the list names the fault", || {
             let list = ground.run(&["worker", "list"]).ok().stdout;
             list.contains("paused: no Python").then_some(())

@@ -3,6 +3,7 @@
 mod action;
 mod batch_handler;
 mod builtin;
+mod cache;
 mod check;
 mod children;
 mod handler;
@@ -34,6 +35,7 @@ use futures_util::future::BoxFuture;
 use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, Report};
 use meshwork_model::sandbox::Usage;
+use meshwork_model::secret::EnvVars;
 use meshwork_model::trace::TraceContext;
 use tokio::time::Instant;
 
@@ -57,6 +59,7 @@ pub(crate) use objects::{ObjectAccess, ObjectStore};
 pub use policy::{CannotConfine, NoLauncher, SandboxPaths, SandboxPolicy};
 pub(crate) use policy::{NoSandbox, RunSandbox};
 pub use program::{InterpreterError, interpreter};
+pub use python::python_at;
 pub use requests::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
 pub use sandbox::{Confinement, SandboxHost, adopt_orphans, sandbox_host};
 pub use start::init;
@@ -131,6 +134,20 @@ impl Run {
             usage: Arc::default(),
             caller: ActionCaller::default(),
             objects: ObjectStore::default(),
+        }
+    }
+
+    /// Returns a run for a program that the worker starts before the script. It has none of the job's variables: they
+    /// could change what the program leaves in a cache for other jobs.
+    fn beside(&self) -> Self {
+        let mut job = (*self.job).clone();
+        job.env_vars = EnvVars::default();
+        Self {
+            stop: self.stop.clone(),
+            grace: self.grace,
+            confinement: self.confinement.clone(),
+            log: self.log.clone(),
+            ..Self::new(Arc::new(job), self.deadline)
         }
     }
 }

@@ -263,7 +263,7 @@ impl Command {
 }
 
 /// Returns the file of a program, by its path or by its name on the worker's `PATH`.
-fn find(program: &str) -> Option<PathBuf> {
+pub(super) fn find(program: &str) -> Option<PathBuf> {
     which::which_in(program, std::env::var_os("PATH"), "/").ok()
 }
 

@@ -32,6 +32,10 @@ const QUIET: Duration = Duration::from_secs(5);
 /// at that moment is back by then.
 const DEREGISTER: Duration = Duration::from_secs(1);
 
+/// Longest wait for the first checks of all runtimes before the first claim: they take tenths of a second, and one that
+/// hangs must not keep the others from their jobs.
+const FIRST_CHECK: Duration = Duration::from_secs(2);
+
 /// A running worker of any protocol. If it is dropped without [`WorkerHandle::stop`], it claims no more jobs, and its
 /// running jobs return when their leases expire.
 pub struct WorkerHandle {
@@ -96,9 +100,14 @@ pub(crate) fn start_engine<P: Protocol>(engine: Engine<P>) -> std::io::Result<Wo
         released: released.clone(),
         quiet: tell,
     };
-    let fetch = fetcher::fetch(Arc::clone(&engine), starter, events, tokens);
-    let fetcher = tokio::spawn(fetch);
-    tokio::spawn(probing::watch(Arc::clone(&engine)));
+    let fetch = Box::pin(fetcher::fetch(Arc::clone(&engine), starter, events, tokens));
+    let (tell_checked, checked) = oneshot::channel();
+    tokio::spawn(probing::watch(Arc::clone(&engine), tell_checked));
+    let fetcher = tokio::spawn(async move {
+        // A host that lacks an interpreter takes no jobs for it.
+        let _ = tokio::time::timeout(FIRST_CHECK, checked).await;
+        fetch.await;
+    });
     let monitor = Monitor::new(
         Arc::clone(&engine) as _,
         &engine.stop,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use meshwork_model::outcome::{Failure, FailureKind};
+use tokio::sync::oneshot;
 
 use super::engine::Engine;
 use super::protocol::Protocol;
@@ -15,7 +16,8 @@ use crate::runtime::Runtime;
 const PROBE: Duration = Duration::from_secs(60);
 
 /// Checks all runtimes at the start of a worker, and each after its pauses, until the worker claims no more jobs.
-pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>) {
+/// `checked` is told when the checks at the start have ended.
+pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>, checked: oneshot::Sender<()>) {
     let readiness = &engine.readiness;
     let mut faults = readiness.changes();
     let runtimes: BTreeMap<String, Arc<dyn Runtime>> =
@@ -32,6 +34,8 @@ pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>) {
         _ = first => {}
         () = engine.stop.cancelled() => return,
     }
+    // The worker may have waited long enough.
+    let _ = checked.send(());
     loop {
         faults.mark_unchanged();
         engine.protocol.note_faults(&readiness.faults());

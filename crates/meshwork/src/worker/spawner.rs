@@ -298,8 +298,11 @@ async fn work<P: Protocol>(
             completer::not_started(&engine, task).await;
         }
         // Reported while the guard has the job, so that its slot is freed in any case.
-        Err(_) => {
-            engine.readiness.started(runtime);
+        Err(ref failure) => {
+            match failure.is_of_host {
+                true => engine.readiness.failed(&runtime(), &failure.message),
+                false => engine.readiness.started(runtime),
+            }
             completer::fail(&engine, task, &report, took).await;
             guard.failed(took);
         }

@@ -1,7 +1,7 @@
 //! `meshwork worker`: options for Meshwork's own jobs.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
@@ -32,6 +32,9 @@ pub(super) struct JobOptions {
     /// {script}. May be given several times, for one type each
     #[arg(long = "runtime", value_name = "TYPE=COMMAND", value_parser = parsers::runtime)]
     runtimes: Vec<(ScriptType, String)>,
+    /// Python interpreter of this worker's scripts, 3.8 or newer [default: python3]
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
     /// Group of the worker [default: default]
     #[arg(long, conflicts_with = "routes")]
     group: Option<Group>,
@@ -167,9 +170,35 @@ impl JobOptions {
             worker = worker.runtime(script_type.clone(), runner);
         }
         let given = |name: &&ScriptType| self.runtimes.iter().any(|(runtime, _)| runtime == *name);
+        let python = self.own_python()?;
         for script_type in self.types.iter().filter(|name| !given(name)) {
-            worker = worker.script_type(script_type)?;
+            worker = match python {
+                Some(path) if script_type.as_str() == ScriptType::PYTHON => {
+                    worker.runtime(script_type.clone(), runtime::python_at(path))
+                }
+                _ => worker.script_type(script_type)?,
+            };
         }
         Ok(worker)
+    }
+
+    /// Returns the interpreter for Python of `--python`.
+    fn own_python(&self) -> Result<Option<&Path>, CommandError> {
+        let Some(path) = self.python.as_deref() else {
+            return Ok(None);
+        };
+        let name = path.display();
+        if !path.is_file() {
+            return Err(CommandError::usage(format_args!(
+                "--python {name}: there is no such file"
+            )));
+        }
+        let is_python = |known: &ScriptType| known.as_str() == ScriptType::PYTHON;
+        match self.types.iter().any(is_python) {
+            true => Ok(Some(path)),
+            false => Err(CommandError::usage(format_args!(
+                "--python {name}: the worker runs no Python; add --type python"
+            ))),
+        }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod alert;
 pub(crate) mod beside;
 pub(crate) mod dead_worker;
+mod dependencies;
 pub(crate) mod limits;
 pub(crate) mod metrics;
 pub(crate) mod noise;

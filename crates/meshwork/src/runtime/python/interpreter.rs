@@ -2,14 +2,15 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use meshwork_model::outcome::{Failure, FailureKind};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-use super::super::process::{self, NotStarted};
+use super::super::process;
 
 /// Variable that names the interpreter.
 pub(super) const VARIABLE: &str = "MESHWORK_PYTHON";
@@ -35,24 +36,31 @@ sys.stdout.buffer.write(b''.join(os.fsencode(field) + b'\\0' for field in fields
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InterpreterError {
     #[error(
-        "no Python: `{name}` cannot be started ({source}); install Python 3.8 or newer, or set {VARIABLE} to its path"
+        "no Python: `{name}` cannot be started ({source}); install Python 3.8 or newer, or name it: `worker --python PATH`, or {VARIABLE}"
     )]
     Start {
         name: String,
         source: std::io::Error,
     },
     #[error(
-        "no Python: `{name}` does not answer as Python does; set {VARIABLE} to the path of Python 3.8 or newer"
+        "no Python: `{name}` does not answer as Python does; name Python 3.8 or newer: `worker --python PATH`, or {VARIABLE}"
     )]
     Answer { name: String },
     #[error(
-        "no Python: `{name}` is older than Python 3.8; set {VARIABLE} to the path of a newer one"
+        "no Python: `{name}` is older than Python 3.8; name a newer one: `worker --python PATH`, or {VARIABLE}"
     )]
     Old { name: String },
 }
 
-/// The interpreter that was found, the same for all workers of the process.
+/// The usual interpreter, the same for all workers of the process.
 static FOUND: Mutex<Option<Interpreter>> = Mutex::const_new(None);
+
+/// An interpreter that a worker names.
+#[derive(Debug)]
+pub(super) struct Searched {
+    name: String,
+    found: Mutex<Option<Interpreter>>,
+}
 
 /// An interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,18 +73,41 @@ pub(super) struct Interpreter {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Returns the interpreter. It is searched once, and again when its file is gone.
+/// Returns the usual interpreter. It is searched once, and again when its file is gone.
 pub(super) async fn found() -> Result<Interpreter, InterpreterError> {
-    let mut found = FOUND.lock().await;
-    if let Some(known) = found.as_ref().filter(|known| known.path.exists()) {
-        return Ok(known.clone());
-    }
-    Ok(found.insert(find().await?).clone())
+    known_or(&FOUND, find()).await
 }
 
-impl From<InterpreterError> for NotStarted {
+impl Searched {
+    pub(super) fn new(path: &Path) -> Self {
+        // A name without a slash would be searched in `PATH`.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Self {
+            name: path.to_string_lossy().into_owned(),
+            found: Mutex::new(None),
+        }
+    }
+
+    /// Returns the interpreter. It is searched once, and again when its file is gone.
+    pub(super) async fn found(&self) -> Result<Interpreter, InterpreterError> {
+        known_or(&self.found, ask(self.name.clone())).await
+    }
+}
+
+async fn known_or(
+    known: &Mutex<Option<Interpreter>>,
+    search: impl Future<Output = Result<Interpreter, InterpreterError>>,
+) -> Result<Interpreter, InterpreterError> {
+    let mut known = known.lock().await;
+    if let Some(found) = known.as_ref().filter(|found| found.path.exists()) {
+        return Ok(found.clone());
+    }
+    Ok(known.insert(search.await?).clone())
+}
+
+impl From<InterpreterError> for Failure {
     fn from(error: InterpreterError) -> Self {
-        Self::Worker(error.to_string())
+        Self::new(FailureKind::Permanent, error.to_string()).of_host()
     }
 }
 

@@ -9,10 +9,12 @@
 //! prerequisite.
 
 mod check;
+mod dependencies;
 mod interpreter;
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -20,23 +22,40 @@ use meshwork_model::job::limits::MAX_OUTPUT;
 use meshwork_model::outcome::{Failure, Report};
 use tokio_util::sync::CancellationToken;
 
-use super::process::{self, NotStarted};
+use super::process;
 use super::scripted::{self, Interpreter};
 use super::workdir::{self, Folder};
 use super::{Run, Runtime, RuntimeInfo};
 pub(super) use check::check;
+use interpreter::{InterpreterError, Searched};
 
 /// Program that the interpreter runs. It reads the script from its folder.
 const BOOTSTRAP: &str = include_str!("bootstrap.py");
 /// Name of the script's file, also used in `bootstrap.py`.
 const SCRIPT: &str = "script.py";
 
-/// Returns the runtime for Python.
+/// Returns the runtime for Python: the interpreter of `MESHWORK_PYTHON`, else `python3`.
 pub(super) fn runtime() -> Arc<dyn Runtime> {
-    Arc::new(Python)
+    Arc::new(Python(None))
 }
 
-struct Python;
+/// Returns a runtime for Python with the interpreter at this path.
+#[must_use]
+pub fn python_at(path: &Path) -> Arc<dyn Runtime> {
+    Arc::new(Python(Some(Searched::new(path))))
+}
+
+/// The runtime, with its own interpreter if it was given one.
+struct Python(Option<Searched>);
+
+impl Python {
+    async fn found(&self) -> Result<interpreter::Interpreter, InterpreterError> {
+        match &self.0 {
+            Some(own) => own.found().await,
+            None => interpreter::found().await,
+        }
+    }
+}
 
 impl Runtime for Python {
     fn starts_processes(&self) -> bool {
@@ -45,20 +64,29 @@ impl Runtime for Python {
 
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         workdir::sweep_once();
-        process::in_order(run, async move |run, dropped| execute(&run, &dropped).await)
+        Box::pin(async move {
+            let found = match self.found().await {
+                Ok(found) => found,
+                Err(missing) => return Report::failed(missing.into()),
+            };
+            let execute = move |run: Run, dropped: CancellationToken| async move {
+                execute(&found, &run, &dropped).await
+            };
+            process::in_order(run, execute).await
+        })
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<(), Failure>> {
         workdir::sweep_once();
         Box::pin(async {
-            interpreter::found().await.map_err(NotStarted::from)?;
+            self.found().await?;
             Ok(process::probe().await?)
         })
     }
 
     fn describe(&self) -> BoxFuture<'_, RuntimeInfo> {
         Box::pin(async {
-            let info = match interpreter::found().await {
+            let info = match self.found().await {
                 Ok(found) => {
                     RuntimeInfo::new(found.path.display().to_string()).version(found.version)
                 }
@@ -69,8 +97,13 @@ impl Runtime for Python {
     }
 }
 
-async fn execute(run: &Run, dropped: &CancellationToken) -> Result<Report, Failure> {
-    let found = interpreter::found().await.map_err(NotStarted::from)?;
+async fn execute(
+    found: &interpreter::Interpreter,
+    run: &Run,
+    dropped: &CancellationToken,
+) -> Result<Report, Failure> {
+    let environment = dependencies::environment(run, found, dropped).await?;
+    let found = environment.as_ref().map_or(found, |own| &own.interpreter);
     let interpreter = Interpreter {
         path: &found.path,
         files: &found.files,

@@ -63,3 +63,39 @@ async fn a_runtime_of_another_crate_runs_its_scripts() {
     let info = capitals.describe().await;
     assert_eq!(info.missing.as_deref(), Some("no capital letters here"));
 }
+
+/// Finds out in its first run that the host lacks what it needs.
+struct Gone(AtomicBool);
+
+impl Runtime for Gone {
+    fn run(&self, _run: Run) -> BoxFuture<'_, Report> {
+        self.0.store(true, Ordering::Relaxed);
+        let missing = Failure::new(FailureKind::Permanent, "the letters are gone").of_host();
+        Box::pin(std::future::ready(Report::failed(missing)))
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        let missing = || Failure::new(FailureKind::NotStarted, "the letters are gone");
+        let found = match self.0.load(Ordering::Relaxed) {
+            true => Err(missing()),
+            false => Ok(()),
+        };
+        Box::pin(std::future::ready(found))
+    }
+}
+
+#[tokio::test]
+async fn a_job_fails_by_name_and_no_other_follows_if_the_host_lacks_something() {
+    let client = embedded();
+    let script_type: meshwork::model::name::ScriptType = "letters".parse().unwrap();
+    let gone = Arc::new(Gone(AtomicBool::new(false)));
+    let worker = Worker::new(&client).runtime(script_type.clone(), gone);
+    let worker = worker.start().await.unwrap();
+    assert!(worker.monitor().sound().is_ok());
+    let request = JobRequest::new(script_type, "hello");
+    let ended = within(Box::pin(client.run(request))).await;
+    let said = format!("{ended:?}");
+    assert!(said.contains("the letters are gone"), "{said}");
+    assert!(worker.monitor().sound().is_err(), "it is paused");
+    worker.stop().await;
+}

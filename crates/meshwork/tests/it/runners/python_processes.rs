@@ -390,7 +390,7 @@ fn worker_with(text: &str, env: &serde_json::Value) -> Command {
 }
 
 #[test]
-fn without_python_a_script_does_not_start_and_says_what_to_do() {
+fn without_python_a_job_fails_permanently_and_says_what_to_do() {
     for (name, value) in [("MESHWORK_PYTHON", "/nowhere/python"), ("PATH", "/nowhere")] {
         let mut worker = worker_with("result = 1", &serde_json::json!({}));
         let output = worker
@@ -400,11 +400,11 @@ fn without_python_a_script_does_not_start_and_says_what_to_do() {
             .unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(
-            said.contains("kind: NotStarted") && said.contains("no Python: "),
+            said.contains("kind: Permanent") && said.contains("no Python: "),
             "{said}"
         );
         assert!(
-            said.contains("install Python 3.8 or newer, or set MESHWORK_PYTHON"),
+            said.contains("name it: `worker --python PATH`, or MESHWORK_PYTHON"),
             "{said}"
         );
     }
