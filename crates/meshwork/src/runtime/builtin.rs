@@ -8,7 +8,7 @@ use meshwork_model::name::ScriptType;
 use super::check::{Checker, ScriptError};
 #[cfg(feature = "sal")]
 use super::sal;
-use super::{Runtime, program, python, rhai};
+use super::{Runtime, program, python, rhai, v};
 
 /// The built-in runtimes.
 pub(super) const RUNTIMES: &[BuiltIn] = &[
@@ -37,10 +37,13 @@ pub(super) const RUNTIMES: &[BuiltIn] = &[
         create: sal::runtime,
         check: sal::check,
     },
+    BuiltIn {
+        name: ScriptType::V,
+        endings: &["v"],
+        create: v::runtime,
+        check: v::check,
+    },
 ];
-
-/// Script types with files but without a built-in runtime.
-const FOREIGN: &[(&str, &str)] = &[("v", ScriptType::V)];
 
 pub(super) struct BuiltIn {
     /// Script type, which names its queues.
@@ -69,7 +72,7 @@ pub fn runtimes() -> impl Iterator<Item = &'static str> {
 pub fn endings() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of =
         |runtime: &'static BuiltIn| runtime.endings.iter().map(|ending| (*ending, runtime.name));
-    RUNTIMES.iter().flat_map(of).chain(FOREIGN.iter().copied())
+    RUNTIMES.iter().flat_map(of)
 }
 
 /// Returns the script type of a file by the ending of its name, in any case.

@@ -24,6 +24,7 @@ mod sandbox;
 mod scripted;
 mod start;
 mod stop;
+mod v;
 mod verdict;
 mod workdir;
 

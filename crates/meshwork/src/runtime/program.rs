@@ -182,6 +182,24 @@ fn of_exec(script: &[u8]) -> Result<Job, Failure> {
     })
 }
 
+/// Runs a program of the worker, whose result is its stdout.
+pub(super) async fn execute_at(
+    path: PathBuf,
+    run: &Run,
+    dropped: &CancellationToken,
+) -> Result<Report, Failure> {
+    let command = Command {
+        program: path.to_string_lossy().into_owned(),
+        args: Vec::new(),
+    };
+    let job = Job {
+        command,
+        named_by: NamedBy::Worker,
+        script: None,
+    };
+    execute(job, String::new(), run, dropped).await
+}
+
 async fn execute(
     job: Job,
     file: String,

@@ -127,8 +127,8 @@ on_all_data! {
                 refuse(&["notes.txt", "--type", "osiris"], &["`osiris`", "listens to osiris", "osis, python"]);
             }
         }
-        ground.file("a.v", "1");
-        refused(ground, &["run", "a.v"], USAGE, &["type `v`", "no worker listens", "start a worker for"]);
+        let words = ["type `lua`", "no worker listens", "start a worker for"];
+        refused(ground, &["run", "notes.txt", "--type", "lua"], USAGE, &words);
         refused(ground, &["run", "notes.txt", "--type", "ruby"], USAGE, &["type `ruby`", "runs osis, python"]);
     }
 

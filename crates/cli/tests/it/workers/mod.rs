@@ -2,6 +2,7 @@
 
 pub(crate) mod alert;
 pub(crate) mod beside;
+mod compiled;
 pub(crate) mod dead_worker;
 mod dependencies;
 pub(crate) mod limits;

@@ -74,7 +74,7 @@ async fn python_is_checked_and_not_run() {
 #[tokio::test]
 async fn what_nobody_knows_cannot_be_checked() {
     let error = check("cobol", b"STOP RUN.").await.unwrap_err();
-    let message = "scripts of type `cobol` cannot be checked here; osis, python, exec, sal can";
+    let message = "scripts of type `cobol` cannot be checked here; osis, python, exec, sal, v can";
     assert_eq!(error.to_string(), message);
 }
 

@@ -209,7 +209,7 @@ fn ping_is_known_by_its_script() {
 #[test]
 fn the_runtimes_are_listed_and_found() {
     let names: Vec<_> = runtime::runtimes().collect();
-    assert_eq!(names, ["osis", "python", "exec", "sal"]);
+    assert_eq!(names, ["osis", "python", "exec", "sal", "v"]);
     assert!(
         names
             .into_iter()
