@@ -5,8 +5,12 @@
 //! Scripts change the current folder, so each script needs a process of its own. This crate confines nothing.
 
 mod answer;
+mod git;
+mod http;
+mod net;
 mod os;
 mod process;
+mod redisclient;
 mod table;
 
 use std::any::TypeId;
@@ -24,6 +28,9 @@ pub fn register(engine: &mut Engine) -> Result<(), Box<EvalAltResult>> {
     sal_text::rhai::register_text_module(engine)?;
     os::register(engine);
     process::register(engine);
+    net::register(engine);
+    git::register(engine);
+    redisclient::register(engine);
     refuse(engine);
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 use rhai::{Array, Engine};
 
 use crate::answer::{Answer, thrown};
+use crate::http::{self, HttpError};
 
 /// Folder for programs below `HOME`, which is the job's own folder.
 const PROGRAMS: &str = "hero/bin";
@@ -50,6 +51,10 @@ enum OsError {
     Write(io::Error),
     #[error("Failed to append to file: {0}")]
     Append(io::Error),
+    #[error("Error downloading url: {0}: {1}")]
+    Download(String, HttpError),
+    #[error("Error: Downloaded file is too small ({0}KB < {1}KB)")]
+    TooSmall(i64, i64),
 }
 
 type Done<T> = Result<T, OsError>;
@@ -86,6 +91,12 @@ pub(crate) fn register(engine: &mut Engine) {
     engine.register_fn("chmod_exec", |path: &str| said(chmod_exec(path)));
     engine.register_fn("cmd_ensure_exists", |commands: &str| {
         said(ensure_exists(commands))
+    });
+    engine.register_fn("download", |url: &str, dest: &str, min_kb: i64| {
+        said(download(url, dest, min_kb))
+    });
+    engine.register_fn("download_file", |url: &str, dest: &str, min_kb: i64| {
+        said(download_file(url, dest, min_kb))
     });
     register_platform(engine);
 }
@@ -389,6 +400,54 @@ fn chmod_exec(path: &str) -> Done<String> {
         .mode();
     fs::set_permissions(at, Permissions::from_mode(mode | 0o111)).map_err(OsError::Metadata)?;
     Ok(format!("Made {path} executable"))
+}
+
+/// Stores the content at a URL in a file of at least `min_kb` KiB, and returns its path. A part of it is never left.
+fn download_file(url: &str, dest: &str, min_kb: i64) -> Done<String> {
+    let path = Path::new(dest);
+    create_above(path)?;
+    let part = format!("{dest}.download");
+    let fetched = http::download(url, &part);
+    let fetched = fetched.map_err(|error| OsError::Download(url.to_owned(), error));
+    let checked = fetched.and_then(|()| match file_size(&part)? / 1024 {
+        size if size < min_kb => Err(OsError::TooSmall(size, min_kb)),
+        _ => fs::rename(&part, path).map_err(OsError::Write),
+    });
+    if let Err(error) = checked {
+        // Without an answer there is no part.
+        let _ = fs::remove_file(&part);
+        return Err(error);
+    }
+    Ok(dest.to_owned())
+}
+
+/// Downloads into a folder, and returns the path of the file. An archive is unpacked there, and the folder returned.
+fn download(url: &str, dest: &str, min_kb: i64) -> Done<String> {
+    let name = url.rsplit('/').next();
+    let name = name.filter(|name| !["", ".", ".."].contains(name));
+    let invalid = || OsError::Failed(format!("Invalid URL: {url}: cannot extract filename"));
+    let name = name.ok_or_else(invalid)?;
+    let path = format!("{}/{name}", dest.trim_end_matches('/'));
+    download_file(url, &path, min_kb)?;
+    let lower = name.to_lowercase();
+    let is_tar = [".tar.gz", ".tgz", ".tar"]
+        .iter()
+        .any(|ending| lower.ends_with(ending));
+    let output = if lower.ends_with(".zip") {
+        run("unzip", &["-o", "-q", &path, "-d", dest])?
+    } else if is_tar {
+        run("tar", &["-xf", &path, "-C", dest])?
+    } else {
+        return Ok(path);
+    };
+    fs::remove_file(&path).map_err(OsError::Delete)?;
+    match output.status.success() {
+        true => Ok(dest.to_owned()),
+        false => Err(OsError::Failed(format!(
+            "Error extracting archive: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ))),
+    }
 }
 
 fn ensure_exists(commands: &str) -> Done<String> {

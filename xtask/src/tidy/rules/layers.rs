@@ -52,7 +52,7 @@ const GUARDED: [(&str, &[&str]); 6] = [
     ("axum", &["server", "test-servers"]),
     (
         "redis",
-        &["broker", "test-servers", "conformance", "scenarios"],
+        &["broker", "sal", "test-servers", "conformance", "scenarios"],
     ),
     ("mlua", &["embedded"]),
     ("rhai", &["meshwork", "sal"]),

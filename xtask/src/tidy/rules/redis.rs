@@ -1,14 +1,16 @@
-//! Only the broker sends commands to Redis.
+//! Only the broker sends commands to Redis, and the functions of SAL, whose server a script names.
 
 use super::super::rust_text::{is_beside_the_product, lines_of};
 use super::{Finding, Tree, finding, has_word};
 
 const REMEDY: &str = "give the broker a function for it";
+/// Crates that may use the redis crate.
+const MAY: [&str; 2] = ["broker", "sal"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for file in tree.files() {
-        let elsewhere = file.krate().is_some_and(|krate| krate != "broker");
+        let elsewhere = file.krate().is_some_and(|krate| !MAY.contains(&krate));
         if !elsewhere || !file.is(".rs") {
             continue;
         }

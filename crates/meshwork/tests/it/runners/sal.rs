@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use meshwork::model::job::Job;
 use meshwork::model::outcome::{FailureKind, Report};
 use meshwork::model::sandbox::Profile;
 use meshwork::runtime::{Confinement, builtin, sandbox_host};
-use meshwork_test_servers::servers::need_program;
+use meshwork_test_servers::servers::{Tool, need_program, shared};
 
 use super::LAUNCHED;
 use super::support::{PATIENCE, failure, job, output, run, run_of, script, within};
@@ -29,9 +30,9 @@ fn examples() -> Vec<(String, String)> {
     files.into_iter().map(read).collect()
 }
 
-async fn run_confined(profile: Profile, text: &str) -> Report {
+async fn run_confined(profile: Profile, job: Job) -> Report {
     let runtime = builtin("sal").unwrap();
-    let (mut run, _stop) = run_of(script(text), PATIENCE);
+    let (mut run, _stop) = run_of(job, PATIENCE);
     run.confinement = Confinement::of(profile);
     within(runtime.run(run)).await
 }
@@ -51,7 +52,17 @@ async fn every_example_ends_well() {
         if missing.count() > 0 {
             continue;
         }
-        let report = run_confined(Profile::Standard, &text).await;
+        // The example of Redis has a database of its own.
+        let url = match &*name {
+            "redis.sal" => match shared(Tool::Redis) {
+                Some(database) => database.url(),
+                None => continue,
+            },
+            _ => String::new(),
+        };
+        let env = serde_json::json!({ "REDIS_URL": url }).to_string();
+        let fields = [("script", text.as_bytes()), ("env_vars", env.as_bytes())];
+        let report = run_confined(Profile::Standard, job(&fields)).await;
         assert_eq!(output(&report), "done", "{name}");
     }
 }
@@ -168,14 +179,14 @@ async fn a_script_reaches_no_further_than_its_profile() {
         {
             continue;
         }
-        let report = run_confined(Profile::Open, attempt).await;
+        let report = run_confined(Profile::Open, script(attempt)).await;
         assert!(report.result.is_ok(), "{attempt}: {report:?}");
         for profile in [Profile::Standard, Profile::Strict] {
             if host.allows(profile).is_err() {
                 continue;
             }
             let _ = std::fs::remove_file(&new_path);
-            let report = run_confined(profile, attempt).await;
+            let report = run_confined(profile, script(attempt)).await;
             assert!(report.result.is_err(), "{attempt} in {profile}: {report:?}");
             assert!(!new_path.exists(), "{attempt} in {profile}");
         }
