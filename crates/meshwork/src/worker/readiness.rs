@@ -37,9 +37,14 @@ pub(super) struct Fault {
 impl Readiness {
     /// Pauses a runtime that could not start a run. Runs that were claimed together count once.
     pub(super) fn failed(&self, runtime: &str, reason: &str) {
+        self.pause(runtime, reason, false);
+    }
+
+    /// Pauses a runtime; `again` if the pause that ends now is followed by another.
+    fn pause(&self, runtime: &str, reason: &str, again: bool) {
         self.faults.send_if_modified(|faults| {
             let fault = faults.entry(runtime.to_owned()).or_default();
-            if fault.until.is_some() {
+            if fault.until.is_some() && !again {
                 return false;
             }
             let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(fault.pauses));
@@ -59,19 +64,16 @@ impl Readiness {
 
     /// Ends a pause: the check found no fault, or one for which the pause begins again.
     pub(super) fn checked(&self, runtime: &str, found: Result<(), Failure>) {
+        if let Err(failure) = found {
+            // At once: a claim between two pauses would take jobs that cannot run.
+            return self.pause(runtime, &failure.message, true);
+        }
         self.faults.send_modify(|faults| {
-            let Some(fault) = faults.get_mut(runtime) else {
-                return;
-            };
-            fault.until = None;
-            if found.is_ok() {
-                fault.reason = None;
+            if let Some(fault) = faults.get_mut(runtime) {
+                (fault.until, fault.reason) = (None, None);
             }
         });
-        match found {
-            Ok(()) => tracing::info!(runtime, "runtime resumed"),
-            Err(failure) => self.failed(runtime, &failure.message),
-        }
+        tracing::info!(runtime, "runtime resumed");
     }
 
     /// Records that a run has started.
