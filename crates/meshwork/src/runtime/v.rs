@@ -119,12 +119,15 @@ impl Runtime for V {
 async fn compiler() -> Result<Compiler, Failure> {
     let name = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| DEFAULT.into());
-    let missing = |why: String| {
+    let fault = |kind: FailureKind, why: String| {
         let name = name.to_string_lossy();
         let remedy = format!("install V, or set {VARIABLE} to its path");
         let message = format!("no V compiler: `{name}` {why}; {remedy}");
-        Failure::new(FailureKind::Permanent, message).of_host()
+        Failure::new(kind, message).of_host()
     };
+    let missing = |why: String| fault(FailureKind::Permanent, why);
+    // A busy host cannot start it now, or hear its answer in time.
+    let late = |why: String| fault(FailureKind::NotStarted, why);
     let found = which::which_in(&name, std::env::var_os("PATH"), "/");
     let path = found.map_err(|error| missing(format!("cannot be found ({error})")))?;
     let path = path.canonicalize().unwrap_or(path);
@@ -135,8 +138,8 @@ async fn compiler() -> Result<Compiler, Failure> {
         .stderr(Stdio::null());
     let output = match tokio::time::timeout(PATIENCE, process::output(command)).await {
         Ok(Ok(output)) => output,
-        Ok(Err(error)) => return Err(missing(format!("cannot be started ({error})"))),
-        Err(_) => return Err(missing("does not answer".to_owned())),
+        Ok(Err(error)) => return Err(late(format!("cannot be started ({error})"))),
+        Err(_) => return Err(late("does not answer".to_owned())),
     };
     let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     let version = version.strip_prefix("V ").map(str::to_owned);

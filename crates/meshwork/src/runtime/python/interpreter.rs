@@ -1,6 +1,7 @@
 //! Finds the Python interpreter for scripts.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -46,6 +47,8 @@ pub(super) enum InterpreterError {
         "no Python: `{name}` does not answer as Python does; name Python 3.8 or newer: `worker --python PATH`, or {VARIABLE}"
     )]
     Answer { name: String },
+    #[error("no Python: `{name}` does not answer within {PATIENCE:?}")]
+    Silent { name: String },
     #[error(
         "no Python: `{name}` is older than Python 3.8; name a newer one: `worker --python PATH`, or {VARIABLE}"
     )]
@@ -107,7 +110,25 @@ async fn known_or(
 
 impl From<InterpreterError> for Failure {
     fn from(error: InterpreterError) -> Self {
-        Self::new(FailureKind::Permanent, error.to_string()).of_host()
+        let kind = match error.is_missing() {
+            true => FailureKind::Permanent,
+            false => FailureKind::NotStarted,
+        };
+        Self::new(kind, error.to_string()).of_host()
+    }
+}
+
+impl InterpreterError {
+    /// Returns true if there is no such interpreter. A busy host cannot start it now, or hear its answer in time.
+    fn is_missing(&self) -> bool {
+        match self {
+            Self::Start { source, .. } => matches!(
+                source.kind(),
+                ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory
+            ),
+            Self::Silent { .. } => false,
+            Self::Answer { .. } | Self::Old { .. } => true,
+        }
     }
 }
 
@@ -126,7 +147,7 @@ async fn ask(name: String) -> Result<Interpreter, InterpreterError> {
     let output = match tokio::time::timeout(PATIENCE, process::output(command)).await {
         Ok(Ok(output)) => output,
         Ok(Err(source)) => return Err(InterpreterError::Start { name, source }),
-        Err(_) => return Err(InterpreterError::Answer { name }),
+        Err(_) => return Err(InterpreterError::Silent { name }),
     };
     let Some(answer) = output.stdout.strip_suffix(b"\0") else {
         return Err(InterpreterError::Answer { name });
