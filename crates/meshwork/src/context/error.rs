@@ -230,7 +230,7 @@ impl ContextError {
     }
 
     /// Returns true if the server's ACL forbids the call.
-    pub(super) fn is_no_right(&self) -> bool {
+    pub(crate) fn is_no_right(&self) -> bool {
         matches!(self, Self::Broker(error) if error.is_denied())
     }
 

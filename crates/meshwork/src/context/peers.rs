@@ -1,13 +1,13 @@
 //! Other nodes that this node trusts, by a name of its own. Trust is explicit: somebody stores the card of a node.
 
-use meshwork_broker::context::{Commit, Committed, Database, Read, RecordFields};
+use meshwork_broker::context::{Commit, Committed, Database, RecordFields};
 use meshwork_model::context::{NodeId, field};
 use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::mesh::{Card, CardFault, PeerName};
 
 use super::actors::OWNER;
 use super::audit::Change;
-use super::{ContextError, Node, PAGE, TRIES};
+use super::{ContextError, Node, TRIES};
 
 /// Greatest number of nodes that a node knows. Each has an outbox, which is read in turn.
 const MAX_PEERS: usize = 1_000;
@@ -25,6 +25,23 @@ pub struct Peer {
     pub seen_ms: Option<u64>,
     /// Its clock minus the one of this node, at the last frame, in milliseconds.
     pub offset_ms: Option<i64>,
+    /// Its last answer to a ping.
+    pub pong: Option<Pong>,
+    /// Time of the last request for a ping, in milliseconds since 1970.
+    pub(crate) asked_ms: Option<u64>,
+}
+
+/// Answer of a node to a ping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pong {
+    /// Time of the answer, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Time between the ping and the answer, in milliseconds.
+    pub round_trip_ms: u64,
+    /// Clock of the node minus the one of this node, in milliseconds; half of the round trip is taken into account.
+    pub offset_ms: i64,
+    /// Version of its program.
+    pub version: String,
 }
 
 impl Peer {
@@ -40,12 +57,22 @@ impl Peer {
             String::from_utf8(found.1.clone()).ok()
         };
         let number = |name| text(name).and_then(|text| text.parse().ok());
+        let signed = |name| text(name).and_then(|text| text.parse().ok());
         Some(Self {
             name: text(field::NAME)?.parse().ok()?,
             card: Card::stored(text(field::CARD)?.as_bytes()).ok()?,
             revoked_at: number(field::REVOKED_AT),
             seen_ms: number(field::SEEN_MS),
-            offset_ms: text(field::OFFSET_MS).and_then(|text| text.parse().ok()),
+            offset_ms: signed(field::OFFSET_MS),
+            asked_ms: number(field::ASKED_MS),
+            pong: number(field::PONG_MS).and_then(|at_ms| {
+                Some(Pong {
+                    at_ms,
+                    round_trip_ms: number(field::ROUND_TRIP_MS)?,
+                    offset_ms: signed(field::PONG_OFFSET_MS)?,
+                    version: text(field::VERSION)?,
+                })
+            }),
         })
     }
 }
@@ -172,6 +199,8 @@ impl Node {
             revoked_at: None,
             seen_ms: None,
             offset_ms: None,
+            pong: None,
+            asked_ms: None,
         }))
     }
 
@@ -197,16 +226,6 @@ impl Node {
             revoked_at: Some(now.into()),
             ..peer
         })
-    }
-
-    /// Returns the number of entries that wait for a node, at most 1,000.
-    ///
-    /// # Errors
-    /// The call to the server fails.
-    pub async fn waiting_for(&self, node: NodeId) -> Result<usize, ContextError> {
-        let (outbox, page) = (NodeKeys.peer_outbox(node), Read::Members(PAGE, 0));
-        let waiting = self.store.elements(Database::Node, &outbox, page).await?;
-        Ok(waiting.len())
     }
 
     /// Returns a node if it is trusted now.

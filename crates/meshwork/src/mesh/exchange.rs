@@ -2,12 +2,16 @@
 //! decisions are in `meshwork_model::mesh`; all state that matters is in the store.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as MapEntry;
 
 use meshwork_broker::context::{Commit, Database, Read};
 use meshwork_model::actor_key::{KeyBytes, SecretKey};
 use meshwork_model::context::NodeId;
 use meshwork_model::keys::context::NodeKeys;
-use meshwork_model::mesh::{Draft, Entry, Frame, Item, Line, Sent, SentFrom, Step, next_step};
+use meshwork_model::mesh::{
+    Draft, Entry, Frame, Held, Item, Line, PeerState, Rate, Refusals, Sent, SentFrom, Step,
+    next_step,
+};
 
 use super::refusals::Noted;
 use super::sweep::Swept;
@@ -19,6 +23,8 @@ const PAGE: usize = 100;
 const RESENT: usize = 1_000;
 /// Time until the cards of other nodes are read again, in milliseconds: a revocation works after this time.
 const READ_PEERS_MS: u64 = 2_000;
+/// Time for which a request for a ping is repeated, in milliseconds: longer than the default wait of the command.
+const ASKED_FOR_MS: u64 = 30_000;
 
 /// A frame that is ready to be sent.
 #[derive(Debug)]
@@ -40,10 +46,16 @@ pub struct Outbound {
 pub(super) struct Known {
     pub(super) peer: Peer,
     pub(super) line: Line,
+    /// Messages of the node that were refused lately.
+    pub(super) refusals: Refusals,
+    /// Messages of the node that are not processed; `None` before they are counted.
+    pub(super) held: Option<Held>,
+    /// Time of the last count.
+    pub(super) counted: u64,
     /// Time at which its last frame was recorded.
     pub(super) noted: Option<u64>,
-    /// Frames in the second that began at this time.
-    pub(super) rate: (u64, u32),
+    /// Rate of its frames.
+    pub(super) rate: Rate,
 }
 
 impl Known {
@@ -51,10 +63,42 @@ impl Known {
         Self {
             peer,
             line: Line::default(),
+            refusals: Refusals::default(),
+            held: None,
+            counted: 0,
             noted: None,
-            rate: (0, 0),
+            rate: Rate::default(),
         }
     }
+
+    /// Adds an answer for the next frame. A message is refused at most once a minute.
+    pub(super) fn reply(&mut self, item: Item, mono_ms: u64) {
+        if let Some(of) = refused_by(&item)
+            && !self.refusals.note(*of, mono_ms)
+        {
+            return;
+        }
+        self.line.reply(item);
+    }
+}
+
+/// Returns the message that an item refuses.
+const fn refused_by(item: &Item) -> Option<&SentFrom> {
+    match item {
+        Item::State {
+            of,
+            state: PeerState::Refused,
+            ..
+        } => Some(of),
+        _ => None,
+    }
+}
+
+/// Returns true for a request for a ping that has no answer yet, and whose asker may still wait.
+fn asks_for_ping(peer: &Peer, now_ms: u64) -> bool {
+    let answered = peer.pong.as_ref().map_or(0, |pong| pong.at_ms);
+    let at = peer.asked_ms.filter(|at| *at > answered);
+    at.is_some_and(|at| now_ms.saturating_sub(at) < ASKED_FOR_MS)
 }
 
 /// The exchange of frames of one node. `mono_ms` in its calls is a clock in milliseconds that never goes back.
@@ -67,6 +111,10 @@ pub struct Exchange {
     read_peers_at: u64,
     /// Numbers of refused frames and envelopes, by code.
     pub(super) refused: BTreeMap<String, u64>,
+    /// Those that are not in the store yet, by node and code.
+    pub(super) uncounted: BTreeMap<(Option<NodeId>, String), u64>,
+    /// Time of the next record of them.
+    pub(super) counts_at: u64,
     pub(super) noted: Noted,
     pub(super) swept: Swept,
 }
@@ -84,6 +132,8 @@ impl Exchange {
             peers: BTreeMap::new(),
             read_peers_at: 0,
             refused: BTreeMap::new(),
+            uncounted: BTreeMap::new(),
+            counts_at: 0,
             noted: Noted::default(),
             swept: Swept::default(),
         })
@@ -107,18 +157,22 @@ impl Exchange {
         if mono_ms < self.read_peers_at {
             return Ok(());
         }
-        let now = self.node.store().now().await? / 1000;
+        let now_ms = self.node.store().now().await?;
         let mut read = self.node.peers().await?;
-        read.retain(|peer| peer.is_trusted(now));
+        read.retain(|peer| peer.is_trusted(now_ms / 1000));
         self.peers
             .retain(|node, _| read.iter().any(|peer| peer.card.node == *node));
         for peer in read {
-            match self.peers.get_mut(&peer.card.node) {
-                Some(known) => known.peer = peer,
-                None => {
-                    self.peers.insert(peer.card.node, Known::new(peer));
+            let (node, asks) = (peer.card.node, asks_for_ping(&peer, now_ms));
+            let known = match self.peers.entry(node) {
+                MapEntry::Occupied(known) => {
+                    let known = known.into_mut();
+                    known.peer = peer;
+                    known
                 }
-            }
+                MapEntry::Vacant(place) => place.insert(Known::new(peer)),
+            };
+            known.line.ask_ping(asks);
         }
         self.read_peers_at = mono_ms.saturating_add(READ_PEERS_MS);
         self.note_refusals(mono_ms).await?;
@@ -155,6 +209,7 @@ impl Exchange {
     /// A call to the server fails.
     pub async fn outbound(&mut self, mono_ms: u64) -> Result<Vec<Outbound>, ContextError> {
         self.read_peers(mono_ms).await?;
+        self.tend(mono_ms).await?;
         let nodes: Vec<_> = self.peers.keys().copied().collect();
         let mut frames = Vec::new();
         for node in nodes {
@@ -172,7 +227,7 @@ impl Exchange {
             return Ok(None);
         };
         let (daemon, line) = (known.peer.card.daemon, &mut known.line);
-        let Some(mut draft) = line.draft(mono_ms) else {
+        let Some(mut draft) = line.draft(mono_ms, rand::random::<u64>) else {
             return Ok(None);
         };
         if draft.reads_outbox {
@@ -184,6 +239,11 @@ impl Exchange {
         if !draft.is_frame() {
             self.settle(to, &draft.marks).await?;
             return Ok(None);
+        }
+        if let Some(known) = self.peers.get_mut(&to) {
+            for of in draft.items.iter().filter_map(refused_by) {
+                known.refusals.note(*of, mono_ms);
+            }
         }
         let asks = draft.asks();
         let frame = Frame {

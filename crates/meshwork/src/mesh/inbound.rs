@@ -4,15 +4,27 @@ use meshwork_broker::context::{Commit, Database};
 use meshwork_model::actor_key::KeyBytes;
 use meshwork_model::context::{NodeId, Reason, field};
 use meshwork_model::keys::context::{ContextId, NodeKeys};
-use meshwork_model::mesh::{Frame, Item, PeerState, SentFrom};
+use meshwork_model::mesh::{Frame, HeldEntry, Item, PeerState, SentFrom};
 
 use super::Exchange;
-use crate::context::{ContextError, Delivery, Notice, Origin, Site};
+use super::exchange::Known;
+use crate::context::{ContextError, Delivery, Node, Notice, Origin, Site};
 
-/// Greatest number of frames that a node may send in a second. More are dropped, and sent again.
-const MAX_FRAMES_A_SECOND: u32 = 100;
+/// Code of frames beyond the rate of a node, and of messages beyond its limits. They are dropped, and sent again.
+const BUSY: &str = "busy";
+/// Code of a message that comes again within a minute after its refusal. It gets no answer.
+const REPEATED: &str = "repeated";
 /// Time between two records of the last frame of a node, in milliseconds.
 const NOTE_MS: u64 = 5_000;
+
+/// A frame that was accepted.
+struct Came {
+    from: NodeId,
+    sent_ms: u64,
+    /// Time of the server, in milliseconds since 1970.
+    now: u64,
+    mono_ms: u64,
+}
 
 impl Exchange {
     /// Receives a payload that came from a daemon. Whatever is refused is counted, and stores nothing.
@@ -27,32 +39,22 @@ impl Exchange {
     ) -> Result<(), ContextError> {
         self.read_peers(mono_ms).await?;
         let now = self.node.store().now().await?;
-        let mut of_daemon = self.peers.values_mut();
-        let Some(known) = of_daemon.find(|known| known.peer.card.daemon == daemon) else {
-            self.refuse("unknown node");
-            return Ok(());
-        };
-        if mono_ms.saturating_sub(known.rate.0) >= 1_000 {
-            known.rate = (mono_ms, 0);
-        }
-        known.rate.1 += 1;
-        if known.rate.1 > MAX_FRAMES_A_SECOND {
-            self.refuse("busy");
-            return Ok(());
-        }
-        let (node, card) = (known.peer.card.node, &known.peer.card);
-        let key = card.key;
-        let frame = Frame::open(payload, self.me, now, |src| (src == node).then_some(key));
-        let frame = match frame {
+        let frame = match self.opened(daemon, payload, now, mono_ms) {
             Ok(frame) => frame,
-            Err(fault) => {
-                self.refuse(&fault.to_string());
+            Err((node, code)) => {
+                self.refuse(node, code);
                 return Ok(());
             }
         };
         self.heard(&frame, now, mono_ms).await?;
+        let came = Came {
+            from: frame.src,
+            sent_ms: frame.sent_ms,
+            now,
+            mono_ms,
+        };
         for item in frame.items {
-            match self.take(frame.src, item).await {
+            match self.take(&came, item).await {
                 Err(error) if error.is_outage() => return Err(error),
                 Err(error) => {
                     tracing::warn!(node = %frame.src, %error, "item of another node not handled");
@@ -63,9 +65,42 @@ impl Exchange {
         Ok(())
     }
 
+    /// Opens a frame with the key of the node that it names, if this is a node of the daemon that sent the bytes. Several
+    /// nodes may share a daemon. Returns the code of a refusal otherwise, and the node that the frame names if it is one of
+    /// that daemon.
+    fn opened(
+        &mut self,
+        daemon: KeyBytes,
+        payload: &[u8],
+        now: u64,
+        mono_ms: u64,
+    ) -> Result<Frame, (Option<NodeId>, &'static str)> {
+        let (peers, mut is_over, mut named) = (&self.peers, false, None);
+        let key_of = |src: NodeId| {
+            let known: Option<&Known> = peers.get(&src);
+            let known = known.filter(|known| known.peer.card.daemon == daemon)?;
+            named = Some(src);
+            // Before the signature is verified, which costs more.
+            is_over = known.rate.is_over(mono_ms);
+            (!is_over).then_some(known.peer.card.key)
+        };
+        let frame = Frame::open(payload, self.me, now, key_of);
+        let frame = frame.map_err(|fault| match is_over {
+            true => (named, BUSY),
+            false => (named, fault.code()),
+        })?;
+        // Counted after the signature is verified: another node of the daemon cannot use up this rate.
+        if let Some(known) = self.peers.get_mut(&frame.src) {
+            known.rate.count(mono_ms);
+        }
+        Ok(frame)
+    }
+
     /// Counts a refusal.
-    fn refuse(&mut self, code: &str) {
+    fn refuse(&mut self, node: Option<NodeId>, code: &str) {
         *self.refused.entry(code.to_owned()).or_default() += 1;
+        let counted = self.uncounted.entry((node, code.to_owned()));
+        *counted.or_default() += 1;
         tracing::debug!(code, "frame of another node refused");
     }
 
@@ -98,9 +133,10 @@ impl Exchange {
         Ok(())
     }
 
-    async fn take(&mut self, from: NodeId, item: Item) -> Result<(), ContextError> {
+    async fn take(&mut self, came: &Came, item: Item) -> Result<(), ContextError> {
+        let from = came.from;
         let reply = match item {
-            Item::Message(envelope) => self.take_message(from, &envelope).await?,
+            Item::Message(envelope) => self.take_message(came, &envelope).await?,
             Item::Result {
                 re,
                 from: result,
@@ -109,7 +145,7 @@ impl Exchange {
                 let both = (&re, &result);
                 let taken = self.node.receive_result(self.me, from, both, &json).await?;
                 if let Delivery::Refused(reason) = taken {
-                    self.refuse(&reason.code);
+                    self.refuse(Some(from), &reason.code);
                 }
                 None
             }
@@ -123,42 +159,102 @@ impl Exchange {
                 None
             }
             Item::Ask { of, at } => Some(self.node.answer_of(from, of, at).await?),
-            Item::Ping => {
-                if let Some(known) = self.peers.get_mut(&from) {
-                    known.line.pong();
-                }
+            Item::Ping { id } => Some(Item::Pong {
+                id,
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            }),
+            Item::Pong { id, version } => {
+                self.take_pong(came, id, &version).await?;
                 None
             }
         };
         if let (Some(reply), Some(known)) = (reply, self.peers.get_mut(&from)) {
-            known.line.reply(reply);
+            known.reply(reply, came.mono_ms);
         }
         Ok(())
     }
 
-    /// Takes a message. Returns the answer; none for an envelope of which nobody knows whose it is.
+    /// Records the answer to the last ping.
+    async fn take_pong(&mut self, came: &Came, id: u64, version: &str) -> Result<(), ContextError> {
+        let Some(known) = self.peers.get_mut(&came.from) else {
+            return Ok(());
+        };
+        let Some(round_trip) = known.line.ponged(id, came.mono_ms) else {
+            return Ok(());
+        };
+        let sent = came.now.saturating_sub(round_trip / 2);
+        let offset = came.sent_ms.cast_signed() - sent.cast_signed();
+        let (record, name) = (NodeKeys.peer(came.from), known.peer.name.to_string());
+        let fields = [
+            (field::PONG_MS, came.now.to_string()),
+            (field::ROUND_TRIP_MS, round_trip.to_string()),
+            (field::PONG_OFFSET_MS, offset.to_string()),
+            (field::VERSION, version.to_owned()),
+        ];
+        let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
+        let commit = Commit::default()
+            .is(&record, field::NAME, name.as_bytes())
+            .set(&record, fields);
+        let _ = self.node.store().commit(Database::Node, &commit).await?;
+        Ok(())
+    }
+
+    /// Takes a message. Returns the answer; none for an envelope of which nobody knows whose it is, and none if the message
+    /// was refused within the last minute.
     async fn take_message(
         &mut self,
-        from: NodeId,
+        came: &Came,
         envelope: &[u8],
     ) -> Result<Option<Item>, ContextError> {
-        let taken = self.node.receive_envelope(self.me, from, envelope).await;
-        let taken = match taken {
-            Err(ContextError::Envelope(refusal)) => {
-                self.refuse(refusal.code());
+        let from = came.from;
+        let (of, at) = match Node::claimed(from, envelope) {
+            Ok(claimed) => claimed,
+            Err(refusal) => {
+                self.refuse(Some(from), refusal.code());
                 return Ok(None);
             }
-            taken => taken?,
         };
-        let (of, at) = (taken.of, taken.at);
-        let (state, reason) = match taken.delivery {
+        let known = self.peers.get(&from);
+        if known.is_some_and(|known| known.refusals.is_recent(&of, came.mono_ms)) {
+            self.refuse(Some(from), REPEATED);
+            return Ok(None);
+        }
+        if !self.has_room(from, envelope.len(), came.mono_ms).await? {
+            let answer = self.node.answer_of(from, of, at).await?;
+            let unknown = matches!(
+                answer,
+                Item::State {
+                    state: PeerState::Unknown,
+                    ..
+                }
+            );
+            if !unknown {
+                return Ok(Some(answer));
+            }
+            self.refuse(Some(from), BUSY);
+            let (state, reason) = (PeerState::Busy, None);
+            return Ok(Some(Item::State {
+                of,
+                at,
+                state,
+                reason,
+            }));
+        }
+        let taken = self.node.receive_envelope(self.me, &of, from, envelope);
+        let (state, reason) = match taken.await? {
             Delivery::Stored => {
+                let bytes = envelope.len();
+                self.node.hold(from, HeldEntry { of, at, bytes }).await?;
+                let known = self.peers.get_mut(&from);
+                if let Some(held) = known.and_then(|known| known.held.as_mut()) {
+                    held.add(bytes);
+                }
                 self.node.signals().incoming.notify_one();
                 (PeerState::Stored, None)
             }
             Delivery::Duplicate => return Ok(Some(self.node.answer_of(from, of, at).await?)),
             Delivery::Refused(reason) => {
-                self.refuse(&reason.code);
+                self.refuse(Some(from), &reason.code);
                 (PeerState::Refused, Some(reason))
             }
             Delivery::Queued => (PeerState::Busy, None),
@@ -184,7 +280,7 @@ impl Exchange {
             PeerState::Acknowledged => Notice::Acknowledged,
             PeerState::Processed => Notice::Read,
             PeerState::Failed | PeerState::Refused => {
-                let unknown = || Reason::new("failed", "the other node gave no reason");
+                let unknown = || Reason::new(Reason::FAILED, "the other node gave no reason");
                 Notice::Failed(reason.unwrap_or_else(unknown))
             }
             PeerState::Busy => return Ok(()),

@@ -12,6 +12,38 @@ use crate::context::{ContextError, Node};
 const LEASE: Duration = Duration::from_secs(6);
 const OWNER: &str = "owner";
 const UNTIL: &str = "until_ms";
+/// Reason why the owner exchanges no frames.
+const FAULT: &str = "fault";
+/// Greatest length of this reason, in bytes.
+const MAX_FAULT: usize = 500;
+
+/// State of the exchange with other nodes, whichever process has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum MeshState {
+    /// A process exchanges frames.
+    Exchanges,
+    /// No process does.
+    Nobody,
+    /// A process has the lease, and fails for this reason.
+    Fails(String),
+}
+
+/// Returns the state of the exchange.
+pub(super) async fn state(node: &Node) -> Result<MeshState, ContextError> {
+    let (store, key) = (node.store(), NodeKeys.mesh());
+    let fields = store.hash(Database::Node, key).await?;
+    let field = |name: &str| {
+        let found = fields.iter().find(|(field, _)| field == name);
+        found.and_then(|(_, value)| String::from_utf8(value.clone()).ok())
+    };
+    let until = field(UNTIL).and_then(|until| until.parse::<u64>().ok());
+    let now = store.now().await?;
+    Ok(match field(FAULT).filter(|fault| !fault.is_empty()) {
+        _ if until.is_none_or(|until| until <= now) => MeshState::Nobody,
+        Some(fault) => MeshState::Fails(fault),
+        None => MeshState::Exchanges,
+    })
+}
 
 /// A process that takes part in the election.
 #[derive(Debug)]
@@ -56,9 +88,26 @@ impl Lease {
             .is(key, OWNER, owner.as_bytes())
             .is(key, UNTIL, until.as_bytes())
             .set(key, [(OWNER, self.owner.as_str()), (UNTIL, &next)]);
+        // That of the former owner.
+        let commit = match self.held {
+            Some(_) => commit,
+            None => commit.set(key, [(FAULT, "")]),
+        };
         let taken = store.commit(Database::Node, &commit).await? == Committed::Done;
         self.held = taken.then_some(next);
         Ok(taken)
+    }
+
+    /// Records why this process exchanges no frames; `None`: it does again. Does nothing without the lease.
+    pub(super) async fn tell(&self, node: &Node, fault: Option<&str>) -> Result<(), ContextError> {
+        let fault = fault.unwrap_or_default();
+        let fault = &fault[..fault.floor_char_boundary(MAX_FAULT)];
+        let key = NodeKeys.mesh();
+        let commit = Commit::default()
+            .is(key, OWNER, self.owner.as_bytes())
+            .set(key, [(FAULT, fault)]);
+        let _ = node.store().commit(Database::Node, &commit).await?;
+        Ok(())
     }
 
     /// Ends the lease, so that another process takes over at once.

@@ -7,10 +7,13 @@ mod daemon;
 mod exchange;
 mod inbound;
 mod lease;
+mod ping;
 mod pump;
 mod refusals;
 mod sweep;
+mod tend;
 
 pub use daemon::{Daemon, DaemonInfo, MeshError};
 pub use exchange::{Exchange, Outbound};
+pub use ping::PingError;
 pub use pump::Mesh;

@@ -87,6 +87,7 @@ impl Mesh {
                 Ok(()) => {
                     if !std::mem::replace(&mut is_well, true) {
                         tracing::warn!("messages of other nodes exchanged again");
+                        self.tell(None).await;
                     }
                     continue;
                 }
@@ -94,11 +95,19 @@ impl Mesh {
             };
             if std::mem::replace(&mut is_well, false) {
                 tracing::warn!(error = %pause, "messages of other nodes wait; trying again");
+                self.tell(Some(&pause.to_string())).await;
             }
             let _ = timeout(RETRY, stop.cancelled()).await;
         }
         if let Err(error) = self.lease.release(&self.node).await {
             tracing::debug!(%error, "lease of the mesh not released: it expires");
+        }
+    }
+
+    /// Records for commands why no frames are exchanged.
+    async fn tell(&self, fault: Option<&str>) {
+        if let Err(error) = self.lease.tell(&self.node, fault).await {
+            tracing::debug!(%error, "state of the mesh not recorded");
         }
     }
 

@@ -5,6 +5,7 @@ use meshwork_broker::{QueueStats, Stats};
 
 use super::process::Process;
 use super::shared::Reading;
+use crate::context::PeerFigures;
 use crate::worker::meter::Used;
 use crate::{Monitor, WorkerInfo};
 
@@ -75,6 +76,10 @@ pub(super) enum Source {
     ScriptLatency,
     Pool(fn(&WorkerInfo) -> f64),
     Reading(fn(&Reading) -> f64),
+    /// Another node, at the server's time in milliseconds.
+    Peer(fn(&PeerFigures, u64) -> Option<f64>),
+    /// Refusals by node and reason.
+    Refused,
     Worker(fn(&Monitor) -> Option<f64>),
     /// One priority of a route of Bananas.
     BananasPlace(fn(&bananas::QueueStats) -> Option<f64>),

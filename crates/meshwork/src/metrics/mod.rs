@@ -3,6 +3,7 @@
 
 mod bananas;
 mod format;
+mod mesh;
 mod metric;
 mod page;
 mod process;

@@ -18,6 +18,7 @@ use super::metric::{Kind, Merge, Metric, Source};
 use super::process::Process;
 use super::shared::Reading;
 use super::table::FIGURES;
+use crate::context::{MeshFigures, PeerFigures};
 use crate::worker::meter::Used;
 use crate::{Monitor, WorkerInfo};
 
@@ -70,6 +71,8 @@ impl Page {
             Source::ScriptLatency => Some(script_latency(stats?, label)),
             Source::Pool(of) => Some(pools(stats?, *of)),
             Source::Reading(of) => alone(Some(of(&self.store))),
+            Source::Peer(of) => Some(peers(self.store.mesh.as_ref()?, *of)),
+            Source::Refused => Some(refusals(self.store.mesh.as_ref()?)),
             Source::Worker(of) => alone(of(self.monitor.as_ref()?)),
             Source::BananasPlace(of) => Some(places(self.store.bananas.as_ref()?, *of)),
             Source::BananasRunning => Some(routes(self.store.bananas.as_ref()?)),
@@ -230,6 +233,31 @@ fn pools(stats: &Stats, of: fn(&WorkerInfo) -> f64) -> Vec<Sample> {
     let sample =
         |((script_type, group), value)| (vec![("type", script_type), ("group", group)], value);
     pools.into_iter().map(sample).collect()
+}
+
+/// A sample per node.
+fn peers(mesh: &MeshFigures, of: fn(&PeerFigures, u64) -> Option<f64>) -> Vec<Sample> {
+    let sample = |figures: &PeerFigures| {
+        let name = figures.peer.name.to_string();
+        Some((vec![("peer", name)], of(figures, mesh.now_ms)?))
+    };
+    mesh.peers.iter().filter_map(sample).collect()
+}
+
+/// Refusals by node and reason; those of no known node have an empty name.
+fn refusals(mesh: &MeshFigures) -> Vec<Sample> {
+    let named = mesh
+        .peers
+        .iter()
+        .map(|of| (of.peer.name.to_string(), &of.refused));
+    let all = named.chain([(String::new(), &mesh.refused)]);
+    let samples = all.flat_map(|(name, refused)| {
+        refused.iter().map(move |(code, count)| {
+            let labels = vec![("peer", name.clone()), ("reason", code.clone())];
+            (labels, *count as f64)
+        })
+    });
+    samples.collect()
 }
 
 /// All operations, so that the first error of one is a change.

@@ -9,6 +9,8 @@ use meshwork_model::keys::hero::JobKeys;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::context::{MeshFigures, Node};
+
 /// Time for which a reading is reused, so that several scrapers cost no more than one. Scrapers usually read every 15
 /// s.
 pub const FRESH: Duration = Duration::from_secs(1);
@@ -22,6 +24,7 @@ const LONG: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub struct Shared {
     broker: Broker,
+    node: Node,
     bananas: Option<Bananas>,
     last: Mutex<Last>,
 }
@@ -31,6 +34,8 @@ struct Last {
     known: KnownQueues,
     read: Option<(Instant, Reading)>,
     reads: u64,
+    /// True if the user may not read the figures of other nodes. Each further try would be in the server's log.
+    mesh_is_denied: bool,
 }
 
 /// A reading, and its duration.
@@ -40,12 +45,15 @@ pub(crate) struct Reading {
     pub(crate) stats: Option<Arc<Stats>>,
     /// `None` if the store did not answer, or metrics of Bananas are not included.
     pub(crate) bananas: Option<Arc<bananas::Stats>>,
+    /// Other nodes; `None` if the store did not answer, or the user may not read them.
+    pub(crate) mesh: Option<Arc<MeshFigures>>,
     pub(crate) took: Duration,
 }
 
 impl Shared {
     pub(crate) fn new(broker: Broker, bananas: Option<Bananas>) -> Self {
         Self {
+            node: Node::of(&broker),
             broker,
             bananas,
             last: Mutex::default(),
@@ -76,9 +84,21 @@ impl Shared {
             Some(bananas) => within(outages, PATIENCE, bananas.stats()).await,
             None => None,
         };
+        let mesh = match last.mesh_is_denied {
+            true => None,
+            false => match tokio::time::timeout(PATIENCE, self.node.mesh_figures()).await {
+                Ok(Ok(mesh)) => Some(Arc::new(mesh)),
+                Ok(Err(error)) => {
+                    last.mesh_is_denied = error.is_no_right();
+                    None
+                }
+                Err(_) => None,
+            },
+        };
         let reading = Reading {
             stats,
             bananas,
+            mesh,
             took: began.elapsed(),
         };
         last.reads += 1;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use meshwork_broker::{QueueStats, Stats};
 
-use super::bananas;
 use super::metric::{Kind, Merge, Metric, Source, figure};
 use super::process::Process;
+use super::{bananas, mesh};
 use crate::{Monitor, WorkerInfo};
 
 /// Labels of queues. `group` is the routing key, so the group `default` has the jobs without a group too. A queue of a
@@ -429,7 +429,9 @@ const OURS: &[Metric] = &[
 /// All metrics: of the store, of this worker and process, and of Bananas jobs if included.
 pub const FIGURES: &[Metric] = &ALL;
 
-const ALL: [Metric; OURS.len() + bananas::FIGURES.len()] = joined(OURS, &bananas::FIGURES);
+const ALL: [Metric; OURS.len() + mesh::FIGURES.len() + bananas::FIGURES.len()] =
+    joined(&WITH_MESH, &bananas::FIGURES);
+const WITH_MESH: [Metric; OURS.len() + mesh::FIGURES.len()] = joined(OURS, &mesh::FIGURES);
 
 /// One table behind the other.
 const fn joined<const N: usize>(one: &[Metric], other: &[Metric]) -> [Metric; N] {

@@ -17,6 +17,7 @@ mod groups;
 mod hello;
 mod limits;
 mod metrics;
+mod metrics_mesh;
 mod metrics_move;
 mod nooble;
 mod outage;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::metrics_mesh;
 use crate::worker_support::{Gate, Scripted, osis, raw};
 use meshwork::metrics::{FIGURES, Format, Kind, Metric, Metrics};
 use meshwork::model::job::{NewJob, When};
@@ -136,6 +137,9 @@ async fn each_metric_moves() {
     somebody_works(&client, &mut watcher, &mut seen).await;
     keys_take_turns(&client, &mut watcher, &mut seen).await;
     stale_jobs_are_counted(&client, &mut watcher, &mut seen).await;
+    metrics_mesh::a_node_is_known(&client).await;
+    step(&mut watcher, &mut seen, &metrics_mesh::NAMES).await;
+    metrics_mesh::check(&watcher.last);
     jobs_of_bananas_run(&mut watcher, &mut seen).await;
     jobs_of_bananas_do_not_run(&mut watcher, &mut seen).await;
     workers_go_away(&client, &mut watcher, &mut seen).await;

@@ -18,6 +18,8 @@ pub const MAX_ITEMS: usize = 1000;
 pub const MAX_RESULT: usize = 1024 * 1024;
 /// Greatest length of a reason, in bytes.
 pub const MAX_REASON: usize = 1024;
+/// Greatest length of the version of a program, in bytes.
+pub const MAX_VERSION: usize = 64;
 /// Greatest length of a frame with one large item.
 const MAX_LARGE: usize = MAX_ENVELOPE + 4096;
 /// First bytes of a frame of this version.
@@ -105,8 +107,18 @@ pub enum Item {
         /// The context to which it went.
         at: ContextId,
     },
-    /// Shows that the node is there.
-    Ping,
+    /// Asks for a [`Item::Pong`] with the same number.
+    Ping {
+        /// The number.
+        id: u64,
+    },
+    /// Answers a ping.
+    Pong {
+        /// The number of the ping.
+        id: u64,
+        /// Version of the program, at most [`MAX_VERSION`] bytes.
+        version: String,
+    },
 }
 
 /// Items that one node sends another one, with both nodes and the time.
@@ -146,6 +158,21 @@ pub enum FrameFault {
     WrongTime,
 }
 
+impl FrameFault {
+    /// Returns the code of the fault, the same in all releases.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Oversized => "oversized",
+            Self::Malformed => "malformed",
+            Self::UnknownNode => "unknown_node",
+            Self::Tampered => "tampered",
+            Self::WrongNode => "wrong_node",
+            Self::WrongTime => "wrong_time",
+        }
+    }
+}
+
 impl Item {
     /// Returns the number of its bytes in a frame.
     #[must_use]
@@ -161,7 +188,8 @@ impl Item {
                 14 + FROM + text
             }
             Self::Ask { .. } => 5 + FROM,
-            Self::Ping => 1,
+            Self::Ping { .. } => 9,
+            Self::Pong { version, .. } => 13 + version.len(),
         }
     }
 }
@@ -280,6 +308,7 @@ mod kind {
     pub(super) const STATE: u8 = 3;
     pub(super) const ASK: u8 = 4;
     pub(super) const PING: u8 = 5;
+    pub(super) const PONG: u8 = 6;
 }
 
 fn write(body: &mut Vec<u8>, item: &Item) -> Result<(), FrameFault> {
@@ -317,7 +346,15 @@ fn write(body: &mut Vec<u8>, item: &Item) -> Result<(), FrameFault> {
             write_from(body, of);
             body.extend(at.get().to_be_bytes());
         }
-        Item::Ping => body.push(kind::PING),
+        Item::Ping { id } => {
+            body.push(kind::PING);
+            body.extend(id.to_be_bytes());
+        }
+        Item::Pong { id, version } => {
+            body.push(kind::PONG);
+            body.extend(id.to_be_bytes());
+            write_bytes(body, version.as_bytes(), MAX_VERSION)?;
+        }
     }
     Ok(())
 }
@@ -430,7 +467,13 @@ impl<'a> Reader<'a> {
                 of: self.from()?,
                 at: self.context()?,
             },
-            kind::PING => Item::Ping,
+            kind::PING => Item::Ping {
+                id: self.number::<8>()?,
+            },
+            kind::PONG => Item::Pong {
+                id: self.number::<8>()?,
+                version: self.text(MAX_VERSION)?,
+            },
             _ => return Err(FrameFault::Malformed),
         })
     }

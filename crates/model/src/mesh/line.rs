@@ -16,8 +16,10 @@ const MAX_REPLIES: usize = 1_000;
 pub struct Line {
     link: Link,
     replies: VecDeque<Item>,
-    /// True if the node waits for a frame, whatever is in it.
-    pong: bool,
+    /// The last ping: its number, and its time.
+    pinged: Option<(u64, u64)>,
+    /// True if somebody asks for a ping, also if the node is absent.
+    ping_is_asked: bool,
     /// Time of the next look into its outbox.
     look_at: u64,
 }
@@ -30,9 +32,16 @@ impl Line {
         }
     }
 
-    /// Answers a ping with the next frame.
-    pub const fn pong(&mut self) {
-        self.pong = true;
+    /// Pings the node with the next frame, or does not any more.
+    pub const fn ask_ping(&mut self, is_asked: bool) {
+        self.ping_is_asked = is_asked;
+    }
+
+    /// Records the answer to the last ping. Returns the round trip in milliseconds; `None`: that ping has an answer, or is
+    /// another one.
+    pub fn ponged(&mut self, id: u64, now_ms: u64) -> Option<u64> {
+        let (_, pinged) = self.pinged.take_if(|(pinged, _)| *pinged == id)?;
+        Some(now_ms.saturating_sub(pinged))
     }
 
     /// Returns the number of answers that wait for a frame.
@@ -66,20 +75,23 @@ impl Line {
         self.link.is_absent()
     }
 
-    /// Begins the next frame. `None`: none may be sent now.
-    pub fn draft<M>(&mut self, now_ms: u64) -> Option<Draft<M>> {
+    /// Begins the next frame. `None`: none may be sent now. `id` gives the number of a ping.
+    pub fn draft<M>(&mut self, now_ms: u64, id: impl FnOnce() -> u64) -> Option<Draft<M>> {
         if !self.link.may_send(now_ms) {
             return None;
         }
-        let mut draft = Draft::new(std::mem::take(&mut self.pong));
+        let mut draft = Draft::new();
         while let Some(item) = self.replies.pop_front() {
             if let Err(item) = draft.fit(item) {
                 self.replies.push_front(item);
                 break;
             }
         }
-        if self.link.needs_ping(now_ms) {
-            let _ = draft.fit(Item::Ping);
+        if self.ping_is_asked || self.link.needs_ping(now_ms) {
+            let id = id();
+            if draft.fit(Item::Ping { id }).is_ok() {
+                (self.pinged, self.ping_is_asked) = (Some((id, now_ms)), false);
+            }
         }
         let has_room = draft.items.is_empty() || draft.used < MAX_FRAME;
         draft.reads_outbox = !self.link.is_absent() && now_ms >= self.look_at && has_room;
@@ -107,17 +119,15 @@ pub struct Draft<M> {
     /// True if due entries of the outbox are to be added.
     pub reads_outbox: bool,
     used: usize,
-    pong: bool,
 }
 
 impl<M> Draft<M> {
-    const fn new(pong: bool) -> Self {
+    const fn new() -> Self {
         Self {
             items: Vec::new(),
             marks: Vec::new(),
             reads_outbox: false,
             used: Frame::AROUND,
-            pong,
         }
     }
 
@@ -154,14 +164,17 @@ impl<M> Draft<M> {
     /// Returns true if there is something to send.
     #[must_use]
     pub const fn is_frame(&self) -> bool {
-        self.pong || !self.items.is_empty()
+        !self.items.is_empty()
     }
 
     /// Returns true if the frame needs an answer.
     #[must_use]
     pub fn asks(&self) -> bool {
         let asks = |item: &Item| {
-            matches!(item, Item::Message(_) | Item::Ask { .. }) || *item == Item::Ping
+            matches!(
+                item,
+                Item::Message(_) | Item::Ask { .. } | Item::Ping { .. }
+            )
         };
         self.items.iter().any(asks)
     }
@@ -177,18 +190,52 @@ mod tests {
         line
     }
 
+    fn draft<M>(line: &mut Line, now_ms: u64) -> Option<Draft<M>> {
+        line.draft(now_ms, || 5)
+    }
+
+    fn pong() -> Item {
+        Item::Pong {
+            id: 9,
+            version: "1.2.3".to_owned(),
+        }
+    }
+
     #[test]
-    fn a_first_frame_has_a_ping_and_a_ping_is_answered_without_an_item() {
+    fn a_first_frame_has_a_ping_and_its_answer_gives_the_round_trip_once() {
         let mut line = Line::default();
-        let draft = line.draft::<()>(0).unwrap();
-        assert!(draft.items == [Item::Ping] && draft.asks() && draft.reads_outbox);
+        let first = draft::<()>(&mut line, 0).unwrap();
+        assert!(first.items == [Item::Ping { id: 5 }] && first.asks() && first.reads_outbox);
+        assert_eq!(line.ponged(6, 30), None, "another ping");
+        assert_eq!(line.ponged(5, 30), Some(30));
+        assert_eq!(line.ponged(5, 30), None, "once");
         let mut line = self::line();
-        assert!(line.draft::<()>(50).is_none(), "too early");
-        assert!(!line.draft::<()>(100).unwrap().is_frame());
-        line.pong();
-        let draft = line.draft::<()>(100).unwrap();
-        assert!(draft.is_frame() && draft.items.is_empty() && !draft.asks());
-        assert!(!line.draft::<()>(100).unwrap().is_frame(), "once");
+        assert!(draft::<()>(&mut line, 50).is_none(), "too early");
+        assert!(!draft::<()>(&mut line, 100).unwrap().is_frame());
+        line.reply(pong());
+        let answer = draft::<()>(&mut line, 100).unwrap();
+        assert!(answer.is_frame() && answer.items == [pong()] && !answer.asks());
+        assert!(!draft::<()>(&mut line, 100).unwrap().is_frame(), "once");
+    }
+
+    #[test]
+    fn a_ping_on_demand_reaches_an_absent_node_and_waits_until_it_fits() {
+        let mut line = line();
+        for now in [2_000, 4_000, 6_000, 8_000] {
+            line.sent(now, true);
+        }
+        assert!(line.is_absent());
+        assert!(!draft::<()>(&mut line, 9_000).unwrap().is_frame());
+        line.ask_ping(true);
+        line.reply(Item::Message(vec![0; MAX_FRAME]));
+        let large = draft::<()>(&mut line, 9_000).unwrap();
+        assert!(matches!(large.items[..], [Item::Message(_)]));
+        let asked = draft::<()>(&mut line, 9_000).unwrap();
+        assert_eq!(asked.items, [Item::Ping { id: 5 }]);
+        assert!(!draft::<()>(&mut line, 9_000).unwrap().is_frame(), "once");
+        line.ask_ping(true);
+        line.ask_ping(false);
+        assert!(!draft::<()>(&mut line, 9_000).unwrap().is_frame());
     }
 
     #[test]
@@ -200,10 +247,10 @@ mod tests {
         }
         assert_eq!(line.waiting(), 3, "the same answer waits once");
         for left in [2, 1, 0] {
-            let draft = line.draft::<()>(100).unwrap();
-            assert_eq!((draft.items.len(), line.waiting()), (1, left));
+            let next = draft::<()>(&mut line, 100).unwrap();
+            assert_eq!((next.items.len(), line.waiting()), (1, left));
         }
-        let mut draft = line.draft::<u8>(100).unwrap();
+        let mut draft = draft::<u8>(&mut line, 100).unwrap();
         let entry = "state/7/12:101/0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f/8";
         let entry = entry.parse().unwrap();
         let large = || Some(Item::Message(vec![0; MAX_FRAME]));
@@ -217,13 +264,13 @@ mod tests {
     fn the_outbox_of_an_absent_node_is_not_read() {
         let mut line = line();
         line.looked(100);
-        assert!(!line.draft::<()>(200).unwrap().reads_outbox);
-        assert!(line.draft::<()>(1_100).unwrap().reads_outbox);
+        assert!(!draft::<()>(&mut line, 200).unwrap().reads_outbox);
+        assert!(draft::<()>(&mut line, 1_100).unwrap().reads_outbox);
         for now in [2_000, 4_000, 6_000, 8_000] {
             line.sent(now, true);
         }
         line.wake();
-        assert!(!line.draft::<()>(9_000).unwrap().reads_outbox);
-        assert!(line.heard() && line.draft::<()>(9_000).unwrap().reads_outbox);
+        assert!(!draft::<()>(&mut line, 9_000).unwrap().reads_outbox);
+        assert!(line.heard() && draft::<()>(&mut line, 9_000).unwrap().reads_outbox);
     }
 }

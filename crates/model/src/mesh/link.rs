@@ -68,9 +68,49 @@ impl Link {
     }
 }
 
+/// Greatest number of frames that a node may send in a second: ten times as many as a sender of this version sends.
+pub const MAX_FRAMES_A_SECOND: u32 = 100;
+/// Period of the count of frames, in milliseconds.
+const PERIOD_MS: u64 = 1_000;
+
+/// Count of the verified frames of a node, in the current second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rate {
+    began_ms: u64,
+    count: u32,
+}
+
+impl Rate {
+    /// Returns true if no more frames are accepted in this second.
+    #[must_use]
+    pub const fn is_over(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.began_ms) < PERIOD_MS && self.count >= MAX_FRAMES_A_SECOND
+    }
+
+    /// Counts a frame.
+    pub const fn count(&mut self, now_ms: u64) {
+        if now_ms.saturating_sub(self.began_ms) >= PERIOD_MS {
+            (self.began_ms, self.count) = (now_ms, 0);
+        }
+        self.count = self.count.saturating_add(1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_is_over_after_100_frames_until_the_next_second() {
+        let mut rate = Rate::default();
+        for at in 0..u64::from(MAX_FRAMES_A_SECOND) {
+            assert!(!rate.is_over(at), "{at}");
+            rate.count(at);
+        }
+        assert!(rate.is_over(999) && !rate.is_over(1_000));
+        rate.count(1_000);
+        assert!(!rate.is_over(1_001));
+    }
 
     #[test]
     fn a_node_is_absent_after_three_frames_without_an_answer() {

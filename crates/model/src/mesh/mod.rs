@@ -5,6 +5,7 @@
 mod card;
 mod exchange;
 mod frame;
+mod limits;
 mod line;
 mod link;
 mod outbox;
@@ -14,10 +15,11 @@ pub use crate::peer::{InvalidPeerName, InvalidTarget, MessageTarget, PeerName};
 pub use card::{Card, CardFault, MAX_CARD, MAX_CARD_LIFE};
 pub use exchange::{Answer, Received, Sent, Step, answer, next_step};
 pub use frame::{
-    Frame, FrameFault, Item, MAX_FRAME, MAX_ITEMS, MAX_REASON, MAX_RESULT, PeerState, SentFrom,
-    padded_length,
+    Frame, FrameFault, Item, MAX_FRAME, MAX_ITEMS, MAX_REASON, MAX_RESULT, MAX_VERSION, PeerState,
+    SentFrom, padded_length,
 };
+pub use limits::{Held, MAX_HELD_BYTES, MAX_HELD_MESSAGES, REFUSE_AGAIN_MS, Refusals};
 pub use line::{Draft, LOOK_AGAIN_MS, Line};
-pub use link::{ABSENT_AFTER, FRAME_GAP_MS, Link, PING_MS};
-pub use outbox::{Entry, FIRST_RESEND_MS, InvalidEntry, LAST_RESEND_MS, resend_at};
+pub use link::{ABSENT_AFTER, FRAME_GAP_MS, Link, MAX_FRAMES_A_SECOND, PING_MS, Rate};
+pub use outbox::{Entry, FIRST_RESEND_MS, HeldEntry, InvalidEntry, LAST_RESEND_MS, resend_at};
 pub use result::{InvalidResult, read_result, write_result};

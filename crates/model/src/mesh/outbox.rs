@@ -88,6 +88,39 @@ impl FromStr for Entry {
     }
 }
 
+/// A message of another node that is stored here and not processed, in the list of that node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HeldEntry {
+    /// The message at its sender.
+    pub of: SentFrom,
+    /// The context to which it went.
+    pub at: ContextId,
+    /// Length of its envelope, in bytes.
+    pub bytes: usize,
+}
+
+impl fmt::Display for HeldEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.of, self.at, self.bytes)
+    }
+}
+
+impl FromStr for HeldEntry {
+    type Err = InvalidEntry;
+
+    fn from_str(text: &str) -> Result<Self, InvalidEntry> {
+        let (front, bytes) = text.rsplit_once('/').ok_or(InvalidEntry)?;
+        match format!("state/{front}").parse()? {
+            Entry::State { of, at } => Ok(Self {
+                of,
+                at,
+                bytes: bytes.parse().map_err(|_| InvalidEntry)?,
+            }),
+            Entry::Message { .. } => Err(InvalidEntry),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +135,11 @@ mod tests {
         let at = ContextId::new(8).unwrap();
         for entry in [Entry::Message { of, queued_ms: 5 }, Entry::State { of, at }] {
             assert_eq!(entry.to_string().parse(), Ok(entry));
+        }
+        let held = HeldEntry { of, at, bytes: 9 };
+        assert_eq!(held.to_string().parse(), Ok(held));
+        for bad in ["", "7/12:101/0f/8/9", "8/9"] {
+            assert_eq!(bad.parse::<HeldEntry>(), Err(InvalidEntry), "{bad}");
         }
         for bad in ["", "message/7/12:101/0f/5", "other/7/12:101/0f/5"] {
             assert_eq!(bad.parse::<Entry>(), Err(InvalidEntry), "{bad}");

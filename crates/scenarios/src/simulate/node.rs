@@ -178,7 +178,7 @@ impl Node {
     /// Returns the frame for a node that may be sent now. A crash after it forgets that it was sent.
     pub(super) fn draft(&mut self, to: At, now: u64) -> Option<Draft<Entry>> {
         let clock = self.clock(now);
-        let mut draft = self.lines.get_mut(&to)?.draft(now)?;
+        let mut draft = self.lines.get_mut(&to)?.draft(now, || now)?;
         if draft.reads_outbox {
             let outbox = self.outboxes.entry(to).or_default();
             let due = outbox.iter().filter(|(_, next)| **next <= clock);
@@ -309,10 +309,11 @@ impl Node {
                 Some(self.take_message(from, id, job_ends, expired))
             }
             Item::Ask { of, .. } => Some(self.answer_of(from, id_of(of))),
-            Item::Ping => {
-                self.lines.entry(from).or_default().pong();
-                None
-            }
+            Item::Ping { id } => Some(Item::Pong {
+                id: *id,
+                version: String::new(),
+            }),
+            Item::Pong { .. } => None,
             Item::State { of, state, .. } => {
                 self.take_state(from, id_of(of), *state);
                 None

@@ -3,6 +3,7 @@
 mod card;
 mod node_key;
 mod peers;
+mod ping;
 mod trust;
 
 use crate::app::App;
@@ -21,6 +22,7 @@ pub(crate) enum MeshCommand {
     Trust(trust::Trust),
     Revoke(trust::Revoke),
     Peers(peers::Peers),
+    Ping(ping::Ping),
 }
 
 impl MeshCommand {
@@ -30,6 +32,7 @@ impl MeshCommand {
             Self::Trust(trust) => trust.run(context).await,
             Self::Revoke(revoke) => revoke.run(context).await,
             Self::Peers(peers) => peers.run(context).await,
+            Self::Ping(ping) => ping.run(context).await,
         }
     }
 }

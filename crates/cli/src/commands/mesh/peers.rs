@@ -1,13 +1,13 @@
 //! `meshwork mesh peers`.
 
-use meshwork::context::{Node, Peer};
+use meshwork::context::{Node, Peer, RefusedCounts};
 use meshwork::model::time;
 use serde::Serialize;
 
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Row};
+use crate::out::{Column, Row, note};
 
 /// List the nodes that this node knows
 ///
@@ -20,13 +20,20 @@ pub(crate) struct Peers {}
 impl Peers {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let node = Node::of(context.client().await?.broker());
-        let now = node.time().await?;
-        let mut listed = Vec::new();
-        for peer in node.peers().await? {
-            let waiting = node.waiting_for(peer.card.node).await?;
-            listed.push(Listed::new(peer, waiting, now));
-        }
+        let figures = node.mesh_figures().await?;
+        let now = figures.now_ms / 1000;
+        let listed = figures.peers.into_iter().map(|of| Listed {
+            waiting: of.waiting,
+            refused: of.refused,
+            ..Listed::new(of.peer, now)
+        });
         context.out.rows(listed)?;
+        if !figures.refused.is_empty() {
+            note(format_args!(
+                "refused frames of unknown nodes: {}",
+                counts(&figures.refused)
+            ));
+        }
         Ok(Exit::DONE)
     }
 }
@@ -48,14 +55,19 @@ pub(super) struct Listed {
     /// Its clock minus the own one, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset_ms: Option<i64>,
-    /// Number of entries that wait for it, at most 1,000.
-    waiting: usize,
+    /// Version of its program, by its last answer to a ping.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// Number of messages and answers that wait for it.
+    waiting: u64,
+    /// Refused frames and messages of it, by reason.
+    refused: RefusedCounts,
     #[serde(skip)]
     now: u64,
 }
 
 impl Listed {
-    pub(super) fn new(peer: Peer, waiting: usize, now: u64) -> Self {
+    pub(super) fn new(peer: Peer, now: u64) -> Self {
         Self {
             name: peer.name.to_string(),
             node: peer.card.node.to_string(),
@@ -65,15 +77,33 @@ impl Listed {
             revoked_at: peer.revoked_at,
             seen_ms: peer.seen_ms,
             offset_ms: peer.offset_ms,
-            waiting,
+            version: peer.pong.map(|pong| pong.version),
+            waiting: 0,
+            refused: RefusedCounts::new(),
             now,
         }
     }
 }
 
+/// Returns counts in one line.
+fn counts(refused: &RefusedCounts) -> String {
+    let each = refused
+        .iter()
+        .map(|(code, count)| format!("{code} {count}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
 impl Row for Listed {
     fn columns() -> Vec<Column> {
-        let names = ["name", "state", "last frame", "clock ms", "waiting", "node"];
+        let names = [
+            "name",
+            "state",
+            "last frame",
+            "clock ms",
+            "waiting",
+            "refused",
+            "node",
+        ];
         Column::named(names, &["clock ms", "waiting"])
     }
 
@@ -94,6 +124,7 @@ impl Row for Listed {
             self.seen_ms.map_or_else(|| "never".to_owned(), time::iso),
             self.offset_ms.map_or_else(String::new, |it| it.to_string()),
             self.waiting.to_string(),
+            counts(&self.refused),
             self.node.clone(),
         ]
     }

@@ -59,7 +59,7 @@ impl Revoke {
 }
 
 fn print(context: &mut App, peer: Peer, done: &str) -> Result<Exit, CommandError> {
-    let listed = Listed::new(peer, 0, 0);
+    let listed = Listed::new(peer, 0);
     match context.out.is_json() {
         true => context.out.json(&listed)?,
         false => {

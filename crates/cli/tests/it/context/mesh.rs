@@ -141,6 +141,30 @@ fn a_job_runs_on_the_other_node_and_its_result_comes_home() {
     });
     assert_eq!(peers["name"], "bob");
     assert!(peers["seen_ms"].as_u64().is_some(), "{peers}");
+    assert_eq!(peers["refused"], json!({}));
+    let pong = alice.ground.run(&["mesh", "ping", "bob", "--json"]);
+    let pong = pong.ok().json();
+    assert_eq!(pong["version"], env!("CARGO_PKG_VERSION"));
+    assert!(pong["round_trip_ms"].as_u64().is_some(), "{pong}");
+    assert_eq!(result["outcome"], "processed");
+    let listed = ["message", "list", "--context", "7", "--json"];
+    let listed = alice.ground.run(&listed).ok().stdout;
+    let sent = listed.lines().map(of_line);
+    let sent = sent.last().unwrap();
+    assert_eq!(sent["outcome"], "processed", "{sent}");
+    // The same figures as metrics.
+    let metrics = alice.ground.run(&["metrics"]).ok().stdout;
+    let trusted = r#"meshwork_mesh_peer_trusted{peer="bob"} 1"#;
+    assert!(metrics.contains(trusted), "{metrics}");
+    alice.daemon.stop();
+    let fails = eventually("the supervisor notices it", || {
+        let ping = ["mesh", "ping", "bob", "--timeout", "0.1"];
+        let ping = alice.ground.run(&ping);
+        ping.stderr
+            .contains("no Mycelium daemon answers")
+            .then_some(ping)
+    });
+    assert_eq!(fails.code, Some(3));
 }
 
 /// A plain client signs with 30 lines of Python, and a plain runner there runs its job.
@@ -268,6 +292,8 @@ fn refusals_come_back_with_a_code() {
         refused.stdout.contains("refused (forbidden)"),
         "{refused:?}"
     );
+    let listed = alice.ground.run(&["message", "list", "--context", "7"]);
+    assert!(listed.stdout.contains("refused (forbidden)"), "{listed:?}");
     // A node that was revoked gets nothing, and nothing is accepted from it.
     bob.ground.run(&["mesh", "revoke", "alice"]).ok();
     let listed = bob.ground.run(&["mesh", "peers"]).ok();

@@ -17,38 +17,35 @@ use crate::context::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel
 /// Types of envelopes that are accepted from other nodes.
 const ACCEPTED: [PayloadType; 2] = [PayloadType::Job, PayloadType::Message];
 
-/// A message of another node, and what became of it.
-#[derive(Debug)]
-pub(crate) struct Taken {
-    /// The message at its sender.
-    pub(crate) of: SentFrom,
-    /// The context to which it went.
-    pub(crate) at: ContextId,
-    /// Outcome of the delivery.
-    pub(crate) delivery: Delivery,
-}
-
 impl Node {
-    /// Receives an envelope from the node `from`, which signed the frame around it.
+    /// Returns the message and the context of an envelope that the node `from` sends, as it claims.
     ///
     /// # Errors
-    /// [`Refusal`] if the envelope is not readable or is that of another node: there is nobody to answer. Or a call to the
-    /// server fails.
-    pub(crate) async fn receive_envelope(
-        &self,
-        me: NodeId,
-        from: NodeId,
-        envelope: &[u8],
-    ) -> Result<Taken, ContextError> {
+    /// The envelope is not readable or is that of another node: there is nobody to answer.
+    pub(crate) fn claimed(from: NodeId, envelope: &[u8]) -> Result<(SentFrom, ContextId), Refusal> {
         let claim = claim(envelope)?;
         if claim.src.node != from {
-            return Err(Refusal::WrongActor.into());
+            return Err(Refusal::WrongActor);
         }
         let of = SentFrom {
             context: claim.src.context,
             message: claim.id,
             nonce: claim.nonce,
         };
+        Ok((of, claim.context))
+    }
+
+    /// Receives an envelope from the node `from`. `of` is the message that it claims.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    pub(crate) async fn receive_envelope(
+        &self,
+        me: NodeId,
+        of: &SentFrom,
+        from: NodeId,
+        envelope: &[u8],
+    ) -> Result<Delivery, ContextError> {
         let (delivery, is_noted) = match self.opened(me, envelope).await? {
             Err(reason) => (Delivery::Refused(reason), false),
             Ok(parcel) => {
@@ -59,16 +56,12 @@ impl Node {
             }
         };
         if let (Delivery::Refused(reason), false) = (&delivery, is_noted) {
-            let origin = Origin::sent_from(from, &of).to_string();
+            let origin = Origin::sent_from(from, of).to_string();
             let who = format!("node {from}");
             self.note_refused(&who, "refuse message", &origin, &reason.text)
                 .await?;
         }
-        Ok(Taken {
-            of,
-            at: claim.context,
-            delivery,
-        })
+        Ok(delivery)
     }
 
     /// Adds a refusal to the audit trail of this node.
@@ -222,7 +215,7 @@ impl Node {
         let answered = match &view {
             Found::Never => answer(None),
             Found::Deleted => {
-                let reason = Reason::new("deleted", "the message was deleted there");
+                let reason = Reason::new(Reason::DELETED, "the message was deleted there");
                 return Ok(state(PeerState::Failed, Some(reason)));
             }
             Found::View(view) => answer(Some(Received {
@@ -256,7 +249,7 @@ fn failure(view: &MessageView) -> Option<Reason> {
     if view.message.status != MessageStatus::Error {
         return None;
     }
-    let code = view.reason.as_deref().unwrap_or("failed");
+    let code = view.reason.as_deref().unwrap_or(Reason::FAILED);
     let log = view.message.logs.last();
     Some(Reason::new(code, log.map_or("", |log| log.text.as_str())))
 }
@@ -305,7 +298,7 @@ impl ContextHandle {
                 of,
                 at,
                 state: PeerState::Failed,
-                reason: Some(Reason::new("deleted", "the result was deleted there")),
+                reason: Some(Reason::new(Reason::DELETED, "the result was deleted there")),
             },
         })
     }

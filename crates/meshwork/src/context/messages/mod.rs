@@ -7,6 +7,7 @@ pub(crate) mod damage;
 pub(crate) mod deliver;
 pub(crate) mod done;
 pub(crate) mod foreign;
+pub(crate) mod held;
 pub(crate) mod inbox;
 pub(crate) mod letters;
 pub(crate) mod message;

@@ -51,7 +51,7 @@ fn frames(siege: &mut Siege) -> Vec<Vec<Item>> {
         from: SentFrom { context: at, ..of },
         json: json.to_vec(),
     };
-    frames.push(vec![Item::Ping, ask]);
+    frames.push(vec![Item::Ping { id: 1 }, ask]);
     frames.push(vec![result]);
     frames
 }
@@ -107,7 +107,10 @@ fn random_frame(siege: &Siege, random: &mut StdRng, valid: &[Vec<u8>]) -> Vec<u8
             return frame;
         }
         2 => vec![Item::Message(noise(random, 500))],
-        3 => vec![Item::Ping, Item::Ask { of, at: context(8) }],
+        3 => {
+            let id = random.random();
+            vec![Item::Ping { id }, Item::Ask { of, at: context(8) }]
+        }
         4 => vec![Item::Result {
             re: of,
             from: of,

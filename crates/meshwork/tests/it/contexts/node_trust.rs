@@ -5,7 +5,7 @@ use meshwork_model::access::Role;
 use meshwork_model::actor_key::SecretKey;
 use meshwork_model::context::NodeId;
 use meshwork_model::keys::context::{ContextId, MessageKey};
-use meshwork_model::mesh::{Card, Frame, Item, PeerState, SentFrom};
+use meshwork_model::mesh::{Card, Frame, Item, MAX_FRAMES_A_SECOND, PeerState, SentFrom};
 
 use super::two_nodes::{NOW, Pair, Side, arrives};
 
@@ -94,7 +94,7 @@ async fn frames_of_a_revoked_node_are_refused() {
     let key = pair.try_send(|new| new.timeout = 60).await.unwrap();
     let record = pair.until_ended(&key, arrives).await;
     assert_eq!(record["mw_reason"], "not_delivered");
-    assert!(pair.there.exchange.refused()["unknown node"] > 0);
+    assert!(pair.there.exchange.refused()["unknown_node"] > 0);
     let keys: Vec<String> = pair.there.world.plain(8, &["KEYS", "message:*"]).await;
     assert!(keys.is_empty(), "{keys:?}");
 }
@@ -150,6 +150,57 @@ async fn a_notice_or_result_of_a_third_node_changes_nothing() {
     assert_eq!(record["status"], "processed");
     let result = pair.here.world.field(7, &record["mw_result"], "job").await;
     assert!(!result.contains("666"), "{result}");
+}
+
+#[tokio::test]
+async fn two_nodes_behind_one_daemon_are_both_heard_each_with_its_own_key() {
+    let mut pair = Pair::new().await;
+    // A third node uses the daemon of the second one.
+    let third = Side::new(2).await;
+    assert_eq!(third.daemon, pair.there.daemon);
+    pair.here.trust(&third, "carol").await;
+    let frame = |src, key: &SecretKey| {
+        let frame = Frame {
+            dst: pair.here.id,
+            src,
+            sent_ms: NOW * 1000,
+            items: vec![Item::Ping { id: 1 }],
+        };
+        frame.seal(key).unwrap()
+    };
+    let both = [
+        frame(pair.there.id, &pair.there.key),
+        frame(third.id, &third.key),
+    ];
+    let forged = [
+        frame(pair.there.id, &third.key),
+        frame(third.id, &pair.there.key),
+    ];
+    let exchange = &mut pair.here.exchange;
+    for bytes in &both {
+        exchange.receive(third.daemon, bytes, 0).await.unwrap();
+    }
+    assert!(exchange.refused().is_empty(), "{:?}", exchange.refused());
+    // More than the frames of a second: they do not use up the rate of the node that they name.
+    for _ in 0..MAX_FRAMES_A_SECOND {
+        for bytes in &forged {
+            exchange.receive(third.daemon, bytes, 0).await.unwrap();
+        }
+    }
+    let count = u64::from(MAX_FRAMES_A_SECOND) * 2;
+    assert_eq!(exchange.refused()["tampered"], count);
+    for _ in 1..MAX_FRAMES_A_SECOND {
+        exchange.receive(third.daemon, &both[0], 0).await.unwrap();
+    }
+    assert!(!exchange.refused().contains_key("busy"));
+    exchange.receive(third.daemon, &both[0], 0).await.unwrap();
+    assert_eq!(exchange.refused()["busy"], 1);
+    exchange.receive(third.daemon, &both[1], 0).await.unwrap();
+    assert_eq!(exchange.refused()["busy"], 1, "each node has its own rate");
+    // Another daemon than that of the card.
+    let other = pair.here.daemon;
+    exchange.receive(other, &both[1], 0).await.unwrap();
+    assert_eq!(exchange.refused()["unknown_node"], 1);
 }
 
 #[tokio::test]

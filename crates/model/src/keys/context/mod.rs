@@ -145,6 +145,19 @@ impl NodeKeys {
         format!("mw:peer-out:{node}")
     }
 
+    /// Messages of a node that are stored here and not processed, a sorted set: `mw:peer-in:{node}`.
+    #[must_use]
+    pub fn peer_held(self, node: impl fmt::Display) -> String {
+        format!("mw:peer-in:{node}")
+    }
+
+    /// Numbers of refused frames and messages of other nodes, a hash from `{node}/{code}` to the number: `mw:mesh-refused`.
+    /// Those of no known node have no node.
+    #[must_use]
+    pub const fn mesh_refused(self) -> &'static str {
+        "mw:mesh-refused"
+    }
+
     /// Lease of the process that exchanges frames with other nodes, a hash: `mw:mesh`.
     #[must_use]
     pub const fn mesh(self) -> &'static str {

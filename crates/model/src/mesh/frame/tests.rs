@@ -62,7 +62,11 @@ fn all_kinds() -> Frame {
             of: from(),
             at: from().context,
         },
-        Item::Ping,
+        Item::Ping { id: 5 },
+        Item::Pong {
+            id: 5,
+            version: "1.2.3".to_owned(),
+        },
     ])
 }
 
@@ -148,7 +152,7 @@ fn sender_destination_and_time_are_checked() {
 fn limits_hold() {
     let oversized = Err(FrameFault::Oversized);
     let seal = |items| frame(items).seal(&secret(5));
-    assert_eq!(seal(vec![Item::Ping; MAX_ITEMS + 1]), oversized);
+    assert_eq!(seal(vec![Item::Ping { id: 0 }; MAX_ITEMS + 1]), oversized);
     assert_eq!(seal(vec![result(vec![0; MAX_RESULT + 1])]), oversized);
     let half = Item::Message(vec![0; MAX_FRAME / 2]);
     assert_eq!(seal(vec![half.clone(), half]), oversized);
