@@ -84,7 +84,8 @@ impl Shared {
             Some(bananas) => within(outages, PATIENCE, bananas.stats()).await,
             None => None,
         };
-        let mesh = match last.mesh_is_denied {
+        // One wait for a server that does not answer: scrapers give up.
+        let mesh = match last.mesh_is_denied || stats.is_none() {
             true => None,
             false => match tokio::time::timeout(PATIENCE, self.node.mesh_figures()).await {
                 Ok(Ok(mesh)) => Some(Arc::new(mesh)),

@@ -230,8 +230,8 @@ mod tests {
         line.reply(Item::Message(vec![0; MAX_FRAME]));
         let large = draft::<()>(&mut line, 9_000).unwrap();
         assert!(matches!(large.items[..], [Item::Message(_)]));
-        let asked = draft::<()>(&mut line, 9_000).unwrap();
-        assert_eq!(asked.items, [Item::Ping { id: 5 }]);
+        let pinged = draft::<()>(&mut line, 9_000).unwrap();
+        assert_eq!(pinged.items, [Item::Ping { id: 5 }]);
         assert!(!draft::<()>(&mut line, 9_000).unwrap().is_frame(), "once");
         line.ask_ping(true);
         line.ask_ping(false);

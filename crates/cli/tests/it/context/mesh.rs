@@ -149,8 +149,7 @@ fn a_job_runs_on_the_other_node_and_its_result_comes_home() {
     assert_eq!(result["outcome"], "processed");
     let listed = ["message", "list", "--context", "7", "--json"];
     let listed = alice.ground.run(&listed).ok().stdout;
-    let sent = listed.lines().map(of_line);
-    let sent = sent.last().unwrap();
+    let sent = listed.lines().next_back().map(of_line).unwrap();
     assert_eq!(sent["outcome"], "processed", "{sent}");
     // The same figures as metrics.
     let metrics = alice.ground.run(&["metrics"]).ok().stdout;
