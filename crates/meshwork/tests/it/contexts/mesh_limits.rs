@@ -195,7 +195,8 @@ async fn ping(
         tokio::select! {
             biased;
             ended = &mut ping => return ended,
-            () = pair.step(fate) => {}
+            // The timer of the ping needs a turn of the runtime.
+            () = pair.step(fate) => tokio::task::yield_now().await,
         }
     }
 }
