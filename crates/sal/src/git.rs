@@ -65,7 +65,9 @@ pub(crate) fn register(engine: &mut Engine) {
     engine.register_fn("has_changes", |repo: &mut GitRepo| said(repo.has_changes()));
     engine.register_fn("pull", |repo: &mut GitRepo| said(repo.pull()));
     engine.register_fn("reset", |repo: &mut GitRepo| said(repo.reset()));
-    engine.register_fn("commit", |repo: &mut GitRepo, message: &str| said(repo.commit(message)));
+    engine.register_fn("commit", |repo: &mut GitRepo, message: &str| {
+        said(repo.commit(message))
+    });
     engine.register_fn("push", |repo: &mut GitRepo| said(repo.push()));
 }
 
@@ -80,7 +82,10 @@ fn text(path: &Path) -> String {
 fn git(args: &[&str]) -> Done<Output> {
     let mut command = Command::new("git");
     // Without a terminal, git cannot read a password.
-    command.args(args).stdin(Stdio::null()).env("GIT_TERMINAL_PROMPT", "0");
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .env("GIT_TERMINAL_PROMPT", "0");
     command.output().map_err(GitError::NotInstalled)
 }
 
@@ -101,7 +106,9 @@ fn parse(url: &str) -> Option<[&str; 3]> {
     let (server, rest) = match url.strip_prefix("git@") {
         Some(rest) => rest.split_once(':')?,
         None => {
-            let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
+            let rest = url
+                .strip_prefix("https://")
+                .or_else(|| url.strip_prefix("http://"))?;
             rest.split_once('/')?
         }
     };
@@ -152,7 +159,11 @@ impl GitTree {
                 None => below == pattern || text(path) == pattern,
             }
         };
-        self.all().into_iter().filter(matches).map(GitRepo).collect()
+        self.all()
+            .into_iter()
+            .filter(matches)
+            .map(GitRepo)
+            .collect()
     }
 
     /// Returns a repository, which is cloned if a URL names it.
@@ -170,7 +181,9 @@ impl GitTree {
 
     fn cloned(&self, url: &str) -> Done<GitRepo> {
         let parts = parse(url).ok_or_else(|| GitError::Url(url.to_owned()))?;
-        let path = parts.iter().fold(self.0.clone(), |path, part| path.join(part));
+        let path = parts
+            .iter()
+            .fold(self.0.clone(), |path, part| path.join(part));
         if path.exists() {
             return Ok(GitRepo(path));
         }
@@ -245,10 +258,20 @@ mod tests {
 
     #[test]
     fn urls_name_server_account_and_repository() {
-        for url in ["https://h.org/a/b.git", "http://h.org/a/b", "git@h.org:a/b.git"] {
+        for url in [
+            "https://h.org/a/b.git",
+            "http://h.org/a/b",
+            "git@h.org:a/b.git",
+        ] {
             assert_eq!(parse(url), Some(["h.org", "a", "b"]), "{url}");
         }
-        for url in ["https://h.org/a", "https://h.org/../b", "file:///a/b", "https://-x/a/b", "git@h.org"] {
+        for url in [
+            "https://h.org/a",
+            "https://h.org/../b",
+            "file:///a/b",
+            "https://-x/a/b",
+            "git@h.org",
+        ] {
             assert_eq!(parse(url), None, "{url}");
         }
     }

@@ -18,20 +18,27 @@ const NONE: i64 = -1;
 pub(crate) fn register(engine: &mut Engine) {
     engine.register_fn("tcp_check", tcp_check);
     engine.register_fn("tcp_ping", |host: &str| {
-        let output = Command::new("ping").args(["-c", "1", "-W", "5", "--", host]).output();
+        let output = Command::new("ping")
+            .args(["-c", "1", "-W", "5", "--", host])
+            .output();
         output.is_ok_and(|output| output.status.success())
     });
-    engine.register_fn("http_check", |url: &str| (200..300).contains(&http_status(url)));
+    engine.register_fn("http_check", |url: &str| {
+        (200..300).contains(&http_status(url))
+    });
     engine.register_fn("http_status", http_status);
     engine.register_fn("ssh_execute", |host: &str, user: &str, command: &str| {
         let code = ssh(host, user, command).and_then(|output| output.status.code());
         code.map_or(NONE, i64::from)
     });
-    engine.register_fn("ssh_execute_output", |host: &str, user: &str, command: &str| {
-        let output = ssh(host, user, command);
-        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        text.unwrap_or_else(|| "SSH command failed".to_owned())
-    });
+    engine.register_fn(
+        "ssh_execute_output",
+        |host: &str, user: &str, command: &str| {
+            let output = ssh(host, user, command);
+            let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+            text.unwrap_or_else(|| "SSH command failed".to_owned())
+        },
+    );
     engine.register_fn("ssh_ping", |host: &str, user: &str| {
         let output = ssh(host, user, "echo 'Connection successful'");
         output.is_some_and(|output| output.status.success())

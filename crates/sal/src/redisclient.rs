@@ -29,13 +29,10 @@ pub(crate) fn register(engine: &mut Engine) {
     let own = client.clone();
     engine.register_fn("redis_ping", move || own.call::<String>(&["PING"]));
     let own = client.clone();
-    engine.register_fn(
-        "redis_set",
-        move |key: &str, value: &str| -> Answer<bool> {
-            let answer: String = own.call(&["SET", key, value])?;
-            Ok(answer == "OK")
-        },
-    );
+    engine.register_fn("redis_set", move |key: &str, value: &str| -> Answer<bool> {
+        let answer: String = own.call(&["SET", key, value])?;
+        Ok(answer == "OK")
+    });
     let own = client.clone();
     engine.register_fn("redis_get", move |key: &str| own.text(&["GET", key]));
     let own = client.clone();
@@ -48,33 +45,50 @@ pub(crate) fn register(engine: &mut Engine) {
 
 fn register_hashes(engine: &mut Engine, client: &Client) {
     let own = client.clone();
-    engine.register_fn("redis_hset", move |key: &str, field: &str, value: &str| -> Answer<bool> {
-        own.call::<i64>(&["HSET", key, field, value]).map(|_| true)
+    engine.register_fn(
+        "redis_hset",
+        move |key: &str, field: &str, value: &str| -> Answer<bool> {
+            own.call::<i64>(&["HSET", key, field, value]).map(|_| true)
+        },
+    );
+    let own = client.clone();
+    engine.register_fn("redis_hget", move |key: &str, field: &str| {
+        own.text(&["HGET", key, field])
     });
     let own = client.clone();
-    engine.register_fn("redis_hget", move |key: &str, field: &str| own.text(&["HGET", key, field]));
-    let own = client.clone();
-    engine.register_fn("redis_hdel", move |key: &str, field: &str| own.changed(&["HDEL", key, field]));
+    engine.register_fn("redis_hdel", move |key: &str, field: &str| {
+        own.changed(&["HDEL", key, field])
+    });
     let own = client.clone();
     engine.register_fn("redis_hgetall", move |key: &str| -> Answer<Map> {
         let fields: HashMap<String, String> = own.call(&["HGETALL", key])?;
-        Ok(fields.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        Ok(fields
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect())
     });
 }
 
 fn register_lists(engine: &mut Engine, client: &Client) {
     for (name, command) in [("redis_rpush", "RPUSH"), ("redis_lpush", "LPUSH")] {
         let own = client.clone();
-        engine.register_fn(name, move |key: &str, value: &str| own.call::<i64>(&[command, key, value]));
+        engine.register_fn(name, move |key: &str, value: &str| {
+            own.call::<i64>(&[command, key, value])
+        });
     }
     let own = client.clone();
-    engine.register_fn("redis_llen", move |key: &str| own.call::<i64>(&["LLEN", key]));
-    let own = client.clone();
-    engine.register_fn("redis_lrange", move |key: &str, start: i64, stop: i64| -> Answer<Array> {
-        let range = [start.to_string(), stop.to_string()];
-        let items: Vec<String> = own.call(&["LRANGE", key, &range[0], &range[1]])?;
-        Ok(items.into_iter().map(Into::into).collect())
+    engine.register_fn("redis_llen", move |key: &str| {
+        own.call::<i64>(&["LLEN", key])
     });
+    let own = client.clone();
+    engine.register_fn(
+        "redis_lrange",
+        move |key: &str, start: i64, stop: i64| -> Answer<Array> {
+            let range = [start.to_string(), stop.to_string()];
+            let items: Vec<String> = own.call(&["LRANGE", key, &range[0], &range[1]])?;
+            Ok(items.into_iter().map(Into::into).collect())
+        },
+    );
 }
 
 impl Client {
@@ -99,7 +113,8 @@ impl Client {
 
     /// Returns a text, or an empty one if there is none.
     fn text(&self, words: &[&str]) -> Answer<String> {
-        self.call::<Option<String>>(words).map(Option::unwrap_or_default)
+        self.call::<Option<String>>(words)
+            .map(Option::unwrap_or_default)
     }
 
     /// Returns true if the command has changed something.

@@ -279,6 +279,10 @@ mod tests {
             "the script cannot be compiled as V: undefined ident: `x` (line 3, column 5)"
         );
         let failure = compile_error(b"builder error: cannot find tcc\n", b"");
-        assert!(failure.message.ends_with(": builder error: cannot find tcc"));
+        assert!(
+            failure
+                .message
+                .ends_with(": builder error: cannot find tcc")
+        );
     }
 }

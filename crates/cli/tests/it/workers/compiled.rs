@@ -38,7 +38,11 @@ fn compiler(ground: &Ground) -> PathBuf {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("version"), "0.5.1 abc").unwrap();
     let path = folder.join("v");
-    fs::write(&path, COMPILER.replace("FOLDER", &folder.display().to_string())).unwrap();
+    fs::write(
+        &path,
+        COMPILER.replace("FOLDER", &folder.display().to_string()),
+    )
+    .unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
 }
@@ -78,9 +82,16 @@ fn an_error_of_the_compiler_is_permanent_and_has_its_place() {
     let ground = Ground::embedded().unwrap();
     let compiler = compiler(&ground);
     ground.file("a.v", "module main\nprintln(nowhere)\n");
-    let record = failed(run_v(&ground, &["a.v", "--retries", "3", "--json"], &compiler));
+    let record = failed(run_v(
+        &ground,
+        &["a.v", "--retries", "3", "--json"],
+        &compiler,
+    ));
     let error = record["error"].as_str().unwrap();
-    assert!(error.contains("undefined ident: `nowhere` (line 2, column 9)"), "{error}");
+    assert!(
+        error.contains("undefined ident: `nowhere` (line 2, column 9)"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -97,7 +108,10 @@ fn a_missing_compiler_is_named_and_nothing_is_run() {
     let mut command = ground.command(&["runtime", "show", "v", "--json"]);
     command.env("MESHWORK_V", "/nowhere/v");
     let shown = Running::start(command).ended().ok().json();
-    assert_eq!((&shown["type"], &shown["process"]), (&"v".into(), &true.into()));
+    assert_eq!(
+        (&shown["type"], &shown["process"]),
+        (&"v".into(), &true.into())
+    );
     let missing = shown["missing"].as_str().unwrap();
     assert!(missing.contains("`/nowhere/v`"), "{missing}");
 }
@@ -143,7 +157,11 @@ fn the_real_compiler_compiles_and_names_places() {
     let done = run_v(&ground, &["a.v", "--input", "hello"], &compiler);
     assert!(done.ok().stdout.contains("hello from V"));
     ground.file("b.v", "fn main() {\n    println(nowhere)\n}\n");
-    let record = failed(run_v(&ground, &["b.v", "--retries", "3", "--json"], &compiler));
+    let record = failed(run_v(
+        &ground,
+        &["b.v", "--retries", "3", "--json"],
+        &compiler,
+    ));
     let error = record["error"].as_str().unwrap();
     assert!(error.contains("(line 2, column 13)"), "{error}");
 }

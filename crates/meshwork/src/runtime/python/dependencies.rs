@@ -110,7 +110,11 @@ impl Metadata {
     fn digest(&self, interpreter: &Interpreter) -> String {
         let python = self.requires_python.clone().unwrap_or_default();
         let path = interpreter.path.to_string_lossy();
-        let mut parts = vec![python.as_bytes(), path.as_bytes(), interpreter.version.as_bytes()];
+        let mut parts = vec![
+            python.as_bytes(),
+            path.as_bytes(),
+            interpreter.version.as_bytes(),
+        ];
         parts.extend(self.dependencies.iter().map(String::as_bytes));
         digest(&parts)
     }
@@ -200,7 +204,12 @@ fn arguments(
 ) -> Vec<OsString> {
     let mut args: Vec<OsString> = ["-c", INSTALL, "install"].map(OsString::from).into();
     let environment = entry.path.join(ENVIRONMENT);
-    for path in [uv, packages, environment.as_path(), interpreter.path.as_path()] {
+    for path in [
+        uv,
+        packages,
+        environment.as_path(),
+        interpreter.path.as_path(),
+    ] {
         args.push(path.into());
     }
     args.push(metadata.requires_python.clone().unwrap_or_default().into());
@@ -240,7 +249,9 @@ fn metadata(script: &[u8]) -> Result<Option<Metadata>, String> {
     }
     match metadata.dependencies.len() {
         0..=MAX_DEPENDENCIES => Ok((metadata != Metadata::default()).then_some(metadata)),
-        many => Err(fault(format!("{many} dependencies, the limit is {MAX_DEPENDENCIES}"))),
+        many => Err(fault(format!(
+            "{many} dependencies, the limit is {MAX_DEPENDENCIES}"
+        ))),
     }
 }
 
@@ -272,7 +283,9 @@ fn block(text: &str) -> Result<Option<String>, String> {
     }
     match blocks.len() {
         0 | 1 => Ok(blocks.pop()),
-        many => Err(format!("the script has {many} blocks `# /// script` (PEP 723): keep one")),
+        many => Err(format!(
+            "the script has {many} blocks `# /// script` (PEP 723): keep one"
+        )),
     }
 }
 
@@ -316,9 +329,18 @@ result = 1
     #[test]
     fn faults_of_a_block_are_named() {
         for (text, part) in [
-            ("# /// script\n# dependencies = 1\n# ///\n", "`dependencies` is no list"),
-            ("# /// script\n# dependencies = [1]\n# ///\n", "a dependency is no text"),
-            ("# /// script\n# requires-python = 3\n# ///\n", "`requires-python` is no text"),
+            (
+                "# /// script\n# dependencies = 1\n# ///\n",
+                "`dependencies` is no list",
+            ),
+            (
+                "# /// script\n# dependencies = [1]\n# ///\n",
+                "a dependency is no text",
+            ),
+            (
+                "# /// script\n# requires-python = 3\n# ///\n",
+                "`requires-python` is no text",
+            ),
             (
                 "# /// script\n# requires-python = \"/tmp/python\"\n# ///\n",
                 "no list of versions",
