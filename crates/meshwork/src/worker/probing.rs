@@ -16,7 +16,7 @@ use crate::runtime::Runtime;
 const PROBE: Duration = Duration::from_secs(60);
 
 /// Checks all runtimes at the start of a worker, and each after its pauses, until the worker claims no more jobs.
-/// `checked` is told when the checks at the start have ended.
+/// `checked` resolves when the checks at the start have ended.
 pub(super) async fn watch<P: Protocol>(engine: Arc<Engine<P>>, checked: oneshot::Sender<()>) {
     let readiness = &engine.readiness;
     let mut faults = readiness.changes();

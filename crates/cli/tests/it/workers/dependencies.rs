@@ -21,11 +21,11 @@ with zipfile.ZipFile(sys.argv[1] + "/demo-1.0-py3-none-any.whl", "w") as wheel:
 /// Returns the path of an interpreter without wrappers, which may need programs of the usual `PATH`.
 fn python() -> Option<PathBuf> {
     let named = need(Tool::Python)?;
-    let asked = Command::new(named)
+    let printed = Command::new(named)
         .args(["-c", "import sys; print(sys.executable, end='')"])
         .output()
         .unwrap();
-    Some(String::from_utf8(asked.stdout).unwrap().into())
+    Some(String::from_utf8(printed.stdout).unwrap().into())
 }
 
 /// Runs a script with this `PATH`.
