@@ -6,6 +6,7 @@ mod check;
 mod clients;
 mod fake_mycelium;
 mod long;
+mod pictures;
 mod process;
 mod suite;
 mod tidy;
@@ -53,6 +54,8 @@ enum Chore {
         #[arg(long)]
         no_install: bool,
     },
+    /// Write the pictures of the dashboard, of the store that its browser test fills
+    Pictures,
     /// Compare the embedded engine with redis-server on random commands (options: --help)
     #[command(disable_help_flag = true)]
     Fuzz {
@@ -143,6 +146,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Check(extent) => check::check(&workspace, extent),
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Clients { check, no_install } => clients::clients(&workspace, *check, !no_install),
+        Chore::Pictures => pictures::write(&workspace),
         Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),
         Chore::Scale { rest } => long::run(&workspace, "scale", rest),
         Chore::Bench { rest } => long::run(&workspace, "bench", rest),

@@ -51,6 +51,17 @@ async function follow(page) {
   await page.waitForFunction(ended, { timeout: 10000 }).catch(() => fault("flow", "the page does not follow the flow"));
 }
 
+// Pictures of pages for readers: the name of the file, the path of the page.
+const pictures = { overview: "/ui/", flow };
+async function take_pictures(page, folder) {
+  await page.setViewport({ width: 1280, height: 800 });
+  for (const [name, path] of Object.entries(pictures)) {
+    await open(page, path, name);
+    await page.waitForSelector("#live:not([hidden])", { timeout: 10000 });
+    await page.screenshot({ path: `${folder}/dashboard-${name}.png` });
+  }
+}
+
 const links = new Set();
 let pages = 0;
 try {
@@ -60,6 +71,7 @@ try {
   // The policy of the pages forbids the checker, and is checked by other tests.
   await page.setBypassCSP(true);
   await sign_in(page);
+  if (process.env.MESHWORK_PICTURES) await take_pictures(page, process.env.MESHWORK_PICTURES);
   for (const scheme of ["light", "dark"]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
     for (const width of [1280, 360]) {

@@ -144,6 +144,8 @@ pub struct JobAbout<'a> {
     pub progress: Option<&'a str>,
     /// Kind of the failure, of a dead letter.
     pub dead: Option<&'a str>,
+    /// Batch of the job.
+    pub batch: Option<&'a str>,
     /// Job that enqueued this one.
     pub parent: Option<&'a str>,
     /// Number of jobs that this one enqueued.
@@ -184,6 +186,7 @@ impl<'a> From<&'a Job> for JobAbout<'a> {
             unique: job.unique.as_deref(),
             progress: job.progress.as_deref(),
             dead: job.dead.as_deref(),
+            batch: job.batch.as_deref(),
             parent: job.parent.as_deref(),
             children: job.children,
             worker: job.worker.as_deref(),

@@ -259,13 +259,17 @@ impl Change {
         let mut seen = HashSet::new();
         loop {
             let began = Instant::now();
-            let Some(rows) = walk.next(caller, STEP).await? else {
+            let Some(step) = walk.next(caller, STEP).await? else {
                 return Ok(());
             };
             {
                 let mut state = self.state();
-                state.figures.compared += rows.len() as u64;
-                for job in rows.into_iter().filter(|job| self.selection.is_match(job)) {
+                state.figures.compared += step.read as u64;
+                for job in step
+                    .jobs
+                    .into_iter()
+                    .filter(|job| self.selection.is_match(job))
+                {
                     if seen.insert(job.id.clone()) && state.jobs.len() < MOST_JOBS {
                         let (id, created_at) = (job.id, job.created_at);
                         state.jobs.push(Counted { id, created_at });

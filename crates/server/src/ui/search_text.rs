@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::caller::Caller;
-use super::selection::{Selection, Walk};
+use super::selection::{Selection, Step, WAITING, Walk};
 use super::text::{cell_of, number};
 use super::views::{JobRow, Queues, found_line};
 use crate::api::http::life::Life;
@@ -37,23 +37,25 @@ const SMALLEST_STEP: usize = 8;
 /// Shortest pause between two lines of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(300);
 
-/// States that are searched, with their labels. Dead letters are among the ended jobs.
-pub(super) const STATES: [(&str, &str); 4] = [
+/// States that are searched, with their labels. Dead letters are among the ended jobs. Jobs that wait for other jobs are
+/// in no list: all records are read for them, so they are searched on request only.
+pub(super) const STATES: [(&str, &str); 5] = [
     ("ended", "Ended"),
     ("running", "Running"),
     ("queued", "Queued"),
     ("delayed", "Delayed"),
+    (WAITING, "Waiting for other jobs"),
 ];
 
-/// Returns the states of an address; all if it names none.
+/// Returns the states of an address; all that have lists if it names none.
 pub(super) fn states(caller: &Caller) -> Vec<&'static str> {
-    let chosen: Vec<_> = STATES.iter().map(|(state, _)| *state).collect();
-    let some: Vec<_> = chosen
-        .iter()
-        .copied()
-        .filter(|state| caller.query(state).is_some())
-        .collect();
-    if some.is_empty() { chosen } else { some }
+    let all = STATES.iter().map(|(state, _)| *state);
+    let chosen = all.clone().filter(|state| caller.query(state).is_some());
+    let chosen: Vec<_> = chosen.collect();
+    match chosen.is_empty() {
+        true => all.filter(|state| *state != WAITING).collect(),
+        false => chosen,
+    }
 }
 
 /// A search under way.
@@ -106,12 +108,12 @@ impl Search {
             return Ok(None);
         };
         let began = Instant::now();
-        let Some(jobs) = walk.next(&self.caller, self.step).await? else {
+        let Some(Step { jobs, read }) = walk.next(&self.caller, self.step).await? else {
             self.walks.pop();
             return Ok(Some(html! {}));
         };
         let matches = self.matches(&jobs).await?;
-        self.read += jobs.len() as u64;
+        self.read += read as u64;
         self.found += matches.iter().filter(|is_match| **is_match).count() as u64;
         let took = began.elapsed();
         let fits = self.step as f64 * STEP.as_secs_f64() / took.as_secs_f64().max(0.0001);
@@ -176,6 +178,8 @@ async fn stored(caller: &Caller, states: &[&str]) -> Result<u64, ApiError> {
             "running" => &[JobSet::Running],
             "delayed" => &[JobSet::Delayed],
             "ended" => &[JobSet::Ended, JobSet::Dead],
+            // Their number is not known.
+            WAITING => &[],
             _ => {
                 let list: Queues = caller.read_here("queue.list", json!({})).await?;
                 count += list.queues.iter().map(|queue| queue.waiting).sum::<u64>();

@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use meshwork::model::job::FailureGroup;
 use meshwork::model::keys::hero::JobKeys;
+use meshwork::model::state::State;
+use meshwork::model::time;
+use meshwork::{JobFilter, JobState};
 use serde_json::json;
 
 use super::caller::Caller;
 use super::reads;
 use super::views::{JobPage, JobRow, Queues, queue_name};
-use crate::api::ApiError;
+use crate::api::{ApiError, READ_JOBS};
 
 /// States with their names, and the times that order their lists.
 pub(super) const STATES: [(&str, &str, &str); 5] = [
@@ -21,11 +24,14 @@ pub(super) const STATES: [(&str, &str, &str); 5] = [
 ];
 
 /// Filters with their labels.
-pub(super) const FILTERS: [(&str, &str); 7] = [
+pub(super) const FILTERS: [(&str, &str); 10] = [
     ("type", "Type"),
     ("group", "Group"),
     ("tag", "Tag"),
     ("key", "Key"),
+    ("batch", "Batch"),
+    ("since", "Created since"),
+    ("until", "Created before"),
     ("reason", "Reason"),
     ("error", "Error has"),
     ("fingerprint", "Failures like"),
@@ -51,10 +57,18 @@ impl Selection {
         };
         let filters = FILTERS.iter();
         let filters = filters.filter_map(|(name, _)| Some((*name, caller.query(name)?.to_owned())));
+        let filters: Vec<_> = filters.collect();
+        for (name, text) in &filters {
+            if matches!(*name, "since" | "until") && time_of(text).is_none() {
+                let message =
+                    format!("{name}: {text:?} is no time: write 2026-01-31T12:00, in UTC");
+                return Err(ApiError::invalid(message));
+            }
+        }
         Ok(Self {
             state,
             queue: caller.query("queue").map(str::to_owned),
-            filters: filters.collect(),
+            filters,
         })
     }
 
@@ -135,6 +149,9 @@ fn is_match(job: &JobRow, name: &str, text: &str) -> bool {
         "type" => is(&job.script_type),
         "group" => is(&job.group),
         "key" => is(&job.key),
+        "batch" => is(&job.batch),
+        "since" => time_of(&job.created_at) >= time_of(text),
+        "until" => time_of(&job.created_at).is_some_and(|at| Some(at) < time_of(text)),
         "reason" => is(&job.dead),
         "tag" => job.tags.iter().any(|tag| tag == text),
         "fingerprint" => {
@@ -143,6 +160,26 @@ fn is_match(job: &JobRow, name: &str, text: &str) -> bool {
         }
         _ => job.error.as_ref().is_some_and(|error| error.contains(text)),
     }
+}
+
+/// Reads a time, also one as the field of a form writes it: to the minute, in UTC.
+fn time_of(text: &str) -> Option<u64> {
+    time::parse_iso(text)
+        .or_else(|| time::parse_iso(&format!("{text}:00Z")))
+        .or_else(|| time::parse_iso(&format!("{text}Z")))
+}
+
+/// State of the jobs that wait for other jobs. They are in no list: a walk over them reads all records.
+pub(super) const WAITING: &str = "waiting";
+
+/// Records that a page of all jobs reads, about.
+const SCANNED: usize = 500;
+
+/// Jobs of a step of a walk.
+pub(super) struct Step {
+    pub(super) jobs: Vec<JobRow>,
+    /// Number of records that were read for them.
+    pub(super) read: usize,
 }
 
 /// A walk over the jobs of a state.
@@ -180,15 +217,18 @@ impl Walk {
         })
     }
 
-    /// Returns the next jobs, at most `limit`; `None` after the last ones.
+    /// Returns the next jobs, at most `limit` where a list has them; `None` after the last ones.
     pub(super) async fn next(
         &mut self,
         caller: &Caller,
         limit: usize,
-    ) -> Result<Option<Vec<JobRow>>, ApiError> {
+    ) -> Result<Option<Step>, ApiError> {
         let Some(queue) = self.queues.last() else {
             return Ok(None);
         };
+        if self.state == WAITING {
+            return self.next_waiting(caller).await.map(Some);
+        }
         let mut params = json!({"state": self.state, "limit": limit});
         for (name, text) in [("queue", queue), ("cursor", &self.cursor)] {
             if let Some(text) = text {
@@ -203,6 +243,30 @@ impl Walk {
         if self.cursor.is_none() {
             self.queues.pop();
         }
-        Ok(Some(page.jobs))
+        let read = page.jobs.len();
+        Ok(Some(Step {
+            jobs: page.jobs,
+            read,
+        }))
+    }
+
+    /// Reads one page of all records.
+    async fn next_waiting(&mut self, caller: &Caller) -> Result<Step, ApiError> {
+        let call = caller.call().enter(caller.context, READ_JOBS).await?;
+        let filter = JobFilter {
+            status: Some(JobState::Is(State::Waiting)),
+            ..JobFilter::default()
+        };
+        let from = self.cursor.as_deref().and_then(|it| it.parse().ok());
+        let page = call.client.find(&filter, from.unwrap_or(0)).await?;
+        self.cursor = (page.next != 0).then(|| page.next.to_string());
+        if self.cursor.is_none() {
+            self.queues.pop();
+        }
+        let rows = page.jobs.iter().map(JobRow::of);
+        Ok(Step {
+            jobs: rows.collect::<Result<_, _>>()?,
+            read: SCANNED,
+        })
     }
 }

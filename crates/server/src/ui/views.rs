@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use meshwork::model::keys::hero::JobKeys;
+use meshwork::view::JobSummary;
 use meshwork_model::time;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,6 +12,7 @@ use serde_json::value::RawValue;
 use super::caller::Caller;
 use super::parts::state;
 use super::text::{cell, cell_of, duration, number, when};
+use crate::api::{ApiError, Code};
 
 /// A job in a list.
 #[derive(Debug, Deserialize)]
@@ -26,6 +28,7 @@ pub(super) struct JobRow {
     pub(super) group: Option<String>,
     pub(super) key: Option<String>,
     pub(super) tags: Vec<String>,
+    pub(super) batch: Option<String>,
     pub(super) attempts: u32,
     pub(super) retries: u32,
     pub(super) priority: String,
@@ -35,6 +38,14 @@ pub(super) struct JobRow {
     pub(super) created_at: String,
     pub(super) started_at: Option<String>,
     pub(super) ended_at: Option<String>,
+}
+
+impl JobRow {
+    /// Reads a job as a list of the API gives it.
+    pub(super) fn of(job: &meshwork::model::job::Job) -> Result<Self, ApiError> {
+        let row = serde_json::to_value(JobSummary::from(job)).and_then(serde_json::from_value);
+        row.map_err(|error| ApiError::new(Code::Internal, error.to_string()))
+    }
 }
 
 /// A page of jobs.

@@ -1,4 +1,5 @@
-//! The pages in Chromium, which is driven by `tests/ui/browser.mjs`.
+//! The pages in Chromium, which is driven by `tests/ui/browser.mjs`. With `MESHWORK_PICTURES`, it writes pictures of some
+//! pages into this folder.
 
 use std::process::Command;
 

@@ -50,6 +50,10 @@ on_all_data! {
         assert_eq!(ids("state=ended&error=boom"), ["bad"]);
         assert_eq!(ids("state=ended&type=python"), [""; 0]);
         assert_eq!(ids("state=queued&queue=osis"), ["first"]);
+        assert_eq!(ids("state=ended&since=2026-01-31T12%3A00"), ["bad", "done"]);
+        assert_eq!(ids("state=ended&until=2026-01-31T12%3A00%3A00Z"), [""; 0]);
+        assert_eq!(ids("state=ended&batch=none"), [""; 0]);
+        assert_eq!(browser.get("/ui/jobs?state=ended&since=today").status, 400);
         eventually("the queues are found", || {
             let page = browser.page("/ui/jobs?state=queued");
             (texts(&page, "#jobs li > a:first-child") == ["osis", "python"]).then_some(())
@@ -121,6 +125,10 @@ on_all_data! {
         assert_eq!(found("q=40+%2B+2&delayed=1"), (vec!["late".to_owned()], "1 of 1, 1 found".to_owned()));
         assert_eq!(found("q=irs&queued=1").0, ["first"]);
         assert_eq!(found("q=%3Cb%3E").0, [""; 0]);
+        // Jobs that wait for other jobs are in no list.
+        assert_eq!(found("waiting=1").0, ["last"]);
+        assert_eq!(found("q=las&waiting=1").0, ["last"]);
+        assert_eq!(found("q=first&waiting=1").0, [""; 0]);
         assert_eq!(browser.get(&format!("/ui/search?q={}", "x".repeat(1001))).status, 400);
         server.stop();
     }

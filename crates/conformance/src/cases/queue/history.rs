@@ -18,6 +18,7 @@ cases![
     a_list_without_counters_is_forgotten,
     the_number_of_histories_is_bounded,
     a_call_copies_a_bounded_number,
+    foreign_jobs_are_counted,
     other_keys_have_no_history,
     keys_of_another_type_end_no_call,
 ];
@@ -238,13 +239,31 @@ async fn a_call_copies_a_bounded_number(world: &World) -> Outcome {
     Ok(())
 }
 
+async fn foreign_jobs_are_counted(world: &World) -> Outcome {
+    complete(world).await?;
+    let queue = world.queue();
+    let stats = world.keys().queue_stats_key(&queue);
+    world
+        .raw::<()>(&["HSET", &stats, "created:foreign", "2"])
+        .await?;
+    copy(&world.broker, &[queue]).await?;
+    let hours = hours(world).await?;
+    same!(hours.len(), 1);
+    same!(hours[0].1.map(|it| it.stored), Some(2));
+    Ok(())
+}
+
 async fn other_keys_have_no_history(world: &World) -> Outcome {
     complete(world).await?;
-    let before = world.all().await?;
     let prefix = world.keys().work_prefix();
+    let listed = with_counters(world, 1).await?.remove(0);
+    let before = world.all().await?;
+    // It ends as the name of a list that has counters does.
+    let other = "x".repeat(prefix.len()) + &listed[prefix.len()..];
     let lists = [
         prefix.clone(),
         world.queue(),
+        other,
         "elsewhere".to_owned(),
         String::new(),
     ];

@@ -11,7 +11,7 @@ use crate::ui::caller::Caller;
 use crate::ui::figures::Figures;
 use crate::ui::layout::Page;
 use crate::ui::parts::nothing;
-use crate::ui::selection::{FILTERS, STATES, Selection};
+use crate::ui::selection::{FILTERS, STATES, Selection, WAITING};
 use crate::ui::text::{cell_of, number};
 use crate::ui::views::{JobPage, JobRow, Queues, job_table, queue_link, queue_name};
 
@@ -80,6 +80,7 @@ fn tabs(caller: &Caller, current: &str, figures: Option<&Figures>) -> Markup {
                     (name) @if let Some(count) = count(state) { " " span.count { (number(count)) } }
                 }
             }
+            a href=(caller.url("/search", &[(WAITING, "1")])) { "Waiting for other jobs" }
         }
     }
 }
@@ -102,7 +103,8 @@ fn filter(caller: &Caller, selection: &Selection) -> Markup {
             input #queue name="queue" value=[queue.map(|queue| queue_name(caller, queue))] placeholder="any" spellcheck="false";
             @for (name, label) in shown {
                 label for={"f-" (name)} { (label) }
-                input #{"f-" (name)} name=(name) value=[caller.query(name)] placeholder="any" spellcheck="false";
+                @let is_time = matches!(*name, "since" | "until");
+                input #{"f-" (name)} name=(name) type=(if is_time { "datetime-local" } else { "text" }) value=[caller.query(name)] placeholder="any" spellcheck="false";
             }
             button type="submit" { "Filter" }
             @if selection.has_filters() || queue.is_some() { a.button href=(caller.url("/jobs", &[("state", state)])) { "Clear" } }

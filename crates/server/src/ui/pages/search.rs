@@ -15,6 +15,7 @@ use crate::ui::forms::see_other;
 use crate::ui::layout::{Page, failed, in_parts, whole};
 use crate::ui::parts::nothing;
 use crate::ui::search_text::{STATES, Search, answer, states};
+use crate::ui::selection::WAITING;
 use crate::ui::text::cell_of;
 use crate::ui::views::{Queue, Queues, queue_name};
 
@@ -45,16 +46,17 @@ async fn respond(caller: &Arc<Caller>, life: Life) -> Result<Response, ApiError>
             "q: give at most {LONGEST} bytes"
         )));
     }
-    if text.is_empty() {
+    let is_text = STATES
+        .iter()
+        .any(|(state, _)| caller.query(state).is_some());
+    // All jobs that wait for other jobs are a list that only a search gives.
+    if text.is_empty() && caller.query(WAITING).is_none() {
         let hint = html! { "Give the id of a job, flow, batch or schedule, the name of a queue, or any text of a job." };
         let body = html! { h1 { "Search" } (nothing("Nothing to look for", &hint)) };
         return Ok(whole(caller, &Page::new("Search", "", body))
             .await
             .into_response());
     }
-    let is_text = STATES
-        .iter()
-        .any(|(state, _)| caller.query(state).is_some());
     let matches = match is_text {
         true => Vec::new(),
         false => matches(caller, text).await?,
