@@ -1532,6 +1532,8 @@ export interface components {
              * @description Number of runs.
              */
             attempts: number;
+            /** @description Batch of the job. */
+            batch: string | null;
             /** @description Id of the caller. */
             caller: string;
             /**
@@ -2165,6 +2167,8 @@ export interface components {
              * @description Number of runs.
              */
             attempts: number;
+            /** @description Batch of the job. */
+            batch: string | null;
             /** @description Id of the caller. */
             caller: string;
             /**
@@ -2304,6 +2308,8 @@ export interface components {
              * @description Number of runs.
              */
             attempts: number;
+            /** @description Batch of the job. */
+            batch: string | null;
             /** @description Id of the caller. */
             caller: string;
             /**

@@ -378,6 +378,10 @@ class DeadLetterView(TypedDict):
     """
     Number of runs.
     """
+    batch: str | None
+    """
+    Batch of the job.
+    """
     caller: str
     """
     Id of the caller.
@@ -1312,6 +1316,10 @@ class ListedJob(TypedDict):
     attempts: int
     """
     Number of runs.
+    """
+    batch: str | None
+    """
+    Batch of the job.
     """
     caller: str
     """
@@ -2838,6 +2846,10 @@ class JobView(TypedDict):
     attempts: int
     """
     Number of runs.
+    """
+    batch: str | None
+    """
+    Batch of the job.
     """
     caller: str
     """
