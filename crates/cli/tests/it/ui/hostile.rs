@@ -55,44 +55,42 @@ local worker = {hostname = text, version = text, started_at = text, last_heartbe
 redis.call('SET', KEYS[9] .. string.sub(text, 1, 500), cjson.encode(worker))
 return 1";
 
-#[test]
-fn foreign_records_and_names_are_shown_and_do_not_run() {
-    let Some(ground) = Ground::redis() else {
-        return;
-    };
-    let server = Server::open(&ground);
+/// Fields of a record that pages show.
+const FIELDS: [&str; 28] = [
+    field::ERROR,
+    field::SCRIPT_TYPE,
+    field::GROUP,
+    field::INSTANCE,
+    field::CALLER_ID,
+    field::WORKER,
+    field::QUEUE,
+    field::PRIORITY,
+    field::DEAD,
+    field::PROGRESS,
+    field::KEY,
+    field::TAGS,
+    field::UNIQUE,
+    field::BATCH,
+    field::PARENT,
+    field::CREATED_AT,
+    field::UPDATED_AT,
+    field::ATTEMPT,
+    field::RETRIES,
+    field::OUTPUT,
+    field::TRACEBACK,
+    field::STDOUT,
+    field::STDERR,
+    field::ENV_VARS,
+    field::RUN_AT,
+    field::STARTED,
+    field::CHILDREN,
+    field::WORKER_ID,
+];
+
+/// Writes hostile texts into the records of jobs, of a schedule and of a worker.
+fn write_records(ground: &Ground) {
     let (keys, mut plain) = (JobKeys::default(), ground.plain());
     let big = "x<b>".repeat(256 * 1024);
-    let fields = [
-        field::ERROR,
-        field::SCRIPT_TYPE,
-        field::GROUP,
-        field::INSTANCE,
-        field::CALLER_ID,
-        field::WORKER,
-        field::QUEUE,
-        field::PRIORITY,
-        field::DEAD,
-        field::PROGRESS,
-        field::KEY,
-        field::TAGS,
-        field::UNIQUE,
-        field::BATCH,
-        field::PARENT,
-        field::CREATED_AT,
-        field::UPDATED_AT,
-        field::ATTEMPT,
-        field::RETRIES,
-        field::OUTPUT,
-        field::TRACEBACK,
-        field::STDOUT,
-        field::STDERR,
-        field::ENV_VARS,
-        field::RUN_AT,
-        field::STARTED,
-        field::CHILDREN,
-        field::WORKER_ID,
-    ];
     for (id, text) in [
         ("evil", EVIL),
         ("<b>odd</b>", "bytes"),
@@ -112,9 +110,18 @@ fn foreign_records_and_names_are_shown_and_do_not_run() {
         let mut words = vec!["EVAL", WRITE, "9"];
         words.extend(names.iter().map(String::as_str));
         words.extend([text, id]);
-        words.extend(fields);
+        words.extend(FIELDS);
         assert_eq!(plain.ask::<i64>(&words).unwrap(), 1, "{id}");
     }
+}
+
+#[test]
+fn foreign_records_and_names_are_shown_and_do_not_run() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let server = Server::open(&ground);
+    write_records(&ground);
     let browser = Browser::open(&server.api);
     let mut open = vec![
         "/ui/".to_owned(),
