@@ -1,14 +1,24 @@
-//! A worker that greets, and a client that asks it to. `cargo run -p meshwork --example hello`
+//! A worker that greets, and a client that calls it. `cargo run -p meshwork --example hello`
 #![allow(clippy::print_stdout, reason = "that is its purpose")]
-use meshwork::{Client, Target, Worker, runtime::JobContext};
+use meshwork::{Client, Job, Target, Worker};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Job)]
+#[job(output = String)]
+struct Greet {
+    name: String,
+}
+
+async fn greet(job: Greet) -> Result<String, String> {
+    Ok(format!("Hello, {}!", job.name))
+}
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> Result<(), meshwork::Error> {
     let client = Client::connect(&Target::Directory("target/hello".into())).await?;
-    let greet = async |name: String, _: JobContext| Ok::<_, String>(format!("Hello, {name}!"));
-    let worker = Worker::new(&client).handle("greet", greet).start().await?;
-    let greeting: String = client.call("greet", "world").await?;
-    println!("{greeting}");
+    let worker = Worker::new(&client).job(greet).start().await?;
+    let name = "world".to_owned();
+    println!("{}", client.call(Greet { name }).await?);
     worker.stop().await;
     Ok(())
 }

@@ -91,6 +91,26 @@ pub enum Error {
         /// The caller.
         caller: ActorId,
     },
+    /// Jobs of a test still wait or run.
+    #[error("jobs still wait or run after {} s", .waited.as_secs())]
+    StillBusy {
+        /// Time of the wait.
+        waited: Duration,
+    },
+    /// Two handlers of a worker have jobs of one name.
+    #[error("two handlers run jobs of the type {name}: give each type of jobs a name of its own")]
+    TwoHandlers {
+        /// The name.
+        name: &'static str,
+    },
+    /// A handler of a worker needs an argument that the worker lacks.
+    #[error("the handler of {name} cannot run: {what}")]
+    HandlerArgument {
+        /// Type of its jobs.
+        name: &'static str,
+        /// The missing argument.
+        what: String,
+    },
     /// The call needs a client of a context.
     #[error("this client is of no context: make one with `ContextHandle::client`")]
     NoContext,

@@ -1,4 +1,8 @@
-//! Meshwork for programs: enqueue jobs ([`Client`]), run them ([`Worker`]), add runtimes ([`runtime`]).
+//! Meshwork for programs: types of jobs ([`trait@Job`]), a client that enqueues them ([`Client`]), workers that run them
+//! ([`Worker`]), tests of handlers ([`testing`]), and runtimes for scripts ([`runtime`]).
+
+// The derive macro names the crate, also in this one.
+extern crate self as meshwork;
 
 mod client;
 mod clock;
@@ -6,11 +10,15 @@ pub mod context;
 mod error;
 mod failure;
 pub mod flow;
+pub mod handler;
+mod job;
 pub mod mesh;
 pub mod metrics;
 pub mod protocol;
 pub mod runtime;
+mod shutdown;
 mod span;
+pub mod testing;
 mod transfer;
 pub mod view;
 mod wait_pool;
@@ -20,6 +28,11 @@ pub mod worker;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 mod library_docs {}
+
+/// The examples of docs/testing.md, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/testing.md")]
+mod testing_docs {}
 
 /// The examples of docs/runtimes.md, as doc tests.
 #[cfg(doctest)]
@@ -34,14 +47,28 @@ pub use meshwork_broker::{
 };
 pub use meshwork_model as model;
 
+#[doc(hidden)]
+pub use client::Placed;
 pub use client::{
     Batch, BatchRequest, BulkCancel, Client, EventFilter, EventFollower, EventPage, FoundJobs,
     InvalidCursor, JobFilter, JobRequest, JobState, LogFollower, MAX_PAGE, MAX_TEXT_SCAN,
     NewSchedule, PageCursor, PagedJob, PagedJobs, ScheduleHandle, WaitReason, local_name,
 };
 pub use clock::host_ms;
+pub use handler::{Attempt, JobHandler, Progress, State};
+pub use job::{Enqueue, Enqueueable, Job, JobHandle};
+pub use meshwork_model::job::{OnDuplicate, Until};
+pub use meshwork_model::name::JobId;
+pub use meshwork_model::route::Priority;
+pub use runtime::{Inputs, JobContext, JobError};
+pub use tokio_util::sync::CancellationToken;
+
 pub use error::Error;
+/// Implements [`trait@Job`] for a type of payloads.
+#[cfg(feature = "macros")]
+pub use meshwork_macros::Job;
 pub use protocol::hero::{MAX_POOL, Worker, WorkerInfo, WorkerPool};
+pub use shutdown::shutdown_signal;
 pub use transfer::{TransferError, Transferred};
 pub use worker::{
     InvalidPrefetch, InvalidSetting, LogDirError, MAX_CONCURRENCY, Monitor, Prefetch, Unhealthy,

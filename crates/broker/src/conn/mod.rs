@@ -167,6 +167,12 @@ impl Conn {
         }
     }
 
+    /// Creates a store in the memory of this process. It ends with its last connection.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::embedded(&Handle::in_memory())
+    }
+
     /// Connects to an engine in this process.
     #[must_use]
     pub fn embedded(engine: &Handle) -> Self {

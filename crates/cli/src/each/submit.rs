@@ -47,11 +47,11 @@ pub(super) async fn submit(work: &Work<'_>, before: Before) -> Result<(), Comman
             }
         }
         if size >= MAX_PIECE || piece.len() >= MAX_JOBS {
-            work.client.enqueue_all(&piece).await?;
+            work.client.enqueue_built(&piece).await?;
             (piece, size) = (Vec::new(), 0);
         }
     }
-    Ok(work.client.enqueue_all(&piece).await?)
+    Ok(work.client.enqueue_built(&piece).await?)
 }
 
 fn weight(job: &NewJob) -> usize {

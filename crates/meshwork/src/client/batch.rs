@@ -154,7 +154,7 @@ impl Batch {
             });
             jobs.push(job);
         }
-        self.client.enqueue_all(&jobs).await?;
+        self.client.enqueue_built(&jobs).await?;
         Ok(jobs.into_iter().map(|job| job.id).collect())
     }
 

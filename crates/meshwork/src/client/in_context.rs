@@ -6,7 +6,7 @@ use meshwork_broker::context::{ContextStore, Database};
 use meshwork_model::keys::context::{ActorId, ContextKeys, Counter, JobKey};
 use meshwork_model::name::JobId;
 
-use super::{Client, JobRequest};
+use super::{Client, JobRequest, Placed};
 use crate::Error;
 
 /// Greatest number of attempts to find a number for one job, when plain clients use the same numbers.
@@ -79,13 +79,13 @@ impl Client {
         &self,
         numbers: &Numbers,
         request: JobRequest,
-    ) -> Result<JobId, Error> {
+    ) -> Result<Placed, Error> {
         let mut taken = None;
         for _ in 0..TRIES {
             let id = numbers.next().await?;
-            match self.enqueue_named(request.clone().id(id)).await {
-                Err(error @ Error::JobExists { .. }) => taken = Some(error),
-                submitted => return submitted,
+            match self.enqueue_named(request.clone().id(id)).await? {
+                Placed::IdExists(id) => taken = Some(Error::JobExists { id }),
+                placed => return Ok(placed),
             }
         }
         let caller = numbers.caller;

@@ -25,11 +25,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::conn::{Target, TlsFiles};
+use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::{
     Blocker, BlockingConn, Broker, Deleted, JobChange, JobPage, MAX_ITEMS, Retried, RunNow, SetJob,
 };
-use meshwork_model::job::Job;
+use meshwork_model::job::Job as Record;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
@@ -38,6 +38,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
+use crate::job::{Enqueueable, Job, JobHandle, output_of};
 use crate::runtime::ObjectAccess;
 use crate::wait_pool::WaitPool;
 pub use batch::{Batch, BatchRequest};
@@ -50,10 +51,14 @@ pub use name::local_name;
 pub use pages::{InvalidCursor, MAX_PAGE, PageCursor, PagedJob, PagedJobs};
 pub use request::JobRequest;
 pub use schedule::{NewSchedule, ScheduleHandle};
+pub use submit::Placed;
 pub use why::WaitReason;
 
 /// Longest time for which a call is repeated while the server is unreachable.
 const REPEAT_FOR: Duration = Duration::from_secs(15);
+
+/// Wait for the result of a job of unknown options.
+const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 
 /// Returns true if a write should be repeated. A server out of memory is reported at once.
 fn worth_repeating(error: &meshwork_broker::Error) -> bool {
@@ -134,33 +139,46 @@ impl Client {
         &self.broker
     }
 
-    /// Enqueues a job for a handler and waits for its result. Payload and result are JSON.
+    /// Enqueues a typed job and waits for its result, as [`JobHandle::result`](crate::JobHandle::result).
+    ///
+    /// # Errors
+    /// As [`Client::enqueue`]; or the job fails or does not end in time, or its result is not of the type.
+    pub async fn call<J: Job>(&self, job: J) -> Result<J::Output, Error> {
+        let request = job.into_request()?;
+        output_of(&self.run(request).await?)
+    }
+
+    /// Enqueues a job for the handler of this name and waits for its result, for names that are known at run time only.
+    /// Payload and result are JSON.
     ///
     /// # Errors
     /// The payload cannot be encoded, the result cannot be decoded, or the job fails or does not end in time.
-    /// after its timeout.
-    pub async fn call<In: Serialize + ?Sized, Out: DeserializeOwned>(
+    pub async fn call_named<In: Serialize + ?Sized, Out: DeserializeOwned>(
         &self,
         handler: &str,
         payload: &In,
     ) -> Result<Out, Error> {
         let request = JobRequest::new(handler.parse()?, "").payload(payload)?;
-        let output = self.run(request).await?;
-        let id = output.job_id();
-        serde_json::from_slice(output.output.as_deref().unwrap_or_default()).map_err(|source| {
-            Error::Payload {
-                what: "result",
-                id,
-                source,
-            }
-        })
+        output_of(&self.run(request).await?)
+    }
+
+    /// Returns a handle to a stored job. Nothing is read until a method of it is called.
+    #[must_use]
+    pub fn job<J: Job>(&self, id: JobId) -> JobHandle<J> {
+        JobHandle::new(self.clone(), id, false, PATIENCE)
+    }
+
+    /// Creates a client of a store in the memory of this process, which ends with its last client: for tests.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::new(Broker::new(Conn::in_memory(), JobKeys::default()))
     }
 
     /// Enqueues a job and waits until it has finished, at most for [`JobRequest::wait_budget`].
     ///
     /// # Errors
     /// As [`Client::enqueue`] and [`Client::result`].
-    pub async fn run(&self, request: JobRequest) -> Result<Job, Error> {
+    pub async fn run(&self, request: JobRequest) -> Result<Record, Error> {
         let request = request.reply(true);
         let patience = request.wait_budget();
         let id = self.enqueue(request).await?;
@@ -171,7 +189,7 @@ impl Client {
     ///
     /// # Errors
     /// The job failed ([`Error::Failed`]), does not exist, or has not ended after `patience`.
-    pub async fn result(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
+    pub async fn result(&self, id: &JobId, patience: Duration) -> Result<Record, Error> {
         let job = self.wait(id, patience).await?;
         match job.status() {
             Some(Status::Finished) => Ok(job),
@@ -187,7 +205,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or the call to the server fails.
-    pub async fn status(&self, id: &JobId) -> Result<Job, Error> {
+    pub async fn status(&self, id: &JobId) -> Result<Record, Error> {
         self.broker
             .inspect(id)
             .await?
@@ -198,7 +216,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or the call to the server fails.
-    pub async fn summary(&self, id: &JobId) -> Result<Job, Error> {
+    pub async fn summary(&self, id: &JobId) -> Result<Record, Error> {
         let summaries = self.broker.summaries(std::slice::from_ref(id)).await?;
         let summary = summaries.into_iter().next().flatten();
         summary.ok_or_else(|| Error::JobNotFound { id: id.clone() })
@@ -219,7 +237,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
-    pub async fn stale(&self, from: usize) -> Result<Vec<Job>, Error> {
+    pub async fn stale(&self, from: usize) -> Result<Vec<Record>, Error> {
         let stale = self.broker.list_stale(from, MAX_ITEMS).await?;
         let ids: Vec<_> = stale.into_iter().map(|job| job.id).collect();
         Ok(self
@@ -235,7 +253,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
-    pub async fn prerequisites(&self, job: &Job) -> Result<Vec<(JobId, Option<Status>)>, Error> {
+    pub async fn prerequisites(&self, job: &Record) -> Result<Vec<(JobId, Option<Status>)>, Error> {
         let ids = job.depends_on.iter().cloned().map(JobId::foreign);
         let ids: Vec<_> = ids.collect();
         let mut statuses = Vec::with_capacity(ids.len());
@@ -258,7 +276,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
-    pub async fn blockers(&self, job: &Job) -> Result<Vec<Blocker>, Error> {
+    pub async fn blockers(&self, job: &Record) -> Result<Vec<Blocker>, Error> {
         Ok(self.broker.blockers(job).await?)
     }
 

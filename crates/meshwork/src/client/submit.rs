@@ -7,16 +7,53 @@ use tokio::time::Instant;
 
 use super::{Client, JobRequest, REPEAT_FOR, batch, worth_repeating};
 use crate::Error;
+use crate::job::{Enqueue, Enqueueable, Job, JobHandle};
 use crate::span::Subject;
 
+/// The job that a call left in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Placed {
+    /// The job of the call, or one that an earlier, broken call may have stored.
+    New(JobId),
+    /// The job that has its unique name, and stays.
+    Kept(JobId),
+    /// A job with its id, which stays.
+    IdExists(JobId),
+}
+
 impl Client {
-    /// Enqueues a job and returns its id, or the id of the job that has its unique name and stays. While the server is
-    /// unreachable, the call is repeated for 15 s. A server out of memory is reported at once.
+    /// Enqueues a job: a value of a [`Job`](crate::Job), or a [`JobRequest`]. Await the call, after further options of a
+    /// typed job.
+    ///
+    /// A typed job gives a [`JobHandle`](crate::JobHandle), also that of an earlier job of the same id or unique name,
+    /// which stays. A request gives the id of the stored job, or that of the job that has its unique name and stays; an
+    /// id that exists is an error.
+    ///
+    /// While the server is unreachable, the call is repeated for 15 s. A server out of memory is reported at once.
+    ///
+    /// ```
+    /// # use meshwork::{Client, Job};
+    /// # use serde::{Deserialize, Serialize};
+    /// # use std::time::Duration;
+    /// #[derive(Serialize, Deserialize, Job)]
+    /// struct Pay { order: u64 }
+    ///
+    /// # async fn run(client: Client) -> Result<(), meshwork::Error> {
+    /// let job = client.enqueue(Pay { order: 7 }).delay(Duration::from_secs(10)).retries(3).await?;
+    /// println!("{}", job.id());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// The job is invalid, its queue is full, its id exists, or a prerequisite does not exist; nothing is written then.
-    /// Or the call to the server fails.
-    pub async fn enqueue(&self, request: JobRequest) -> Result<JobId, Error> {
+    /// The job is invalid, its queue is full, or a prerequisite does not exist; nothing is written then. Or the call to
+    /// the server fails.
+    pub fn enqueue<E: Enqueueable>(&self, job: E) -> Enqueue<'_, E> {
+        Enqueue::new(self, job)
+    }
+
+    /// Enqueues a job.
+    pub(crate) async fn place(&self, request: JobRequest) -> Result<Placed, Error> {
         if let (Some(numbers), false) = (&self.numbers, request.has_id()) {
             return self.enqueue_numbered(numbers, request).await;
         }
@@ -24,19 +61,55 @@ impl Client {
     }
 
     /// Enqueues a job that has an id.
-    pub(super) async fn enqueue_named(&self, request: JobRequest) -> Result<JobId, Error> {
+    pub(super) async fn enqueue_named(&self, request: JobRequest) -> Result<Placed, Error> {
         let job = request.build()?;
         let (enqueued, repeated) = self.store(std::slice::from_ref(&job)).await?;
         for answer in enqueued {
             // After a broken call the existing job may be this one.
             if answer == Enqueued::Exists && !repeated {
-                return Err(Error::JobExists { id: job.id });
+                return Ok(Placed::IdExists(job.id));
             }
             if let Some(other) = self.accepted(&job, answer).await? {
-                return Ok(other);
+                return Ok(Placed::Kept(other));
             }
         }
-        Ok(job.id)
+        Ok(Placed::New(job.id))
+    }
+
+    /// Enqueues any number of typed jobs, up to 1,000 in one call, and returns an answer for each, in order. A refused
+    /// job does not affect others. A job whose unique name another one has gives the handle of that one.
+    ///
+    /// # Errors
+    /// A job is invalid; nothing is written then. Or a call to the server fails; some jobs may be stored then, and
+    /// those with unique names can be enqueued again.
+    pub async fn enqueue_all<J: Job>(
+        &self,
+        jobs: impl IntoIterator<Item = J>,
+    ) -> Result<Vec<Result<JobHandle<J>, Error>>, Error> {
+        let mut built = Vec::new();
+        let mut patience = Vec::new();
+        for job in jobs {
+            let mut request = job.into_request()?;
+            if self.numbers.is_some() {
+                request = request.id(self.next_job_id().await?);
+            }
+            patience.push(request.wait_budget());
+            built.push(request.build()?);
+        }
+        let answers = self.try_enqueue_built(&built).await?;
+        let mut handles = Vec::with_capacity(built.len());
+        for ((job, answer), patience) in built.iter().zip(answers).zip(patience) {
+            let is_new = answer == Enqueued::Stored;
+            let handle = match self.accepted(job, answer).await {
+                Ok(other) => {
+                    let id = other.unwrap_or_else(|| job.id.clone());
+                    Ok(JobHandle::new(self.clone(), id, is_new, patience))
+                }
+                Err(refusal) => Err(refusal),
+            };
+            handles.push(handle);
+        }
+        Ok(handles)
     }
 
     /// Enqueues several jobs, up to 1,000 in one call. Existing ids are left alone, so the call may be repeated. A job
@@ -45,8 +118,8 @@ impl Client {
     /// # Errors
     /// A job is invalid; nothing is written then. A job is refused as by [`Client::enqueue`], or a call to the server
     /// fails; other jobs may be stored then.
-    pub async fn enqueue_all(&self, jobs: &[NewJob]) -> Result<(), Error> {
-        for (job, answer) in jobs.iter().zip(self.try_enqueue_all(jobs).await?) {
+    pub async fn enqueue_built(&self, jobs: &[NewJob]) -> Result<(), Error> {
+        for (job, answer) in jobs.iter().zip(self.try_enqueue_built(jobs).await?) {
             if let Some(refusal) = self.rejection(job, &answer).await? {
                 return Err(refusal);
             }
@@ -60,7 +133,7 @@ impl Client {
     /// # Errors
     /// A job is invalid; nothing is written then. Or a call to the server fails; some jobs may be stored then, and the
     /// call can be repeated.
-    pub async fn try_enqueue_all(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
+    pub async fn try_enqueue_built(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
         for job in jobs {
             job.check()?;
         }

@@ -135,7 +135,7 @@ pub(super) fn encoded(output: &impl Serialize) -> Result<Vec<u8>, Failure> {
 }
 
 /// Returns the failure for an error: its message and those of its causes, outermost first.
-pub(super) fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
+pub(crate) fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
     if let Some(verdict) = super::verdict::of_error(error) {
         return verdict;
     }
@@ -190,21 +190,21 @@ impl<H: Handler<S>, S: 'static> Runtime for Typed<H, S> {
 }
 
 /// Log output and cancel token shared by a handler and its run.
-pub(super) struct HandlerIo(Arc<Mutex<LogWriter>>);
+pub(crate) struct HandlerIo(Arc<Mutex<LogWriter>>);
 
 impl HandlerIo {
     /// Creates the log output of a run, and the token that cancels its handler.
-    pub(super) fn new(run: &Run) -> (Self, CancellationToken) {
+    pub(crate) fn new(run: &Run) -> (Self, CancellationToken) {
         let stdout = Arc::new(Mutex::new(run.log.writer(Stream::Stdout)));
         (Self(stdout), CancellationToken::new())
     }
 
-    pub(super) fn context(&self, run: &Run, cancelled: &CancellationToken) -> JobContext {
+    pub(crate) fn context(&self, run: &Run, cancelled: &CancellationToken) -> JobContext {
         context(run, &self.0, cancelled)
     }
 
     /// Adds the end of the output to a report.
-    pub(super) fn end(&self, report: Report) -> Report {
+    pub(crate) fn end(&self, report: Report) -> Report {
         let mut stdout = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let stdout = stdout.finish();
         Report { stdout, ..report }
@@ -235,7 +235,7 @@ fn batch_end(job: &Job) -> Option<BatchEnd> {
 }
 
 /// Runs a call until it has ended or is aborted.
-async fn finish(call: Call, run: &Run, cancelled: DropGuard) -> Report {
+pub(crate) async fn finish(call: Call, run: &Run, cancelled: DropGuard) -> Report {
     // A task of its own limits a panic to the call, and a handler that never yields does not delay timers.
     let task = AbortOnDropHandle::new(tokio::spawn(call.in_current_span()));
     until_over(async { report(task.await) }, run, cancelled).await

@@ -127,15 +127,15 @@ async fn what_several_jobs_are_refused_for(client: Client) {
             .depends_on(named("j1"))
             .on_failure(OnFailure::Continue)),
     ];
-    client.enqueue_all(&chain).await.unwrap();
-    client.enqueue_all(&chain).await.unwrap();
+    client.enqueue_built(&chain).await.unwrap();
+    client.enqueue_built(&chain).await.unwrap();
     let waits = client.status(&named("j2")).await.unwrap();
     assert_eq!(waits.status(), Some(Status::WaitingForPrerequisites));
     let prerequisites = client.prerequisites(&waits).await.unwrap();
     assert_eq!(prerequisites, [(named("j1"), Some(Status::Dispatched))]);
     client.set_max_length(None, Some(1)).await.unwrap();
     let more = [job(request("j1")), job(request("j3"))];
-    let error = client.enqueue_all(&more).await.unwrap_err();
+    let error = client.enqueue_built(&more).await.unwrap_err();
     assert!(
         matches!(&error, Error::QueueFull { id, .. } if *id == named("j3")),
         "{error}"

@@ -28,7 +28,7 @@ fn job(number: u64) -> NewJob {
 
 async fn submit(client: &Client, numbers: std::ops::Range<u64>) -> Vec<NewJob> {
     let jobs: Vec<_> = numbers.map(job).collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     jobs
 }
 
@@ -89,7 +89,7 @@ async fn those_that_fail_are_run_again_without_the_others() {
     for job in &mut jobs {
         job.retries = 1;
     }
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     let worker = adds(&client, BatchOptions::up_to(4), &sizes).await;
     for job in &jobs {
         let done = client.result(&job.id, PATIENCE).await.unwrap();
@@ -127,7 +127,7 @@ async fn only_jobs_of_one_key_come_together_if_asked() {
     for (number, job) in jobs.iter_mut().enumerate() {
         job.key = Some(format!("key {}", number % 4));
     }
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     let worker = adds(
         &client,
         BatchOptions::up_to(2).linger(LONG).by_key(),

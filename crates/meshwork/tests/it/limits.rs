@@ -154,7 +154,7 @@ async fn a_limit_counts_what_runs_already(client: Client) {
     let jobs: Vec<_> = (0..1203)
         .map(|n| request(&format!("j{n}")).key("k").build().unwrap())
         .collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     let mut running = claim(&client, 1000).await;
     running.extend(claim(&client, 200).await);
     let queue = osis(&client);
@@ -209,7 +209,7 @@ async fn what_is_set_aside_is_free_without_the_limit(client: Client) {
 
 async fn a_rate_says_when_the_next_may_start(client: Client) {
     set(&client, Set::Rate(Some("window 1/1d".parse().unwrap()))).await;
-    client.enqueue_all(&[job("j1"), job("j2")]).await.unwrap();
+    client.enqueue_built(&[job("j1"), job("j2")]).await.unwrap();
     assert_eq!(ids(&client, 9).await, ["j1"]);
     let [Blocker::Rate(_, ms)] = waits(&client, "j2").await[..] else {
         panic!("it waits for its queue's rate");
@@ -264,7 +264,7 @@ async fn each_job_of_many_has_its_answer(client: Client) {
         job("j6"),
         job("j7"),
     ];
-    let answers = client.try_enqueue_all(&jobs).await.unwrap();
+    let answers = client.try_enqueue_built(&jobs).await.unwrap();
     let [
         stored,
         exists,
@@ -357,7 +357,7 @@ async fn many_jobs_are_stopped_by_what_they_are(client: Client) {
         })
         .chain([job("runs"), request("later").delay(HOUR).build().unwrap()])
         .collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     assert_eq!(ids(&client, 9).await, ["runs"]);
     let even = JobFilter {
         key: Some("even".to_owned()),

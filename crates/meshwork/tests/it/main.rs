@@ -26,5 +26,6 @@ mod protocols;
 mod runners;
 mod settings;
 mod snapshot;
+mod typed;
 mod worker;
 mod worker_support;

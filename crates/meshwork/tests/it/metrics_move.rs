@@ -115,7 +115,7 @@ fn request(script: &str) -> JobRequest {
 async fn submit(client: &Client, id: &str, change: impl FnOnce(&mut NewJob)) {
     let mut job = request("1").id(id.parse().unwrap()).build().unwrap();
     change(&mut job);
-    client.enqueue_all(&[job]).await.unwrap();
+    client.enqueue_built(&[job]).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -245,7 +245,7 @@ async fn many_that_come_late_hold_up_no_stop() {
     let jobs: Vec<_> = (0..JOBS)
         .map(|_| JobRequest::new(osis(), "held up").build().unwrap())
         .collect();
-    here.enqueue_all(&jobs).await.unwrap();
+    here.enqueue_built(&jobs).await.unwrap();
     way.stands_still().await;
     let since = Instant::now();
     eventually("the lease is over", PATIENCE, async || {

@@ -117,7 +117,7 @@ async fn a_worker_runs_with_settings_at_their_limits() {
         .cancel_grace(longest)
         .shutdown_timeout(longest);
     let worker = worker.start().await.unwrap();
-    let seven: u8 = client.call("echo", &7).await.unwrap();
+    let seven: u8 = client.call_named("echo", &7).await.unwrap();
     assert_eq!(seven, 7);
     worker.stop().await;
 }

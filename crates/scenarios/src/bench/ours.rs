@@ -111,7 +111,7 @@ pub(super) async fn enqueue(
                 let some = from..jobs.min(from + batch);
                 let some: Result<Vec<_>, _> = some.map(|number| job(number, with, bytes)).collect();
                 let some = some?;
-                client.enqueue_all(&some).await?;
+                client.enqueue_built(&some).await?;
                 ids.extend(some.into_iter().map(|job| job.id));
             }
         });

@@ -355,7 +355,7 @@ impl<'a> World<'a> {
             all.push(job);
         }
         for chunk in all.chunks(AT_ONCE) {
-            ours.enqueue_all(chunk).await?;
+            ours.enqueue_built(chunk).await?;
             for job in chunk {
                 Account::Submitted.add(self.dir.path(), &format!("{} new", job.id))?;
             }

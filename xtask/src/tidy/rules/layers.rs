@@ -4,15 +4,21 @@ use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
 /// A crate of the workspace, and the ones that it may use.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("model", &[]),
     ("embedded", &[]),
     ("broker", &["meshwork-model", "meshwork-embedded"]),
     ("sal", &[]),
     (
         "meshwork",
-        &["meshwork-model", "meshwork-broker", "meshwork-sal"],
+        &[
+            "meshwork-model",
+            "meshwork-broker",
+            "meshwork-macros",
+            "meshwork-sal",
+        ],
     ),
+    ("macros", &[]),
     ("server", &["meshwork-model", "meshwork-broker", "meshwork"]),
     (
         "cli",

@@ -158,7 +158,7 @@ impl Sender {
     async fn send(&mut self, context: &mut App) -> Result<(), CommandError> {
         let (lines, jobs): (Vec<_>, Vec<_>) = self.batch.drain(..).unzip();
         self.bytes = 0;
-        let answers = self.client.try_enqueue_all(&jobs).await?;
+        let answers = self.client.try_enqueue_built(&jobs).await?;
         for ((line, job), answer) in lines.into_iter().zip(&jobs).zip(&answers) {
             self.sent += 1;
             self.stored += usize::from(*answer == Enqueued::Stored);

@@ -1,5 +1,5 @@
 //! Worker for the jobs of Meshwork and Hero. [`jobs`] claims, runs and reports them over the engine, [`subscription`]
-//! has the queues, [`registry`] the live workers, [`pool`] shares parts between contexts, [`control_poll`] reads cancel
+//! has the queues, [`typed`] the handlers of typed jobs, [`registry`] the live workers, [`pool`] shares parts between contexts, [`control_poll`] reads cancel
 //! requests, and [`maintenance`] is done by one worker at a time for all.
 
 mod claims;
@@ -11,6 +11,7 @@ mod pool;
 mod registry;
 mod state;
 mod subscription;
+mod typed;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,7 +34,7 @@ use crate::context::{ContextHandle, Identity as Actor};
 use crate::flow::{PlainEnv, Sender, Stepper};
 use crate::runtime::{self, ObjectAccess, Runtime, SandboxPolicy};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, Prefetch, WorkerHandle};
-use crate::{Client, Error};
+use crate::{Client, Error, handler};
 use maintenance::NextDue;
 use pool::Member;
 pub use pool::{MAX_POOL, WorkerPool};
@@ -62,6 +63,9 @@ pub struct Worker {
     actions: NoobleKeys,
     pool: Option<WorkerPool>,
     sender: Option<Sender>,
+    handlers: Vec<handler::Route>,
+    layers: Vec<handler::Layered>,
+    states: handler::States,
 }
 
 impl Worker {
@@ -86,6 +90,9 @@ impl Worker {
             actions: nooble::usual_names(),
             sender: None,
             pool: None,
+            handlers: Vec::new(),
+            layers: Vec::new(),
+            states: handler::States::default(),
         }
     }
 
@@ -109,7 +116,8 @@ impl Worker {
         Ok(self.runtime(script_type.clone(), found))
     }
 
-    /// Runs jobs of the type `name` with `handler`. Its payload is the job's script, and its result the job's output,
+    /// Runs jobs of the type `name` with `handler`, for names that are known at run time only; [`Worker::job`] has typed
+    /// jobs. Its payload is the job's script, and its result the job's output,
     /// both in JSON. [`Worker::start`] reports an invalid name.
     #[must_use]
     pub fn handle<H: runtime::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
@@ -306,10 +314,11 @@ impl Worker {
     /// A setting is outside of its limits ([`Error::Setting`]), the worker has no handler, a live worker has its name
     /// ([`Error::WorkerNameTaken`]), the server is unreachable, a folder for log files is refused, or the system has no
     /// thread left.
-    pub async fn start(self) -> Result<WorkerHandle, Error> {
+    pub async fn start(mut self) -> Result<WorkerHandle, Error> {
         if let Some(name) = &self.refused {
             name.parse::<ScriptType>()?;
         }
+        self.add_handlers()?;
         if self.runtimes.is_empty() {
             return Err(Error::NoHandlers);
         }

@@ -187,7 +187,7 @@ async fn a_backlog_holds_up_no_first_job_of_another_context() {
             unreachable!()
         };
         for _ in 0..30 {
-            let some = (0..100).map(|_| busy.enqueue(new("long")));
+            let some = (0..100).map(|_| busy.enqueue(new("long")).into_future());
             assert!(join_all(some).await.iter().all(Result::is_ok));
         }
         gate.wait_for(3).await;

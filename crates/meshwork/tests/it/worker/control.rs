@@ -48,7 +48,7 @@ pub(crate) async fn a_bare_id_stops_a_run_among_ten_workers(client: Client) {
     let jobs: Vec<_> = (0..10)
         .map(|_| JobRequest::new(osis(), "x").build().unwrap())
         .collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     gate.wait_for(10).await;
     let (id, pushed) = (&jobs[3].id, Instant::now());
     let _: usize = raw(&client, &["LPUSH", CONTROL, id.as_str()]).await;

@@ -154,7 +154,7 @@ pub(crate) async fn delayed_jobs_come_when_they_are_due(client: Client) {
     }
     let far = in_ms(900_000);
     client
-        .enqueue_all(std::slice::from_ref(&far))
+        .enqueue_built(std::slice::from_ref(&far))
         .await
         .unwrap();
     on_time(100, async || {
@@ -162,7 +162,7 @@ pub(crate) async fn delayed_jobs_come_when_they_are_due(client: Client) {
         for n in 0..20 {
             let job = in_ms(600 - 25 * n);
             client
-                .enqueue_all(std::slice::from_ref(&job))
+                .enqueue_built(std::slice::from_ref(&job))
                 .await
                 .unwrap();
             jobs.push(job);
@@ -182,7 +182,7 @@ pub(crate) async fn a_job_whose_word_is_lost_comes_all_the_same(client: Client) 
     let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
     worker.registered().await;
     let jobs: Vec<_> = (0..5).map(|_| in_ms(600_000)).collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     let (seconds, _): (u64, u64) = raw(&client, &["TIME"]).await;
     // Somebody who is dead has the turn for some seconds.
     let ends = ((seconds + 8) * 1000).to_string();
@@ -220,7 +220,7 @@ pub(crate) async fn all_who_wait_for_a_job_are_told(client: Client) {
                 .unwrap()
         })
         .collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     gate.open();
     for job in &jobs {
         client.result(&job.id, PATIENCE).await.unwrap();
@@ -280,7 +280,7 @@ pub(crate) async fn what_is_urgent_comes_first_and_starves_nobody(client: Client
     };
     let mut jobs = vec![job("low", Priority::Low), job("normal", Priority::Normal)];
     jobs.extend((0..30).map(|_| job("high", Priority::High)));
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     // Each claim returns one job.
     let worker = worker(&client, &runner)
         .concurrency(1)
@@ -322,7 +322,7 @@ pub(crate) async fn what_is_handed_back_stands_in_its_order(client: Client) {
     let jobs: Vec<_> = (0..8)
         .map(|n| JobRequest::new(osis(), format!("{n}")).build().unwrap())
         .collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     gate.wait_for(8).await;
     assert_eq!(first.stop().await, 8);
     // The right end is the front.

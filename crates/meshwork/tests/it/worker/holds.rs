@@ -63,7 +63,7 @@ pub(crate) async fn the_limit_of_a_queue_makes_it_no_slower_than_its_jobs(client
     let jobs: Vec<_> = (0..JOBS)
         .map(|_| JobRequest::new(osis(), "x").build().unwrap())
         .collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     let began = Instant::now();
     let worker = worker(&client, &runner).start().await.unwrap();
     for job in &jobs {

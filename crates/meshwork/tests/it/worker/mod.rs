@@ -179,7 +179,7 @@ async fn as_many_jobs_run_at_once_as_there_are_slots(client: Client) {
     let jobs: Vec<_> = (0..5)
         .map(|n| JobRequest::new(osis(), format!("job {n}")).build().unwrap())
         .collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     gate.wait_for(3).await;
     assert_eq!(worker.running(), 3);
     let queues = client.queues().await.unwrap();

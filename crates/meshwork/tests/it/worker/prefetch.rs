@@ -91,7 +91,7 @@ pub(crate) async fn prefetched_jobs_return_when_no_slot_becomes_free(client: Cli
     let handler = Handler::new();
     let (long, behind) = (jobs("long", 1), jobs("x", 40));
     let all = [jobs("x", SHORT_JOBS), long.clone(), behind.clone()].concat();
-    client.enqueue_all(&all).await.unwrap();
+    client.enqueue_built(&all).await.unwrap();
     let busy = handler.start(&client, Prefetch::Auto).await;
     handler.wait_for_the_long_job().await;
     only_one_is_leased(&client).await;
@@ -115,7 +115,7 @@ pub(crate) async fn prefetched_jobs_return_when_no_slot_becomes_free(client: Cli
 pub(crate) async fn a_stopping_worker_returns_prefetched_jobs(client: Client) {
     let handler = Handler::new();
     let all = [jobs("x", SHORT_JOBS), jobs("long", 1), jobs("x", 40)].concat();
-    client.enqueue_all(&all).await.unwrap();
+    client.enqueue_built(&all).await.unwrap();
     let busy = handler.start(&client, Prefetch::Auto).await;
     handler.wait_for_the_long_job().await;
     busy.quiet();
@@ -132,8 +132,8 @@ pub(crate) async fn a_stopping_worker_returns_prefetched_jobs(client: Client) {
 pub(crate) async fn a_prefetched_job_can_be_cancelled(client: Client) {
     let handler = Handler::new();
     let (before, all) = (jobs("x", SHORT_JOBS), jobs("long", 2));
-    client.enqueue_all(&before).await.unwrap();
-    client.enqueue_all(&all).await.unwrap();
+    client.enqueue_built(&before).await.unwrap();
+    client.enqueue_built(&all).await.unwrap();
     let worker = handler.start(&client, Prefetch::Auto).await;
     handler.wait_for_the_long_job().await;
     client.cancel(&all[1].id).await.unwrap();
@@ -163,7 +163,7 @@ async fn short_jobs_share_calls() {
     for (prefetch, shared) in [(Prefetch::Auto, true), (Prefetch::Off, false)] {
         let handler = Handler::new();
         let all = jobs("x", SHORT_JOBS);
-        client.enqueue_all(&all).await.unwrap();
+        client.enqueue_built(&all).await.unwrap();
         let before = calls(&client).await;
         let worker = handler.start(&client, prefetch).await;
         ended_once(&client, &all).await;

@@ -151,7 +151,7 @@ pub(crate) async fn a_job_goes_to_the_worker_with_the_most_room(client: Client) 
         })
         .await;
         client
-            .enqueue_all(std::slice::from_ref(&job))
+            .enqueue_built(std::slice::from_ref(&job))
             .await
             .unwrap();
         jobs.push(job);
@@ -164,7 +164,7 @@ pub(crate) async fn a_job_goes_to_the_worker_with_the_most_room(client: Client) 
     .await;
     let any = aimed().await;
     client
-        .enqueue_all(std::slice::from_ref(&any))
+        .enqueue_built(std::slice::from_ref(&any))
         .await
         .unwrap();
     gate.open();

@@ -31,7 +31,7 @@ fn job(route: &str, script: &str, priority: Priority) -> JobRequest {
 
 async fn submit(client: &Client, jobs: impl IntoIterator<Item = JobRequest>) {
     let jobs: Vec<_> = jobs.into_iter().map(|job| job.build().unwrap()).collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     for job in jobs {
         client.result(&job.id, PATIENCE).await.unwrap();
     }
@@ -50,7 +50,7 @@ pub(crate) async fn each_route_has_its_workers(client: Client) {
     // Nobody takes what is for no route until there is a worker for it.
     let plain = JobRequest::new(osis(), "plain").build().unwrap();
     client
-        .enqueue_all(std::slice::from_ref(&plain))
+        .enqueue_built(std::slice::from_ref(&plain))
         .await
         .unwrap();
     submit(&client, [job("gpu", "another", normal)]).await;
@@ -103,7 +103,7 @@ pub(crate) async fn routes_with_weights_share(client: Client) {
         .flat_map(|route| (0..12).map(move |_| job(route, route, Priority::Normal)))
         .map(|job| job.build().unwrap())
         .collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     let worker = noting(&client, "gpu=3,eu=1", &log).start().await.unwrap();
     for job in &jobs {
         client.result(&job.id, PATIENCE).await.unwrap();

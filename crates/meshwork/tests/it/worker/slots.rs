@@ -35,7 +35,7 @@ pub(crate) async fn slow_handlers_keep_all_slots_full(client: Client) {
             .map(|_| JobRequest::new(NAME.parse().unwrap(), "\"x\""))
             .map(|request| request.build().unwrap())
             .collect();
-        client.enqueue_all(&jobs).await.unwrap();
+        client.enqueue_built(&jobs).await.unwrap();
         let worker = Worker::new(&client).handle(NAME, handler);
         let worker = worker.concurrency(slots).start().await.unwrap();
         let mut due = slots;

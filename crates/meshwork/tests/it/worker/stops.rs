@@ -77,7 +77,7 @@ pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
     let first = first.lease(SHORT).shutdown_timeout(Duration::ZERO);
     let first = first.start().await.unwrap();
     let jobs = ["slow", "quick"].map(|script| JobRequest::new(osis(), script).build().unwrap());
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     waits(&stoppable.begun, |begun| *begun == 2).await;
     let stopping = tokio::spawn(first.stop());
     waits(&stoppable.signalled, |signalled| *signalled).await;
@@ -132,7 +132,7 @@ pub(crate) async fn a_run_that_holds_its_thread_holds_up_no_stop(client: Client)
         .unwrap();
     let job = JobRequest::new(osis(), "once").build().unwrap();
     client
-        .enqueue_all(std::slice::from_ref(&job))
+        .enqueue_built(std::slice::from_ref(&job))
         .await
         .unwrap();
     waits(&holding.begun, |begun| *begun == 1).await;

@@ -46,7 +46,7 @@ pub(crate) async fn a_job_that_runs_alone_has_nothing_beside_it(client: Client) 
             request.build().unwrap()
         })
         .collect();
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     let worker = worker(&client, &runner)
         .concurrency(8)
         .start()
@@ -102,7 +102,7 @@ pub(crate) async fn of_several_that_run_alone_others_may_have_the_rest(client: C
     let gate = Gate::new();
     let runner = Scripted::gated(&gate);
     let jobs = ["one", "two"].map(|script| alone(script).build().unwrap());
-    client.enqueue_all(&jobs).await.unwrap();
+    client.enqueue_built(&jobs).await.unwrap();
     let first = worker(&client, &runner)
         .concurrency(4)
         .start()

@@ -1,0 +1,42 @@
+//! The derive macro of the trait `Job`. Use it through the crate `meshwork`.
+
+mod attributes;
+mod duration;
+mod expand;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+/// Implements `Job` for a struct or an enum, which is then the payload of a type of jobs. It also needs serde's
+/// `Serialize` and `Deserialize`.
+///
+/// ```ignore
+/// #[derive(Serialize, Deserialize, Job)]
+/// #[job(output = Receipt, retries = 3, backoff = "2s", unique = "pay-{order}")]
+/// struct Pay {
+///     order: u64,
+/// }
+/// ```
+///
+/// | attribute | meaning | default |
+/// |---|---|---|
+/// | `name = "pay"` | type of the jobs, 1 to 64 letters, digits, `_` or `-` | the name of the type in `snake_case` |
+/// | `output = Receipt` | type of the result, with `Serialize` and `Deserialize` | `()` |
+/// | `retries = 3` | attempts after a failed first one | 0 |
+/// | `backoff = "2s"` | pause before the first retry | that of the worker |
+/// | `timeout = "60s"` | longest time of one attempt | 30 min |
+/// | `start_timeout = "1h"` | time within which a worker has to begin the job | none |
+/// | `priority = "high"` | `high`, `normal` or `low` | `normal` |
+/// | `group = "gpu"` | group of the workers | workers without a group |
+/// | `key = "{customer}"` | concurrency key, with fields of the job | none |
+/// | `unique = "pay-{order}"` | name that only one open job may have, with fields of the job | none |
+/// | `concurrent = false` | the job runs alone on its worker | true |
+///
+/// Durations have a unit: `ms`, `s`, `min`, `h` or `d`. Each call can choose other options.
+#[proc_macro_derive(Job, attributes(job))]
+pub fn derive_job(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand::job(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}

@@ -1,0 +1,102 @@
+//! Arguments of handlers that are taken from the run of a job.
+
+use std::any::type_name;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{JobCall, States};
+use crate::runtime::{Inputs, JobContext, JobError};
+
+/// A type that can be an argument of a handler, after the job.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no argument of a handler",
+    label = "cannot be taken from the run of a job",
+    note = "the arguments after the job are `JobContext`, `State<T>`, `Inputs`, `Attempt`, `Progress` or `CancellationToken`"
+)]
+pub trait FromJob: Sized + Send + 'static {
+    /// Checks, when the worker starts, that the argument can be taken from each run.
+    ///
+    /// # Errors
+    /// The text names what is missing.
+    fn check(states: &States) -> Result<(), String> {
+        let _ = states;
+        Ok(())
+    }
+
+    /// Takes the argument.
+    ///
+    /// # Errors
+    /// The error ends the run; the handler is not called.
+    fn from_job(call: &JobCall) -> Result<Self, JobError>;
+}
+
+impl FromJob for JobContext {
+    fn from_job(call: &JobCall) -> Result<Self, JobError> {
+        Ok(call.context.clone())
+    }
+}
+
+impl FromJob for Inputs {
+    fn from_job(call: &JobCall) -> Result<Self, JobError> {
+        Ok(call.context.inputs.clone())
+    }
+}
+
+/// Cancelled at the deadline, when a cancel is requested, and when the lease is lost.
+impl FromJob for CancellationToken {
+    fn from_job(call: &JobCall) -> Result<Self, JobError> {
+        Ok(call.context.stop.clone())
+    }
+}
+
+/// A value that all handlers of a worker share ([`Worker::state`](crate::Worker::state)), such as a pool of connections.
+/// Each run gets a clone. A worker whose handler needs a value that is missing does not start.
+#[derive(Debug, Clone, Copy)]
+pub struct State<T>(pub T);
+
+impl<T: Clone + Send + Sync + 'static> State<T> {
+    fn missing() -> String {
+        format!(
+            "no state of the type {}: add it with `.state(…)`",
+            type_name::<T>()
+        )
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> FromJob for State<T> {
+    fn check(states: &States) -> Result<(), String> {
+        states.get::<T>().map(drop).ok_or_else(Self::missing)
+    }
+
+    fn from_job(call: &JobCall) -> Result<Self, JobError> {
+        let state = call.states.get().map(Self);
+        state.ok_or_else(|| JobError::permanent(Self::missing()))
+    }
+}
+
+/// Number of the attempt, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempt(pub u32);
+
+impl FromJob for Attempt {
+    fn from_job(call: &JobCall) -> Result<Self, JobError> {
+        Ok(Self(call.context.attempt))
+    }
+}
+
+/// Reports progress of the run.
+#[derive(Debug, Clone)]
+pub struct Progress(JobContext);
+
+impl Progress {
+    /// Reports a fraction from 0 to 1, and a text, which may be empty. The latest report is stored. Never blocks.
+    pub fn set(&self, fraction: f64, message: &str) {
+        self.0.progress(fraction, message);
+    }
+}
+
+impl FromJob for Progress {
+    fn from_job(call: &JobCall) -> Result<Self, JobError> {
+        Ok(Self(call.context.clone()))
+    }
+}

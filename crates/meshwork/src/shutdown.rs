@@ -1,0 +1,18 @@
+//! The signals that end a program.
+
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Returns when the program is asked to end: at Ctrl-C (SIGINT) or SIGTERM. On a system without signals it never
+/// returns.
+pub async fn shutdown_signal() {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}

@@ -1,0 +1,137 @@
+//! One run of a handler, without a store.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use meshwork_model::job::{Job as Record, field};
+use meshwork_model::outcome::FailureKind;
+use meshwork_model::time;
+use tokio::time::Instant;
+
+use crate::Job;
+use crate::handler::{JobHandler, Route, RouteError, States};
+use crate::runtime::Run;
+
+/// Longest run of a handler.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Runs a handler once, as a worker does: the payload is written and read as JSON, a panic is a failure. There is no
+/// store; [`JobContext::add_child`](crate::JobContext::add_child) fails.
+///
+/// ```
+/// use meshwork::testing::perform;
+/// use meshwork::{Job, State};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize, Job)]
+/// #[job(output = u64)]
+/// struct Convert { cents: u64 }
+///
+/// async fn convert(job: Convert, State(rate): State<u64>) -> Result<u64, String> {
+///     Ok(job.cents * rate)
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let result = perform(convert, Convert { cents: 7 }).state(2_u64).await;
+/// assert_eq!(result, Ok(14));
+/// # });
+/// ```
+pub fn perform<J: Job, Args: 'static, H: JobHandler<J, Args>>(handler: H, job: J) -> Perform<J> {
+    Perform {
+        route: Route::new::<J, Args, H>(handler),
+        payload: serde_json::to_string(&job).map_err(|error| error.to_string()),
+        states: States::default(),
+        attempt: 1,
+        of: PhantomData,
+    }
+}
+
+/// A run of a handler: choose what it finds, and await it.
+#[must_use = "the handler runs when this is awaited"]
+pub struct Perform<J> {
+    route: Route,
+    payload: Result<String, String>,
+    states: States,
+    attempt: u32,
+    of: PhantomData<fn() -> J>,
+}
+
+/// Failure of a run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct JobFailure {
+    /// Kind of the failure, which decides whether the job is retried.
+    pub kind: FailureKind,
+    /// Error of the job.
+    pub message: String,
+    /// Pause before the next run that the handler chose.
+    pub after: Option<Duration>,
+}
+
+impl<J: Job> Perform<J> {
+    /// Adds a value that the handler takes as [`State<T>`](crate::State).
+    pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.states.insert(value);
+        self
+    }
+
+    /// Sets the number of the attempt. Default: 1.
+    pub fn attempt(mut self, attempt: u32) -> Self {
+        self.attempt = attempt;
+        self
+    }
+
+    async fn run(self) -> Result<J::Output, JobFailure> {
+        let permanent = |message: String| JobFailure {
+            kind: FailureKind::Permanent,
+            message,
+            after: None,
+        };
+        let payload = self.payload.map_err(permanent)?;
+        let built = self.route.build(&[], &self.states);
+        let (_, runtime) = built.map_err(|error| match error {
+            RouteError::Name(error) => permanent(error.to_string()),
+            RouteError::Missing(what) => permanent(what),
+        })?;
+        let job = record(J::NAME, &payload, self.attempt);
+        let run = Run::new(Arc::new(job), Instant::now() + TIMEOUT);
+        let output = runtime
+            .run(run)
+            .await
+            .result
+            .map_err(|failure| JobFailure {
+                kind: failure.kind,
+                message: failure.message,
+                after: failure.after,
+            })?;
+        serde_json::from_slice(&output).map_err(|error| permanent(error.to_string()))
+    }
+}
+
+/// Returns the record of a job that runs.
+fn record(name: &str, payload: &str, attempt: u32) -> Record {
+    let now = time::iso(crate::host_ms());
+    let attempt = attempt.to_string();
+    let fields = [
+        (field::STATUS, "started"),
+        (field::SCRIPT_TYPE, name),
+        (field::SCRIPT, payload),
+        (field::ATTEMPT, &attempt),
+        (field::CREATED_AT, &now),
+        (field::UPDATED_AT, &now),
+    ];
+    let fields = fields.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
+    Record::from_fields("test", fields)
+}
+
+impl<J: Job> IntoFuture for Perform<J> {
+    type Output = Result<J::Output, JobFailure>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
