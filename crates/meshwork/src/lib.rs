@@ -11,7 +11,6 @@ mod error;
 mod failure;
 pub mod flow;
 pub mod handler;
-mod job;
 pub mod mesh;
 pub mod metrics;
 pub mod protocol;
@@ -50,13 +49,13 @@ pub use meshwork_model as model;
 #[doc(hidden)]
 pub use client::Placed;
 pub use client::{
-    Batch, BatchRequest, BulkCancel, Client, EventFilter, EventFollower, EventPage, FoundJobs,
-    InvalidCursor, JobFilter, JobRequest, JobState, LogFollower, MAX_PAGE, MAX_TEXT_SCAN,
-    NewSchedule, PageCursor, PagedJob, PagedJobs, ScheduleHandle, WaitReason, local_name,
+    Batch, BatchRequest, BulkCancel, Client, Enqueue, Enqueueable, EventFilter, EventFollower,
+    EventPage, FoundJobs, InvalidCursor, Job, JobFilter, JobHandle, JobRequest, JobState,
+    LogFollower, MAX_PAGE, MAX_TEXT_SCAN, NewSchedule, PageCursor, PagedJob, PagedJobs,
+    ScheduleHandle, WaitReason, local_name,
 };
 pub use clock::host_ms;
 pub use handler::{Attempt, JobHandler, Progress, State};
-pub use job::{Enqueue, Enqueueable, Job, JobHandle};
 pub use meshwork_model::job::{OnDuplicate, Until};
 pub use meshwork_model::name::JobId;
 pub use meshwork_model::route::Priority;

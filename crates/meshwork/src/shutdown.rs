@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Returns when the program is asked to end: at Ctrl-C (SIGINT) or SIGTERM. On a system without signals it never
+/// Returns when the program shall end: at Ctrl-C (SIGINT) or SIGTERM. On a system without signals it never
 /// returns.
 pub async fn shutdown_signal() {
     let (Ok(mut interrupt), Ok(mut terminate)) = (

@@ -18,6 +18,7 @@ mod queue;
 mod request;
 mod schedule;
 mod submit;
+mod typed;
 mod wait;
 mod why;
 
@@ -38,7 +39,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
-use crate::job::{Enqueueable, Job, JobHandle, output_of};
 use crate::runtime::ObjectAccess;
 use crate::wait_pool::WaitPool;
 pub use batch::{Batch, BatchRequest};
@@ -52,6 +52,8 @@ pub use pages::{InvalidCursor, MAX_PAGE, PageCursor, PagedJob, PagedJobs};
 pub use request::JobRequest;
 pub use schedule::{NewSchedule, ScheduleHandle};
 pub use submit::Placed;
+use typed::output_of;
+pub use typed::{Enqueue, Enqueueable, Job, JobHandle};
 pub use why::WaitReason;
 
 /// Longest time for which a call is repeated while the server is unreachable.

@@ -5,9 +5,10 @@ use meshwork_model::job::NewJob;
 use meshwork_model::name::JobId;
 use tokio::time::Instant;
 
-use super::{Client, JobRequest, REPEAT_FOR, batch, worth_repeating};
+use super::{
+    Client, Enqueue, Enqueueable, Job, JobHandle, JobRequest, REPEAT_FOR, batch, worth_repeating,
+};
 use crate::Error;
-use crate::job::{Enqueue, Enqueueable, Job, JobHandle};
 use crate::span::Subject;
 
 /// The job that a call left in the store.

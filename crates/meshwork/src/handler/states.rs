@@ -5,9 +5,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+/// A value, with the name of its type.
+type Value = (&'static str, Arc<dyn Any + Send + Sync>);
+
 /// One value for each type. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct States(Arc<HashMap<TypeId, (&'static str, Arc<dyn Any + Send + Sync>)>>);
+pub struct States(Arc<HashMap<TypeId, Value>>);
 
 impl States {
     /// Adds a value. A value of the same type is replaced.

@@ -315,9 +315,6 @@ impl Worker {
     /// ([`Error::WorkerNameTaken`]), the server is unreachable, a folder for log files is refused, or the system has no
     /// thread left.
     pub async fn start(mut self) -> Result<WorkerHandle, Error> {
-        if let Some(name) = &self.refused {
-            name.parse::<ScriptType>()?;
-        }
         self.add_handlers()?;
         if self.runtimes.is_empty() {
             return Err(Error::NoHandlers);

@@ -1,5 +1,6 @@
 //! Handlers of typed jobs, with what they share, and layers around them.
 
+use meshwork_model::name::ScriptType;
 use tower::{Layer, Service};
 
 use super::Worker;
@@ -52,8 +53,11 @@ impl Worker {
         self
     }
 
-    /// Makes the handlers of typed jobs runtimes.
+    /// Makes the handlers of typed jobs runtimes, and refuses an invalid name of a handler.
     pub(super) fn add_handlers(&mut self) -> Result<(), Error> {
+        if let Some(name) = &self.refused {
+            name.parse::<ScriptType>()?;
+        }
         for route in std::mem::take(&mut self.handlers) {
             let name = route.name();
             if self

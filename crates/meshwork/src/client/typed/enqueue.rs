@@ -8,10 +8,10 @@ use meshwork_model::name::{Group, JobId};
 use meshwork_model::route::Priority;
 
 use super::{Job, JobHandle};
-use crate::client::Placed;
-use crate::{Client, Error, JobRequest};
+use crate::Error;
+use crate::client::{Client, JobRequest, Placed};
 
-/// What [`Client::enqueue`] accepts: a value of a [`Job`], or a [`JobRequest`] for scripts and for types that are known
+/// Argument of [`Client::enqueue`]: a value of a [`Job`], or a [`JobRequest`] for scripts and for types that are known
 /// at run time only.
 pub trait Enqueueable: sealed::Sealed + Send {
     /// Answer to the call: a [`JobHandle`] for a typed job, the id for a [`JobRequest`].
@@ -73,7 +73,7 @@ pub struct Enqueue<'a, E> {
 }
 
 impl<'a, E: Enqueueable> Enqueue<'a, E> {
-    pub(crate) fn new(client: &'a Client, what: E) -> Self {
+    pub(in crate::client) fn new(client: &'a Client, what: E) -> Self {
         Self {
             client,
             request: what.into_request(),

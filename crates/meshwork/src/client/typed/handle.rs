@@ -23,7 +23,12 @@ pub struct JobHandle<J> {
 }
 
 impl<J: Job> JobHandle<J> {
-    pub(crate) fn new(client: Client, id: JobId, is_new: bool, patience: Duration) -> Self {
+    pub(in crate::client) fn new(
+        client: Client,
+        id: JobId,
+        is_new: bool,
+        patience: Duration,
+    ) -> Self {
         Self {
             client,
             id,
@@ -91,7 +96,7 @@ impl<J: Job> JobHandle<J> {
 }
 
 /// Decodes the result of a job.
-pub(crate) fn output_of<Out: DeserializeOwned>(job: &Record) -> Result<Out, Error> {
+pub(in crate::client) fn output_of<Out: DeserializeOwned>(job: &Record) -> Result<Out, Error> {
     let output = job.output.as_deref().unwrap_or_default();
     serde_json::from_slice(output).map_err(|source| Error::Payload {
         what: "result",

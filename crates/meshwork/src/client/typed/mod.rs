@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 
 pub use enqueue::{Enqueue, Enqueueable};
 pub use handle::JobHandle;
-pub(crate) use handle::output_of;
+pub(super) use handle::output_of;
 
-use crate::JobRequest;
+use super::JobRequest;
 
 /// A type of jobs. Its values are payloads, in JSON. `#[derive(Job)]` implements it.
 ///
