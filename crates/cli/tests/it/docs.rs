@@ -357,6 +357,7 @@ fn quoted(page: &str) -> Vec<String> {
     let blocks = page.lines().filter_map(|line| line.strip_prefix("$ "));
     let parts = blocks.chain(within).flat_map(|line| {
         let line = line.split(" # ").next().unwrap_or_default();
+        let line = line.split(" 2>").next().unwrap_or_default();
         line.split(['|', ';', '&', '>', '\n']).map(str::trim)
     });
     let is_placeholder = |word: &str| {

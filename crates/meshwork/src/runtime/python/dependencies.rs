@@ -39,11 +39,13 @@ const PACKAGES: Cache = Cache {
 
 /// Makes an environment, and installs packages into it. The first arguments are `uv`, its cache, the environment, the
 /// worker's Python, and the version that the script requires, or nothing. Packages are wheels: building one from its
-/// source would run code with the rights of the installer.
+/// source would run code with the rights of the installer. The certificates are those of the host, as for all its programs;
+/// both variables say so, to old and new versions.
 const INSTALL: &str = r#"
 uv=$1 cache=$2 environment=$3 python=$4 required=$5
 shift 5
 PATH=${python%/*}:$PATH
+export UV_NATIVE_TLS=true UV_SYSTEM_CERTS=true
 "$uv" venv -q --no-config --no-python-downloads --cache-dir "$cache" --python "${required:-$python}" "$environment" || exit
 [ $# = 0 ] && exit
 exec "$uv" pip install -q --no-config --no-build --link-mode hardlink --cache-dir "$cache" --python "$environment/bin/python" -- "$@"
