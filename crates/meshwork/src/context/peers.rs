@@ -116,8 +116,23 @@ impl Node {
             Some(NodeKeys.peer(node))
         });
         let records: Vec<_> = nodes.take(MAX_PEERS).collect();
-        let found = self.store.hashes(Database::Node, &records).await?;
-        let mut peers: Vec<_> = found.iter().filter_map(Peer::read).collect();
+        let mut peers = Vec::new();
+        let found = self.store.hashes(Database::Node, &records).await;
+        match found.map_err(ContextError::from) {
+            Ok(found) => peers.extend(found.iter().filter_map(Peer::read)),
+            // One of the records is damaged.
+            Err(error) if error.is_permanent() => {
+                for record in &records {
+                    let found = self.store.hash(Database::Node, record).await;
+                    match found.map_err(ContextError::from) {
+                        Ok(found) => peers.extend(Peer::read(&found)),
+                        Err(error) if error.is_permanent() => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            Err(error) => return Err(error),
+        }
         peers.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(peers)
     }

@@ -13,6 +13,7 @@ use meshwork_model::mesh::{
     next_step,
 };
 
+use super::damage::Damages;
 use super::refusals::Noted;
 use super::sweep::Swept;
 use crate::context::{ContextError, Node, Peer};
@@ -117,6 +118,7 @@ pub struct Exchange {
     pub(super) counts_at: u64,
     pub(super) noted: Noted,
     pub(super) swept: Swept,
+    pub(super) damages: Damages,
 }
 
 impl Exchange {
@@ -136,6 +138,7 @@ impl Exchange {
             counts_at: 0,
             noted: Noted::default(),
             swept: Swept::default(),
+            damages: Damages::default(),
         })
     }
 
@@ -175,7 +178,8 @@ impl Exchange {
             known.line.ask_ping(asks);
         }
         self.read_peers_at = mono_ms.saturating_add(READ_PEERS_MS);
-        self.note_refusals(mono_ms).await?;
+        let noted = self.note_refusals(mono_ms).await;
+        self.unless_damaged(noted, mono_ms)?;
         self.sweep(mono_ms).await
     }
 
@@ -183,23 +187,27 @@ impl Exchange {
     ///
     /// # Errors
     /// A call to the server fails.
-    pub async fn resend(&mut self) -> Result<(), ContextError> {
-        let now = self.node.store().now().await?;
-        for node in self.peers.keys() {
-            let outbox = NodeKeys.peer_outbox(*node);
-            let read = Read::Members(RESENT, 0);
-            let entries = self.node.store().elements(Database::Node, &outbox, read);
-            let commit = entries
-                .await?
-                .iter()
-                .fold(Commit::default(), |commit, entry| {
-                    commit.mark(&outbox, now, entry)
-                });
-            let _ = self.node.store().commit(Database::Node, &commit).await?;
+    pub async fn resend(&mut self, mono_ms: u64) -> Result<(), ContextError> {
+        let nodes: Vec<_> = self.peers.keys().copied().collect();
+        for node in nodes {
+            let due = self.make_due(node).await;
+            self.unless_damaged(due, mono_ms)?;
         }
         for known in self.peers.values_mut() {
             known.line.reset();
         }
+        Ok(())
+    }
+
+    async fn make_due(&self, node: NodeId) -> Result<(), ContextError> {
+        let (store, outbox) = (self.node.store(), NodeKeys.peer_outbox(node));
+        let now = store.now().await?;
+        let read = Read::Members(RESENT, 0);
+        let entries = store.elements(Database::Node, &outbox, read).await?;
+        let commit = entries.iter().fold(Commit::default(), |commit, entry| {
+            commit.mark(&outbox, now, entry)
+        });
+        let _ = store.commit(Database::Node, &commit).await?;
         Ok(())
     }
 
@@ -213,7 +221,15 @@ impl Exchange {
         let nodes: Vec<_> = self.peers.keys().copied().collect();
         let mut frames = Vec::new();
         for node in nodes {
-            frames.extend(self.frame_to(node, mono_ms).await?);
+            let frame = self.frame_to(node, mono_ms).await;
+            match self.unless_damaged(frame, mono_ms)? {
+                Some(frame) => frames.extend(frame),
+                None => {
+                    if let Some(known) = self.peers.get_mut(&node) {
+                        known.line.looked(mono_ms);
+                    }
+                }
+            }
         }
         Ok(frames)
     }

@@ -46,7 +46,8 @@ impl Exchange {
                 return Ok(());
             }
         };
-        self.heard(&frame, now, mono_ms).await?;
+        let noted = self.heard(&frame, now, mono_ms).await;
+        self.unless_damaged(noted, mono_ms)?;
         let came = Came {
             from: frame.src,
             sent_ms: frame.sent_ms,

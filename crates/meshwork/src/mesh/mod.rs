@@ -4,6 +4,7 @@
 //! messages; it knows no daemon. [`Mesh`] moves frames between both, in the one process of a node that holds the lease.
 
 mod daemon;
+mod damage;
 mod exchange;
 mod inbound;
 mod lease;

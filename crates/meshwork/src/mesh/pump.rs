@@ -142,7 +142,7 @@ impl Mesh {
             // The daemon has lost what it had not sent.
             let mono_ms = self.mono_ms();
             self.exchange.read_peers(mono_ms).await?;
-            self.exchange.resend().await?;
+            self.exchange.resend(mono_ms).await?;
         }
         for _ in 0..BATCH {
             if self.daemon.pop(b"", 1).await?.is_empty() {

@@ -38,7 +38,8 @@ impl Exchange {
                 continue;
             }
             let from = self.swept.places.get(&node).copied().unwrap_or(0);
-            let next = self.sweep_outbox(node, from).await?;
+            let next = self.sweep_outbox(node, from).await;
+            let next = self.unless_damaged(next, mono_ms)?.unwrap_or(0);
             self.swept.places.insert(node, next);
         }
         Ok(())

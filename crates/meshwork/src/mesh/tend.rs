@@ -24,7 +24,8 @@ impl Exchange {
         if !self.uncounted.is_empty() && mono_ms >= self.counts_at {
             let new = self.uncounted.iter().take(COUNTS);
             let new: BTreeMap<_, _> = new.map(|(of, count)| (of.clone(), *count)).collect();
-            self.node.add_refused(&new).await?;
+            let added = self.node.add_refused(&new).await;
+            self.unless_damaged(added, mono_ms)?;
             self.uncounted.retain(|of, _| !new.contains_key(of));
             self.counts_at = mono_ms.saturating_add(COUNTS_MS);
         }
@@ -44,7 +45,9 @@ impl Exchange {
     }
 
     async fn count_held(&mut self, node: NodeId, mono_ms: u64) -> Result<(), ContextError> {
-        let held = self.node.held_for(node).await?;
+        let held = self.node.held_for(node).await;
+        // Without the list, no message of the node counts.
+        let held = self.unless_damaged(held, mono_ms)?.unwrap_or_default();
         if let Some(known) = self.peers.get_mut(&node) {
             (known.held, known.counted) = (Some(held), mono_ms);
         }

@@ -43,8 +43,18 @@ impl Node {
         }
         let mut held = Held::default();
         for (context, entries) in by_context {
-            for entries in entries.chunks(PAGE) {
-                let open = self.open_among(from, context, entries).await?;
+            let mut parts: Vec<_> = entries.chunks(PAGE).collect();
+            while let Some(entries) = parts.pop() {
+                let open = match self.open_among(from, context, entries).await {
+                    // A damaged key is among those of this part.
+                    Err(error) if error.is_permanent() && entries.len() > 1 => {
+                        let (front, back) = entries.split_at(entries.len() / 2);
+                        parts.extend([front, back]);
+                        continue;
+                    }
+                    Err(error) if error.is_permanent() => HashSet::new(),
+                    open => open?,
+                };
                 for entry in entries {
                     match open.contains(entry) {
                         true => held.add(entry.bytes),

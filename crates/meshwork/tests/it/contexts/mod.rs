@@ -5,6 +5,7 @@ mod flow_messages;
 mod jobs;
 mod lifetime;
 mod many;
+mod mesh_damage;
 mod mesh_limits;
 mod node_floods;
 mod node_noise;
