@@ -1,7 +1,7 @@
 //! The attributes of `#[job(…)]`.
 
 use syn::meta::ParseNestedMeta;
-use syn::{DeriveInput, LitBool, LitInt, LitStr, Type};
+use syn::{Attribute, DeriveInput, LitBool, LitInt, LitStr, Type};
 
 use crate::duration::millis;
 
@@ -33,7 +33,8 @@ impl Attributes {
     /// Reads the attributes of a type.
     pub(crate) fn of(input: &DeriveInput) -> syn::Result<Self> {
         let mut attributes = Self::default();
-        for attribute in input.attrs.iter().filter(|it| it.path().is_ident("job")) {
+        let ours = |it: &&Attribute| it.path().is_ident("job") || it.path().is_ident("__job");
+        for attribute in input.attrs.iter().filter(ours) {
             attribute.parse_nested_meta(|meta| attributes.read(&meta))?;
         }
         Ok(attributes)

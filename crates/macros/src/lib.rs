@@ -5,6 +5,7 @@ mod duration;
 mod expand;
 
 use proc_macro::TokenStream;
+use quote::quote;
 use syn::{DeriveInput, parse_macro_input};
 
 /// Implements `Job` for a struct or an enum, which is then the payload of a type of jobs. It also needs serde's
@@ -33,10 +34,32 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `concurrent = false` | the job runs alone on its worker | true |
 ///
 /// Durations have a unit: `ms`, `s`, `min`, `h` or `d`. Each call can choose other options.
-#[proc_macro_derive(Job, attributes(job))]
+#[proc_macro_derive(Job, attributes(job, __job))]
 pub fn derive_job(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand::job(&input)
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
+}
+
+/// Makes a struct or an enum a type of jobs: `#[derive(Job)]` with serde's `Serialize` and `Deserialize`, for programs
+/// that need no other part of serde. The arguments are those of [`macro@Job`].
+///
+/// ```ignore
+/// #[meshwork::job(output = String, retries = 3)]
+/// struct Greet {
+///     name: String,
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn job(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let arguments = proc_macro2::TokenStream::from(arguments);
+    let item = parse_macro_input!(item as DeriveInput);
+    quote! {
+        #[derive(::meshwork::serde::Serialize, ::meshwork::serde::Deserialize, ::meshwork::Job)]
+        #[serde(crate = "::meshwork::serde")]
+        #[__job(#arguments)]
+        #item
+    }
+    .into()
 }

@@ -63,10 +63,11 @@ pub use runtime::{Inputs, JobContext, JobError};
 pub use tokio_util::sync::CancellationToken;
 
 pub use error::Error;
-/// Implements [`trait@Job`] for a type of payloads.
 #[cfg(feature = "macros")]
-pub use meshwork_macros::Job;
+pub use meshwork_macros::{Job, job};
 pub use protocol::hero::{MAX_POOL, Worker, WorkerInfo, WorkerPool};
+#[doc(hidden)]
+pub use serde;
 pub use shutdown::shutdown_signal;
 pub use transfer::{TransferError, Transferred};
 pub use worker::{

@@ -11,18 +11,18 @@ use meshwork_model::job::NewJob;
 use meshwork_model::name::{BatchId, JobId};
 use tokio::time::Instant;
 
-use super::{Client, JobRequest, REPEAT_FOR, worth_repeating};
+use super::{Client, Enqueueable, JobRequest, Placed, REPEAT_FOR, worth_repeating};
 use crate::Error;
 
 /// Pause between two polls while waiting for a batch: the first, and the longest.
 const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 /// Builder of a batch; see [`Client::batch`].
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct BatchRequest {
     client: Client,
     batch: NewBatch,
-    callbacks: Vec<(Callback, JobRequest)>,
+    callbacks: Vec<(Callback, Result<JobRequest, Error>)>,
 }
 
 impl BatchRequest {
@@ -51,28 +51,28 @@ impl BatchRequest {
 
     /// Sets the callback that runs once when all jobs have ended, in success or error.
     #[must_use]
-    pub fn on_done(self, request: JobRequest) -> Self {
-        self.on(Callback::Done, request)
+    pub fn on_done(self, job: impl Enqueueable) -> Self {
+        self.on(Callback::Done, job)
     }
 
     /// Sets the callback that runs once when all jobs have finished. If a job ended in error, the callback ends in
     /// error.
     #[must_use]
-    pub fn on_success(self, request: JobRequest) -> Self {
-        self.on(Callback::Success, request)
+    pub fn on_success(self, job: impl Enqueueable) -> Self {
+        self.on(Callback::Success, job)
     }
 
     /// Sets the callback that runs once when the first job has ended in error. If all jobs finish, it is dropped.
     #[must_use]
-    pub fn on_failure(self, request: JobRequest) -> Self {
-        self.on(Callback::Failure, request)
+    pub fn on_failure(self, job: impl Enqueueable) -> Self {
+        self.on(Callback::Failure, job)
     }
 
     /// Sets a callback. Its input is written when it is enqueued: a [`BatchEnd`](crate::model::batch::BatchEnd) as
     /// JSON. It may belong to another batch, but has no prerequisites, delay or unique name.
     #[must_use]
-    pub fn on(mut self, kind: Callback, request: JobRequest) -> Self {
-        self.callbacks.push((kind, request));
+    pub fn on(mut self, kind: Callback, job: impl Enqueueable) -> Self {
+        self.callbacks.push((kind, job.into_request()));
         self
     }
 
@@ -88,7 +88,7 @@ impl BatchRequest {
             callbacks,
         } = self;
         for (kind, request) in callbacks {
-            batch.callbacks.push((kind, request.build()?));
+            batch.callbacks.push((kind, request?.build()?));
         }
         let opened = repeat(&client.broker, || client.broker.open_batch(&batch)).await?;
         match opened {
@@ -134,19 +134,22 @@ impl Batch {
         &self.id
     }
 
-    /// Adds jobs, up to 1,000 in one call, and returns their ids. Existing ids are left alone and count once, so the
-    /// call may be repeated. A job whose unique name another job has is not added.
+    /// Adds jobs, up to 1,000 in one call, and returns their ids, or their handles if they are typed. Existing ids are
+    /// left alone and count once, so the call may be repeated. A job whose unique name another job has is not added; the
+    /// answer is that other job.
     ///
     /// # Errors
     /// A job is invalid; nothing is written then. The batch does not exist, has ended, has a million jobs, or is sealed
     /// (running jobs of the batch may still add jobs). A job is refused as by [`Client::enqueue`], or a call to the
     /// server fails; other jobs may have been added then.
-    pub async fn add(
+    pub async fn add<E: Enqueueable>(
         &self,
-        requests: impl IntoIterator<Item = JobRequest>,
-    ) -> Result<Vec<JobId>, Error> {
-        let mut jobs = Vec::new();
+        requests: impl IntoIterator<Item = E>,
+    ) -> Result<Vec<E::Answer>, Error> {
+        let (mut jobs, mut patience) = (Vec::new(), Vec::new());
         for request in requests {
+            let request = request.into_request()?;
+            patience.push(request.wait_budget());
             let mut job = request.build()?;
             job.batch = Some(Membership {
                 batch: self.id.clone(),
@@ -154,8 +157,17 @@ impl Batch {
             });
             jobs.push(job);
         }
-        self.client.enqueue_built(&jobs).await?;
-        Ok(jobs.into_iter().map(|job| job.id).collect())
+        let placed = self
+            .client
+            .place_all(&jobs)
+            .await?
+            .into_iter()
+            .zip(patience);
+        let answer = |(placed, patience): (Result<Placed, Error>, _)| match placed? {
+            Placed::IdExists(id) => E::answer(&self.client, Placed::Kept(id), patience),
+            placed => E::answer(&self.client, placed, patience),
+        };
+        placed.map(answer).collect()
     }
 
     /// Seals the batch: it ends when all its jobs have ended, and at once without jobs. A sealed or ended batch stays

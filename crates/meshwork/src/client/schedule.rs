@@ -10,7 +10,7 @@ use meshwork_model::schedule::policy::{CatchUp, Overlap};
 use meshwork_model::schedule::timing::{Recurrence, RecurrenceError, Timing};
 use meshwork_model::schedule::zone::Zone;
 
-use super::{Client, JobRequest};
+use super::{Client, Enqueueable, JobRequest};
 use crate::Error;
 
 /// Builder of schedules.
@@ -28,20 +28,20 @@ impl NewSchedule {
     /// ignored.
     ///
     /// # Errors
-    /// The expression is invalid; the error says what is allowed.
-    pub fn cron(expression: &str, job: JobRequest) -> Result<Self, Error> {
-        Ok(Self::new(expression.parse()?, job))
+    /// The expression is invalid; the error says what is allowed. Or the payload cannot be encoded.
+    pub fn cron(expression: &str, job: impl Enqueueable) -> Result<Self, Error> {
+        Ok(Self::new(expression.parse()?, job.into_request()?))
     }
 
     /// Creates a schedule of a job by an interval in whole seconds, at least one. It counts from the start, or else
     /// from 1970.
     ///
     /// # Errors
-    /// The interval is not possible.
-    pub fn every(interval: Duration, job: JobRequest) -> Result<Self, Error> {
+    /// The interval is not possible, or the payload cannot be encoded.
+    pub fn every(interval: Duration, job: impl Enqueueable) -> Result<Self, Error> {
         let text = format!("{}ms", interval.as_millis());
         let every: Every = text.parse().map_err(RecurrenceError::from)?;
-        Ok(Self::new(Recurrence::Every(every), job))
+        Ok(Self::new(Recurrence::Every(every), job.into_request()?))
     }
 
     /// Creates a schedule of a job by a recurrence.

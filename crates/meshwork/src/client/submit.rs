@@ -5,9 +5,7 @@ use meshwork_model::job::NewJob;
 use meshwork_model::name::JobId;
 use tokio::time::Instant;
 
-use super::{
-    Client, Enqueue, Enqueueable, Job, JobHandle, JobRequest, REPEAT_FOR, batch, worth_repeating,
-};
+use super::{Client, Enqueue, Enqueueable, JobRequest, REPEAT_FOR, batch, worth_repeating};
 use crate::Error;
 use crate::span::Subject;
 
@@ -77,40 +75,55 @@ impl Client {
         Ok(Placed::New(job.id))
     }
 
-    /// Enqueues any number of typed jobs, up to 1,000 in one call, and returns an answer for each, in order. A refused
-    /// job does not affect others. A job whose unique name another one has gives the handle of that one.
+    /// Enqueues any number of jobs, up to 1,000 in one call, and returns an answer for each, in order, as
+    /// [`Client::enqueue`] does. A refused job does not affect others.
     ///
     /// # Errors
-    /// A job is invalid; nothing is written then. Or a call to the server fails; some jobs may be stored then, and
-    /// those with unique names can be enqueued again.
-    pub async fn enqueue_all<J: Job>(
+    /// A job is invalid; nothing is written then. Or a call to the server fails; some jobs may be stored then. Those
+    /// with ids or unique names can be enqueued again.
+    pub async fn enqueue_all<E: Enqueueable>(
         &self,
-        jobs: impl IntoIterator<Item = J>,
-    ) -> Result<Vec<Result<JobHandle<J>, Error>>, Error> {
-        let mut built = Vec::new();
-        let mut patience = Vec::new();
+        jobs: impl IntoIterator<Item = E>,
+    ) -> Result<Vec<Result<E::Answer, Error>>, Error> {
+        let (mut built, mut patience) = (Vec::new(), Vec::new());
         for job in jobs {
             let mut request = job.into_request()?;
-            if self.numbers.is_some() {
+            if self.numbers.is_some() && !request.has_id() {
                 request = request.id(self.next_job_id().await?);
             }
             patience.push(request.wait_budget());
             built.push(request.build()?);
         }
-        let answers = self.try_enqueue_built(&built).await?;
-        let mut handles = Vec::with_capacity(built.len());
-        for ((job, answer), patience) in built.iter().zip(answers).zip(patience) {
-            let is_new = answer == Enqueued::Stored;
-            let handle = match self.accepted(job, answer).await {
-                Ok(other) => {
-                    let id = other.unwrap_or_else(|| job.id.clone());
-                    Ok(JobHandle::new(self.clone(), id, is_new, patience))
-                }
-                Err(refusal) => Err(refusal),
-            };
-            handles.push(handle);
+        let placed = self.place_all(&built).await?.into_iter().zip(patience);
+        let answers = placed.map(|(placed, patience)| E::answer(self, placed?, patience));
+        Ok(answers.collect())
+    }
+
+    /// Enqueues jobs, and returns the place of each, or the error for its refusal.
+    pub(super) async fn place_all(
+        &self,
+        jobs: &[NewJob],
+    ) -> Result<Vec<Result<Placed, Error>>, Error> {
+        for job in jobs {
+            job.check()?;
         }
-        Ok(handles)
+        let mut answers = Vec::with_capacity(jobs.len());
+        for chunk in jobs.chunks(MAX_ENQUEUE) {
+            let (some, repeated) = self.store(chunk).await?;
+            answers.extend(some.into_iter().map(|answer| (answer, repeated)));
+        }
+        let mut places = Vec::with_capacity(jobs.len());
+        for (job, (answer, repeated)) in jobs.iter().zip(answers) {
+            // After a broken call the existing job may be this one.
+            let exists = answer == Enqueued::Exists && !repeated;
+            places.push(match self.accepted(job, answer).await {
+                Ok(None) if exists => Ok(Placed::IdExists(job.id.clone())),
+                Ok(None) => Ok(Placed::New(job.id.clone())),
+                Ok(Some(other)) => Ok(Placed::Kept(other)),
+                Err(refusal) => Err(refusal),
+            });
+        }
+        Ok(places)
     }
 
     /// Enqueues several jobs, up to 1,000 in one call. Existing ids are left alone, so the call may be repeated. A job

@@ -38,7 +38,7 @@ struct Paid {
     by: String,
 }
 
-#[derive(Serialize, Deserialize, Job)]
+#[meshwork::job(timeout = "5min")]
 struct Plain;
 
 fn order(order: u64) -> PayOrder {
