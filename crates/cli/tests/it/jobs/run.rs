@@ -12,6 +12,7 @@ const ENDLESS: &str = "loop { }";
 /// Fields of every object about a job.
 const FIELDS: [&str; 40] = [
     "attempts",
+    "batch",
     "caller",
     "children",
     "concurrent",
