@@ -71,6 +71,7 @@ export const ROUTES: Record<string, Route> = {
   "key.list": { verb: "GET", path: "/v1/keys" },
   "key.revoke": { verb: "DELETE", path: "/v1/keys/{name}", inPath: ["name"] },
   "key.rotate": { verb: "POST", path: "/v1/keys/{name}/rotate", inPath: ["name"] },
+  "message.cancel": { verb: "POST", path: "/v1/contexts/{context}/messages/{id}/cancel", inPath: ["context", "id"] },
   "message.create": { verb: "POST", path: "/v1/contexts/{context}/messages", inPath: ["context"] },
   "message.get": { verb: "GET", path: "/v1/contexts/{context}/messages/{id}", inPath: ["context", "id"] },
   "message.list": { verb: "GET", path: "/v1/contexts/{context}/messages", inPath: ["context"], items: "messages" },
@@ -383,6 +384,11 @@ export class KeyMethods {
 /** Methods of the object `message`. */
 export class MessageMethods {
   constructor(private readonly caller: Caller) {}
+
+  /** Cancel a message that was sent from a context; its target decides the outcome. */
+  cancel(params: Schemas["MessageParams"]): Promise<Schemas["Message"]> {
+    return this.caller.call("message.cancel", params);
+  }
 
   /** Send a message of a context, without a signature. */
   create(params: Schemas["MessageCreateParams"]): Promise<Schemas["CreatedMessage"]> {

@@ -212,6 +212,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/contexts/{context}/messages/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a message that was sent from a context; its target decides the outcome
+         * @description Needs a key of the scope `user`. In JSON-RPC: `message.cancel`.
+         */
+        post: operations["message.cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/contexts/{context}/runners": {
         parameters: {
             query?: never;
@@ -2426,6 +2446,8 @@ export interface components {
             message_format_type: string;
             /** @description `job`, `chat`, `mail` or `result`. */
             message_type: string;
+            /** @description Time of the request to cancel it, in milliseconds since 1970. */
+            mw_cancel?: number;
             /** @description Keys of the jobs that were enqueued for it. */
             mw_jobs?: string[];
             /** @description Key of the message whose result this one has. */
@@ -2480,6 +2502,8 @@ export interface components {
              * @description Number of the context that receives it.
              */
             to: number;
+            /** @description Topic of the runner that gets the jobs, as `runner20`. Default: any worker of their types. */
+            topic?: string | null;
             /** @description `job`, `chat` or `mail`. Default: `job` if there are jobs, else `chat`. */
             type?: string | null;
         };
@@ -3907,6 +3931,8 @@ export interface operations {
                      * @description Number of the context that receives it.
                      */
                     to: number;
+                    /** @description Topic of the runner that gets the jobs, as `runner20`. Default: any worker of their types. */
+                    topic?: string | null;
                     /** @description `job`, `chat` or `mail`. Default: `job` if there are jobs, else `chat`. */
                     type?: string | null;
                 };
@@ -3943,6 +3969,49 @@ export interface operations {
         };
     };
     "message.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of the context. */
+                context: number;
+                /** @description Key of the message, as `12:101`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "message.cancel": {
         parameters: {
             query?: never;
             header?: never;

@@ -139,7 +139,7 @@ pub enum Operation {
     Update,
     /// Deletes the object.
     Delete,
-    /// Ends a job or flow early, or retries it.
+    /// Ends a job, flow or message early, or retries a job or flow.
     Cancel,
     /// Approves or rejects.
     Answer,

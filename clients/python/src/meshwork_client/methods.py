@@ -73,6 +73,7 @@ ROUTES: dict[str, Route] = {
     "key.list": Route("GET", "/v1/keys"),
     "key.revoke": Route("DELETE", "/v1/keys/{name}", in_path=("name",)),
     "key.rotate": Route("POST", "/v1/keys/{name}/rotate", in_path=("name",)),
+    "message.cancel": Route("POST", "/v1/contexts/{context}/messages/{id}/cancel", in_path=("context", "id",)),
     "message.create": Route("POST", "/v1/contexts/{context}/messages", in_path=("context",)),
     "message.get": Route("GET", "/v1/contexts/{context}/messages/{id}", in_path=("context", "id",)),
     "message.list": Route("GET", "/v1/contexts/{context}/messages", in_path=("context",), items="messages"),
@@ -353,6 +354,10 @@ class MessageMethods:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+
+    def cancel(self, **params: Unpack[types.MessageParams]) -> types.Message:
+        """Cancel a message that was sent from a context; its target decides the outcome."""
+        return self._caller.call("message.cancel", params)
 
     def create(self, **params: Unpack[types.MessageCreateParams]) -> types.CreatedMessage:
         """Send a message of a context, without a signature."""
@@ -791,6 +796,10 @@ class AsyncMessageMethods:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+
+    async def cancel(self, **params: Unpack[types.MessageParams]) -> types.Message:
+        """Cancel a message that was sent from a context; its target decides the outcome."""
+        return await self._caller.call("message.cancel", params)
 
     async def create(self, **params: Unpack[types.MessageCreateParams]) -> types.CreatedMessage:
         """Send a message of a context, without a signature."""

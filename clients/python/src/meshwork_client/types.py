@@ -1528,6 +1528,10 @@ class Message(TypedDict):
     """
     `job`, `chat`, `mail` or `result`.
     """
+    mw_cancel: NotRequired[int]
+    """
+    Time of the request to cancel it, in milliseconds since 1970.
+    """
     mw_jobs: NotRequired[list[str]]
     """
     Keys of the jobs that were enqueued for it.
@@ -3193,6 +3197,10 @@ class MessageCreateParams(TypedDict):
     to: int
     """
     Number of the context that receives it.
+    """
+    topic: NotRequired[str | None]
+    """
+    Topic of the runner that gets the jobs, as `runner20`. Default: any worker of their types.
     """
     type: NotRequired[str | None]
     """

@@ -154,6 +154,16 @@ pub enum ContextError {
         /// Number of the context.
         context: ContextId,
     },
+    /// The message was not sent from here, so it is not cancelled here.
+    #[error(
+        "{key} in context {context} was received, and only its sender can cancel it: delete it, or cancel its jobs"
+    )]
+    MessageReceived {
+        /// Key of the message.
+        key: MessageKey,
+        /// Number of the context.
+        context: ContextId,
+    },
     /// The message has not ended within the caller's wait.
     #[error("{key} in context {context} has not ended: wait for it again")]
     NotEnded {

@@ -329,6 +329,7 @@ impl Exchange {
         let sent = same.as_ref().map(|view| Sent {
             status: view.message.status,
             is_stored: view.stored_at.is_some(),
+            is_cancelled: view.cancel_at.is_some(),
         });
         let Some(view) = same.filter(|view| view.target(self.me).node == to) else {
             return Ok(None);
@@ -340,6 +341,7 @@ impl Exchange {
                 .envelope
                 .map(|it| Item::Message(it.into_bytes())),
             Step::Ask => Some(Item::Ask { of, at }),
+            Step::Cancel => Some(Item::Cancel { of, at }),
             Step::Forget => None,
         })
     }

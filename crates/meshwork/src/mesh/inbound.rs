@@ -8,7 +8,9 @@ use meshwork_model::mesh::{Frame, HeldEntry, Item, PeerState, SentFrom};
 
 use super::Exchange;
 use super::exchange::Known;
-use crate::context::{ContextError, Delivery, Node, Notice, Origin, Site};
+use crate::context::messages::cancel::CancelTaken;
+use crate::context::messages::foreign::notice_of;
+use crate::context::{ContextError, Delivery, Node, Origin, Site};
 
 /// Code of frames beyond the rate of a node, and of messages beyond its limits. They are dropped, and sent again.
 const BUSY: &str = "busy";
@@ -160,6 +162,7 @@ impl Exchange {
                 None
             }
             Item::Ask { of, at } => Some(self.node.answer_of(from, of, at).await?),
+            Item::Cancel { of, at } => Some(self.take_cancel(came, of, at).await?),
             Item::Ping { id } => Some(Item::Pong {
                 id,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -245,11 +248,7 @@ impl Exchange {
         let (state, reason) = match taken.await? {
             Delivery::Stored => {
                 let bytes = envelope.len();
-                self.node.hold(from, HeldEntry { of, at, bytes }).await?;
-                let known = self.peers.get_mut(&from);
-                if let Some(held) = known.and_then(|known| known.held.as_mut()) {
-                    held.add(bytes);
-                }
+                self.held(from, HeldEntry { of, at, bytes }).await?;
                 self.node.signals().incoming.notify_one();
                 (PeerState::Stored, None)
             }
@@ -268,6 +267,44 @@ impl Exchange {
         }))
     }
 
+    /// Takes a request to cancel a message of another node, and returns the answer.
+    async fn take_cancel(
+        &mut self,
+        came: &Came,
+        of: SentFrom,
+        at: ContextId,
+    ) -> Result<Item, ContextError> {
+        let from = came.from;
+        // A message that has not arrived counts as a short one.
+        let remembers = self.has_room(from, 0, came.mono_ms).await?;
+        let origin = Origin::sent_from(from, &of);
+        match self.node.take_cancel(&origin, at, remembers).await? {
+            CancelTaken::Known => {}
+            CancelTaken::Remembered => self.held(from, HeldEntry { of, at, bytes: 0 }).await?,
+            CancelTaken::Full => {
+                self.refuse(Some(from), BUSY);
+                let (state, reason) = (PeerState::Busy, None);
+                return Ok(Item::State {
+                    of,
+                    at,
+                    state,
+                    reason,
+                });
+            }
+        }
+        self.node.answer_of(from, of, at).await
+    }
+
+    /// Counts a message against the limits of its node.
+    async fn held(&mut self, from: NodeId, entry: HeldEntry) -> Result<(), ContextError> {
+        self.node.hold(from, entry).await?;
+        let known = self.peers.get_mut(&from);
+        if let Some(held) = known.and_then(|known| known.held.as_mut()) {
+            held.add(entry.bytes);
+        }
+        Ok(())
+    }
+
     /// Takes the state of a message of this node, as the node to which it went tells it.
     async fn take_state(
         &self,
@@ -276,16 +313,8 @@ impl Exchange {
         state: PeerState,
         reason: Option<Reason>,
     ) -> Result<(), ContextError> {
-        let notice = match state {
-            PeerState::Stored => Notice::Stored,
-            PeerState::Acknowledged => Notice::Acknowledged,
-            PeerState::Processed => Notice::Read,
-            PeerState::Failed | PeerState::Refused => {
-                let unknown = || Reason::new(Reason::FAILED, "the other node gave no reason");
-                Notice::Failed(reason.unwrap_or_else(unknown))
-            }
-            PeerState::Busy => return Ok(()),
-            PeerState::Unknown => Notice::Lost,
+        let Some(notice) = notice_of(state, reason) else {
+            return Ok(());
         };
         let site = Site {
             node: from,

@@ -193,6 +193,7 @@ impl schemars::JsonSchema for crate::context::MessageView {
                 "mw_jobs": {"type": "array", "items": {"type": "string"}, "description": "Keys of the jobs that were enqueued for it."},
                 "mw_result": text("Key of the message with its result."),
                 "mw_reason": text("Code of the reason why it was refused or failed."),
+                "mw_cancel": number("Time of the request to cancel it, in milliseconds since 1970."),
             },
             "required": ["id", "caller_id", "context_id", "message", "message_type", "message_format_type", "timeout", "timeout_ack", "timeout_result", "job", "logs", "created_at", "updated_at", "status"],
         })

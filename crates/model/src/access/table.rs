@@ -83,11 +83,21 @@ const TABLE: &[(Object, &[Row])] = {
         ),
         (
             O::JobMessage,
-            &[(Create, &[Admin]), (Read, TO_SEE), (Delete, &[Admin])],
+            &[
+                (Create, &[Admin]),
+                (Read, TO_SEE),
+                (Delete, &[Admin]),
+                (Cancel, &[Admin]),
+            ],
         ),
         (
             O::Chat,
-            &[(Create, TO_RUN), (Read, TO_SEE), (Delete, &[Admin])],
+            &[
+                (Create, TO_RUN),
+                (Read, TO_SEE),
+                (Delete, &[Admin]),
+                (Cancel, &[Admin]),
+            ],
         ),
         (
             O::OwnResult,

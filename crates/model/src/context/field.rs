@@ -114,5 +114,7 @@ pub const ROUND_TRIP_MS: &str = "round_trip_ms";
 pub const PONG_OFFSET_MS: &str = "pong_offset_ms";
 /// Version of the program of another node, by this ping. Meshwork's own.
 pub const VERSION: &str = "version";
+/// Time of the request to cancel a message, in milliseconds since 1970. Meshwork's own.
+pub const CANCEL: &str = "mw_cancel";
 /// Code of the reason why a message was refused or failed. Meshwork's own.
 pub const REASON: &str = "mw_reason";

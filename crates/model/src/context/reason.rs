@@ -44,6 +44,8 @@ impl Reason {
     pub const DELETED: &str = "deleted";
     /// No runner of the target has the topic of the message, or it runs no jobs of this type.
     pub const NO_RUNNER: &str = "no_runner";
+    /// The message was cancelled before it ended.
+    pub const CANCELLED: &str = "cancelled";
     /// A timeout was over before the target took the message.
     pub const LATE: &str = "late";
 

@@ -3,6 +3,11 @@
 
 use super::PeerState;
 use crate::context::{MessageStatus, MessageType};
+use crate::envelope::SKEW;
+
+/// Time for which a receiver remembers a cancelled message that has not arrived, in milliseconds. A frame with the message is
+/// older than the request, and is refused after the greatest difference of the clocks, twice; one minute more.
+pub const CANCELLED_FOR_MS: u64 = (2 * SKEW + 60) * 1_000;
 
 /// A message as its sender has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +16,8 @@ pub struct Sent {
     pub status: MessageStatus,
     /// True if the receiver has stored it.
     pub is_stored: bool,
+    /// True if its sender has cancelled it.
+    pub is_cancelled: bool,
 }
 
 /// The next item of a sender.
@@ -20,6 +27,8 @@ pub enum Step {
     Send,
     /// Ask for its state.
     Ask,
+    /// Cancel it. It is not sent after that, so the receiver may get the request first.
+    Cancel,
     /// The message needs nothing any more.
     Forget,
 }
@@ -28,9 +37,10 @@ pub enum Step {
 #[must_use]
 pub const fn next_step(sent: Option<Sent>) -> Step {
     match sent {
-        Some(sent) if !sent.status.is_final() => match sent.is_stored {
-            true => Step::Ask,
-            false => Step::Send,
+        Some(sent) if !sent.status.is_final() => match (sent.is_cancelled, sent.is_stored) {
+            (true, _) => Step::Cancel,
+            (false, true) => Step::Ask,
+            (false, false) => Step::Send,
         },
         _ => Step::Forget,
     }
@@ -83,7 +93,19 @@ mod tests {
 
     #[test]
     fn a_sender_sends_until_stored_asks_until_the_end_and_forgets() {
-        let sent = |status, is_stored| next_step(Some(Sent { status, is_stored }));
+        let step = |status, is_stored, is_cancelled| {
+            next_step(Some(Sent {
+                status,
+                is_stored,
+                is_cancelled,
+            }))
+        };
+        let sent = |status, is_stored| step(status, is_stored, false);
+        for status in [MessageStatus::Dispatched, MessageStatus::Acknowledged] {
+            assert_eq!(step(status, false, true), Step::Cancel);
+            assert_eq!(step(status, true, true), Step::Cancel);
+        }
+        assert_eq!(step(MessageStatus::Error, true, true), Step::Forget);
         assert_eq!(sent(MessageStatus::Dispatched, false), Step::Send);
         assert_eq!(sent(MessageStatus::Dispatched, true), Step::Ask);
         assert_eq!(sent(MessageStatus::Acknowledged, true), Step::Ask);

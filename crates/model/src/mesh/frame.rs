@@ -107,6 +107,13 @@ pub enum Item {
         /// The context to which it went.
         at: ContextId,
     },
+    /// Cancels a message of the sender.
+    Cancel {
+        /// The message.
+        of: SentFrom,
+        /// The context to which it goes.
+        at: ContextId,
+    },
     /// Asks for a [`Item::Pong`] with the same number.
     Ping {
         /// The number.
@@ -187,7 +194,7 @@ impl Item {
                 let text = reason.map_or(0, |it| it.code.len() + it.text.len().min(MAX_REASON));
                 14 + FROM + text
             }
-            Self::Ask { .. } => 5 + FROM,
+            Self::Ask { .. } | Self::Cancel { .. } => 5 + FROM,
             Self::Ping { .. } => 9,
             Self::Pong { version, .. } => 13 + version.len(),
         }
@@ -309,6 +316,7 @@ mod kind {
     pub(super) const ASK: u8 = 4;
     pub(super) const PING: u8 = 5;
     pub(super) const PONG: u8 = 6;
+    pub(super) const CANCEL: u8 = 7;
 }
 
 fn write(body: &mut Vec<u8>, item: &Item) -> Result<(), FrameFault> {
@@ -343,6 +351,11 @@ fn write(body: &mut Vec<u8>, item: &Item) -> Result<(), FrameFault> {
         }
         Item::Ask { of, at } => {
             body.push(kind::ASK);
+            write_from(body, of);
+            body.extend(at.get().to_be_bytes());
+        }
+        Item::Cancel { of, at } => {
+            body.push(kind::CANCEL);
             write_from(body, of);
             body.extend(at.get().to_be_bytes());
         }
@@ -464,6 +477,10 @@ impl<'a> Reader<'a> {
                 }
             }
             kind::ASK => Item::Ask {
+                of: self.from()?,
+                at: self.context()?,
+            },
+            kind::CANCEL => Item::Cancel {
                 of: self.from()?,
                 at: self.context()?,
             },

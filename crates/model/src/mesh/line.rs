@@ -173,7 +173,7 @@ impl<M> Draft<M> {
         let asks = |item: &Item| {
             matches!(
                 item,
-                Item::Message(_) | Item::Ask { .. } | Item::Ping { .. }
+                Item::Message(_) | Item::Ask { .. } | Item::Cancel { .. } | Item::Ping { .. }
             )
         };
         self.items.iter().any(asks)

@@ -13,7 +13,7 @@ mod result;
 
 pub use crate::peer::{InvalidPeerName, InvalidTarget, MessageTarget, PeerName};
 pub use card::{Card, CardFault, MAX_CARD, MAX_CARD_LIFE};
-pub use exchange::{Answer, Received, Sent, Step, answer, next_step};
+pub use exchange::{Answer, CANCELLED_FOR_MS, Received, Sent, Step, answer, next_step};
 pub use frame::{
     Frame, FrameFault, Item, MAX_FRAME, MAX_ITEMS, MAX_REASON, MAX_RESULT, MAX_VERSION, PeerState,
     SentFrom, padded_length,

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use meshwork_model::context::{MessageStatus, MessageType};
+use meshwork_model::context::{MessageStatus, MessageType, Reason};
 use meshwork_model::envelope::Nonce;
 use meshwork_model::keys::context::{ContextId, MessageKey};
 use meshwork_model::mesh::{
-    Answer, Draft, Entry, Item, Line, PeerState, Received, Sent, SentFrom, Step, answer, next_step,
+    Answer, CANCELLED_FOR_MS, Draft, Entry, Item, Line, PeerState, Received, Sent, SentFrom, Step,
+    answer, next_step,
 };
 
 /// Number of a message; the messages of all nodes have different ones.
@@ -60,6 +61,9 @@ pub(super) struct Outgoing {
     pub(super) ends: [u64; 3],
     pub(super) status: MessageStatus,
     pub(super) stored: bool,
+    /// Time at which its sender cancels it.
+    pub(super) cancel_at: Option<u64>,
+    pub(super) is_cancelled: bool,
     pub(super) outcome: Option<&'static str>,
     pub(super) results: u32,
 }
@@ -74,6 +78,7 @@ pub(super) struct Incoming {
     /// Number of times that its jobs were stored.
     pub(super) runs: u32,
     pub(super) has_result: bool,
+    pub(super) is_cancelled: bool,
 }
 
 /// A node.
@@ -83,6 +88,8 @@ pub(super) struct Node {
     pub(super) offset_ms: i64,
     pub(super) sent: BTreeMap<Id, Outgoing>,
     pub(super) received: BTreeMap<Id, Incoming>,
+    /// Messages that were cancelled before they arrived, each with the time until which it is remembered.
+    pub(super) cancelled: BTreeMap<Id, u64>,
     /// Outboxes by receiver: entries, each with the time of its next attempt.
     pub(super) outboxes: BTreeMap<At, BTreeMap<Entry, u64>>,
     /// Refuses all messages.
@@ -98,6 +105,7 @@ impl Node {
             offset_ms,
             sent: BTreeMap::new(),
             received: BTreeMap::new(),
+            cancelled: BTreeMap::new(),
             outboxes: BTreeMap::new(),
             refuses,
             is_up: true,
@@ -210,6 +218,7 @@ impl Node {
         match next_step(self.sent.get(&id).map(sent_of)) {
             Step::Send => Some(Item::Message(envelope(id))),
             Step::Ask => Some(Item::Ask { of, at: context() }),
+            Step::Cancel => Some(Item::Cancel { of, at: context() }),
             Step::Forget => None,
         }
     }
@@ -252,6 +261,8 @@ impl Node {
                 }
             }
         }
+        self.request_cancels(clock);
+        self.cancelled.retain(|_, until| *until > clock);
         let mut changed = Vec::new();
         for (id, message) in &mut self.received {
             let next = match message.status {
@@ -273,11 +284,44 @@ impl Node {
         self.sweep(now);
     }
 
+    /// Cancels messages whose senders change their minds.
+    fn request_cancels(&mut self, clock: u64) {
+        let mut due = Vec::new();
+        for (id, message) in &mut self.sent {
+            let is_due = message.cancel_at.is_some_and(|at| at <= clock);
+            if is_due && !message.is_cancelled && !message.status.is_final() {
+                message.is_cancelled = true;
+                due.push((*id, message.to, message.queued_ms));
+            }
+        }
+        for (id, to, queued_ms) in due {
+            let of = sent_from(id);
+            self.queue(to, Entry::Message { of, queued_ms }, clock);
+        }
+    }
+
+    fn take_cancel(&mut self, from: At, id: Id, clock: u64) -> Item {
+        match self.received.get_mut(&id) {
+            Some(message) if !message.status.is_final() => {
+                (message.status, message.is_cancelled) = (MessageStatus::Error, true);
+            }
+            Some(_) => {}
+            None => drop(self.cancelled.insert(id, clock + CANCELLED_FOR_MS)),
+        }
+        self.answer_of(from, id)
+    }
+
     fn answer_of(&self, from: At, id: Id) -> Item {
+        if self.cancelled.contains_key(&id) {
+            return cancelled(id);
+        }
         let received = self
             .received
             .get(&id)
             .filter(|message| message.from == from);
+        if received.is_some_and(|message| message.is_cancelled) {
+            return cancelled(id);
+        }
         let answered = answer(received.map(|message| Received {
             status: message.status,
             message_type: MessageType::Job,
@@ -302,20 +346,24 @@ impl Node {
     }
 
     /// Takes an item of another node.
-    pub(super) fn take(&mut self, from: At, item: &Item, job_ends: u64, expired: bool) {
+    pub(super) fn take(&mut self, from: At, item: &Item, clock: u64, job: (u64, bool)) {
+        let (job_ends, expired) = job;
         let reply = match item {
             Item::Message(envelope) => {
                 let id = message_of(envelope);
                 Some(self.take_message(from, id, job_ends, expired))
             }
             Item::Ask { of, .. } => Some(self.answer_of(from, id_of(of))),
+            Item::Cancel { of, .. } => Some(self.take_cancel(from, id_of(of), clock)),
             Item::Ping { id } => Some(Item::Pong {
                 id: *id,
                 version: String::new(),
             }),
             Item::Pong { .. } => None,
-            Item::State { of, state, .. } => {
-                self.take_state(from, id_of(of), *state);
+            Item::State {
+                of, state, reason, ..
+            } => {
+                self.take_state(from, id_of(of), *state, reason.as_ref());
                 None
             }
             Item::Result { re, .. } => {
@@ -329,7 +377,7 @@ impl Node {
     }
 
     fn take_message(&mut self, from: At, id: Id, job_ends: u64, expired: bool) -> Item {
-        if self.received.contains_key(&id) {
+        if self.received.contains_key(&id) || self.cancelled.contains_key(&id) {
             return self.answer_of(from, id);
         }
         if self.refuses || expired {
@@ -341,6 +389,7 @@ impl Node {
             job_ends,
             runs: 0,
             has_result: false,
+            is_cancelled: false,
         };
         self.received.insert(id, message);
         state_of(id, PeerState::Stored)
@@ -352,7 +401,7 @@ impl Node {
         (message.to == from && !message.status.is_final()).then_some(message)
     }
 
-    fn take_state(&mut self, from: At, id: Id, state: PeerState) {
+    fn take_state(&mut self, from: At, id: Id, state: PeerState, reason: Option<&Reason>) {
         let Some(message) = self.open(from, id) else {
             return;
         };
@@ -363,7 +412,8 @@ impl Node {
             }
             PeerState::Failed | PeerState::Refused => {
                 message.status = MessageStatus::Error;
-                message.outcome = Some("refused");
+                let is_cancelled = reason.is_some_and(|it| it.code == Reason::CANCELLED);
+                message.outcome = Some(if is_cancelled { "cancelled" } else { "refused" });
             }
             PeerState::Unknown => message.stored = false,
             PeerState::Processed | PeerState::Busy => {}
@@ -383,6 +433,16 @@ fn sent_of(message: &Outgoing) -> Sent {
     Sent {
         status: message.status,
         is_stored: message.stored,
+        is_cancelled: message.is_cancelled,
+    }
+}
+
+fn cancelled(id: Id) -> Item {
+    Item::State {
+        of: sent_from(id),
+        at: context(),
+        state: PeerState::Failed,
+        reason: Some(Reason::new(Reason::CANCELLED, "")),
     }
 }
 

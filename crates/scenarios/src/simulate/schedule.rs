@@ -125,7 +125,12 @@ impl Schedule {
             let mut ends =
                 [0; 3].map(|_| queued_ms + self.random.random_range(2_000..MAX_TIMEOUT_MS));
             ends.sort_unstable();
+            let cancels = self.random.random_bool(0.2);
+            let cancel_at =
+                cancels.then(|| queued_ms + self.random.random_range(0..MAX_TIMEOUT_MS / 2));
             let message = Outgoing {
+                cancel_at,
+                is_cancelled: false,
                 to,
                 queued_ms,
                 ends,
@@ -261,7 +266,9 @@ impl Schedule {
                 }
                 let job_ends = now + self.random.random_range(0..60_000);
                 let expired = self.has_expired(frame.from, frame.to, &item);
-                self.nodes[frame.to].take(frame.from, &item, job_ends, expired);
+                let job = (job_ends, expired);
+                let clock = self.nodes[frame.to].clock(now);
+                self.nodes[frame.to].take(frame.from, &item, clock, job);
             }
         }
     }
@@ -296,6 +303,12 @@ impl Schedule {
                     return Err(
                         self.broken(format!("message {id} counts as stored, and is not there"))
                     );
+                }
+                let is_cancelled =
+                    there.is_some_and(|there| there.is_cancelled && !there.has_result);
+                let never_ran = there.is_none();
+                if message.outcome == Some("cancelled") && !is_cancelled && !never_ran {
+                    return Err(self.broken(format!("message {id} counts as cancelled, and ran")));
                 }
                 let has_result = there.is_some_and(|there| there.has_result);
                 if message.outcome == Some("processed") && !has_result {

@@ -1,5 +1,6 @@
 //! `meshwork message`.
 
+mod cancel;
 mod delete;
 mod look;
 mod read;
@@ -24,6 +25,7 @@ pub(crate) enum MessageCommand {
     List(look::List),
     Read(read::Read),
     Wait(wait::Wait),
+    Cancel(cancel::Cancel),
     Delete(delete::Delete),
 }
 
@@ -34,6 +36,7 @@ impl MessageCommand {
             Self::List(list) => list.run(context).await,
             Self::Read(read) => Box::pin(read.run(context)).await,
             Self::Wait(wait) => Box::pin(wait.run(context)).await,
+            Self::Cancel(cancel) => Box::pin(cancel.run(context)).await,
             Self::Delete(delete) => delete.run(context).await,
         }
     }

@@ -169,25 +169,45 @@ fn objects_of_contexts_are_read_and_made() {
                 .jsons(),
             [runner]
         );
-        let (status, sent) = post("/v1/contexts/1/messages", json!({"to": 1, "text": "hi"}));
-        assert_eq!((status, &sent["id"]), (200, &json!("1:1")), "{sent}");
-        let message = eventually("the supervisor delivers it", || {
-            let (_, message) = get("/v1/contexts/1/messages/1:1");
-            message["mw_stored_at"].is_u64().then_some(message)
-        });
-        assert_eq!(
-            (&message["message"], &message["envelope"]),
-            (&json!("hi"), &Value::Null),
-            "{message}"
-        );
-        let (_, messages) = get("/v1/contexts/1/messages?limit=1");
-        assert_eq!(
-            messages["messages"].as_array().unwrap().len(),
-            1,
-            "{messages}"
-        );
+        messages_are_sent_and_cancelled(&server);
         server.stop();
     });
+}
+
+/// With runner 20 in context 1.
+fn messages_are_sent_and_cancelled(server: &Server) {
+    let post = |path: &str, body: Value| server.rest("POST", path, &body);
+    let get = |path: &str| server.rest("GET", path, &json!({}));
+    let (status, sent) = post("/v1/contexts/1/messages", json!({"to": 1, "text": "hi"}));
+    assert_eq!((status, &sent["id"]), (200, &json!("1:1")), "{sent}");
+    let message = eventually("the supervisor delivers it", || {
+        let (_, message) = get("/v1/contexts/1/messages/1:1");
+        message["mw_stored_at"].is_u64().then_some(message)
+    });
+    assert_eq!(
+        (&message["message"], &message["envelope"]),
+        (&json!("hi"), &Value::Null),
+        "{message}"
+    );
+    // Nobody has read it.
+    let (status, _) = post("/v1/contexts/1/messages/1:1/cancel", json!({}));
+    assert_eq!(status, 200);
+    eventually("its target ends it", || {
+        let (_, message) = get("/v1/contexts/1/messages/1:1");
+        (message["mw_reason"] == "cancelled").then_some(())
+    });
+    let jobs = json!([{"type": "python", "script": "1"}]);
+    for (topic, said) in [("runner20", 200), ("runner99", 400)] {
+        let new = json!({"to": 1, "jobs": jobs, "topic": topic});
+        let (status, sent) = post("/v1/contexts/1/messages", new);
+        assert_eq!(status, said, "{sent}");
+    }
+    let (_, messages) = get("/v1/contexts/1/messages?limit=1");
+    assert_eq!(
+        messages["messages"].as_array().unwrap().len(),
+        1,
+        "{messages}"
+    );
 }
 
 /// Parameters with which a method reaches its check of a permission.

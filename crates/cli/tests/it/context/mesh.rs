@@ -11,16 +11,16 @@ use meshwork_test_servers::servers::{RealServer, Tool, need};
 use serde_json::json;
 
 /// A node: a server, its command, its daemon and its supervisor.
-struct Node {
+pub(super) struct Node {
     server: RealServer,
-    ground: Ground,
-    daemon: FakeMycelium,
-    supervisor: Option<Running>,
+    pub(super) ground: Ground,
+    pub(super) daemon: FakeMycelium,
+    pub(super) supervisor: Option<Running>,
 }
 
 impl Node {
     /// Starts a node with the contexts 7 and 8, and no supervisor.
-    fn start(peers: &[&Self]) -> Option<Self> {
+    pub(super) fn start(peers: &[&Self]) -> Option<Self> {
         let server = RealServer::redis().start()?;
         let ground = Ground::url(server.url());
         for id in ["7", "8"] {
@@ -39,11 +39,11 @@ impl Node {
     }
 
     /// Starts its supervisor, with a worker.
-    fn serve(&mut self) {
+    pub(super) fn serve(&mut self) {
         self.serve_with(&["--worker", "python"]);
     }
 
-    fn serve_with(&mut self, args: &[&str]) {
+    pub(super) fn serve_with(&mut self, args: &[&str]) {
         let url = self.daemon.url();
         let args = [&["supervisor", "--json", "--mycelium", &url], args].concat();
         let mut supervisor = self.ground.start(&args);
@@ -64,7 +64,7 @@ impl Node {
     }
 
     /// Trusts the node `other`, and its actor in context 8.
-    fn trust(&self, other: &Self, name: &str) {
+    pub(super) fn trust(&self, other: &Self, name: &str) {
         let file: PathBuf = self.ground.file(name, other.card());
         let file = file.to_str().unwrap();
         self.ground
@@ -77,11 +77,11 @@ impl Node {
         self.ground.run(&grant).ok();
     }
 
-    fn plain(&self, context: u32) -> Plain {
+    pub(super) fn plain(&self, context: u32) -> Plain {
         Plain::connect(&self.server.url_of(context)).unwrap()
     }
 
-    fn field(&self, context: u32, key: &str, field: &str) -> String {
+    pub(super) fn field(&self, context: u32, key: &str, field: &str) -> String {
         let value = self
             .plain(context)
             .ask::<Option<String>>(&["HGET", key, field]);
@@ -271,6 +271,32 @@ fn messages_wait_for_a_node_that_is_away_and_survive_a_restart_of_the_daemon() {
     });
     let jobs: Vec<String> = bob.plain(8).ask(&["KEYS", "job:*"]).unwrap();
     assert_eq!(jobs.len(), 2);
+}
+
+#[test]
+fn a_message_that_waits_for_its_node_is_cancelled_there() {
+    let Some((mut alice, mut bob)) = two() else {
+        return;
+    };
+    alice.serve();
+    alice.ground.file("sum.py", "result = 1");
+    let sent = alice.ground.run(&SEND).ok().stdout;
+    let (key, context) = (sent.trim(), ["--context", "7"]);
+    let cancel = |more: &[&str]| {
+        let args = [&["message", "cancel", key], more, &context].concat();
+        alice.ground.run(&args)
+    };
+    assert_eq!(cancel(&[]).ok().stdout, "1:1 cancelling\n");
+    // Only the other node can say that it is cancelled.
+    assert_eq!(alice.status(key), "dispatched");
+    bob.serve();
+    let ended = cancel(&["--wait"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("cancelled"), "{ended:?}");
+    let again = cancel(&["--json"]).ok().json();
+    assert_eq!(again["outcome"], "cancelled");
+    let jobs: Vec<String> = bob.plain(8).ask(&["KEYS", "job:*"]).unwrap();
+    assert!(jobs.is_empty(), "{jobs:?}");
 }
 
 #[test]

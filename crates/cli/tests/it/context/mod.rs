@@ -6,5 +6,6 @@ pub(crate) mod contexts;
 pub(crate) mod jobs;
 pub(crate) mod kills;
 pub(crate) mod mesh;
+pub(crate) mod mesh_flood;
 pub(crate) mod messages;
 pub(crate) mod sandbox;

@@ -15,6 +15,7 @@ use meshwork_model::state::Status;
 use crate::context::audit::{COORDINATOR, Change};
 use crate::context::messages::damage::Damage;
 use crate::context::messages::done::Done;
+use crate::context::messages::foreign::cancelled;
 use crate::context::messages::message::{MessageView, logs_with, overdue};
 use crate::context::messages::origin::Origin;
 use crate::context::{ContextError, ContextHandle, MOST, Notice, Transport};
@@ -199,7 +200,9 @@ impl ContextHandle {
             (None, Some(origin)) => self.acknowledge(&view, node, transport, origin).await,
             _ => Ok(()),
         };
-        let answered = self.answer_one(node, &view, open, head.element).await?;
+        let answered = self
+            .answer_one((node, transport), &view, open, head.element)
+            .await?;
         if let (true, Some(origin)) = (answered, &view.origin) {
             // A sender on this node gets the result as a message.
             let from = self.site(node);
@@ -245,7 +248,7 @@ impl ContextHandle {
 
     async fn answer_one(
         &self,
-        node: NodeId,
+        (node, transport): (NodeId, &dyn Transport),
         view: &MessageView,
         open: &str,
         element: &[u8],
@@ -273,6 +276,15 @@ impl ContextHandle {
         };
         let logs = logs_with(message, now, LogLevel::Info, "all jobs have ended");
         let commit = self.changed(view, status, now, &logs).unmark(open, element);
+        if let (true, Some(origin), true) = (failed, &view.origin, view.cancel_at.is_some()) {
+            // Before the message ends: after a crash in between, it is notified again. Another node asks.
+            if origin.node == node {
+                let (from, notice) = (self.site(node), Notice::Failed(cancelled()));
+                transport.notify(from, origin, &notice).await?;
+            }
+            let commit = self.ended_cancelled(view, now).unmark(open, element);
+            return Ok(self.commit(&commit).await?.is_done());
+        }
         let commit = match &view.origin {
             Some(origin) => {
                 self.with_answer(commit, message, jobs, status, origin, node)

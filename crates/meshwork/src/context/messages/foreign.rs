@@ -12,10 +12,20 @@ use meshwork_model::mesh::{
 use crate::context::audit::Change;
 use crate::context::messages::deliver::Proof;
 use crate::context::messages::message::MessageView;
-use crate::context::{ContextError, ContextHandle, Delivery, Node, Origin, Parcel, Site};
+use crate::context::{ContextError, ContextHandle, Delivery, Node, Notice, Origin, Parcel, Site};
 
 /// Types of envelopes that are accepted from other nodes.
 const ACCEPTED: [PayloadType; 2] = [PayloadType::Job, PayloadType::Message];
+
+/// Value of the key of an origin whose message was cancelled before it arrived.
+pub(crate) const CANCELLED_BEFORE: &str = "cancelled";
+/// Text of the reason of a cancelled message, and the error of its jobs that had not begun.
+pub(crate) const CANCELLED_TEXT: &str = "the message was cancelled";
+
+/// Returns the reason of a cancelled message.
+pub(crate) fn cancelled() -> Reason {
+    Reason::new(Reason::CANCELLED, CANCELLED_TEXT)
+}
 
 impl Node {
     /// Returns the message and the context of an envelope that the node `from` sends, as it claims.
@@ -214,6 +224,7 @@ impl Node {
         };
         let answered = match &view {
             Found::Never => answer(None),
+            Found::Cancelled => return Ok(state(PeerState::Failed, Some(cancelled()))),
             Found::Deleted => {
                 let reason = Reason::new(Reason::DELETED, "the message was deleted there");
                 return Ok(state(PeerState::Failed, Some(reason)));
@@ -222,7 +233,7 @@ impl Node {
                 status: view.message.status,
                 message_type: view.message.message_type,
                 has_result: view.result.is_some(),
-                is_refused: view.reason.is_some(),
+                is_refused: is_refused(view),
             })),
         };
         match (answered, view) {
@@ -234,10 +245,32 @@ impl Node {
     }
 }
 
+/// Returns the notice to the sender of a message that the target has in this state; `None` for a state without one.
+pub(crate) fn notice_of(state: PeerState, reason: Option<Reason>) -> Option<Notice> {
+    Some(match state {
+        PeerState::Stored => Notice::Stored,
+        PeerState::Acknowledged => Notice::Acknowledged,
+        PeerState::Processed => Notice::Read,
+        PeerState::Failed | PeerState::Refused => {
+            let unknown = || Reason::new(Reason::FAILED, "the other node gave no reason");
+            Notice::Failed(reason.unwrap_or_else(unknown))
+        }
+        PeerState::Busy => return None,
+        PeerState::Unknown => Notice::Lost,
+    })
+}
+
+fn is_refused(view: &MessageView) -> bool {
+    let reason = view.reason.as_deref();
+    reason.is_some_and(|code| code != Reason::CANCELLED)
+}
+
 /// A received message.
-enum Found {
+pub(crate) enum Found {
     /// It was never stored here, or so long ago that it is forgotten.
     Never,
+    /// It was cancelled, and has not arrived.
+    Cancelled,
     /// It was stored, and deleted.
     Deleted,
     /// Its record.
@@ -256,12 +289,15 @@ fn failure(view: &MessageView) -> Option<Reason> {
 
 impl ContextHandle {
     /// Returns the message that was received from this origin.
-    async fn received(&self, origin: &Origin) -> Result<Found, ContextError> {
+    pub(crate) async fn received(&self, origin: &Origin) -> Result<Found, ContextError> {
         let key = self.keys().origin(&origin.to_string());
         let element = self.store().text(self.database(), &key).await?;
         let Some(element) = element else {
             return Ok(Found::Never);
         };
+        if element == CANCELLED_BEFORE.as_bytes() {
+            return Ok(Found::Cancelled);
+        }
         let Ok(key) = self.keys().parse_message(&element) else {
             return Ok(Found::Deleted);
         };

@@ -1,4 +1,5 @@
-//! Messages of other nodes that are stored here and not processed: a list of their origins for each node. The records
+//! Messages of other nodes that are stored here and not processed, and those that were cancelled before they arrived: a list
+//! of their origins for each node. The records
 //! decide, so an entry that was not removed, or was added twice, does no harm.
 
 use std::collections::{BTreeMap, HashSet};
@@ -8,6 +9,7 @@ use meshwork_model::context::{MessageStatus, NodeId, field};
 use meshwork_model::keys::context::{ContextId, NodeKeys};
 use meshwork_model::mesh::{Held, HeldEntry, MAX_HELD_MESSAGES};
 
+use crate::context::messages::foreign::CANCELLED_BEFORE;
 use crate::context::{ContextError, Node, Origin, PAGE};
 
 /// Greatest number of entries that are read: those of the limit, and those of one more page.
@@ -90,6 +92,11 @@ impl Node {
         let origins: Vec<_> = origins.collect();
         let names: Vec<_> = origins.iter().map(|origin| keys.origin(origin)).collect();
         let found = self.store().texts(database, &names).await?;
+        let before = entries.iter().zip(&found).filter(|(_, text)| {
+            let text = text.as_deref();
+            text == Some(CANCELLED_BEFORE.as_bytes())
+        });
+        let before: Vec<_> = before.map(|(entry, _)| *entry).collect();
         let known = entries.iter().zip(&origins).zip(found);
         let known = known.filter_map(|((entry, origin), element)| {
             let key = keys.parse_message(&element?).ok()?;
@@ -108,6 +115,6 @@ impl Node {
         let open = open.filter(|((_, origin, _), (status, stored))| {
             is_open(status) && stored == origin.as_bytes()
         });
-        Ok(open.map(|((entry, ..), _)| *entry).collect())
+        Ok(open.map(|((entry, ..), _)| *entry).chain(before).collect())
     }
 }

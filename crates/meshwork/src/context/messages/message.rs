@@ -46,6 +46,9 @@ pub struct MessageView {
     /// Code of the reason why it was refused or failed.
     #[serde(rename = "mw_reason", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Time of the request to cancel it, in milliseconds since 1970.
+    #[serde(rename = "mw_cancel", skip_serializing_if = "Option::is_none")]
+    pub cancel_at: Option<u64>,
     /// Time of its acknowledgement to the sender, in seconds since 1970.
     #[serde(skip)]
     pub acked_at: Option<u32>,
@@ -88,6 +91,7 @@ impl MessageView {
         let materialised = materialised.and_then(|list| serde_json::from_str(&list).ok());
         let written_status = text(field::STATUS).unwrap_or_default();
         let (stored_at, acked_at) = (number(field::STORED_AT), number(field::ACKED_AT));
+        let cancel_at = text(field::CANCEL).and_then(|at| at.parse().ok());
         let result = text(field::RESULT_MESSAGE);
         let reason = text(field::REASON).filter(|code| Reason::is_code(code));
         Ok(Some(Self {
@@ -100,6 +104,7 @@ impl MessageView {
             materialised: materialised.unwrap_or_default(),
             result,
             reason,
+            cancel_at,
             acked_at,
         }))
     }

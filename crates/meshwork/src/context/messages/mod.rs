@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod arrived;
+pub(crate) mod cancel;
 pub(crate) mod coordinator;
 pub(crate) mod damage;
 pub(crate) mod deliver;

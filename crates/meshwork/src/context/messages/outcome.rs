@@ -14,6 +14,8 @@ pub enum Outcome {
     Processed,
     /// A job failed, or the message or its result was deleted.
     Failed,
+    /// The target has cancelled it, as its sender requested.
+    Cancelled,
     /// The target refused it: no job was started.
     Refused,
     /// It was not stored within `timeout`.
@@ -31,6 +33,7 @@ impl Outcome {
         match self {
             Self::Processed => "processed",
             Self::Failed => "failed",
+            Self::Cancelled => Reason::CANCELLED,
             Self::Refused => "refused",
             Self::NotDelivered => Reason::NOT_DELIVERED,
             Self::NotAcknowledged => Reason::NOT_ACKNOWLEDGED,
@@ -47,6 +50,7 @@ impl MessageView {
             (MessageStatus::Processed, _) => Some(Outcome::Processed),
             (MessageStatus::Error, reason) => Some(match reason {
                 None | Some(Reason::FAILED | Reason::DELETED) => Outcome::Failed,
+                Some(Reason::CANCELLED) => Outcome::Cancelled,
                 Some(Reason::NOT_DELIVERED) => Outcome::NotDelivered,
                 Some(Reason::NOT_ACKNOWLEDGED) => Outcome::NotAcknowledged,
                 Some(Reason::RESULT_UNKNOWN) => Outcome::ResultUnknown,

@@ -81,6 +81,9 @@ impl Coordinator {
             }
             Err(error) => return Err(error),
         };
+        if is_cancelled(&view) {
+            return self.cancel_one(context, &view, &settled).await;
+        }
         if let Some(why) = not_sent(&view) {
             return drop(why).await;
         }
@@ -101,7 +104,7 @@ impl Coordinator {
 
     /// Returns a message in the form in which it is sent, and its nonce. A plain client may leave out nonce and time,
     /// which are then stored before the first delivery.
-    async fn prepared(
+    pub(crate) async fn prepared(
         &self,
         context: &ContextHandle,
         view: &MessageView,
@@ -186,7 +189,7 @@ impl Coordinator {
     }
 
     /// Removes a message from the outbox, and records the outcome.
-    async fn settle_one(
+    pub(crate) async fn settle_one(
         &self,
         context: &ContextHandle,
         settled: &Commit,
@@ -282,6 +285,12 @@ fn unless_over(context: &ContextHandle, message: &Message, now: u32, commit: Com
             record.as_bytes(),
         ),
     }
+}
+
+/// Returns true for a sent message that is to be cancelled.
+fn is_cancelled(view: &MessageView) -> bool {
+    let is_sent = view.origin.is_none() && view.re.is_none();
+    is_sent && view.cancel_at.is_some() && !view.message.status.is_final()
 }
 
 /// Returns the reason why a message in `msg_out` is not sent, if there is one.

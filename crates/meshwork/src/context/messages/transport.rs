@@ -88,6 +88,15 @@ pub trait Transport: Send + Sync + 'static {
     /// Delivers a message to its target. An error is temporary: the message is delivered again later.
     fn deliver<'a>(&'a self, parcel: &'a Parcel) -> BoxFuture<'a, Result<Delivery, ContextError>>;
 
+    /// Passes the request to cancel a message to its target, which may not have the message yet. The outcome arrives as a
+    /// [`Notice`].
+    fn cancel<'a>(
+        &'a self,
+        message: &'a Message,
+        origin: &'a Origin,
+        to: Site,
+    ) -> BoxFuture<'a, Result<Delivery, ContextError>>;
+
     /// Notifies the sender of a message of a change at `from`. The transport is responsible for `from`: only the context
     /// to which a message went may change its status.
     fn notify<'a>(
@@ -131,16 +140,20 @@ impl StoreTransport {
         Ok(true)
     }
 
-    async fn deliver_to_peer(&self, parcel: &Parcel) -> Result<Delivery, ContextError> {
-        let of = parcel.origin.at_sender();
-        let Some(of) = of else {
+    /// Queues a message for another node. What it needs there is read from its record when it is sent.
+    async fn queue_message(
+        &self,
+        message: &Message,
+        origin: &Origin,
+        node: NodeId,
+    ) -> Result<Delivery, ContextError> {
+        let Some(of) = origin.at_sender() else {
             let reason = Reason::new(Reason::INVALID, "its nonce has another form");
             return Ok(Delivery::Refused(reason));
         };
         // The same in each attempt, so that the message has one entry.
-        let queued_ms = u64::from(parcel.message.created_at) * 1000;
+        let queued_ms = u64::from(message.created_at) * 1000;
         let entry = Entry::Message { of, queued_ms };
-        let node = parcel.to.node;
         Ok(match self.queue(node, entry).await? {
             true => Delivery::Queued,
             false => {
@@ -158,8 +171,26 @@ impl Transport for StoreTransport {
         Box::pin(async move {
             match parcel.to.node == self.id {
                 true => self.node.receive(self.id, parcel).await,
-                false => self.deliver_to_peer(parcel).await,
+                false => {
+                    let (message, origin) = (&parcel.message, &parcel.origin);
+                    self.queue_message(message, origin, parcel.to.node).await
+                }
             }
+        })
+    }
+
+    fn cancel<'a>(
+        &'a self,
+        message: &'a Message,
+        origin: &'a Origin,
+        to: Site,
+    ) -> BoxFuture<'a, Result<Delivery, ContextError>> {
+        Box::pin(async move {
+            if to.node != self.id {
+                return self.queue_message(message, origin, to.node).await;
+            }
+            self.node.cancel_here(self.id, origin, to).await?;
+            Ok(Delivery::Stored)
         })
     }
 

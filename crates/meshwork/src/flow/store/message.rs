@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 
 use meshwork_model::context::{MessageStatus, MessageType, field};
 use meshwork_model::flow::{Run, Wait, Work};
-use meshwork_model::keys::context::ActorId;
+use meshwork_model::keys::context::{ActorId, JobKey};
 use meshwork_model::state::Status;
 use serde_json::{Value, json};
 
 use super::output;
 use super::sender::{SENT, Sender, Waiting};
 use super::step::Step;
+use super::view::View;
 use super::{FlowError, node};
 use crate::context::{ContextError, MessageJob, MessageView, NewMessage, Outcome};
-use crate::flow::run::End;
+use crate::flow::run::{Decision, End};
 
 /// Shortest and longest time between two looks for the end of a message, in milliseconds.
 const LOOK_AGAIN_MS: [u64; 2] = [200, 5_000];
@@ -95,7 +96,37 @@ impl Step<'_> {
     }
 }
 
+impl Step<'_> {
+    /// Cancels the message of a job in another context that the flow cancels. Its place does not wait for the target.
+    pub(super) async fn recall(&self, view: &View, decision: &Decision) -> Result<(), FlowError> {
+        let (Decision::Stop { job, item }, Some(sender)) = (decision, self.sender) else {
+            return Ok(());
+        };
+        let far = matches!(&self.plan.jobs[*job].work, Work::Run(run) if run.context.is_some());
+        let Some(key) = view.job(self.plan, (*job, *item)).filter(|_| far) else {
+            return Ok(());
+        };
+        match sender.recall(key).await {
+            // The message is gone, or the actor lost the right: the flow ends nevertheless.
+            Err(error) if error.is_permanent() => Ok(()),
+            recalled => Ok(recalled?),
+        }
+    }
+}
+
 impl Sender {
+    /// Cancels the message that was sent for a job, if there is one.
+    async fn recall(&self, job: JobKey) -> Result<(), ContextError> {
+        let (context, record) = (&self.context, self.context.keys().job(job));
+        let fields = context.store().hash(context.database(), &record).await?;
+        let sent = fields.iter().find(|(name, _)| name == SENT);
+        let sent = sent.and_then(|(_, key)| context.keys().parse_message(key).ok());
+        match sent {
+            Some(key) => context.cancel_message(&self.me, key).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the end of a sent message; `None` while it is open.
     async fn end_of(&self, sent: &str) -> Result<Option<End>, ContextError> {
         let gone = || Ok(Some(End::Failed(format!("its message {sent} was deleted"))));

@@ -168,6 +168,7 @@ impl Step<'_> {
             let decisions = decider.decide(&view.state);
             let mut stopped = false;
             for decision in &decisions {
+                self.recall(view, decision).await?;
                 let decision = &self.at_once(decision);
                 match self.act(view, decision).await? {
                     StepDone::Done => {}

@@ -128,8 +128,9 @@ async fn a_worker_without_the_key_of_an_actor_leaves_the_job_to_others() {
 }
 
 #[tokio::test]
-async fn a_cancelled_flow_sends_nothing_more() {
+async fn a_cancelled_flow_sends_nothing_more_and_cancels_what_it_sent() {
     let world = World::over(None).await;
+    let coordinator = Coordinator::new(&world.node).await.unwrap();
     let flows = Flows::of(&world.context(7).await, &world.me).await;
     let text = "{flow: f, jobs: {far: {script: '1', type: v, context: 8}}}";
     for steps in [0, 3] {
@@ -152,8 +153,15 @@ async fn a_cancelled_flow_sends_nothing_more() {
             world.pass(ROUND);
             flows.step().await;
         }
-        assert_eq!(world.list(7, "msg_out").await.len(), sent);
+        // The message again: its target gets the request.
+        assert_eq!(world.list(7, "msg_out").await.len(), 2 * sent);
+        world.settle(&coordinator).await;
+        assert!(world.list(8, "queue:v").await.is_empty());
     }
+    assert_eq!(
+        world.field(7, "message:1:1", "mw_reason").await,
+        "cancelled"
+    );
 }
 
 #[tokio::test]

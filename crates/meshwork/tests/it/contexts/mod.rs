@@ -7,6 +7,7 @@ mod lifetime;
 mod many;
 mod mesh_damage;
 mod mesh_limits;
+mod message_cancel;
 mod node_floods;
 mod node_noise;
 mod node_refusals;

@@ -159,6 +159,7 @@ async fn random_frames_store_nothing_and_take_no_memory() {
         taken.await.unwrap();
     }
     let grown = memory().saturating_sub(before);
+    println!("{many} frames: {grown} KiB more");
     assert!(grown < 50 * 1024, "{grown} KiB more");
     let codes = siege.pair.there.exchange.refused().len();
     assert!(codes < 20, "{codes} codes");

@@ -10,7 +10,7 @@ use meshwork::context::{
 };
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::{Broker, Clock};
-use meshwork_model::context::MessageType;
+use meshwork_model::context::{Message, MessageType};
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, MessageKey};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_test_servers::servers::RealServer;
@@ -269,6 +269,15 @@ impl Transport for Faulty {
             }
             Err(ContextError::Busy("killed".to_owned()))
         })
+    }
+
+    fn cancel<'a>(
+        &'a self,
+        message: &'a Message,
+        origin: &'a Origin,
+        to: Site,
+    ) -> BoxFuture<'a, Result<Delivery, ContextError>> {
+        self.inner.cancel(message, origin, to)
     }
 
     fn notify<'a>(

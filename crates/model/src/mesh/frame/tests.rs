@@ -62,6 +62,10 @@ fn all_kinds() -> Frame {
             of: from(),
             at: from().context,
         },
+        Item::Cancel {
+            of: from(),
+            at: from().context,
+        },
         Item::Ping { id: 5 },
         Item::Pong {
             id: 5,

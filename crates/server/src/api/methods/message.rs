@@ -29,6 +29,13 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         .also(&["message.send"])
         .in_contexts(),
         Method::new(
+            ("message.cancel", User),
+            (Post, "/v1/contexts/{context}/messages/{id}/cancel"),
+            "Cancel a message that was sent from a context; its target decides the outcome",
+            cancel,
+        )
+        .in_contexts(),
+        Method::new(
             ("message.get", Viewer),
             (Get, "/v1/contexts/{context}/messages/{id}"),
             "Read a message",
@@ -64,6 +71,8 @@ struct CreateParams {
     /// Jobs that it requests.
     #[serde(default)]
     jobs: Vec<JobParams>,
+    /// Topic of the runner that gets the jobs, as `runner20`. Default: any worker of their types.
+    topic: Option<String>,
     /// Longest time until the target has stored it. Default: 1 h.
     timeout: Option<Span>,
     /// Longest time until it is acknowledged. Default: 2 h.
@@ -123,6 +132,7 @@ impl CreateParams {
         new.timeout = self.timeout.map_or(new.timeout, seconds);
         new.timeout_ack = self.timeout_ack.map_or(new.timeout_ack, seconds);
         new.timeout_result = self.timeout_result.map_or(new.timeout_result, seconds);
+        new.topic = self.topic;
         new.text = self.text;
         new.signed = false;
         Ok(new)
@@ -158,9 +168,19 @@ struct IdParams {
     id: String,
 }
 
+async fn cancel(call: Call, params: IdParams) -> Result<Reply<MessageView>, ApiError> {
+    let key = key(&params.id)?;
+    let (context, caller) = call.context(Some(params.context)).await?;
+    let message = context.cancel_message(&caller, key).await?;
+    Ok(Reply::new(&open_view(message)))
+}
+
+fn key(id: &str) -> Result<MessageKey, ApiError> {
+    MessageKey::of_numbers(id).map_err(|error| ApiError::invalid(format!("id: {error}")))
+}
+
 async fn get(call: Call, params: IdParams) -> Result<Reply<MessageView>, ApiError> {
-    let key = MessageKey::of_numbers(&params.id);
-    let key = key.map_err(|error| ApiError::invalid(format!("id: {error}")))?;
+    let key = key(&params.id)?;
     let (context, caller) = call.context(Some(params.context)).await?;
     let message = context.message(&caller, key).await?;
     Ok(Reply::new(&open_view(message)))

@@ -81,6 +81,12 @@ impl FakeMycelium {
         self.link
     }
 
+    /// Returns its public key.
+    #[must_use]
+    pub fn pk(&self) -> &str {
+        &self.pk
+    }
+
     /// Returns the URL of its JSON-RPC API.
     #[must_use]
     pub fn url(&self) -> String {

@@ -1,0 +1,67 @@
+//! `meshwork message cancel`.
+
+use meshwork::model::keys::context::MessageKey;
+use serde::Serialize;
+
+use super::look::outcome;
+use super::message_key;
+use super::wait::{print, until_ended};
+use crate::app::App;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::identity::ContextArgs;
+use crate::out::note;
+
+/// Cancel a message that was sent from a context
+///
+/// The request goes to the target of the message, on this node or another one, and may arrive before the message. The
+/// target cancels the jobs that have not ended. A message that has ended keeps its outcome.
+///
+///   meshwork message cancel 1:101 --context 7
+///   meshwork message cancel 1:101 --wait
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Cancel {
+    /// Message, as CALLER:ID
+    #[arg(value_name = "MESSAGE", value_parser = message_key)]
+    message: MessageKey,
+    /// Wait until the message has ended, and print its outcome
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    args: ContextArgs,
+}
+
+#[derive(Debug, Serialize)]
+struct Requested {
+    message: String,
+    outcome: String,
+}
+
+impl Cancel {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let (me, handle) = self.args.open(context).await?;
+        let view = handle.cancel_message(&me, self.message).await?;
+        let coordinator = super::without_supervisor(context, handle.node()).await?;
+        if self.wait {
+            let view = until_ended(&handle, &me, self.message, coordinator.as_ref(), None).await?;
+            return print(context, &handle, &me, &view).await;
+        }
+        if let Some(coordinator) = coordinator {
+            coordinator.settle().await?;
+        }
+        let message = self.message.numbers();
+        let outcome = match view.message.status.is_final() {
+            true => {
+                note(format_args!("{message} had ended before"));
+                outcome(&view)
+            }
+            false => "cancelling".to_owned(),
+        };
+        match context.out.is_json() {
+            true => context.out.json(&Requested { message, outcome })?,
+            false => context.out.line(format_args!("{message} {outcome}"))?,
+        }
+        Ok(Exit::DONE)
+    }
+}
