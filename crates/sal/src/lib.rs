@@ -7,11 +7,14 @@
 mod answer;
 mod git;
 mod http;
+mod mycelium;
 mod net;
 mod os;
+mod postgresclient;
 mod process;
 mod redisclient;
 mod table;
+mod zinit;
 
 use std::any::TypeId;
 use std::collections::HashSet;
@@ -31,6 +34,9 @@ pub fn register(engine: &mut Engine) -> Result<(), Box<EvalAltResult>> {
     net::register(engine);
     git::register(engine);
     redisclient::register(engine);
+    postgresclient::register(engine);
+    zinit::register(engine);
+    mycelium::register(engine);
     refuse(engine);
     Ok(())
 }

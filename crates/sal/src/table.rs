@@ -39,7 +39,6 @@ const REASONS: &[(&str, &str)] = &[
         "rhai",
         "Rhai has this function with two arguments; call is_def_fn(name, arguments)",
     ),
-    ("later", "it is not available in this version"),
 ];
 
 /// Sort of a name.

@@ -4,6 +4,7 @@ mod chromium;
 mod clients;
 mod faketime;
 mod package_manager;
+mod plain;
 mod python;
 mod redis;
 mod valkey;
@@ -76,6 +77,13 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
         "puppeteer-core",
         clients::BROWSER_SDK.find_or_install(workspace, install),
     );
+    for (name, tool) in [
+        ("rsync", plain::RSYNC),
+        ("curl", plain::CURL),
+        ("PostgreSQL", plain::POSTGRES),
+    ] {
+        report(name, tool.find_or_install(install));
+    }
     report("redigo", clients::REDIGO.find_or_install(install));
     report("phpredis", clients::PHPREDIS.find_or_install(install));
     packages_of_clients(workspace, python.as_deref(), install);

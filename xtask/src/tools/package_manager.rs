@@ -15,6 +15,7 @@ struct PackageManager {
     python: &'static str,
     pip: &'static str,
     redis: &'static str,
+    postgres: &'static str,
     /// True if it refuses to run as root, and needs no root.
     as_user: bool,
 }
@@ -33,6 +34,7 @@ const KNOWN: [PackageManager; 6] = [
         python: "python3",
         pip: "python3-pip",
         redis: "redis-server",
+        postgres: "postgresql",
         as_user: false,
     },
     PackageManager {
@@ -42,6 +44,7 @@ const KNOWN: [PackageManager; 6] = [
         python: "python3",
         pip: "python3-pip",
         redis: "redis",
+        postgres: "postgresql-server",
         as_user: false,
     },
     PackageManager {
@@ -51,6 +54,7 @@ const KNOWN: [PackageManager; 6] = [
         python: "python",
         pip: "python-pip",
         redis: "redis",
+        postgres: "postgresql",
         as_user: false,
     },
     PackageManager {
@@ -60,6 +64,7 @@ const KNOWN: [PackageManager; 6] = [
         python: "python3",
         pip: "python3-pip",
         redis: "redis",
+        postgres: "postgresql-server",
         as_user: false,
     },
     PackageManager {
@@ -69,6 +74,7 @@ const KNOWN: [PackageManager; 6] = [
         python: "python3",
         pip: "py3-pip",
         redis: "redis",
+        postgres: "postgresql",
         as_user: false,
     },
     PackageManager {
@@ -78,11 +84,12 @@ const KNOWN: [PackageManager; 6] = [
         python: "python3",
         pip: "python3",
         redis: "redis",
+        postgres: "postgresql",
         as_user: true,
     },
 ];
 
-/// Installs `python3`, `pip`, `redis-server` or a package of that name; returns a description.
+/// Installs `python3`, `pip`, `redis-server`, `postgresql` or a package of that name; returns a description.
 pub(super) fn install(wanted: &str) -> Result<String, Failure> {
     let Some((manager, program)) = KNOWN
         .iter()
@@ -96,6 +103,7 @@ pub(super) fn install(wanted: &str) -> Result<String, Failure> {
         "python3" => manager.python,
         "pip" => manager.pip,
         "redis-server" => manager.redis,
+        "postgresql" => manager.postgres,
         // The same name on all systems.
         other => other,
     };

@@ -1,4 +1,4 @@
-//! Real servers for tests: redis-server and valkey-server on loopback, each with its own port, socket and directory.
+//! Real servers for tests: redis-server, valkey-server and PostgreSQL on loopback, each with its own port, socket and directory.
 //!
 //! A server lives as long as its [`RealServer`] and never longer than the test's process, however that ends: see
 //! [`guard`]. A test whose program is missing on this machine is reported as skipped by name, and fails in CI: see
@@ -7,6 +7,7 @@
 mod cluster;
 mod guard;
 mod options;
+mod postgres;
 mod sentinel;
 mod server;
 mod shared;
@@ -15,6 +16,7 @@ pub mod tools;
 
 pub use cluster::RealCluster;
 pub use options::ServerOptions;
+pub use postgres::RealPostgres;
 pub use sentinel::RealSentinels;
 pub use server::{RealServer, free_port};
 pub use shared::{FreshDatabase, shared, shared_for};

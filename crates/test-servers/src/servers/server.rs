@@ -16,7 +16,7 @@ use super::tools::{Tool, need, need_for};
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 /// Number of tries, because another process can take a port between the check and the server's start.
-const PORT_ATTEMPTS: usize = 8;
+pub(super) const PORT_ATTEMPTS: usize = 8;
 
 /// A redis-server or valkey-server of one test, killed when dropped.
 pub struct RealServer {

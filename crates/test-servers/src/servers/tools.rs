@@ -45,6 +45,12 @@ pub enum Tool {
     Chromium,
     /// The packages that drive Chromium and check pages.
     BrowserSdk,
+    /// PostgreSQL, with initdb beside it.
+    Postgres,
+    /// rsync, which scripts find in `PATH`.
+    Rsync,
+    /// curl, which scripts find in `PATH`.
+    Curl,
 }
 
 impl Tool {
@@ -67,6 +73,9 @@ impl Tool {
             Self::TypescriptSdk => "typescript/package.json",
             Self::Chromium => "chromium",
             Self::BrowserSdk => "puppeteer-core/package.json",
+            Self::Postgres => "postgres",
+            Self::Rsync => "rsync",
+            Self::Curl => "curl",
         }
     }
 
@@ -89,6 +98,9 @@ impl Tool {
             Self::TypescriptSdk => "MESHWORK_TEST_TYPESCRIPT_SDK",
             Self::Chromium => "MESHWORK_TEST_CHROMIUM",
             Self::BrowserSdk => "MESHWORK_TEST_BROWSER_SDK",
+            Self::Postgres => "MESHWORK_TEST_POSTGRES",
+            Self::Rsync => "MESHWORK_TEST_RSYNC",
+            Self::Curl => "MESHWORK_TEST_CURL",
         }
     }
 }
@@ -112,6 +124,8 @@ fn library(tool: Tool) -> Option<PathBuf> {
         Tool::Faketime => ("/usr/lib", "faketime"),
         // A folder for each version of its interface.
         Tool::PhpRedis => ("/usr/lib/php", ""),
+        // A folder for each version.
+        Tool::Postgres => ("/usr/lib/postgresql", "bin"),
         Tool::Redigo => ("/usr/share/gocode/src/github.com", ""),
         _ => return None,
     };

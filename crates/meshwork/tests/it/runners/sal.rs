@@ -8,7 +8,9 @@ use meshwork::model::job::Job;
 use meshwork::model::outcome::{FailureKind, Report};
 use meshwork::model::sandbox::Profile;
 use meshwork::runtime::{Confinement, builtin, sandbox_host};
-use meshwork_test_servers::servers::{Tool, need_program, shared};
+use meshwork_test_servers::fakes::mycelium::hosted::FakeMycelium;
+use meshwork_test_servers::servers::{RealPostgres, Tool, need_for, need_program, shared};
+use serde_json::{Map, Value, json};
 
 use super::LAUNCHED;
 use super::support::{PATIENCE, failure, job, output, run, run_of, script, within};
@@ -30,6 +32,51 @@ fn examples() -> Vec<(String, String)> {
     files.into_iter().map(read).collect()
 }
 
+/// Returns true if a program is there; else the test has been reported as skipped.
+fn is_there(test: &str, program: &str) -> bool {
+    let installed = [Tool::Rsync, Tool::Curl, Tool::Postgres, Tool::Redis];
+    let tool = installed.into_iter().find(|tool| tool.program() == program);
+    match tool {
+        Some(tool) => need_for(test, tool).is_some(),
+        None => need_program(test, program).is_some(),
+    }
+}
+
+/// Returns the result of work that starts or ends a runtime.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.unwrap()
+}
+
+/// Daemons that live as long as an example runs.
+type Daemons = (Option<RealPostgres>, Vec<FakeMycelium>);
+
+/// Returns the variables of an example, which name servers of its own. `None`: this machine lacks one.
+fn servers_for(test: &str, example: &str) -> Option<(Map<String, Value>, Daemons)> {
+    let (mut env, mut daemons) = (json!({}), (None, Vec::new()));
+    match example {
+        "redis.sal" => env["REDIS_URL"] = shared(Tool::Redis)?.url().into(),
+        "postgres.sal" => {
+            let server = RealPostgres::start_for(test)?;
+            for (name, value) in server.variables() {
+                env[name] = value.into();
+            }
+            daemons.0 = Some(server);
+        }
+        "mycelium.sal" => {
+            let one = FakeMycelium::start(&[]);
+            let other = FakeMycelium::start(&[one.link()]);
+            env["MYCELIUM_API"] = one.url().into();
+            env["MYCELIUM_OTHER"] = other.url().into();
+            daemons.1.extend([one, other]);
+        }
+        _ => {}
+    }
+    let Value::Object(env) = env else {
+        return None;
+    };
+    Some((env, daemons))
+}
+
 async fn run_confined(profile: Profile, job: Job) -> Report {
     let runtime = builtin("sal").unwrap();
     let (mut run, _stop) = run_of(job, PATIENCE);
@@ -47,23 +94,50 @@ async fn every_example_ends_well() {
             .lines()
             .find_map(|line| line.strip_prefix("// needs: "));
         let needed = needed.into_iter().flat_map(|line| line.split(", "));
-        let missing =
-            needed.filter(|program| need_program(&format!("sal::{name}"), program).is_none());
-        if missing.count() > 0 {
+        let test = format!("sal::{name}");
+        if needed.filter(|program| !is_there(&test, program)).count() > 0 {
             continue;
         }
-        // The example of Redis has a database of its own.
-        let url = match &*name {
-            "redis.sal" => match shared(Tool::Redis) {
-                Some(database) => database.url(),
-                None => continue,
-            },
-            _ => String::new(),
+        let example = name.clone();
+        let Some((env, daemons)) = apart(move || servers_for(&test, &example)).await else {
+            continue;
         };
-        let env = serde_json::json!({ "REDIS_URL": url }).to_string();
+        let env = Value::Object(env).to_string();
         let fields = [("script", text.as_bytes()), ("env_vars", env.as_bytes())];
         let report = run_confined(Profile::Standard, job(&fields)).await;
         assert_eq!(output(&report), "done", "{name}");
+        apart(move || drop(daemons)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_an_error() {
+    if !LAUNCHED {
+        return;
+    }
+    let env = json!({
+        "REDIS_URL": "redis://127.0.0.1:1",
+        "POSTGRES_HOST": "127.0.0.1",
+        "POSTGRES_PORT": "1",
+        "POSTGRES_PASSWORD": "sesame",
+    });
+    let env = env.to_string();
+    for (call, part) in [
+        ("redis_ping()", "Redis error: "),
+        ("redis_reset()", "Redis error: "),
+        ("redis_set(\"a\", \"1\")", "Redis error: "),
+        ("pg_connect()", "PostgreSQL error: "),
+        ("pg_ping()", "PostgreSQL error: "),
+        ("pg_reset()", "PostgreSQL error: "),
+        ("pg_execute(\"SELECT 1\")", "PostgreSQL error: "),
+    ] {
+        let fields = [("script", call.as_bytes()), ("env_vars", env.as_bytes())];
+        let report = run_confined(Profile::Standard, job(&fields)).await;
+        let failure = failure(&report);
+        assert_eq!(failure.kind, FailureKind::Script, "{failure:?}");
+        let message = &failure.message;
+        assert!(message.contains(part), "{call}: {message}");
+        assert!(!message.contains("sesame"), "{message}");
     }
 }
 
@@ -174,9 +248,7 @@ async fn a_script_reaches_no_further_than_its_profile() {
     ];
     for attempt in &attempts {
         let is_rsync = attempt.starts_with("rsync");
-        if is_rsync
-            && need_program("sal::a_script_reaches_no_further_than_its_profile", "rsync").is_none()
-        {
+        if is_rsync && !is_there("sal::a_script_reaches_no_further_than_its_profile", "rsync") {
             continue;
         }
         let report = run_confined(Profile::Open, script(attempt)).await;

@@ -8,8 +8,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
 use super::node::Node;
-use super::rpc::router;
-use super::{PublicKey, link};
+use super::{PublicKey, link, router};
 
 /// Bound of the end of a daemon.
 const END: Duration = Duration::from_secs(5);

@@ -1,5 +1,5 @@
 //! A fake of the Mycelium daemon (version 0.7.10), for hosts without it. It takes the options of the real one that tests
-//! need, and its message API over JSON-RPC.
+//! need, its message API over JSON-RPC, and the HTTP API of scripts.
 //!
 //! It reproduces what the real one was measured to do:
 //! * nothing is kept: a restart loses what was not sent, and what was not popped;
@@ -10,20 +10,30 @@
 //! * a pop that waits holds up every other call;
 //! * a reply arrives in the queue without a topic, past the topics that are not accepted.
 //!
-//! [`state`] has the messages, without clock and network; [`node`] is one daemon, [`link`] connects daemons over TCP, [`rpc`] is the API, and
+//! [`state`] has the messages, without clock and network; [`node`] is one daemon, [`link`] connects daemons over TCP, [`rpc`] and `rest` are the APIs, and
 //! [`program`] a process. The network is a fake of its own: a daemon forwards what is for others to all its peers.
 
 pub mod hosted;
 pub mod link;
 pub mod node;
 pub mod program;
+mod rest;
 pub mod rpc;
 pub mod state;
 
 use std::path::Path;
+use std::sync::Arc;
 
+use axum::Router;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
+
+use node::Node;
+
+/// Returns both APIs of a daemon.
+pub fn router(node: Arc<Node>) -> Router {
+    rpc::router(Arc::clone(&node)).nest("/api/v1", rest::router(node))
+}
 
 /// Key of a daemon, 64 hex digits.
 pub type PublicKey = String;

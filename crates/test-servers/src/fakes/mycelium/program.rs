@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use tokio::net::TcpListener;
 
 use super::node::Node;
-use super::rpc::router;
-use super::{identity, link};
+use super::{identity, link, router};
 
 /// The options that count.
 struct Options {

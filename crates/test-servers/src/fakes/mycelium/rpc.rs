@@ -68,21 +68,10 @@ fn param<'a>(params: &'a Value, at: usize, name: &str) -> &'a Value {
 async fn dispatch(node: &Node, method: &str, params: &Value) -> Result<Value, i64> {
     let _api = node.call().await;
     match method {
-        "getInfo" => Ok(json!({
-            "nodeSubnet": format!("{}/64", address(node.pk())),
-            "nodeIp": address(node.pk()),
-            "nodePubkey": node.pk(),
-            "nodeStartTime": node.started_s(),
-        })),
+        "getInfo" => Ok(about(node)),
         "pushMessage" => {
-            let message = param(params, 0, "message");
-            let data = Data {
-                dst: destination(message)?,
-                topic: topic(&message["topic"], -32021)?,
-                is_reply: false,
-                ..draft(node, message)?
-            };
-            Ok(json!({"id": push(node, data)}))
+            let id = push_message(node, param(params, 0, "message"))?;
+            Ok(json!({ "id": id }))
         }
         "pushMessageReply" => {
             let message = param(params, 1, "message");
@@ -114,6 +103,27 @@ async fn dispatch(node: &Node, method: &str, params: &Value) -> Result<Value, i6
         }
         _ => Err(-32601),
     }
+}
+
+/// Returns the answer about the daemon.
+pub(super) fn about(node: &Node) -> Value {
+    json!({
+        "nodeSubnet": format!("{}/64", address(node.pk())),
+        "nodeIp": address(node.pk()),
+        "nodePubkey": node.pk(),
+        "nodeStartTime": node.started_s(),
+    })
+}
+
+/// Adds the message of a request, and returns its id.
+pub(super) fn push_message(node: &Node, message: &Value) -> Result<String, i64> {
+    let data = Data {
+        dst: destination(message)?,
+        topic: topic(&message["topic"], -32021)?,
+        is_reply: false,
+        ..draft(node, message)?
+    };
+    Ok(push(node, data))
 }
 
 /// Adds a message, and returns its id.
@@ -159,7 +169,7 @@ fn id(value: &Value) -> Result<String, i64> {
 }
 
 /// Pops a message. While it waits, no other call is served.
-async fn pop(node: &Node, params: &Value) -> Result<Value, i64> {
+pub(super) async fn pop(node: &Node, params: &Value) -> Result<Value, i64> {
     let peeks = param(params, 0, "peek").as_bool().unwrap_or(false);
     let wait = Duration::from_secs(param(params, 1, "timeout").as_u64().unwrap_or(0));
     let topic = topic(param(params, 2, "topic"), -32013)?;

@@ -1,0 +1,128 @@
+//! A PostgreSQL server with a password. It refuses to run as root, so root starts it as another user.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
+use super::guard::Guard;
+use super::server::{PORT_ATTEMPTS, free_port};
+use super::tools::{Tool, need_for};
+
+/// User without rights.
+const NOBODY: u32 = 65534;
+/// Name of the user and of the database.
+const NAME: &str = "postgres";
+/// Password of the user.
+const PASSWORD: &str = "sesame";
+
+/// A server of one test, killed when dropped.
+pub struct RealPostgres {
+    port: u16,
+    _guard: Guard,
+    /// The guard removes it as well, even if the test is killed.
+    _dir: TempDir,
+}
+
+impl RealPostgres {
+    /// Starts a server. `None`: this machine lacks it, and the test has been reported as skipped.
+    ///
+    /// # Panics
+    /// In CI if there is no server, and if it does not start.
+    #[must_use]
+    pub fn start_for(test: &str) -> Option<Self> {
+        let program = need_for(test, Tool::Postgres)?;
+        let program = program.canonicalize().expect("it is there");
+        let dir = tempfile::Builder::new()
+            .prefix("mw-")
+            .tempdir()
+            .expect("a temporary directory");
+        let data = dir.path().join("data");
+        initialise(&program, dir.path(), &data);
+        let mut attempts = PORT_ATTEMPTS;
+        loop {
+            attempts -= 1;
+            let port = free_port();
+            let line = command_line(&program, &data, port);
+            match Guard::start(Path::new(&line[0]), &line[1..], dir.path()) {
+                Ok(guard) => {
+                    return Some(Self {
+                        port,
+                        _guard: guard,
+                        _dir: dir,
+                    });
+                }
+                Err(error) if attempts > 0 && error.output.contains("already in use") => {}
+                Err(error) => panic!("{}: {error}", program.display()),
+            }
+        }
+    }
+
+    /// Returns the variables of a client.
+    #[must_use]
+    pub fn variables(&self) -> [(&'static str, String); 5] {
+        [
+            ("POSTGRES_HOST", "127.0.0.1".to_owned()),
+            ("POSTGRES_PORT", self.port.to_string()),
+            ("POSTGRES_USER", NAME.to_owned()),
+            ("POSTGRES_PASSWORD", PASSWORD.to_owned()),
+            ("POSTGRES_DB", NAME.to_owned()),
+        ]
+    }
+}
+
+/// Makes the files of a server.
+fn initialise(program: &Path, dir: &Path, data: &Path) {
+    let password = dir.join("password");
+    fs::write(&password, PASSWORD).expect("the folder is writable");
+    if geteuid().is_root() {
+        for path in [dir, &password] {
+            chown(path, Some(NOBODY), Some(NOBODY)).expect("root may");
+        }
+        fs::set_permissions(dir, Permissions::from_mode(0o700)).expect("root may");
+    }
+    let mut line = as_user(&program.with_file_name("initdb"));
+    line.extend(["--username", NAME, "--auth", "scram-sha-256"].map(str::to_owned));
+    line.extend(["--encoding=UTF8", "--locale=C", "--no-sync", "--pwfile"].map(str::to_owned));
+    line.extend([&password, data].map(|path| path.display().to_string()));
+    let made = Command::new(&line[0])
+        .args(&line[1..])
+        .current_dir(dir)
+        .output();
+    let made = made.expect("initdb can be started");
+    let said = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "initdb: {said}");
+}
+
+fn command_line(program: &Path, data: &Path, port: u16) -> Vec<String> {
+    let mut line = as_user(program);
+    line.extend(["-D".to_owned(), data.display().to_string()]);
+    line.extend(["-p".to_owned(), port.to_string()]);
+    for setting in [
+        "listen_addresses=127.0.0.1",
+        "unix_socket_directories=",
+        "fsync=off",
+        "shared_buffers=16MB",
+    ] {
+        line.extend(["-c", setting].map(str::to_owned));
+    }
+    line
+}
+
+/// Returns the beginning of a command line that does not run as root.
+fn as_user(program: &Path) -> Vec<String> {
+    let program = PathBuf::from(program).display().to_string();
+    match geteuid().is_root() {
+        true => {
+            let user = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")];
+            let mut line = vec!["setpriv".to_owned()];
+            line.extend(user);
+            line.extend(["--clear-groups".to_owned(), program]);
+            line
+        }
+        false => vec![program],
+    }
+}
