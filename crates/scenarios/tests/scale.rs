@@ -8,6 +8,8 @@ async fn no_call_takes_more_commands_while_more_jobs_wait() {
     let plan = Plan {
         few: 100,
         many: 12_000,
+        few_objects: 10,
+        many_objects: 1_000,
         calls: 5,
         long: 12_000,
         walks: 2,

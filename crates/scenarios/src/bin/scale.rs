@@ -17,6 +17,9 @@ struct Arguments {
     /// Jobs that wait in the second, and ids in the long lists
     #[arg(long, default_value_t = 1_000_000)]
     many: usize,
+    /// Objects of scripts in the second database; a hundredth of them is in the first
+    #[arg(long, default_value_t = 100_000)]
+    objects: usize,
     /// Number of times that each call is made
     #[arg(long, default_value_t = 2_000)]
     calls: usize,
@@ -35,6 +38,8 @@ async fn main() -> ExitCode {
     let plan = Plan {
         few: arguments.few,
         many: arguments.many,
+        few_objects: (arguments.objects / 100).max(1),
+        many_objects: arguments.objects.max(1),
         calls: arguments.calls,
         long: arguments.many,
         walks: arguments.walks,

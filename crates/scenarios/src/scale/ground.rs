@@ -5,11 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
-use meshwork_broker::{Broker, Cancelled, Claim, Claimed, Enqueued, PrefetchLists};
+use meshwork_broker::{
+    Broker, Cancelled, Claim, Claimed, Enqueued, ObjectPage, PrefetchLists, Quota, SavedObject,
+};
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::{JobId, Namespace};
+use meshwork_model::object::{NewObject, Space, field_set};
 use meshwork_model::route::Route;
+use serde_json::{Map, json};
 
 use super::ScaleError;
 use meshwork_test_servers::servers::RealServer;
@@ -19,6 +23,9 @@ const LEASE: Duration = Duration::from_secs(3600);
 
 /// A prime, so that the status calls reach all waiting jobs.
 const STRIDE: usize = 7_919;
+
+/// Type of the objects.
+const KIND: &str = "note";
 
 /// A measured call, in the order of measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,16 +40,19 @@ pub enum Call {
     Cancel,
     /// Claims the job that has waited longest.
     Claim,
+    /// Finds one object of scripts by a field.
+    Find,
 }
 
 impl Call {
     /// All calls.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Enqueue,
         Self::Status,
         Self::List,
         Self::Cancel,
         Self::Claim,
+        Self::Find,
     ];
 
     /// Returns the name of the call.
@@ -54,6 +64,7 @@ impl Call {
             Self::List => "list, per job",
             Self::Cancel => "cancel",
             Self::Claim => "claim",
+            Self::Find => "find an object",
         }
     }
 }
@@ -74,6 +85,9 @@ pub(super) struct Ground {
     pub(super) broker: Broker,
     route: Route,
     made: usize,
+    /// Number of objects of scripts.
+    objects: usize,
+    found: usize,
     /// Numbers of the waiting jobs, the next one first.
     waiting: VecDeque<usize>,
     page: u64,
@@ -91,8 +105,8 @@ impl Ground {
     }
 
     /// Creates another empty database on the same server, so that the server's placement makes no difference.
-    pub(super) async fn beside(&self) -> Result<Self, ScaleError> {
-        Self::on(Arc::clone(&self.server), 1).await
+    pub(super) async fn beside(&self, database: u32) -> Result<Self, ScaleError> {
+        Self::on(Arc::clone(&self.server), database).await
     }
 
     async fn on(server: Arc<RealServer>, database: u32) -> Result<Self, ScaleError> {
@@ -106,6 +120,8 @@ impl Ground {
             broker,
             route: Route::to("osis".parse()?),
             made: 0,
+            objects: 0,
+            found: 0,
             waiting: VecDeque::new(),
             page: 0,
             newest: None,
@@ -138,6 +154,25 @@ impl Ground {
             }
             left -= part;
         }
+        Ok(())
+    }
+
+    /// Adds objects of scripts.
+    pub(super) async fn fill_objects(&mut self, objects: usize) -> Result<(), ScaleError> {
+        let space = space()?;
+        for number in self.objects..self.objects + objects {
+            let map = json!({"number": number, "odd": number % 2, "text": "red car"});
+            let object = NewObject::new(KIND, map.as_object().unwrap_or(&Map::new()))?;
+            let id = format!("o{number}");
+            let saved = self
+                .broker
+                .save_object(&space, (&id, &object), "scale", Quota::default());
+            let saved = saved.await?;
+            if saved != SavedObject::Saved(1) {
+                return Err(odd("save an object", format!("{saved:?}")));
+            }
+        }
+        self.objects += objects;
         Ok(())
     }
 
@@ -222,6 +257,13 @@ impl Ground {
                 self.claimed = taken.jobs;
                 self.waiting.pop_front();
             }
+            Call::Find => {
+                self.found = (self.found + STRIDE) % self.objects;
+                let set = field_set(KIND, "number", &self.found.into())?;
+                let page = ObjectPage::after(0);
+                let found = self.broker.objects(&space()?, set.as_slice(), page).await?;
+                is(call, found.len() == 1, found)?;
+            }
         }
         Ok(1)
     }
@@ -238,6 +280,11 @@ impl Ground {
         let all = text.lines().filter_map(count);
         Ok(all.filter(|(name, _)| name != "info").collect())
     }
+}
+
+/// Returns the space of all objects.
+fn space() -> Result<Space, ScaleError> {
+    Ok(Space::new(["scale"])?)
 }
 
 pub(super) fn odd(call: &'static str, what: impl ToString) -> ScaleError {

@@ -20,6 +20,10 @@ pub struct Plan {
     pub few: usize,
     /// Number of waiting jobs in the second database.
     pub many: usize,
+    /// Number of objects of scripts in the first database.
+    pub few_objects: usize,
+    /// Number of objects of scripts in the second database.
+    pub many_objects: usize,
     /// Number of calls of each kind on each database.
     pub calls: usize,
     /// Number of ids in the long lists.
@@ -56,6 +60,9 @@ pub enum ScaleError {
     /// A name is invalid.
     #[error(transparent)]
     Name(#[from] meshwork_model::name::NameError),
+    /// An object is invalid.
+    #[error(transparent)]
+    Object(#[from] meshwork_model::object::InvalidObject),
     /// A call had an unexpected result.
     #[error("{call}: {what}")]
     Odd {
@@ -78,13 +85,21 @@ pub async fn run(plan: &Plan) -> Result<Report, ScaleError> {
 
 async fn pairs(plan: &Plan) -> Result<Vec<Pair>, ScaleError> {
     let mut few = Ground::start().await?;
-    let mut many = few.beside().await?;
+    let mut many = few.beside(1).await?;
     few.fill(plan.few).await?;
     many.fill(plan.many).await?;
+    // A page of jobs comes from a scan of all keys, so objects have databases of their own.
+    let (mut few_objects, mut many_objects) = (few.beside(2).await?, few.beside(3).await?);
+    few_objects.fill_objects(plan.few_objects).await?;
+    many_objects.fill_objects(plan.many_objects).await?;
     let mut samples: Vec<(Vec<Sample>, Vec<Sample>)> = Vec::new();
     samples.resize_with(Call::ALL.len(), Default::default);
     for round in 0..plan.calls {
         for (call, (of_few, of_many)) in Call::ALL.into_iter().zip(&mut samples) {
+            let (few, many) = match call {
+                Call::Find => (&mut few_objects, &mut many_objects),
+                _ => (&mut few, &mut many),
+            };
             // The databases alternate in the order of the calls.
             if round % 2 == 0 {
                 of_few.push(few.sample(call).await?);
