@@ -233,8 +233,12 @@ impl Targets {
         [tcp, udp].map(|address| address.unwrap().port())
     }
 
-    fn for_python(&self, round: Profile) -> String {
-        fs::write(self.outside.path().join(format!("removed-{round}")), "").unwrap();
+    /// Returns the input of the scripts in Python and SAL.
+    fn as_input(&self, round: Profile) -> String {
+        for start in ["", "sal-"] {
+            let name = format!("{start}removed-{round}");
+            fs::write(self.outside.path().join(name), "").unwrap();
+        }
         let [tcp, udp] = self.ports();
         let names: Vec<&str> = ATTEMPTS.iter().map(|(name, ..)| *name).collect();
         serde_json::json!({
@@ -246,6 +250,7 @@ impl Targets {
             "udp": udp,
             "round": round.as_str(),
             "attempts": names,
+            "sal": in_sal(),
             "calls": {
                 "bpf": libc::SYS_bpf,
                 "keyctl": libc::SYS_keyctl,
@@ -275,10 +280,50 @@ impl Drop for Targets {
     }
 }
 
+#[cfg(feature = "sal")]
+fn in_sal() -> Vec<&'static str> {
+    let attempts = super::escape_sal::attempts().into_iter();
+    attempts.map(|(name, _)| name).collect()
+}
+
+#[cfg(not(feature = "sal"))]
+fn in_sal() -> Vec<&'static str> {
+    Vec::new()
+}
+
+/// Returns the attempts of SAL that did not end as expected.
+#[cfg(feature = "sal")]
+async fn compare_sal(environment: Environment, profile: Profile, targets: &Targets) -> Vec<String> {
+    let input = targets.as_input(profile);
+    let outside = targets.outside.path();
+    let said = match super::escape_sal::tried(profile, &input, outside).await {
+        Ok(said) => said,
+        Err(report) => {
+            let refuses = profile == Profile::Strict && !environment.has_namespaces;
+            assert!(refuses, "{report:?}");
+            return Vec::new();
+        }
+    };
+    let mut wrong = Vec::new();
+    for (name, same_as) in super::escape_sal::attempts() {
+        let known = ATTEMPTS.iter().find(|(name, ..)| *name == same_as);
+        let (_, needs, succeeds) = known.unwrap();
+        if *needs == Perhaps {
+            continue;
+        }
+        let expected = environment.expects(profile, *needs, *succeeds);
+        let (answer, succeeded) = &said[name];
+        if *succeeded != expected {
+            wrong.push(format!("{name} of SAL in {profile}: {answer}"));
+        }
+    }
+    wrong
+}
+
 /// Returns the attempts that succeeded.
 async fn try_all(targets: &Targets, profile: Profile) -> [Result<String, Report>; 2] {
     let confinement = || Confinement::of(profile);
-    let input = targets.for_python(profile);
+    let input = targets.as_input(profile);
     let python = run_in(confinement(), "python", PYTHON, &input).await;
     let shell = run_in(confinement(), "exec", &targets.for_shell(), "").await;
     [python, shell].map(|report| match report.result {
@@ -323,6 +368,8 @@ async fn all_profiles(environment: Environment) {
     let mut wrong = Vec::new();
     for profile in Profile::ALL {
         let [python, shell] = try_all(&targets, profile).await;
+        #[cfg(feature = "sal")]
+        wrong.extend(compare_sal(environment, profile, &targets).await);
         if profile == Profile::Strict && !environment.has_namespaces {
             for report in [python, shell].map(Result::unwrap_err) {
                 let failure = failure(&report);

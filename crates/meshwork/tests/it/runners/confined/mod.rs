@@ -1,6 +1,8 @@
 //! Scripts in a sandbox.
 
 mod escape;
+#[cfg(feature = "sal")]
+mod escape_sal;
 mod limits;
 mod works;
 
