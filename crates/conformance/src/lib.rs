@@ -13,5 +13,6 @@ pub mod footprint;
 pub mod full_log;
 pub mod moody;
 pub mod mutation;
+pub mod objects;
 pub mod snapshot;
 pub mod trials;

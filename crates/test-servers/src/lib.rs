@@ -8,6 +8,7 @@ pub mod calls;
 pub mod cuttable;
 mod eventually;
 pub mod fakes;
+pub mod halting;
 mod kept;
 pub mod plain;
 mod say;

@@ -8,6 +8,7 @@ mod dependencies;
 pub(crate) mod limits;
 pub(crate) mod metrics;
 pub(crate) mod noise;
+mod objects;
 #[cfg(feature = "otlp")]
 pub(crate) mod otlp;
 pub(crate) mod program;
