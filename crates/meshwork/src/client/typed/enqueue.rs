@@ -166,6 +166,13 @@ impl<J: Job> Enqueue<'_, J> {
         let id = job.id().clone();
         self.with(|request| request.depends_on(id))
     }
+
+    /// As [`Enqueue::after`]; the handler finds the result in its [`Inputs`](crate::Inputs) under this name
+    /// ([`JobRequest::depends_on_as`]).
+    pub fn after_as<K: Job>(self, name: impl Into<String>, job: &JobHandle<K>) -> Self {
+        let id = job.id().clone();
+        self.with(|request| request.depends_on_as(name, id))
+    }
 }
 
 impl<'a, E: Enqueueable> IntoFuture for Enqueue<'a, E> {
