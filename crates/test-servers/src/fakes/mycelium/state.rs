@@ -32,10 +32,27 @@ pub struct Data {
     pub dst: PublicKey,
     /// Topic.
     pub topic: Option<Vec<u8>>,
-    /// Payload.
+    /// Payload. Written as text: a list of numbers takes seconds for a mebibyte.
+    #[serde(with = "base64")]
     pub payload: Vec<u8>,
     /// True for a reply, which has no topic.
     pub is_reply: bool,
+}
+
+/// Bytes as text.
+mod base64 {
+    use data_encoding::BASE64;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&BASE64.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(from)?;
+        BASE64.decode(text.as_bytes()).map_err(D::Error::custom)
+    }
 }
 
 /// A frame between daemons.
