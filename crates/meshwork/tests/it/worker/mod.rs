@@ -284,7 +284,6 @@ async fn a_handler_that_hogs_the_runtime_keeps_its_lease() {
 async fn a_running_job_can_be_stopped(client: Client) {
     let gate = Gate::new();
     let worker = worker(&client, &Scripted::gated(&gate))
-        .lease(SHORT)
         .start()
         .await
         .unwrap();
@@ -300,7 +299,10 @@ async fn a_running_job_can_be_stopped(client: Client) {
     })
     .await;
     let failed = client.result(&id, PATIENCE).await.unwrap_err();
-    assert!(matches!(failed, Error::Failed { message, .. } if message == "stopped_by_request"));
+    assert!(
+        matches!(&failed, Error::Failed { message, .. } if message == "stopped_by_request"),
+        "{failed}"
+    );
     worker.stop().await;
 }
 

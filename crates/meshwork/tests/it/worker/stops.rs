@@ -12,7 +12,7 @@ use meshwork::{Client, JobRequest, Worker};
 use meshwork_test_servers::eventually;
 use tokio::sync::watch;
 
-use super::{PATIENCE, SHORT, worker};
+use super::{PATIENCE, worker};
 use crate::worker_support::{Scripted, osis, raw};
 
 /// Runs until it is cancelled. The run of `slow` ends only when the test allows it.
@@ -65,6 +65,9 @@ async fn is_renewed(client: &Client, id: &JobId) {
     }
 }
 
+/// Lease of jobs that end slowly: also a busy host renews it in time.
+const LEASE: Duration = Duration::from_secs(1);
+
 /// Another worker begins it only when it has ended here, and until then it is this one's.
 pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
     let stoppable = Arc::new(Stoppable {
@@ -74,7 +77,7 @@ pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
         ended: watch::Sender::new(false),
     });
     let first = Worker::new(&client).runtime(osis(), Arc::clone(&stoppable) as _);
-    let first = first.lease(SHORT).shutdown_timeout(Duration::ZERO);
+    let first = first.lease(LEASE).shutdown_timeout(Duration::ZERO);
     let first = first.start().await.unwrap();
     let jobs = ["slow", "quick"].map(|script| JobRequest::new(osis(), script).build().unwrap());
     client.enqueue_built(&jobs).await.unwrap();
