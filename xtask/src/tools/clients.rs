@@ -109,6 +109,11 @@ pub(super) const MCP_SDK: NpmPackages = NpmPackages {
     folder: "",
     file: "@modelcontextprotocol/sdk/package.json",
 };
+/// The installer of dependencies of Python scripts.
+pub(super) const UV: PythonPackages = PythonPackages {
+    folder: "uv",
+    file: "bin/uv",
+};
 /// Packages to generate, build and test the clients of the API.
 pub(super) const PYTHON_SDK: PythonPackages = PythonPackages {
     folder: "sdk",

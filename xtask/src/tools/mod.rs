@@ -65,6 +65,10 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
         clients::CRYPTOGRAPHY.find_or_install(workspace, python.as_deref(), install),
     );
     report(
+        "uv",
+        clients::UV.find_or_install(workspace, python.as_deref(), install),
+    );
+    report(
         "ioredis",
         clients::IOREDIS.find_or_install(workspace, install),
     );

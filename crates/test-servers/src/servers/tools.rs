@@ -29,6 +29,8 @@ pub enum Tool {
     RedisPy,
     /// The package cryptography for Python.
     Cryptography,
+    /// uv, which installs packages for Python scripts.
+    Uv,
     /// The client ioredis for Node.
     Ioredis,
     /// The client of the Model Context Protocol for Node.
@@ -65,6 +67,7 @@ impl Tool {
             Self::RedisCli => "redis-cli",
             Self::RedisPy => "redis/__init__.py",
             Self::Cryptography => "cryptography/__init__.py",
+            Self::Uv => "bin/uv",
             Self::Ioredis => "ioredis/package.json",
             Self::McpSdk => "@modelcontextprotocol/sdk/package.json",
             Self::Redigo => "redigo/redis/doc.go",
@@ -90,6 +93,7 @@ impl Tool {
             Self::RedisCli => "MESHWORK_TEST_REDIS_CLI",
             Self::RedisPy => "MESHWORK_TEST_REDIS_PY",
             Self::Cryptography => "MESHWORK_TEST_CRYPTOGRAPHY",
+            Self::Uv => "MESHWORK_TEST_UV",
             Self::Ioredis => "MESHWORK_TEST_IOREDIS",
             Self::McpSdk => "MESHWORK_TEST_MCP_SDK",
             Self::Redigo => "MESHWORK_TEST_REDIGO",
@@ -140,6 +144,7 @@ fn unpacked(tool: Tool) -> Option<PathBuf> {
         Tool::Valkey => "valkey",
         Tool::RedisPy => "clients/python",
         Tool::Cryptography => "clients/crypto/python",
+        Tool::Uv => "clients/uv/python",
         Tool::Ioredis | Tool::McpSdk => "clients/node_modules",
         Tool::PythonSdk => "clients/sdk/python",
         Tool::TypescriptSdk => "clients/sdk/node_modules",

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use meshwork_test_servers::servers::{Tool, need, need_program};
+use meshwork_test_servers::servers::{Tool, need, need_for};
 
 use crate::common::{Done, Ground, Running};
 
@@ -41,7 +41,7 @@ fn run(ground: &Ground, python: &Path, path: &str, args: &[&str]) -> Done {
 #[test]
 fn dependencies_are_installed_once_and_then_need_no_installer() {
     let test = "dependencies_are_installed_once_and_then_need_no_installer";
-    let (Some(python), Some(_uv)) = (python(), need_program(test, "uv")) else {
+    let (Some(python), Some(uv)) = (python(), need_for(test, Tool::Uv)) else {
         return;
     };
     let ground = Ground::embedded().unwrap();
@@ -59,7 +59,8 @@ fn dependencies_are_installed_once_and_then_need_no_installer() {
         "a.py",
         format!("{block}import demo\nresult = demo.answer\n"),
     );
-    let path = std::env::var("PATH").unwrap();
+    let folder = uv.parent().unwrap().display();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
     // The variables of a job do not reach the installer, whose work serves other jobs.
     let args = ["a.py", "--env", "UV_OFFLINE=nonsense"];
     assert_eq!(run(&ground, &python, &path, &args).ok().stdout, "42\n");
