@@ -62,17 +62,8 @@ impl Client {
     /// Enqueues a job that has an id.
     pub(super) async fn enqueue_named(&self, request: JobRequest) -> Result<Placed, Error> {
         let job = request.build()?;
-        let (enqueued, repeated) = self.store(std::slice::from_ref(&job)).await?;
-        for answer in enqueued {
-            // After a broken call the existing job may be this one.
-            if answer == Enqueued::Exists && !repeated {
-                return Ok(Placed::IdExists(job.id));
-            }
-            if let Some(other) = self.accepted(&job, answer).await? {
-                return Ok(Placed::Kept(other));
-            }
-        }
-        Ok(Placed::New(job.id))
+        let mut places = self.place_all(std::slice::from_ref(&job)).await?;
+        places.pop().unwrap_or(Ok(Placed::New(job.id)))
     }
 
     /// Enqueues any number of jobs, up to 1,000 in one call, and returns an answer for each, in order, as
@@ -99,21 +90,13 @@ impl Client {
         Ok(answers.collect())
     }
 
-    /// Enqueues jobs, and returns the place of each, or the error for its refusal.
+    /// Enqueues jobs that were checked, and returns the place of each, or the error for its refusal.
     pub(super) async fn place_all(
         &self,
         jobs: &[NewJob],
     ) -> Result<Vec<Result<Placed, Error>>, Error> {
-        for job in jobs {
-            job.check()?;
-        }
-        let mut answers = Vec::with_capacity(jobs.len());
-        for chunk in jobs.chunks(MAX_ENQUEUE) {
-            let (some, repeated) = self.store(chunk).await?;
-            answers.extend(some.into_iter().map(|answer| (answer, repeated)));
-        }
         let mut places = Vec::with_capacity(jobs.len());
-        for (job, (answer, repeated)) in jobs.iter().zip(answers) {
+        for (job, (answer, repeated)) in jobs.iter().zip(self.store_all(jobs).await?) {
             // After a broken call the existing job may be this one.
             let exists = answer == Enqueued::Exists && !repeated;
             places.push(match self.accepted(job, answer).await {
@@ -151,9 +134,16 @@ impl Client {
         for job in jobs {
             job.check()?;
         }
+        let answers = self.store_all(jobs).await?.into_iter();
+        Ok(answers.map(|(answer, _)| answer).collect())
+    }
+
+    /// Stores up to 1,000 jobs in one call. Returns the outcome of each, and whether its call was repeated.
+    async fn store_all(&self, jobs: &[NewJob]) -> Result<Vec<(Enqueued, bool)>, Error> {
         let mut answers = Vec::with_capacity(jobs.len());
         for chunk in jobs.chunks(MAX_ENQUEUE) {
-            answers.extend(self.store(chunk).await?.0);
+            let (some, repeated) = self.store(chunk).await?;
+            answers.extend(some.into_iter().map(|answer| (answer, repeated)));
         }
         Ok(answers)
     }

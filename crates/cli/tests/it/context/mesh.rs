@@ -106,7 +106,8 @@ fn two() -> Option<(Node, Node)> {
     Some((alice, bob))
 }
 
-const SEND: [&str; 7] = [
+/// Sends a job to the context 8 of bob.
+pub(super) const SEND: [&str; 7] = [
     "message",
     "send",
     "bob/8",

@@ -10,7 +10,7 @@ use meshwork::context::read_key;
 use meshwork::model::mesh::{Frame, Item};
 use serde_json::{Value, json};
 
-use super::mesh::Node;
+use super::mesh::{Node, SEND};
 use crate::common::eventually;
 
 /// Number of frames, unless MESHWORK_FLOOD names another one.
@@ -101,17 +101,7 @@ fn a_node_that_floods_gets_busy_and_two_others_are_served() {
     });
     for (name, other) in &others {
         let began = Instant::now();
-        let sent = [
-            "message",
-            "send",
-            "bob/8",
-            "--context",
-            "7",
-            "--job",
-            "sum.py",
-            "--wait",
-        ];
-        other.ground.run(&sent).ok();
+        other.ground.run(&[&SEND[..], &["--wait"]].concat()).ok();
         println!("{name}: processed after {} ms", began.elapsed().as_millis());
     }
     let took = flood.join().unwrap();
