@@ -64,7 +64,9 @@ impl Attributes {
                 let is_concurrent = meta.value()?.parse::<LitBool>()?.value;
                 once(meta, &mut self.concurrent, is_concurrent)
             }
-            _ => Err(meta.error(format!("no attribute of a job: the attributes are {KNOWN}"))),
+            _ => Err(meta.error(format!(
+                "`{name}` is no attribute of a job: the attributes are {KNOWN}"
+            ))),
         }
     }
 }

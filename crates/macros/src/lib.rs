@@ -1,12 +1,13 @@
-//! The derive macro of the trait `Job`. Use it through the crate `meshwork`.
+//! The macros of jobs and their handlers. Use them through the crate `meshwork`.
 
 mod attributes;
 mod duration;
 mod expand;
+mod handler;
 
 use proc_macro::TokenStream;
 use quote::quote;
-use syn::{DeriveInput, parse_macro_input};
+use syn::{DeriveInput, ItemFn, parse_macro_input};
 
 /// Implements `Job` for a struct or an enum, which is then the payload of a type of jobs. It also needs serde's
 /// `Serialize` and `Deserialize`.
@@ -62,4 +63,25 @@ pub fn job(arguments: TokenStream, item: TokenStream) -> TokenStream {
         #item
     }
     .into()
+}
+
+/// Makes the compiler name the fault of a function that is no handler: the argument that cannot be taken, the result that
+/// is not the job's, the value that cannot go to another thread. The function stays as it is, so a handler needs this only
+/// while it does not compile.
+///
+/// ```ignore
+/// #[meshwork::handler]
+/// async fn greet(job: Greet) -> Result<String, String> {
+///     Ok(format!("Hello, {}!", job.name))
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn handler(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(item as ItemFn);
+    if !arguments.is_empty() {
+        let message = "`#[handler]` has no arguments";
+        let error = syn::Error::new(proc_macro2::Span::call_site(), message).into_compile_error();
+        return quote!(#function #error).into();
+    }
+    handler::checked(&function).into()
 }

@@ -64,7 +64,7 @@ pub use tokio_util::sync::CancellationToken;
 
 pub use error::Error;
 #[cfg(feature = "macros")]
-pub use meshwork_macros::{Job, job};
+pub use meshwork_macros::{Job, handler, job};
 pub use protocol::hero::{MAX_POOL, Worker, WorkerInfo, WorkerPool};
 #[doc(hidden)]
 pub use serde;

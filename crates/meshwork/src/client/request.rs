@@ -217,7 +217,7 @@ impl JobRequest {
     }
 
     /// Sets the pause before the first retry, in whole milliseconds, at most an hour. Default: that of the worker, 1 s.
-    /// It doubles with each retry, up to ten minutes, and is shortened at random by up to a quarter.
+    /// It doubles with each retry, up to ten minutes, and grows at random by up to a quarter.
     #[must_use]
     pub fn backoff(mut self, first: Duration) -> Self {
         self.job.backoff_ms = Some(u64::try_from(first.as_millis()).unwrap_or(u64::MAX));

@@ -11,7 +11,8 @@ use crate::runtime::{Inputs, JobContext, JobError};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no argument of a handler",
     label = "cannot be taken from the run of a job",
-    note = "the arguments after the job are `JobContext`, `State<T>`, `Inputs`, `Attempt`, `Progress` or `CancellationToken`"
+    note = "the arguments after the job are `JobContext`, `State<T>`, `Inputs`, `Attempt`, `Progress` or `CancellationToken`",
+    note = "`State<{Self}>` takes a value that `Worker::state` shares"
 )]
 pub trait FromJob: Sized + Send + 'static {
     /// Checks, when the worker starts, that the argument can be taken from each run.

@@ -21,6 +21,8 @@
 //! ```
 
 mod call;
+#[doc(hidden)]
+pub mod check;
 mod from_job;
 mod service;
 mod states;
@@ -47,7 +49,8 @@ use crate::runtime::JobError;
     message = "`{Self}` is no handler of jobs",
     label = "no `async fn(job, …) -> Result<output, error>`",
     note = "the first argument is the job, a type with `#[derive(Job)]`; the others are `JobContext`, `State<T>`, `Inputs`, `Attempt`, `Progress` or `CancellationToken`",
-    note = "the function returns `Result<J::Output, E>` with the output of the job's type, and its future is `Send`"
+    note = "the function returns `Result<J::Output, E>` with the output of the job's type, and its future is `Send`",
+    note = "write `#[meshwork::handler]` above the function: the compiler then names the fault"
 )]
 pub trait JobHandler<J: Job, Args>: Send + Sync + 'static {
     /// Checks that the worker has all that the arguments need.

@@ -9,6 +9,8 @@ const REMEDY: &str = "declare it with `mod` in the file above it, or remove it";
 
 /// Files that declare what lies beside them.
 const DECLARING: [&str; 3] = ["lib", "main", "mod"];
+/// Programs that a test compiles, each with a fault.
+const FAULTY: &str = "/compile_errors/cases/";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.files()
@@ -26,7 +28,10 @@ fn is_root(tree: &Tree, file: &File) -> bool {
         .iter()
         .any(|name| folder.is_some_and(|folder| folder == *name));
     // The `mod.rs` of a folder is declared like the folder.
-    is_program || matches!(stem, "lib" | "main" | "build") || is_named(tree, file)
+    is_program
+        || file.path.contains(FAULTY)
+        || matches!(stem, "lib" | "main" | "build")
+        || is_named(tree, file)
 }
 
 fn is_named(tree: &Tree, file: &File) -> bool {
@@ -90,6 +95,7 @@ mod tests {
             ("crates/a/tests/alone.rs", ""),
             ("crates/a/Cargo.toml", "path = \"tests/it/g/other.rs\""),
             ("crates/a/tests/it/g/other.rs", ""),
+            ("crates/a/tests/it/compile_errors/cases/wrong.rs", ""),
         ];
         let found = ["crates/a/src/c/f.rs:1", "crates/a/tests/it/h.rs:1"];
         assert_eq!(places_of(check, &files), found);

@@ -13,6 +13,11 @@ use crate::client::{Client, JobRequest, Placed};
 
 /// Argument of [`Client::enqueue`]: a value of a [`Job`], or a [`JobRequest`] for scripts and for types that are known
 /// at run time only.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no job",
+    label = "neither a job nor a `JobRequest`",
+    note = "`#[meshwork::job]` above a struct or an enum makes it a job; `#[derive(Job)]` does so beside serde's derives"
+)]
 pub trait Enqueueable: sealed::Sealed + Send {
     /// Answer to the call: a [`JobHandle`] for a typed job, the id for a [`JobRequest`].
     type Answer;
@@ -48,6 +53,7 @@ impl Enqueueable for JobRequest {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<J: Job> Enqueueable for J {
     type Answer = JobHandle<J>;
 
