@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-pub use meshwork_embedded::import_aof;
+pub use meshwork_embedded::{Clock as StoreClock, import_aof};
 use meshwork_embedded::{Handle, Options};
 use meshwork_model::name::Namespace;
 use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
@@ -171,6 +171,12 @@ impl Conn {
     #[must_use]
     pub fn in_memory() -> Self {
         Self::embedded(&Handle::in_memory())
+    }
+
+    /// As [`Conn::in_memory`], with a clock that tests advance.
+    #[must_use]
+    pub fn in_memory_with_clock(clock: &StoreClock) -> Self {
+        Self::embedded(&Handle::with_clock(clock.clone()))
     }
 
     /// Connects to an engine in this process.

@@ -26,7 +26,8 @@ pub struct Drained {
     pub waiting: usize,
 }
 
-/// Starts the worker, runs all jobs that wait and those that they enqueue, and stops it. Delayed jobs stay;
+/// Starts the worker, runs all jobs that are due and those that they enqueue, and stops it. Due jobs are those that wait,
+/// delayed ones whose time has come, and those of due schedules. Other delayed jobs stay: a [`Clock`](super::Clock) or
 /// [`Client::run_now`] makes them due.
 ///
 /// # Errors
@@ -55,6 +56,11 @@ async fn idle(client: &Client, queues: &[String]) -> Result<(), Error> {
 }
 
 async fn is_busy(client: &Client, queues: &[String]) -> Result<bool, Error> {
+    // The worker does both, within a second.
+    let broker = client.broker();
+    if broker.promote().await?.due > 0 || broker.fire_schedules().await?.due > 0 {
+        return Ok(true);
+    }
     if client.broker().running().await? > 0 {
         return Ok(true);
     }
