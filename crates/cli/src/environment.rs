@@ -92,7 +92,7 @@ fn holds_secret(name: &OsStr, value: &OsStr) -> bool {
 }
 
 /// Returns true for a URL with a password, or a list of URLs with one.
-fn holds_password(text: &str) -> bool {
+pub(crate) fn holds_password(text: &str) -> bool {
     let mut urls = text.split("://");
     // The scheme of the first URL.
     urls.next();

@@ -26,6 +26,7 @@ pub use inspect::jobs::JobPage;
 pub use inspect::logs::LogLine;
 pub use inspect::pages::{JobSet, ListEntry, MAX_POSITION, QueuePosition, SetEntry, SetPage};
 pub use inspect::prerequisites::OpenPrerequisite;
+pub use inspect::retained::{MIN_RETAINED, MIN_RETAINED_MS, Retained};
 pub use jobs::add_child::AddedChild;
 pub use jobs::blocking::BlockingConn;
 pub use jobs::cancel::Cancelled;

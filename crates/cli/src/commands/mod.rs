@@ -21,6 +21,8 @@ mod mesh;
 mod message;
 mod metrics;
 mod migrate;
+#[cfg(feature = "outbox")]
+mod outbox;
 mod queue;
 mod rpc;
 mod run;
@@ -65,6 +67,9 @@ pub(crate) enum Command {
     Events(events::Events),
     Metrics(metrics::MetricsCommand),
     Doctor(doctor::Doctor),
+    #[cfg(feature = "outbox")]
+    #[command(subcommand)]
+    Outbox(outbox::OutboxCommand),
     Export(export::Export),
     Import(import::Import),
     #[command(subcommand)]
@@ -119,6 +124,8 @@ impl Command {
             Self::Export(export) => Box::pin(export.run(context)).await,
             Self::Import(import) => Box::pin(import.run(context)).await,
             Self::Doctor(doctor) => Box::pin(doctor.run(context)).await,
+            #[cfg(feature = "outbox")]
+            Self::Outbox(outbox) => Box::pin(outbox.run(context)).await,
             Self::Actor(actor) => Box::pin(actor.run(context)).await,
             Self::Context(of_context) => Box::pin(of_context.run(context)).await,
             Self::Message(message) => Box::pin(message.run(context)).await,

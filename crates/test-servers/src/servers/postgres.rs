@@ -4,8 +4,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
-use rustix::process::geteuid;
+use rustix::process::{Signal, geteuid};
 use tempfile::TempDir;
 
 use super::guard::Guard;
@@ -19,12 +21,16 @@ const NAME: &str = "postgres";
 /// Password of the user.
 const PASSWORD: &str = "sesame";
 
-/// A server of one test, killed when dropped.
+/// Time for a server to start after a kill: its processes that are still there hold its memory.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server of one test, killed when dropped. It finds every committed transaction again after a kill.
 pub struct RealPostgres {
+    program: PathBuf,
     port: u16,
-    _guard: Guard,
+    guard: Option<Guard>,
     /// The guard removes it as well, even if the test is killed.
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl RealPostgres {
@@ -50,13 +56,57 @@ impl RealPostgres {
             match Guard::start(Path::new(&line[0]), &line[1..], dir.path()) {
                 Ok(guard) => {
                     return Some(Self {
+                        program,
                         port,
-                        _guard: guard,
-                        _dir: dir,
+                        guard: Some(guard),
+                        dir,
                     });
                 }
                 Err(error) if attempts > 0 && error.output.contains("already in use") => {}
                 Err(error) => panic!("{}: {error}", program.display()),
+            }
+        }
+    }
+
+    /// Returns the server of this process, which all its tests share. `None`: as [`Self::start_for`].
+    #[must_use]
+    pub fn shared_for(test: &str) -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<RealPostgres>> = OnceLock::new();
+        need_for(test, Tool::Postgres)?;
+        SHARED.get_or_init(|| Self::start_for(test)).as_ref()
+    }
+
+    /// Returns the URL of the database, with user and password.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let port = self.port;
+        format!("postgres://{NAME}:{PASSWORD}@127.0.0.1:{port}/{NAME}")
+    }
+
+    /// Kills the server with `kill -9`, and with it all its connections. Returns when the process is gone.
+    ///
+    /// # Panics
+    /// The server has been killed before.
+    pub fn kill9(&mut self) {
+        let mut guard = self.guard.take().expect("the server runs");
+        guard.signal(Signal::KILL);
+        guard.wait_for_death();
+        guard.end_and_keep_files();
+    }
+
+    /// Starts the server on the same port and directory after [`Self::kill9`].
+    ///
+    /// # Panics
+    /// The server still runs, or does not start.
+    pub fn start_again(&mut self) {
+        assert!(self.guard.is_none(), "the server still runs");
+        let line = command_line(&self.program, &self.dir.path().join("data"), self.port);
+        let until = Instant::now() + PATIENCE;
+        while self.guard.is_none() {
+            match Guard::start(Path::new(&line[0]), &line[1..], self.dir.path()) {
+                Ok(guard) => self.guard = Some(guard),
+                Err(error) if error.output.contains("still in use") && Instant::now() < until => {}
+                Err(error) => panic!("{}: {error}", self.program.display()),
             }
         }
     }

@@ -4,7 +4,7 @@ use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
 /// A crate of the workspace, and the ones that it may use.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("embedded", &[]),
     ("broker", &["meshwork-model", "meshwork-embedded"]),
@@ -20,12 +20,14 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ),
     ("macros", &[]),
     ("server", &["meshwork-model", "meshwork-broker", "meshwork"]),
+    ("outbox", &["meshwork-model", "meshwork-broker", "meshwork"]),
     (
         "cli",
         &[
             "meshwork-model",
             "meshwork-broker",
             "meshwork",
+            "meshwork-outbox",
             "meshwork-server",
         ],
     ),
@@ -47,6 +49,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "meshwork-broker",
             "meshwork-embedded",
             "meshwork",
+            "meshwork-outbox",
             "meshwork-conformance",
             "meshwork-test-servers",
         ],
@@ -54,7 +57,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
 ];
 
 /// An external crate, and the crates that may use it.
-const GUARDED: [(&str, &[&str]); 6] = [
+const GUARDED: [(&str, &[&str]); 7] = [
     ("axum", &["server", "test-servers"]),
     (
         "redis",
@@ -62,6 +65,7 @@ const GUARDED: [(&str, &[&str]); 6] = [
     ),
     ("mlua", &["embedded"]),
     ("rhai", &["meshwork", "sal"]),
+    ("sqlx", &["outbox", "scenarios"]),
     ("clap", &["cli", "fuzz", "scenarios", "xtask"]),
     ("libtest-mimic", &[]),
 ];

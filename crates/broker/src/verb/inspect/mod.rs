@@ -7,5 +7,6 @@ pub(crate) mod jobs;
 pub(crate) mod logs;
 pub(crate) mod pages;
 pub(crate) mod prerequisites;
+pub(crate) mod retained;
 pub(crate) mod stream;
 pub(crate) mod summaries;

@@ -1,0 +1,50 @@
+//! `meshwork outbox`.
+
+mod database;
+mod list;
+mod relay;
+mod rows;
+mod tables;
+
+use meshwork_outbox::Error as OutboxError;
+
+use crate::app::App;
+use crate::error::CommandError;
+use crate::exit::Exit;
+
+/// Enqueue jobs with transactions of PostgreSQL: move the rows of an outbox to the store
+///
+/// A program writes jobs into the outbox, in its own transactions. `relay` enqueues those that are committed. See
+/// docs/outbox.md.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum OutboxCommand {
+    Relay(relay::RelayCommand),
+    List(list::List),
+    Retry(rows::Retry),
+    Delete(rows::Delete),
+    Migrate(tables::Migrate),
+    Schema(tables::Schema),
+}
+
+impl OutboxCommand {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        match self {
+            Self::Relay(relay) => Box::pin(relay.run(context)).await,
+            Self::List(list) => list.run(context).await,
+            Self::Retry(retry) => retry.run(context).await,
+            Self::Delete(delete) => delete.run(context).await,
+            Self::Migrate(migrate) => migrate.run(context).await,
+            Self::Schema(schema) => schema.run(context),
+        }
+    }
+}
+
+impl From<OutboxError> for CommandError {
+    fn from(error: OutboxError) -> Self {
+        match error {
+            OutboxError::Meshwork(error) => error.into(),
+            OutboxError::InContext => Self::usage(error),
+            _ => Self::new(Exit::SERVER, error),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `meshwork outbox relay`.
+
+use std::time::Duration;
+
+use meshwork_outbox::Relay;
+use serde::Serialize;
+
+use super::database::OutboxArgs;
+use crate::app::App;
+use crate::args::parsers;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::out::note;
+
+/// Move the rows of an outbox to the store, until SIGINT or SIGTERM
+///
+/// A row is deleted when the store has its job. Rows that the store refuses stay, with the error, and do not hold up
+/// others: `meshwork outbox list`. Several relays can run at once. While the database or the store is away, the relay
+/// tries again.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RelayCommand {
+    #[command(flatten)]
+    outbox: OutboxArgs,
+    /// Look for rows this often; notifications of the database wake the relay in between
+    #[arg(long, value_name = "DURATION", default_value = "5", value_parser = parsers::interval,
+          allow_hyphen_values = true)]
+    poll: Duration,
+    /// Retention of the ids of processed jobs; a job that runs again after it has its effect again
+    #[arg(long, value_name = "DURATION", default_value = "30d", value_parser = parsers::span,
+          allow_hyphen_values = true)]
+    keep_processed: Duration,
+}
+
+/// First line of output.
+#[derive(Serialize)]
+struct Ready {
+    event: &'static str,
+}
+
+impl RelayCommand {
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let interrupt = Interrupt::listen()?;
+        let (outbox, pool) = interrupt.or(self.outbox.open(context)).await?;
+        let client = interrupt.or(context.client()).await?;
+        // Names missing tables before the relay reports that it is ready.
+        outbox.backlog(&pool).await?;
+        if context.out.is_json() {
+            context.out.json(&Ready { event: "ready" })?;
+            context.out.flush()?;
+        } else {
+            note("moving rows of the outbox");
+        }
+        let relay = Relay::new(&pool, &client)
+            .outbox(&outbox)
+            .poll(self.poll)
+            .keep_processed(self.keep_processed);
+        relay
+            .run_until(async { _ = interrupt.heard().await })
+            .await?;
+        Ok(Exit::DONE)
+    }
+}

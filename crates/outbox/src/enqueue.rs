@@ -1,0 +1,148 @@
+//! A job on its way to the outbox, with the options of this call.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::time::{Duration, SystemTime};
+
+use meshwork::model::job::{NewJob, OnDuplicate, Until, When};
+use meshwork::model::name::Group;
+use meshwork::{Enqueueable, JobId, JobRequest, Priority, host_ms};
+use sqlx::{AssertSqlSafe, Postgres, Row, Transaction};
+
+use crate::{Error, Outbox};
+
+/// A job in the outbox. It exists if its transaction commits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Accepted {
+    /// Id of the job, for [`Client::job`](meshwork::Client::job).
+    pub id: JobId,
+    /// False for a job whose id was in the outbox already, which stays.
+    pub is_new: bool,
+}
+
+/// A call of [`Outbox::enqueue`]: choose options, and await it.
+#[must_use = "a job is enqueued when the call is awaited"]
+pub struct Enqueue<'a, 't, E> {
+    outbox: &'a Outbox,
+    tx: &'a mut Transaction<'t, Postgres>,
+    request: Result<JobRequest, meshwork::Error>,
+    of: PhantomData<fn() -> E>,
+}
+
+impl<'a, 't, E: Enqueueable> Enqueue<'a, 't, E> {
+    pub(crate) fn new(outbox: &'a Outbox, tx: &'a mut Transaction<'t, Postgres>, job: E) -> Self {
+        Self {
+            outbox,
+            tx,
+            request: job.into_request(),
+            of: PhantomData,
+        }
+    }
+
+    /// Changes the request: for options that have no method here.
+    pub fn with(mut self, change: impl FnOnce(JobRequest) -> JobRequest) -> Self {
+        self.request = self.request.map(change);
+        self
+    }
+
+    /// Sets the id, 1 to 128 letters, digits, `_`, `-` or `.`. Default: a UUID v4.
+    pub fn id(mut self, id: &str) -> Self {
+        self.request = self.request.and_then(|request| Ok(request.id(id.parse()?)));
+        self
+    }
+
+    /// Delays the job, from this call on, by the clock of this host.
+    pub fn delay(self, delay: Duration) -> Self {
+        self.with(|request| request.delay(delay))
+    }
+
+    /// Delays the job until this time ([`JobRequest::run_at`]).
+    pub fn run_at(self, at: SystemTime) -> Self {
+        self.with(|request| request.run_at(at))
+    }
+
+    /// Sets the number of retries ([`JobRequest::retries`]).
+    pub fn retries(self, retries: u32) -> Self {
+        self.with(|request| request.retries(retries))
+    }
+
+    /// Sets the priority ([`JobRequest::priority`]).
+    pub fn priority(self, priority: Priority) -> Self {
+        self.with(|request| request.priority(priority))
+    }
+
+    /// Runs the job only on workers of this group ([`JobRequest::group`]).
+    pub fn group(self, group: Group) -> Self {
+        self.with(|request| request.group(group))
+    }
+
+    /// Sets the concurrency key ([`JobRequest::key`]).
+    pub fn key(self, key: impl Into<String>) -> Self {
+        self.with(|request| request.key(key))
+    }
+
+    /// Reserves a name when the job reaches the store ([`JobRequest::unique`]).
+    pub fn unique(self, name: impl Into<String>, until: Until, policy: OnDuplicate) -> Self {
+        self.with(|request| request.unique(name, until, policy))
+    }
+}
+
+impl<E> std::fmt::Debug for Enqueue<'_, '_, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let request = &self.request;
+        f.debug_struct("Enqueue")
+            .field("request", request)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, E: Enqueueable> IntoFuture for Enqueue<'a, '_, E>
+where
+    Self: 'a,
+{
+    type Output = Result<Accepted, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self {
+            outbox,
+            tx,
+            request,
+            ..
+        } = self;
+        Box::pin(async move {
+            let mut job = request?.build().map_err(meshwork::Error::from)?;
+            if let Some(When::In(ms)) = job.when {
+                // The row may wait for the relay.
+                job.when = Some(When::At(host_ms().saturating_add(ms)));
+            }
+            insert(outbox, tx, &job).await
+        })
+    }
+}
+
+async fn insert(
+    outbox: &Outbox,
+    tx: &mut Transaction<'_, Postgres>,
+    job: &NewJob,
+) -> Result<Accepted, Error> {
+    let tables = &outbox.tables;
+    let sql = match outbox.notifies() {
+        true => tables.insert.clone(),
+        false => tables.insert_silently.clone(),
+    };
+    let mut query = sqlx::query(AssertSqlSafe(sql))
+        .bind(job.id.as_str())
+        .bind(job.to_json());
+    if outbox.notifies() {
+        query = query.bind(&tables.channel);
+    }
+    let row = query.fetch_one(&mut **tx).await;
+    let row = row.map_err(|error| Error::of(error, &tables.outbox))?;
+    Ok(Accepted {
+        id: job.id.clone(),
+        is_new: row.try_get::<i64, _>(0)? > 0,
+    })
+}

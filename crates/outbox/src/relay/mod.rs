@@ -1,0 +1,196 @@
+//! The relay: moves rows of the outbox to the store.
+
+mod batch;
+mod row;
+mod send;
+mod wakeup;
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork::Client;
+use meshwork_broker::Backoff;
+use sqlx::PgPool;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{info, warn};
+
+use crate::{Error, Outbox};
+
+/// Default interval of polling, in which a relay finds rows whose notification was lost.
+const POLL: Duration = Duration::from_secs(5);
+/// Default retention of ids of processed jobs: four times that of ended jobs, which can be run again by hand.
+const KEEP_PROCESSED: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Longest time of one batch. A database that stalls for longer is reported.
+const BATCH_TIME: Duration = Duration::from_secs(60);
+/// Time in which a batch may end after the shutdown.
+const GRACE: Duration = Duration::from_secs(5);
+/// Interval of maintenance, and of log lines about an outage or a backlog.
+const MAINTENANCE: Duration = Duration::from_secs(60);
+
+/// Moves the rows of an outbox to the store. Several relays can serve one outbox.
+///
+/// Each row is locked while its job is enqueued, and deleted when the store has answered. A row that the store refuses
+/// gets the error, and does not delay others: [`Outbox::errors`].
+#[derive(Debug, Clone)]
+pub struct Relay {
+    outbox: Outbox,
+    pool: PgPool,
+    client: Client,
+    poll: Duration,
+    keep_processed: Duration,
+}
+
+impl Relay {
+    /// Creates a relay for [`Outbox::new`]. It uses one connection of the pool, and a second one of its own for
+    /// notifications.
+    #[must_use]
+    pub fn new(pool: &PgPool, client: &Client) -> Self {
+        Self {
+            outbox: Outbox::new(),
+            pool: pool.clone(),
+            client: client.clone(),
+            poll: POLL,
+            keep_processed: KEEP_PROCESSED,
+        }
+    }
+
+    /// Serves another outbox, as one of [`Outbox::in_schema`].
+    #[must_use]
+    pub fn outbox(mut self, outbox: &Outbox) -> Self {
+        self.outbox = outbox.clone();
+        self
+    }
+
+    /// Sets the interval of polling. Default: 5 s. A new row is moved at once, unless its notification is lost or
+    /// switched off.
+    #[must_use]
+    pub fn poll(mut self, interval: Duration) -> Self {
+        self.poll = interval;
+        self
+    }
+
+    /// Sets the retention of the ids of [`Outbox::processed_once`]. Default: 30 days. A job that runs again after that
+    /// time has its effect again.
+    #[must_use]
+    pub fn keep_processed(mut self, age: Duration) -> Self {
+        self.keep_processed = age;
+        self
+    }
+
+    /// Moves rows until `shutdown` returns; the last batch has 5 s to end. While the database or the store is away, the
+    /// relay tries again, at least once a second.
+    ///
+    /// # Errors
+    /// At the start: the tables do not exist, or the client is of a context.
+    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+        if self.client.broker().keys().context().is_some() {
+            return Err(Error::InContext);
+        }
+        if let Err(error @ Error::NoTable { .. }) = self.outbox.backlog(&self.pool).await {
+            return Err(error);
+        }
+        let wakeup = Arc::new(Notify::new());
+        let _listener = wakeup::listen(&self.pool, &self.outbox.tables.channel, &wakeup);
+        let (mut outage, mut backoff) = (Outage::default(), Backoff::new());
+        let mut maintained = Instant::now();
+        let mut shutdown = pin!(shutdown);
+        loop {
+            let mut batch = pin!(self.timed_batch());
+            let moved = tokio::select! {
+                moved = &mut batch => moved,
+                () = &mut shutdown => {
+                    timeout(GRACE, batch).await.ok();
+                    return Ok(());
+                }
+            };
+            let pause = async {
+                match moved {
+                    Ok(more) => {
+                        outage.ends();
+                        backoff = Backoff::new();
+                        if !more {
+                            timeout(self.poll, wakeup.notified()).await.ok();
+                        }
+                    }
+                    Err(error) => {
+                        outage.begins(&error);
+                        backoff.wait().await;
+                    }
+                }
+                if maintained.elapsed() >= MAINTENANCE {
+                    maintained = Instant::now();
+                    self.maintain().await;
+                }
+            };
+            tokio::select! {
+                () = pause => {}
+                () = &mut shutdown => return Ok(()),
+            }
+        }
+    }
+
+    /// Moves the rows that are due now, and returns.
+    ///
+    /// # Errors
+    /// The database or the store refuses a call.
+    pub async fn drain(&self) -> Result<(), Error> {
+        while self.timed_batch().await? {}
+        Ok(())
+    }
+
+    /// Moves a batch. Returns true if there may be more.
+    async fn timed_batch(&self) -> Result<bool, Error> {
+        let batch = timeout(BATCH_TIME, Box::pin(self.batch())).await;
+        batch.unwrap_or(Err(Error::Timeout(BATCH_TIME.as_secs())))
+    }
+
+    /// Deletes old ids of processed jobs, and logs the backlog. Errors are those of the next batch.
+    async fn maintain(&self) {
+        while let Ok(Ok(deleted)) = timeout(
+            BATCH_TIME,
+            self.outbox.prune_processed(&self.pool, self.keep_processed),
+        )
+        .await
+            && deleted > 0
+        {
+            sleep(Duration::from_millis(100)).await;
+        }
+        if let Ok(Ok(backlog)) = timeout(BATCH_TIME, self.outbox.backlog(&self.pool)).await {
+            let (waiting, oldest_ms) = (backlog.waiting, backlog.oldest_ms);
+            info!(
+                waiting,
+                oldest_ms,
+                set_aside = backlog.set_aside,
+                "outbox backlog"
+            );
+        }
+    }
+}
+
+/// Failed batches in a row.
+#[derive(Debug, Default)]
+struct Outage {
+    /// Time of the last log line.
+    logged: Option<Instant>,
+    failures: u64,
+}
+
+impl Outage {
+    fn begins(&mut self, error: &Error) {
+        self.failures += 1;
+        if self.logged.is_none_or(|at| at.elapsed() >= MAINTENANCE) {
+            self.logged = Some(Instant::now());
+            warn!(%error, failures = self.failures, "relay failed; it tries again");
+        }
+    }
+
+    fn ends(&mut self) {
+        if self.failures > 0 {
+            info!(failures = self.failures, "relay recovered");
+            *self = Self::default();
+        }
+    }
+}

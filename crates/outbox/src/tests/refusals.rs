@@ -1,0 +1,154 @@
+//! Rows that the store refuses, and programs that use the outbox wrongly.
+
+use meshwork::Client;
+use meshwork::model::route::Route;
+use meshwork_test_servers::servers::RealServer;
+
+use super::{Ground, Pay};
+use crate::{Error, Outbox, Relay};
+
+impl Ground {
+    /// Returns the queue of a type.
+    fn queue(&self, script_type: &str) -> String {
+        let route = Route::to(script_type.parse().unwrap());
+        route.queue(self.client.broker().keys())
+    }
+}
+
+#[tokio::test]
+async fn a_bad_row_holds_up_no_other() {
+    let Some(ground) = Ground::new("bad_rows").await else {
+        return;
+    };
+    ground
+        .change(
+            "INSERT INTO ROWS (id, job) VALUES ('text', 'no json'), ('a b', '{}'), \
+             ('later', '{\"type\":\"pay\",\"script\":\"{}\",\"timeout\":9,\"sooner\":1}'), \
+             ('empty', '{\"type\":\"pay\",\"script\":\"\",\"timeout\":9}')",
+        )
+        .await;
+    ground.commit(1).await;
+    let mut tx = ground.pool.begin().await.unwrap();
+    let call = ground.outbox.enqueue(&mut tx, Pay { order: 2 }).id("early");
+    let missing = "nobody".parse().unwrap();
+    call.with(|request| request.depends_on(missing))
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    ground.relay().drain().await.unwrap();
+    assert_eq!(ground.orders().await, [1]);
+    let errors = ground.outbox.errors(&ground.pool, None).await.unwrap();
+    let found: Vec<_> = errors
+        .iter()
+        .map(|row| (row.id.as_str(), row.set_aside))
+        .collect();
+    let expected = [
+        ("text", true),
+        ("a b", true),
+        ("later", true),
+        ("empty", true),
+        ("early", false),
+    ];
+    assert_eq!(found, expected);
+    for (row, part) in errors
+        .iter()
+        .zip(["job text", "a b", "`sooner`", "empty", "nobody"])
+    {
+        assert!(row.error.contains(part), "{}", row.error);
+    }
+    // The next page.
+    let rest = ground
+        .outbox
+        .errors(&ground.pool, errors.get(3))
+        .await
+        .unwrap();
+    assert_eq!(rest, errors[4..]);
+    let ids = errors.iter().map(|row| row.id.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        ground.outbox.delete(&ground.pool, &ids[..2]).await.unwrap(),
+        2
+    );
+    assert_eq!(ground.rows().await, (1, 2));
+}
+
+#[tokio::test]
+async fn a_full_queue_is_tried_again() {
+    let Some(ground) = Ground::new("full_queue").await else {
+        return;
+    };
+    for order in 0..3 {
+        ground.commit(order).await;
+    }
+    let queue = ground.queue("pay");
+    let limit = async |most| {
+        ground
+            .client
+            .set_max_length(Some(&queue), most)
+            .await
+            .unwrap()
+    };
+    limit(Some(2)).await;
+    ground.relay().drain().await.unwrap();
+    assert_eq!(
+        (ground.rows().await, ground.orders().await),
+        ((1, 0), vec![0, 1])
+    );
+    // Not before its pause is over.
+    limit(None).await;
+    ground
+        .change("UPDATE ROWS SET due_at = now() + interval '1 hour' WHERE due_at > now()")
+        .await;
+    ground.relay().drain().await.unwrap();
+    assert_eq!(ground.rows().await, (1, 0));
+    ground.change("UPDATE ROWS SET due_at = now()").await;
+    ground.relay().drain().await.unwrap();
+    assert_eq!(
+        (ground.rows().await, ground.orders().await),
+        ((0, 0), vec![0, 1, 2])
+    );
+}
+
+/// A queue of another type is an error for a whole call to the store.
+#[tokio::test]
+async fn a_failing_call_is_divided() {
+    let Some(mut ground) = Ground::new("divided").await else {
+        return;
+    };
+    let Some(server) = RealServer::redis().start_for("divided") else {
+        return;
+    };
+    ground.client = Client::open(&server.url()).await.unwrap();
+    let queue = ground.queue("broken");
+    server.say::<String>(&["SET", &queue, "no list"]).unwrap();
+    ground.commit(1).await;
+    let mut tx = ground.pool.begin().await.unwrap();
+    let request = meshwork::JobRequest::new("broken".parse().unwrap(), "1");
+    let broken = ground.outbox.enqueue(&mut tx, request).await.unwrap();
+    tx.commit().await.unwrap();
+    ground.commit(2).await;
+    ground.relay().drain().await.unwrap();
+    assert_eq!(
+        (ground.rows().await, ground.orders().await),
+        ((1, 0), vec![1, 2])
+    );
+    let errors = ground.outbox.errors(&ground.pool, None).await.unwrap();
+    assert_eq!(
+        (errors.len(), errors[0].id.as_str()),
+        (1, broken.id.as_str())
+    );
+}
+
+#[tokio::test]
+async fn missing_tables_are_named() {
+    let Some(ground) = Ground::new("missing").await else {
+        return;
+    };
+    let other = Outbox::in_schema("nowhere").unwrap();
+    let mut tx = ground.pool.begin().await.unwrap();
+    let error = other.enqueue(&mut tx, Pay { order: 1 }).await.unwrap_err();
+    assert!(matches!(&error, Error::NoTable { table } if table == "nowhere.meshwork_outbox"));
+    assert!(error.to_string().contains("meshwork outbox migrate"));
+    let relay = Relay::new(&ground.pool, &Client::in_memory()).outbox(&other);
+    let ended = relay.run_until(std::future::pending()).await;
+    assert!(matches!(ended, Err(Error::NoTable { .. })), "{ended:?}");
+}
