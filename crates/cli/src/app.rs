@@ -3,11 +3,11 @@
 use std::io;
 
 use meshwork::context::{ContextHandle, Identity};
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::name::Namespace;
 use meshwork::{Client, Error as MeshworkError, JobRequest, Target, local_name};
 use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Backoff, Broker};
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::name::Namespace;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 

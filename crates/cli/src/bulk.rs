@@ -1,9 +1,9 @@
 //! Bulk changes of jobs or dead letters: by ids, or all that match a filter. The matches are counted before any change.
 
 use futures_util::StreamExt;
-use meshwork::model::job::Job;
-use meshwork::model::name::JobId;
 use meshwork::{Client, DeadCursor, Error as MeshworkError, JobFilter, MAX_TEXT_SCAN};
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
 
 use crate::app::App;
 use crate::args::filter;

@@ -1,7 +1,7 @@
 //! Changes of jobs: prints the result of each as one word on stdout, and failures on stderr.
 
-use meshwork::model::name::JobId;
 use meshwork::{Client, Error as MeshworkError};
+use meshwork_model::name::JobId;
 use serde::Serialize;
 
 use crate::app::App;

@@ -6,7 +6,7 @@ use clap::builder::Resettable;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
-use meshwork::model::name::Namespace;
+use meshwork_model::name::Namespace;
 use tokio::sync::mpsc;
 
 use crate::app::App;

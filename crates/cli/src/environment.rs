@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use meshwork::model::secret::is_secret;
+use meshwork_model::secret::is_secret;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork::model::name::{JobId, ScriptType};
-use meshwork::model::route::Route;
-use meshwork::model::sandbox::Profile;
 use meshwork::runtime::{self, SandboxPolicy};
 use meshwork::{Client, Unhealthy, Worker, WorkerHandle, WorkerInfo};
+use meshwork_model::name::{JobId, ScriptType};
+use meshwork_model::route::Route;
+use meshwork_model::sandbox::Profile;
 use tokio::time::Instant;
 
 use crate::error::CommandError;

@@ -1,11 +1,11 @@
 //! Live output of a job: stdout to stdout, everything else to stderr.
 
-use meshwork::model::job::Job;
-use meshwork::model::name::JobId;
-use meshwork::model::secret::Secrets;
-use meshwork::model::state::Status;
-use meshwork::model::time;
 use meshwork::{Client, LogLine};
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
+use meshwork_model::secret::Secrets;
+use meshwork_model::state::Status;
+use meshwork_model::time;
 use serde::Serialize;
 
 use crate::error::CommandError;

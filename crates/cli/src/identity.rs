@@ -8,8 +8,8 @@ use meshwork::Client;
 use meshwork::context::{
     ContextError, ContextHandle, Identity, KeyFile, Node, Passphrase, new_key, write_key,
 };
-use meshwork::model::actor_key::SecretKey;
-use meshwork::model::keys::context::ContextId;
+use meshwork_model::actor_key::SecretKey;
+use meshwork_model::keys::context::ContextId;
 
 use crate::app::App;
 use crate::error::CommandError;

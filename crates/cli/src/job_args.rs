@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use meshwork::JobRequest;
-use meshwork::model::job::limits::MAX_RETRIES;
-use meshwork::model::job::{OnFailure, Tag};
-use meshwork::model::name::{Group, Instance, JobId, RoutingKey, ScriptType};
-use meshwork::model::route::{Fallback, Priority};
+use meshwork_model::job::limits::MAX_RETRIES;
+use meshwork_model::job::{OnFailure, Tag};
+use meshwork_model::name::{Group, Instance, JobId, RoutingKey, ScriptType};
+use meshwork_model::route::{Fallback, Priority};
 
 use crate::args::input::InputArg;
 use crate::args::parsers;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use meshwork::model::job::Job;
 use meshwork::{Client, JobFilter};
+use meshwork_model::job::Job;
 
 use crate::bulk::{Pages, Source};
 use crate::error::CommandError;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use meshwork::Client;
 use meshwork::context::{ContextHandle, Identity, Node};
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::keys::context::ContextId;
-use meshwork::model::name::JobId;
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::keys::context::ContextId;
+use meshwork_model::name::JobId;
 
 use crate::app::{App, Entered};
 use crate::error::CommandError;

@@ -5,10 +5,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use meshwork::model::job::{Job, NewJob};
-use meshwork::model::name::JobId;
-use meshwork::model::state::Status;
 use meshwork::{Client, JobRequest};
+use meshwork_model::job::{Job, NewJob};
+use meshwork_model::name::JobId;
+use meshwork_model::state::Status;
 
 use crate::app::App;
 use crate::ephemeral_worker::{self, EphemeralWorker, WorkerTuning};

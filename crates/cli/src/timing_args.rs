@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use meshwork::JobRequest;
-use meshwork::model::job::{OnDuplicate, Until};
-use meshwork::model::schedule::wall_time::Direction;
-use meshwork::model::schedule::zone::Zone;
+use meshwork_model::job::{OnDuplicate, Until};
+use meshwork_model::schedule::wall_time::Direction;
+use meshwork_model::schedule::zone::Zone;
 
 use crate::args::moment::{self, Moment, MomentError, ZoneArg};
 use crate::args::parsers;

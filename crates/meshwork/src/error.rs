@@ -27,6 +27,9 @@ pub enum Error {
     /// The URL is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// A [`ClientBuilder`](crate::ClientBuilder) has a URL and a folder.
+    #[error("both a URL and a folder are given: a client has one store")]
+    TwoStores,
     /// A name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),

@@ -1,5 +1,11 @@
-//! Meshwork for programs: types of jobs ([`trait@Job`]), a client that enqueues them ([`Client`]), workers that run them
-//! ([`Worker`]), tests of handlers ([`testing`]), and runtimes for scripts ([`runtime`]).
+//! Jobs on Redis: types of jobs ([`trait@Job`]), a client that enqueues them ([`Client`]), workers that run them
+//! ([`Worker`]), tests of handlers ([`testing`]), flows ([`flow`]), and runtimes for scripts ([`runtime`]).
+//!
+//! [testing.md]: testing
+//! [results]: https://github.com/meshwork/meshwork/blob/main/docs/scripts.md#results-of-other-jobs
+//! [verdicts]: https://github.com/meshwork/meshwork/blob/main/docs/scripts.md#verdicts
+//!
+#![doc = include_str!("../docs/library.md")]
 
 // The derive macro names the crate, also in this one.
 extern crate self as meshwork;
@@ -23,11 +29,6 @@ pub mod view;
 mod wait_pool;
 pub mod worker;
 
-/// The examples of docs/library.md, as doc tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/library.md")]
-mod library_docs {}
-
 /// The examples of docs/testing.md, as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/testing.md")]
@@ -44,21 +45,29 @@ pub use meshwork_broker::{
     Deleted, Enqueued, JobChange, JobEvent, JobPage, Limits, LogLine, QueueAlert, QueueDepth,
     QueueInfo, Retention, Retried, RunNow, SchedulePage, Scheduled, SetJob, Settings,
 };
-pub use meshwork_model as model;
 
 #[doc(hidden)]
 pub use client::Placed;
 pub use client::{
-    Batch, BatchRequest, BulkCancel, Client, Enqueue, Enqueueable, EventFilter, EventFollower,
-    EventPage, FoundJobs, InvalidCursor, Job, JobFilter, JobHandle, JobRequest, JobState,
-    LogFollower, MAX_PAGE, MAX_TEXT_SCAN, NewSchedule, PageCursor, PagedJob, PagedJobs,
+    Batch, BatchRequest, BulkCancel, Client, ClientBuilder, Enqueue, Enqueueable, EventFilter,
+    EventFollower, EventPage, FoundJobs, InvalidCursor, Job, JobFilter, JobHandle, JobRequest,
+    JobState, LogFollower, MAX_PAGE, MAX_TEXT_SCAN, NewSchedule, PageCursor, PagedJob, PagedJobs,
     ScheduleHandle, WaitReason, local_name,
 };
 pub use clock::host_ms;
 pub use handler::{Attempt, JobHandler, Progress, State};
-pub use meshwork_model::job::{OnDuplicate, Until};
-pub use meshwork_model::name::JobId;
-pub use meshwork_model::route::Priority;
+pub use meshwork_model::job::{
+    Invalid as InvalidJob, Job as JobRecord, NewChild, OnDuplicate, Tag, Until,
+};
+pub use meshwork_model::name::{
+    BatchId, Group, Instance, JobId, NameError, RoutingKey, ScheduleName, ScriptType,
+};
+pub use meshwork_model::outcome::{Failure, FailureKind, Report};
+pub use meshwork_model::retry::RetryBackoff;
+pub use meshwork_model::route::{Priority, Route};
+pub use meshwork_model::sandbox::Profile as SandboxProfile;
+pub use meshwork_model::schedule::policy::{CatchUp, Overlap};
+pub use meshwork_model::state::{State as JobStatus, Status as RecordStatus};
 pub use runtime::{Inputs, JobContext, JobError};
 pub use tokio_util::sync::CancellationToken;
 

@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
-use meshwork::model::job::{NewJob, OnDuplicate, Until, When};
-use meshwork::model::name::Group;
 use meshwork::{Enqueueable, JobId, JobRequest, Priority, host_ms};
+use meshwork_model::job::{NewJob, OnDuplicate, Until, When};
+use meshwork_model::name::Group;
 use sqlx::{AssertSqlSafe, Postgres, Row, Transaction};
 
 use crate::{Error, Outbox};

@@ -47,9 +47,11 @@ impl Tree {
         let mut git = Command::new("git");
         git.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
         let list = ask(git.current_dir(&workspace.root), LISTING)?;
-        let existing = list
-            .lines()
-            .filter(|path| workspace.root.join(path).is_file());
+        // A symbolic link is checked where it leads to.
+        let existing = list.lines().filter(|path| {
+            let path = workspace.root.join(path);
+            path.is_file() && !path.is_symlink()
+        });
         let paths: Vec<String> = existing.map(str::to_owned).collect();
         let files = paths
             .iter()

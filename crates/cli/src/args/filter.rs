@@ -1,12 +1,12 @@
 //! Filter options for jobs and dead letters, the same for all bulk commands.
 
-use meshwork::model::job::Tag;
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::name::{BatchId, Group, RoutingKey, ScriptType};
-use meshwork::model::outcome::DEAD_REASONS;
-use meshwork::model::schedule::wall_time::Direction;
-use meshwork::model::state::State;
 use meshwork::{Client, JobFilter, JobState};
+use meshwork_model::job::Tag;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::name::{BatchId, Group, RoutingKey, ScriptType};
+use meshwork_model::outcome::DEAD_REASONS;
+use meshwork_model::schedule::wall_time::Direction;
+use meshwork_model::state::State;
 
 use crate::args::moment::{self, Moment, ZoneArg};
 use crate::error::CommandError;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use meshwork::model::schedule::wall_time::{Direction, WallTime};
-use meshwork::model::schedule::zone::Zone;
-use meshwork::model::time;
+use meshwork_model::schedule::wall_time::{Direction, WallTime};
+use meshwork_model::schedule::zone::Zone;
+use meshwork_model::time;
 
 use crate::args::parsers::{age_of, span};
 use crate::error::CommandError;

@@ -9,12 +9,12 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use meshwork::context::Serves;
-use meshwork::model::job::{Until, is_input_name, limits};
-use meshwork::model::keys::context::{ContextId, InvalidId, JobKey};
-use meshwork::model::name::{JobId, NameError, ScriptType};
-use meshwork::model::route::Fallback;
-use meshwork::model::time;
 use meshwork::runtime;
+use meshwork_model::job::{Until, is_input_name, limits};
+use meshwork_model::keys::context::{ContextId, InvalidId, JobKey};
+use meshwork_model::name::{JobId, NameError, ScriptType};
+use meshwork_model::route::Fallback;
+use meshwork_model::time;
 
 /// Longest lease, in seconds: the longest delay of a killed worker's jobs.
 const MAX_LEASE: f64 = 3600.0;

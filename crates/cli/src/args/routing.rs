@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use meshwork::JobRequest;
-use meshwork::model::route::bindings::Bindings;
-use meshwork::model::route::topic::Topic;
 use meshwork::protocol::bananas;
+use meshwork_model::route::bindings::Bindings;
+use meshwork_model::route::topic::Topic;
 
 use crate::args::yaml;
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::model::name::ScriptType;
-use meshwork::model::queue::QueueSetting;
-use meshwork::model::sandbox::{
+use meshwork::runtime::{SandboxPaths, SandboxPolicy};
+use meshwork_model::name::ScriptType;
+use meshwork_model::queue::QueueSetting;
+use meshwork_model::sandbox::{
     InvalidSandbox, Limit, Limits, Profile, SandboxSettings, parse_size,
 };
-use meshwork::runtime::{SandboxPaths, SandboxPolicy};
 
 use super::parsers;
 use crate::error::CommandError;

@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use meshwork::model::job::exec::{Exec, InvalidExec, Program};
-use meshwork::model::job::limits::MAX_SCRIPT;
-use meshwork::model::name::ScriptType;
 use meshwork::runtime;
+use meshwork_model::job::exec::{Exec, InvalidExec, Program};
+use meshwork_model::job::limits::MAX_SCRIPT;
+use meshwork_model::name::ScriptType;
 
 use crate::error::CommandError;
 

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use meshwork::model::trace::TraceContext;
+use meshwork_model::trace::TraceContext;
 
 use crate::out::note;
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::time::Duration;
 
-use meshwork::model::api_key::Scope;
+use meshwork_model::api_key::Scope;
 use meshwork_server::api::{Access, Api, ApiLimits};
 use meshwork_server::http::Listener;
 use meshwork_server::ui::{Dashboard, Door, LinkToken, Options, PROFILE};

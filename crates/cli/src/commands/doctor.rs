@@ -1,8 +1,8 @@
 //! `meshwork doctor`.
 
-use meshwork::model::sandbox::Profile;
 use meshwork::runtime::sandbox_host;
 use meshwork_broker::doctor::{Finding, Level, examine};
+use meshwork_model::sandbox::Profile;
 
 use crate::app::App;
 use crate::error::CommandError;

@@ -1,9 +1,9 @@
 //! `meshwork events`.
 
-use meshwork::model::name::JobId;
-use meshwork::model::schedule::wall_time::Direction;
-use meshwork::model::time;
 use meshwork::{EventFilter, JobEvent};
+use meshwork_model::name::JobId;
+use meshwork_model::schedule::wall_time::Direction;
+use meshwork_model::time;
 use serde::Serialize;
 
 use crate::app::App;

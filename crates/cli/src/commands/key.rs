@@ -1,9 +1,9 @@
 //! `meshwork key`: keys of the API.
 
-use meshwork::model::keys::context::ActorId;
-use meshwork::model::name::ApiKeyName;
-use meshwork::model::schedule::wall_time::Direction;
-use meshwork::model::time;
+use meshwork_model::keys::context::ActorId;
+use meshwork_model::name::ApiKeyName;
+use meshwork_model::schedule::wall_time::Direction;
+use meshwork_model::time;
 use serde::Serialize;
 use serde_json::{Value, json};
 

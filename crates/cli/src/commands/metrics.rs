@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use meshwork::metrics::{Format, Metrics};
-use meshwork::model::name::Namespace;
+use meshwork_model::name::Namespace;
 use meshwork_server::metrics::Served;
 use serde::Serialize;
 

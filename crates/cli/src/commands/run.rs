@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::sandbox::Profile;
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::sandbox::Profile;
 
 use crate::app::App;
 use crate::args::input;

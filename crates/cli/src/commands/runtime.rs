@@ -1,7 +1,7 @@
 //! `meshwork runtime`.
 
-use meshwork::model::sandbox::Profile;
 use meshwork::runtime::{self, RuntimeInfo, SandboxHost, sandbox_host};
+use meshwork_model::sandbox::Profile;
 use serde::Serialize;
 
 use crate::app::App;

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use meshwork::Client;
 use meshwork::metrics::Metrics;
-use meshwork::model::keys::nooble::{Dialect, service_of};
-use meshwork::model::worker_request::WorkerRequest;
 use meshwork::protocol::nooble::{MAX_CONCURRENCY, Service, ServiceHandle};
 use meshwork_broker::Broker;
 use meshwork_broker::doctor::nooble_rights;
 use meshwork_broker::nooble::Nooble;
+use meshwork_model::keys::nooble::{Dialect, service_of};
+use meshwork_model::worker_request::WorkerRequest;
 use serde::Serialize;
 
 use super::action::{self, Side};

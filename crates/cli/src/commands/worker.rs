@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use meshwork::context::Serves;
 use meshwork::metrics::Metrics;
-use meshwork::model::keys::context::{ContextId, RunnerId};
-use meshwork::model::name::Instance;
-use meshwork::model::route::routes::{InvalidRoutes, Routes};
-use meshwork::model::worker_request::WorkerRequest;
 use meshwork::{Client, Worker};
+use meshwork_model::keys::context::{ContextId, RunnerId};
+use meshwork_model::name::Instance;
+use meshwork_model::route::routes::{InvalidRoutes, Routes};
+use meshwork_model::worker_request::WorkerRequest;
 use serde::Serialize;
 
 pub(crate) use bananas::BananasWorker;

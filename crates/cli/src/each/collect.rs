@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use meshwork::Client;
-use meshwork::model::job::Job;
-use meshwork::model::name::JobId;
-use meshwork::model::state::Status;
 use meshwork_broker::MAX_ITEMS;
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
+use meshwork_model::state::Status;
 use tokio::time::Instant;
 
 use super::Work;

@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use meshwork::model::name::JobId;
-use meshwork::model::route::Route;
 use meshwork::{Client, JobRequest};
+use meshwork_model::name::JobId;
+use meshwork_model::route::Route;
 
 use crate::app::App;
 use crate::args::input::Input;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use indexmap::IndexMap;
-use meshwork::model::job::Job;
-use meshwork::model::state::Status;
+use meshwork_model::job::Job;
+use meshwork_model::state::Status;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use data_encoding::HEXLOWER;
 use meshwork::Client;
-use meshwork::model::name::JobId;
+use meshwork_model::name::JobId;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 

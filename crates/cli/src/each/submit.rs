@@ -1,11 +1,11 @@
 //! Enqueues a series: finds the jobs that exist already, and stores the rest.
 
 use meshwork::Client;
-use meshwork::model::job::{Job, NewJob, field};
-use meshwork::model::name::JobId;
-use meshwork::model::route::Route;
-use meshwork::model::state::Status;
 use meshwork_broker::{MAX_ITEMS, Retried};
+use meshwork_model::job::{Job, NewJob, field};
+use meshwork_model::name::JobId;
+use meshwork_model::route::Route;
+use meshwork_model::state::Status;
 
 use super::Work;
 use super::series::Series;

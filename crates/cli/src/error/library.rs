@@ -2,11 +2,11 @@
 
 use meshwork::context::ContextError;
 use meshwork::flow::FlowError;
-use meshwork::model::keys::hero::{LegacyListError, NoWorkQueue};
 use meshwork::protocol::bananas::HandlerError;
 use meshwork::protocol::nooble::Error as ActionError;
 use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Error as BrokerError, MigrateError};
+use meshwork_model::keys::hero::{LegacyListError, NoWorkQueue};
 
 use super::CommandError;
 use crate::exit::Exit;

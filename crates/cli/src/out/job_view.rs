@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use indicatif::HumanBytes;
-use meshwork::model::job::Job;
-use meshwork::model::sandbox::{Limit, RunUsage};
-use meshwork::model::state::State;
-use meshwork::model::trace::TraceContext;
 use meshwork::view::{FailedAttemptView, JobAbout, RunUsageView, status_of, value_of};
+use meshwork_model::job::Job;
+use meshwork_model::sandbox::{Limit, RunUsage};
+use meshwork_model::state::State;
+use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

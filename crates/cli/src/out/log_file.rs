@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use meshwork::model::job::{Job, log_path_fault};
+use meshwork_model::job::{Job, log_path_fault};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 

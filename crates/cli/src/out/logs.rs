@@ -2,7 +2,7 @@
 //! have named in it.
 
 use meshwork::LogLine;
-use meshwork::model::job::Job;
+use meshwork_model::job::Job;
 use serde::Serialize;
 
 use crate::out::log_file::LogDirs;

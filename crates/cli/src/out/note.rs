@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use meshwork::model::time;
+use meshwork_model::time;
 use serde::Serialize;
 
 use super::text::{for_terminal, printable};

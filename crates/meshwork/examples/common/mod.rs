@@ -3,9 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
-use meshwork::model::name::Namespace;
-use meshwork::protocol::nooble::{Client, Service};
+use meshwork::protocol::nooble::{Client, Dialect, Namespace, NoobleKeys, Service};
 use meshwork::{Target, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 

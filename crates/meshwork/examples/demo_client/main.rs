@@ -9,7 +9,7 @@ mod common;
 
 use std::time::Duration;
 
-use meshwork::model::nooble::ErrorDetail;
+use meshwork::protocol::nooble::ErrorDetail;
 use meshwork::protocol::nooble::{ActionContext, Client, Request, Service};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

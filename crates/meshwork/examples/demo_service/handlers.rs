@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork::model::nooble::Data;
+use meshwork::protocol::nooble::Data;
 use meshwork::protocol::nooble::{ActionContext, Client, Service};
 use serde::{Deserialize, Serialize};
 

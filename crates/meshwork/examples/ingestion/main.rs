@@ -16,7 +16,7 @@ mod common;
 use std::error::Error;
 use std::path::Path;
 
-use meshwork::model::nooble::ErrorDetail;
+use meshwork::protocol::nooble::ErrorDetail;
 use meshwork::protocol::nooble::{ActionContext, Request, Service};
 use serde::{Deserialize, Serialize};
 

@@ -2,6 +2,7 @@
 
 mod alert;
 mod batch;
+mod builder;
 mod bulk;
 mod cancel;
 mod children;
@@ -26,7 +27,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_broker::conn::{Conn, Target};
 use meshwork_broker::{
     Blocker, BlockingConn, Broker, Deleted, JobChange, JobPage, MAX_ITEMS, Retried, RunNow, SetJob,
 };
@@ -42,6 +43,7 @@ use crate::Error;
 use crate::runtime::ObjectAccess;
 use crate::wait_pool::WaitPool;
 pub use batch::{Batch, BatchRequest};
+pub use builder::ClientBuilder;
 pub use bulk::BulkCancel;
 pub use events::{EventFilter, EventFollower, EventPage};
 pub use filter::{FoundJobs, JobFilter, JobState, MAX_TEXT_SCAN};
@@ -87,12 +89,17 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
+    /// Returns a builder, which connects with a namespace, with TLS files, or to a folder.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
     /// Connects to the server at `url`, in the format of `REDIS_URL`, with the namespace `hero`.
     ///
     /// # Errors
-    /// The URL is invalid, the server does not answer, or it is not suitable for jobs.
+    /// As [`ClientBuilder::connect`].
     pub async fn open(url: &str) -> Result<Self, Error> {
-        Self::connect(&Target::parse(url, TlsFiles::default())?).await
+        Self::builder().url(url).connect().await
     }
 
     /// Connects to `target`, with the namespace `hero`.

@@ -36,6 +36,9 @@ pub use runners::NewRunner;
 pub use secret::key_file::{KeyFile, new_key, read_key, write_key};
 pub use secret::passphrase::{MAX_PASSPHRASE, Passphrase};
 
+pub use meshwork_model::access::{Object, Operation, Role};
+pub use meshwork_model::keys::context::{ActorId, ContextId, ContextLayout, MessageKey, RunnerId};
+
 /// Greatest number of attempts of a change whose record changes meanwhile.
 const TRIES: usize = 16;
 /// Number of messages in one page of a coordinator's step.

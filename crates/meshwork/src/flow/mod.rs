@@ -19,6 +19,7 @@ pub use fault::{FlowFault, FlowFaults};
 pub use file::{SCHEMA, load, parse};
 pub use inputs::{Given, InputError, parse_inputs, set_inputs};
 pub use meshwork_model::flow::{Fault, NodeName, Plan};
+pub use meshwork_model::keys::context::FlowId;
 pub use store::{
     FlowClient, FlowError, FlowSession, FlowView, ItemView, JobView, Stepper, StepperHandle,
     not_runnable,

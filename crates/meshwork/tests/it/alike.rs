@@ -3,10 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use meshwork::model::keys::bananas::BananasKeys;
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
-use meshwork::model::name::Namespace;
 use meshwork::protocol::{bananas, nooble};
 use meshwork::runtime::JobContext;
 use meshwork::{Client, JobRequest, Worker, WorkerHandle};
@@ -14,6 +10,10 @@ use meshwork_broker::Broker;
 use meshwork_broker::bananas::Bananas;
 use meshwork_broker::conn::Conn;
 use meshwork_broker::nooble::Nooble;
+use meshwork_model::keys::bananas::BananasKeys;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
+use meshwork_model::name::Namespace;
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use meshwork::model::batch::BatchEnd;
 use meshwork::runtime::{JobContext, handler};
 use meshwork::{BatchState, Client, Error, JobRequest, Worker};
+use meshwork_model::batch::BatchEnd;
 
 /// Timeout: long enough for a busy machine, short enough to detect a hang.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use meshwork::model::job::{NewJob, OnFailure, field};
-use meshwork::model::name::JobId;
-use meshwork::model::outcome::{Failure, FailureKind};
-use meshwork::model::route::Priority;
-use meshwork::model::state::Status;
 use meshwork::{Cancelled, Client, Deleted, Error, EventFilter, JobFilter, JobRequest, Retried};
 use meshwork_broker::{Claim, Claimed, Failed, PrefetchLists};
+use meshwork_model::job::{NewJob, OnFailure, field};
+use meshwork_model::name::JobId;
+use meshwork_model::outcome::{Failure, FailureKind};
+use meshwork_model::route::Priority;
+use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 

@@ -2,8 +2,8 @@
 
 use meshwork::context::{Identity, Node, new_key};
 use meshwork::flow::FlowSession;
-use meshwork::model::access::Role;
 use meshwork_broker::Broker;
+use meshwork_model::access::Role;
 use meshwork_model::keys::context::{ActorId, ContextId, ContextLayout};
 
 /// The context of the tests.

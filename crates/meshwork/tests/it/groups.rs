@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::engines::embedded;
-use meshwork::model::job::NewJob;
-use meshwork::model::name::ScriptType;
-use meshwork::model::retry::RetryBackoff;
-use meshwork::model::state::Status;
 use meshwork::runtime::{BatchOptions, JobContext};
 use meshwork::{Cancelled, Client, Error, JobRequest, Worker, WorkerHandle};
+use meshwork_model::job::NewJob;
+use meshwork_model::name::ScriptType;
+use meshwork_model::retry::RetryBackoff;
+use meshwork_model::state::Status;
 use tokio::sync::watch;
 
 /// Timeout: long enough for a busy machine, short enough to detect a hang.

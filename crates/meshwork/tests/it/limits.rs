@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use meshwork::model::job::{NewJob, OnDuplicate, Until};
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::name::JobId;
-use meshwork::model::queue::QueueSetting as Set;
-use meshwork::model::route::Priority;
 use meshwork::{
     Blocker, BulkCancel, Cancelled, Client, Enqueued, Error, JobFilter, JobRequest, QueueDepth,
     RunNow,
 };
 use meshwork_broker::{Claim, Claimed, Completed, PrefetchLists};
+use meshwork_model::job::{NewJob, OnDuplicate, Until};
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::name::JobId;
+use meshwork_model::queue::QueueSetting as Set;
+use meshwork_model::route::Priority;
 
 /// Timeout: long enough for a busy machine, short enough to detect a hang.
 const PATIENCE: Duration = Duration::from_secs(30);

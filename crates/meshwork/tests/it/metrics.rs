@@ -9,10 +9,10 @@ use crate::engines::embedded;
 use crate::worker_support::{Gate, Scripted, osis, raw};
 use futures_util::future::join_all;
 use meshwork::metrics::{FIGURES, Format, Kind, Metric, Metrics};
-use meshwork::model::keys::bananas::BananasKeys;
 use meshwork::protocol::bananas::Client as BananasClient;
 use meshwork::{Client, JobRequest, Unhealthy, Worker};
 use meshwork_broker::bananas::Bananas;
+use meshwork_model::keys::bananas::BananasKeys;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::worker_support::raw;
 use meshwork::Client;
 use meshwork::context::{Node, new_key};
-use meshwork::model::actor_key::KeyBytes;
-use meshwork::model::context::NodeId;
-use meshwork::model::mesh::Card;
+use meshwork_model::actor_key::KeyBytes;
+use meshwork_model::context::NodeId;
+use meshwork_model::mesh::Card;
 
 /// Metrics of other nodes.
 pub(crate) const NAMES: [&str; 5] = [

@@ -8,8 +8,6 @@ use std::time::Duration;
 use crate::metrics_mesh;
 use crate::worker_support::{Gate, Scripted, osis, raw};
 use meshwork::metrics::{FIGURES, Format, Kind, Metric, Metrics};
-use meshwork::model::job::{NewJob, When};
-use meshwork::model::name::{JobId, RoutingKey};
 use meshwork::protocol::bananas::{
     Client as BananasClient, Request as BananasRequest, Worker as BananasWorker,
 };
@@ -17,6 +15,8 @@ use meshwork::runtime::JobContext;
 use meshwork::{Client, JobRequest, Monitor, NewSchedule, Worker, WorkerHandle};
 use meshwork_broker::bananas::{Claim as BananasClaim, Requeue};
 use meshwork_broker::{Claim, PrefetchLists};
+use meshwork_model::job::{NewJob, When};
+use meshwork_model::name::{JobId, RoutingKey};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use tokio::sync::Notify;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::worker_support::{Gate, Scripted, osis};
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::state::Status;
 use meshwork::{Client, JobRequest, Target, TlsFiles, Worker};
 use meshwork_broker::Broker;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealCluster, RealSentinels, RealServer};
 use meshwork_test_servers::stalling::Stalling;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use meshwork::model::job::{Job, NewJob};
-use meshwork::model::name::{JobId, ScriptType};
-use meshwork::model::route::Priority;
 use meshwork::runtime::JobContext;
 use meshwork::{Client, Error, JobRequest, PageCursor, PagedJobs, WaitReason, Worker};
+use meshwork_model::job::{Job, NewJob};
+use meshwork_model::name::{JobId, ScriptType};
+use meshwork_model::route::Priority;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use meshwork::model::keys::bananas::BananasKeys;
-use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
-use meshwork::model::name::Namespace;
 use meshwork::protocol::{bananas, nooble};
 use meshwork::runtime::JobContext;
 use meshwork::{Client, Error, InvalidSetting, MAX_CONCURRENCY, Worker};
 use meshwork_broker::bananas::Bananas;
 use meshwork_broker::conn::Conn;
 use meshwork_broker::nooble::Nooble;
+use meshwork_model::keys::bananas::BananasKeys;
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
+use meshwork_model::name::Namespace;
 
 use crate::engines::embedded;
 use crate::worker_support::raw;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use meshwork::handler::{BoxError, JobCall, JobOutput};
-use meshwork::model::state::State as JobState;
 use meshwork::testing::{assert_enqueued, drain, perform, refute_enqueued};
 use meshwork::{
     Attempt, CancellationToken, Client, Error, Inputs, Job, JobContext, JobError, Priority,
     Progress, State, Worker,
 };
+use meshwork_model::state::State as JobState;
 use serde::{Deserialize, Serialize};
 use tower::{Layer, Service, ServiceExt};
 

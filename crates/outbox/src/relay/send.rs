@@ -1,7 +1,7 @@
 //! Enqueues the jobs of locked rows, and sorts the answers.
 
-use meshwork::model::job::NewJob;
 use meshwork::{Enqueued, JobId};
+use meshwork_model::job::NewJob;
 
 use super::Relay;
 use super::row::{Locked, Sent};
@@ -128,7 +128,7 @@ const UNCERTAIN: &str = "an earlier attempt may have enqueued this job, and the 
 fn read(id: &str, text: &str) -> Result<NewJob, String> {
     let id: JobId = id
         .parse()
-        .map_err(|error: meshwork::model::name::NameError| error.to_string())?;
+        .map_err(|error: meshwork_model::name::NameError| error.to_string())?;
     let job = NewJob::from_json(id, text).map_err(|error| error.to_string())?;
     job.check().map_err(|error| error.to_string())?;
     Ok(job)

@@ -1,7 +1,7 @@
 //! Rows that the store refuses, and programs that use the outbox wrongly.
 
 use meshwork::Client;
-use meshwork::model::route::Route;
+use meshwork_model::route::Route;
 use meshwork_test_servers::servers::RealServer;
 
 use super::{Ground, Pay};

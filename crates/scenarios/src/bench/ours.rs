@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use meshwork::model::job::{NewJob, OnDuplicate, Unique, Until};
-use meshwork::model::name::{JobId, ScriptType};
-use meshwork::model::route::{Priority, Route};
-use meshwork::model::sandbox::Profile;
-use meshwork::model::state::Status;
 use meshwork::runtime::{JobContext, SandboxPolicy};
 use meshwork::{Client, JobRequest, Worker};
+use meshwork_model::job::{NewJob, OnDuplicate, Unique, Until};
+use meshwork_model::name::{JobId, ScriptType};
+use meshwork_model::route::{Priority, Route};
+use meshwork_model::sandbox::Profile;
+use meshwork_model::state::Status;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 

@@ -5,9 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-use meshwork::model::name::JobId;
 use meshwork::runtime::JobContext;
 use meshwork::{Client, JobRequest, Worker};
+use meshwork_model::name::JobId;
 use meshwork_test_servers::calls::Calls;
 use tokio::sync::mpsc;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use data_encoding::HEXLOWER;
 use meshwork::Client;
-use meshwork::model::keys::context::ActorId;
+use meshwork_model::keys::context::ActorId;
 use meshwork_model::trace::TraceContext;
 use sha2::{Digest, Sha256};
 

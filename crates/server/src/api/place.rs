@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use meshwork::context::{Caller, ContextHandle, Node};
 use meshwork::flow::FlowSession;
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::keys::context::{ActorId, ContextId};
-use meshwork::model::name::JobId;
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::keys::context::{ActorId, ContextId};
+use meshwork_model::name::JobId;
 
 use super::access::Access;
 use super::call::Call;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use meshwork::Client;
 use meshwork::context::{Caller, ContextHandle};
-use meshwork::model::keys::context::{ActorId, ContextLayout};
+use meshwork_model::keys::context::{ActorId, ContextLayout};
 
 use super::error::ApiError;
 

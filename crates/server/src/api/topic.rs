@@ -1,7 +1,7 @@
 //! Topics of live streams, as clients name them.
 
-use meshwork::model::name::JobId;
 use meshwork_model::api_key::Scope;
+use meshwork_model::name::JobId;
 
 use super::call::Call;
 use super::error::ApiError;

@@ -9,9 +9,9 @@ use axum::extract::{Path, Request as HttpRequest, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use meshwork::model::nooble::{Data, Response as Answer, uuid};
-use meshwork::model::trace::TraceContext;
 use meshwork::protocol::nooble::{Error as ActionError, Ids, Request};
+use meshwork_model::nooble::{Data, Response as Answer, uuid};
+use meshwork_model::trace::TraceContext;
 
 use super::Shared;
 use super::failure::{Failure, headers};

@@ -4,8 +4,8 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use meshwork::model::nooble::ErrorDetail;
 use meshwork::protocol::nooble::Error;
+use meshwork_model::nooble::ErrorDetail;
 
 use crate::http::guard::Refusal;
 

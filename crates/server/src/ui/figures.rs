@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use meshwork::model::keys::hero::JobKeys;
 use meshwork_broker::{Broker, KnownQueues, QueueStats, Stats};
+use meshwork_model::keys::hero::JobKeys;
 use tokio::sync::{Notify, watch};
 
 use crate::api::Calls;

@@ -10,8 +10,8 @@ use axum::extract::Request;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use meshwork::model::name::JobId;
 use meshwork_model::api_key::Scope;
+use meshwork_model::name::JobId;
 use tokio::sync::watch;
 
 use super::Shared;

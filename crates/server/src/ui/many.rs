@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
 use futures_util::StreamExt;
-use meshwork::model::name::JobId;
+use meshwork_model::name::JobId;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;

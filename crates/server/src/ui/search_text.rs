@@ -10,8 +10,8 @@ use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use maud::{Markup, html};
-use meshwork::model::name::JobId;
 use meshwork_broker::JobSet;
+use meshwork_model::name::JobId;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use meshwork::model::job::FailureGroup;
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::state::State;
-use meshwork::model::time;
 use meshwork::{JobFilter, JobState};
+use meshwork_model::job::FailureGroup;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::state::State;
+use meshwork_model::time;
 use serde_json::json;
 
 use super::caller::Caller;

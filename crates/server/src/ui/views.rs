@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use meshwork::model::keys::hero::JobKeys;
 use meshwork::view::JobSummary;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::time;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -42,7 +42,7 @@ pub(super) struct JobRow {
 
 impl JobRow {
     /// Reads a job as a list of the API gives it.
-    pub(super) fn of(job: &meshwork::model::job::Job) -> Result<Self, ApiError> {
+    pub(super) fn of(job: &meshwork_model::job::Job) -> Result<Self, ApiError> {
         let row = serde_json::to_value(JobSummary::from(job)).and_then(serde_json::from_value);
         row.map_err(|error| ApiError::new(Code::Internal, error.to_string()))
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use meshwork::model::nooble::Response;
 use meshwork::runtime::{ActionDelivery, ActionMessage, RunAnswer};
+use meshwork_model::nooble::Response;
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;

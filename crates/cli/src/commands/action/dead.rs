@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use clap::builder::NonEmptyStringValueParser;
-use meshwork::model::time::iso;
 use meshwork_broker::nooble::{DeadAction, Nooble, RetriedDead, Source};
+use meshwork_model::time::iso;
 use serde::Serialize;
 
 use super::{Side, part};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
-use meshwork::model::nooble::{Data, ErrorDetail};
 use meshwork::protocol::nooble::{
     ActionContext, CallbackRequest, Client, Notice, Notification, Service, ServiceHandle,
     Subscription,
 };
+use meshwork_model::nooble::{Data, ErrorDetail};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -230,7 +230,7 @@ fn raw(text: &str) -> Option<Box<RawValue>> {
     RawValue::from_string(text.to_owned()).ok()
 }
 
-fn ids(action: &meshwork::model::nooble::Action) -> Ids<'_> {
+fn ids(action: &meshwork_model::nooble::Action) -> Ids<'_> {
     Ids {
         action_id: &action.action_id,
         timestamp: &action.timestamp,

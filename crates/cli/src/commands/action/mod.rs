@@ -13,12 +13,12 @@ use std::path::Path;
 
 use clap::builder::NonEmptyStringValueParser;
 use meshwork::Target;
-use meshwork::model::keys::nooble::{Dialect, NoobleKeys, service_of};
-use meshwork::model::name::Namespace;
-use meshwork::model::nooble::{Data, InvalidData};
-use meshwork::model::trace::TraceContext;
 use meshwork::protocol::nooble::{Client, Request};
 use meshwork_broker::nooble::Nooble;
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys, service_of};
+use meshwork_model::name::Namespace;
+use meshwork_model::nooble::{Data, InvalidData};
+use meshwork_model::trace::TraceContext;
 use serde::de::IgnoredAny;
 
 use crate::app::App;
@@ -217,7 +217,7 @@ fn warn_of(action_type: &str) {
 
 fn uuid(text: &str) -> Result<String, String> {
     let said = || "it is no UUID: give one as 01900000-0000-7000-8000-000000000001".to_owned();
-    meshwork::model::nooble::uuid(text).ok_or_else(said)
+    meshwork_model::nooble::uuid(text).ok_or_else(said)
 }
 
 impl ActionArgs {

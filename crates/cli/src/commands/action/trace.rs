@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use meshwork::model::nooble::TraceEvent;
 use meshwork_broker::MAX_ITEMS;
 use meshwork_broker::nooble::Nooble;
+use meshwork_model::nooble::TraceEvent;
 
 use super::Side;
 use crate::app::App;
@@ -30,7 +30,7 @@ impl Trace {
     pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let broker = self.side.broker(context).await?;
         // Stored ids have the canonical form of a UUID.
-        let id = meshwork::model::nooble::uuid(&self.id).unwrap_or(self.id);
+        let id = meshwork_model::nooble::uuid(&self.id).unwrap_or(self.id);
         let entries = read(&broker, &id).await?;
         if entries.is_empty() {
             return Err(CommandError::new(
@@ -138,7 +138,7 @@ fn line(one: &Event, depth: usize) -> String {
 mod tests {
     use std::borrow::Cow;
 
-    use meshwork::model::nooble::ActionOutcome;
+    use meshwork_model::nooble::ActionOutcome;
 
     use super::*;
 

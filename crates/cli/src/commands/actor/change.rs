@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use meshwork::context::{KeyFile, Node};
-use meshwork::model::actor_key::PublicKey;
-use meshwork::model::keys::context::ActorId;
+use meshwork_model::actor_key::PublicKey;
+use meshwork_model::keys::context::ActorId;
 
 use super::print_changed;
 use crate::app::App;

@@ -1,8 +1,8 @@
 //! `meshwork actor list` and `show`.
 
 use meshwork::context::Node;
-use meshwork::model::keys::context::ActorId;
 use meshwork::view::ActorView;
+use meshwork_model::keys::context::ActorId;
 use serde::Serialize;
 
 use super::when;

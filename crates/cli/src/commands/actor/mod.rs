@@ -3,8 +3,8 @@
 mod change;
 mod look;
 
-use meshwork::model::context::Actor;
-use meshwork::model::time;
+use meshwork_model::context::Actor;
+use meshwork_model::time;
 use serde::Serialize;
 
 use crate::app::App;

@@ -1,8 +1,8 @@
 //! `meshwork bananas dead`.
 
-use meshwork::model::name::JobId;
 use meshwork::protocol::bananas::Client;
 use meshwork_broker::bananas::RetriedDead;
+use meshwork_model::name::JobId;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

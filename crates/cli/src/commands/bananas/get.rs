@@ -1,6 +1,6 @@
 //! `meshwork bananas get`.
 
-use meshwork::model::name::JobId;
+use meshwork_model::name::JobId;
 use serde_json::value::RawValue;
 
 use super::{Side, of_bananas};

@@ -1,9 +1,9 @@
 //! `meshwork bananas limit`.
 
 use clap::ArgGroup;
-use meshwork::model::name::RoutingKey;
-use meshwork::model::queue::{MAX_CONCURRENCY, QueueSettings, Rate};
 use meshwork::protocol::bananas::{Client, RouteLimit};
+use meshwork_model::name::RoutingKey;
+use meshwork_model::queue::{MAX_CONCURRENCY, QueueSettings, Rate};
 use serde::Serialize;
 
 use super::Side;

@@ -8,12 +8,12 @@ mod schedule;
 mod submit;
 mod wait;
 
-use meshwork::model::bananas::{ClientVariant, Outcome};
-use meshwork::model::keys::bananas::BananasKeys as Keys;
-use meshwork::model::name::Namespace;
 use meshwork::protocol::bananas::Client;
 use meshwork::{Client as OurClient, Target};
 use meshwork_broker::bananas::Bananas;
+use meshwork_model::bananas::{ClientVariant, Outcome};
+use meshwork_model::keys::bananas::BananasKeys as Keys;
+use meshwork_model::name::Namespace;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

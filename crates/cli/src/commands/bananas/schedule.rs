@@ -1,12 +1,12 @@
 //! `meshwork bananas schedule`.
 
-use meshwork::model::bananas::{Cron, NewJob, seconds};
-use meshwork::model::name::{JobId, RoutingKey, ScheduleName};
-use meshwork::model::route::Priority;
-use meshwork::model::schedule::cron::Cron as Expression;
-use meshwork::model::schedule::timing::{Recurrence, Timing};
-use meshwork::model::schedule::zone::Zone;
 use meshwork_broker::bananas::StoredCron;
+use meshwork_model::bananas::{Cron, NewJob, seconds};
+use meshwork_model::name::{JobId, RoutingKey, ScheduleName};
+use meshwork_model::route::Priority;
+use meshwork_model::schedule::cron::Cron as Expression;
+use meshwork_model::schedule::timing::{Recurrence, Timing};
+use meshwork_model::schedule::zone::Zone;
 use serde::Serialize;
 
 use super::{Side, of_bananas};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use meshwork::model::name::{JobId, RoutingKey};
-use meshwork::model::route::Priority;
-use meshwork::model::schedule::wall_time::Direction;
 use meshwork::protocol::bananas::Request;
+use meshwork_model::name::{JobId, RoutingKey};
+use meshwork_model::route::Priority;
+use meshwork_model::schedule::wall_time::Direction;
 use serde::Serialize;
 
 use super::{Side, of_bananas, print};

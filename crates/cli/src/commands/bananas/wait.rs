@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork::model::name::JobId;
+use meshwork_model::name::JobId;
 
 use super::{Side, of_bananas, print};
 use crate::app::App;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use meshwork::model::name::{BatchId, JobId};
+use meshwork_model::name::{BatchId, JobId};
 use serde::Serialize;
 
 use crate::app::App;

@@ -1,6 +1,6 @@
 //! `meshwork batch cancel`.
 
-use meshwork::model::name::BatchId;
+use meshwork_model::name::BatchId;
 use serde::Serialize;
 
 use crate::app::App;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::JobRequest;
-use meshwork::model::batch::Callback;
-use meshwork::model::name::{BatchId, ScriptType};
+use meshwork_model::batch::Callback;
+use meshwork_model::name::{BatchId, ScriptType};
 use serde::Serialize;
 
 use crate::app::App;

@@ -1,7 +1,7 @@
 //! `meshwork batch seal`.
 
-use meshwork::model::name::BatchId;
 use meshwork::view::BatchView;
+use meshwork_model::name::BatchId;
 
 use crate::app::App;
 use crate::error::CommandError;

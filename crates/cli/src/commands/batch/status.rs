@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use meshwork::model::job::limits::MAX_TIMEOUT;
-use meshwork::model::name::{BatchId, JobId};
-use meshwork::model::state::State;
-use meshwork::model::time;
 use meshwork::view::BatchView;
 use meshwork::{BatchState, BatchStatus, Client};
+use meshwork_model::job::limits::MAX_TIMEOUT;
+use meshwork_model::name::{BatchId, JobId};
+use meshwork_model::state::State;
+use meshwork_model::time;
 
 use crate::app::App;
 use crate::args::parsers;

@@ -1,7 +1,7 @@
 //! `meshwork context acl`.
 
-use meshwork::model::acl::AclUser;
-use meshwork::model::keys::context::ContextId;
+use meshwork_model::acl::AclUser;
+use meshwork_model::keys::context::ContextId;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use meshwork::context::{AuditEntry, ContextHandle, Identity};
-use meshwork::model::keys::context::ContextId;
-use meshwork::model::time;
+use meshwork_model::keys::context::ContextId;
+use meshwork_model::time;
 
 use super::audit_file::AuditFile;
 use crate::app::App;

@@ -1,10 +1,10 @@
 //! `meshwork context create`, `grant`, `revoke` and `set`.
 
-use meshwork::model::access::Role;
-use meshwork::model::acl::AclUser;
-use meshwork::model::context::{Context as Record, Unsigned};
-use meshwork::model::keys::context::{ActorId, ContextId, ContextLayout};
-use meshwork::model::sandbox::Profile;
+use meshwork_model::access::Role;
+use meshwork_model::acl::AclUser;
+use meshwork_model::context::{Context as Record, Unsigned};
+use meshwork_model::keys::context::{ActorId, ContextId, ContextLayout};
+use meshwork_model::sandbox::Profile;
 use serde::Serialize;
 
 use crate::app::App;

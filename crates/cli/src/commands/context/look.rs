@@ -1,8 +1,8 @@
 //! `meshwork context list` and `show`.
 
 use meshwork::context::Node;
-use meshwork::model::keys::context::{ActorId, ContextId};
 use meshwork::view::{ContextSummary, ContextView};
+use meshwork_model::keys::context::{ActorId, ContextId};
 use serde::Serialize;
 
 use crate::app::App;

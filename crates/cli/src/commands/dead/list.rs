@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use meshwork::model::time;
 use meshwork::{Client, DeadCursor, DeadLetter, JobFilter};
+use meshwork_model::time;
 use serde::Serialize;
 
 use super::groups;

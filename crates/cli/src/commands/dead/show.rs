@@ -1,7 +1,7 @@
 //! `meshwork dead show`.
 
-use meshwork::model::name::JobId;
-use meshwork::model::time;
+use meshwork_model::name::JobId;
+use meshwork_model::time;
 use serde::Serialize;
 
 use crate::app::App;

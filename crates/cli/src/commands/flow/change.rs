@@ -1,7 +1,7 @@
 //! `meshwork flow cancel`, `approve`, `reject` and `delete`.
 
 use meshwork::flow::FlowView;
-use meshwork::model::keys::context::FlowId;
+use meshwork_model::keys::context::FlowId;
 use serde::Serialize;
 
 use super::place::Place;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use meshwork::flow::{self, FlowFault, Given, Plan};
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::name::ScriptType;
-use meshwork::model::route::Route;
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::name::ScriptType;
+use meshwork_model::route::Route;
 use serde::Serialize;
 
 use crate::app::App;
@@ -119,7 +119,7 @@ fn hint(hint: flow::expr::Fault) -> String {
 
 fn unused(plan: &Plan) -> Vec<String> {
     let used = flow::expr::output_names(plan);
-    let jobs = meshwork::model::flow::unused(plan, &used).into_iter();
+    let jobs = meshwork_model::flow::unused(plan, &used).into_iter();
     jobs.map(|job| {
         format!(
             "job `{job}` changes nothing: no other job needs it, and it needs none or only waits"

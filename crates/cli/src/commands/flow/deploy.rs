@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use meshwork::flow;
-use meshwork::model::name::ScheduleName;
-use meshwork::model::time;
+use meshwork_model::name::ScheduleName;
+use meshwork_model::time;
 use serde::Serialize;
 
 use super::check;

@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use meshwork::flow::{self, graph};
-use meshwork::model::flow::Dag;
-use meshwork::model::keys::context::FlowId;
+use meshwork_model::flow::Dag;
+use meshwork_model::keys::context::FlowId;
 use serde::Serialize;
 
 use super::place::Place;

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal};
 
 use meshwork::flow::{FlowView, Plan};
-use meshwork::model::keys::context::FlowId;
+use meshwork_model::keys::context::FlowId;
 use tokio::sync::oneshot;
 
 use super::live::Live;

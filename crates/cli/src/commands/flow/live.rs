@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use console::Term;
 use meshwork::flow::graph;
 use meshwork::flow::{FlowView, JobView, Plan};
-use meshwork::model::flow::{Dag, JobState};
+use meshwork_model::flow::{Dag, JobState};
 
 use crate::out::note;
 

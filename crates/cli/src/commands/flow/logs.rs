@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use meshwork::flow::FlowView;
-use meshwork::model::keys::context::FlowId;
-use meshwork::model::name::JobId;
-use meshwork::model::secret::Secrets;
-use meshwork::model::time;
+use meshwork_model::keys::context::FlowId;
+use meshwork_model::name::JobId;
+use meshwork_model::secret::Secrets;
+use meshwork_model::time;
 use serde::Serialize;
 
 use super::place::Place;

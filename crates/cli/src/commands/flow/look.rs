@@ -2,9 +2,9 @@
 
 use meshwork::flow::FlowView;
 use meshwork::flow::graph::{self, Bar};
-use meshwork::model::keys::context::FlowId;
-use meshwork::model::time;
 use meshwork::view::FlowSummary;
+use meshwork_model::keys::context::FlowId;
+use meshwork_model::time;
 use serde::Serialize;
 
 use super::live;

@@ -17,8 +17,8 @@ mod schema;
 use std::collections::BTreeMap;
 
 use meshwork::flow::{FlowFaults, Plan};
-use meshwork::model::flow::Dag;
 use meshwork::view::FlowDag;
+use meshwork_model::flow::Dag;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -86,7 +86,7 @@ fn named(plan: &Plan) -> Result<Dag<String>, CommandError> {
 
 /// Returns the types of the scripts of a plan and of its nested flows, each with one of its jobs.
 fn types(plan: &Plan) -> BTreeMap<&str, &str> {
-    use meshwork::model::flow::Work;
+    use meshwork_model::flow::Work;
     let mut types = BTreeMap::new();
     for job in &plan.jobs {
         // Another context has workers of its own.

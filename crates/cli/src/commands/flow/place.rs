@@ -5,8 +5,8 @@ use meshwork::context::{ContextHandle, Identity};
 use meshwork::flow::{
     self, FlowClient, FlowSession, Given, Plan, Stepper, StepperHandle, parse_inputs, set_inputs,
 };
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::name::ScheduleName;
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::name::ScheduleName;
 use std::path::Path;
 
 use crate::app::App;

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use meshwork::flow::run::RetryFrom;
-use meshwork::model::keys::context::FlowId;
+use meshwork_model::keys::context::FlowId;
 use serde::Serialize;
 
 use super::place::Place;

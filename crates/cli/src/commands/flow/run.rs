@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::flow::{FlowView, Plan};
-use meshwork::model::flow::Work;
-use meshwork::model::keys::context::FlowId;
-use meshwork::model::name::{Group, ScriptType};
-use meshwork::model::route::Route;
 use meshwork::{Client, Worker, WorkerHandle, runtime};
+use meshwork_model::flow::Work;
+use meshwork_model::keys::context::FlowId;
+use meshwork_model::name::{Group, ScriptType};
+use meshwork_model::route::Route;
 use serde::Serialize;
 
 use super::interrupted;

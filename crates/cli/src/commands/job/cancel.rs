@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use meshwork::model::job::Job;
-use meshwork::model::name::JobId;
 use meshwork::{Cancelled, Client, Error as MeshworkError};
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
 use tokio::time::Instant;
 
 use crate::app::App;

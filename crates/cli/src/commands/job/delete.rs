@@ -1,7 +1,7 @@
 //! `meshwork job delete`.
 
-use meshwork::model::state::Status;
 use meshwork::{Deleted, Error as MeshworkError};
+use meshwork_model::state::Status;
 
 use crate::app::App;
 use crate::bulk::{Chosen, Source, Verb};

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
-use meshwork::model::job::NewJob;
-use meshwork::model::name::{BatchId, ScriptType};
 use meshwork::{Client, Enqueued, JobRequest};
+use meshwork_model::job::NewJob;
+use meshwork_model::name::{BatchId, ScriptType};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

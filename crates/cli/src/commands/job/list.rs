@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 
 use meshwork::MAX_TEXT_SCAN;
-use meshwork::model::job::Job;
-use meshwork::model::name::JobId;
-use meshwork::model::state::Status;
-use meshwork::model::time;
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
+use meshwork_model::state::Status;
+use meshwork_model::time;
 
 use crate::app::App;
 use crate::args::filter::Select;

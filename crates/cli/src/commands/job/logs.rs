@@ -1,6 +1,6 @@
 //! `meshwork job logs`.
 
-use meshwork::model::name::JobId;
+use meshwork_model::name::JobId;
 
 use crate::app::App;
 use crate::args::parsers;

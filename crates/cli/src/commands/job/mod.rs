@@ -18,8 +18,8 @@ mod tests;
 mod wait;
 mod why;
 
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::name::JobId;
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::name::JobId;
 
 use crate::app::App;
 use crate::error::CommandError;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use meshwork::model::name::JobId;
-use meshwork::model::state::Status;
+use meshwork_model::name::JobId;
+use meshwork_model::state::Status;
 
 use crate::app::App;
 use crate::args::parsers;

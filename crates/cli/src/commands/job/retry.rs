@@ -1,8 +1,8 @@
 //! `meshwork job retry`.
 
 use meshwork::Retried;
-use meshwork::model::job::Job;
-use meshwork::model::state::Status;
+use meshwork_model::job::Job;
+use meshwork_model::state::Status;
 
 use crate::app::App;
 use crate::bulk::{Chosen, Source, Verb};

@@ -1,7 +1,7 @@
 //! `meshwork job run-now`.
 
 use meshwork::RunNow as Became;
-use meshwork::model::name::JobId;
+use meshwork_model::name::JobId;
 
 use crate::app::App;
 use crate::args::parsers;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use meshwork::model::name::JobId;
-use meshwork::model::route::Priority;
 use meshwork::{JobChange, SetJob};
+use meshwork_model::name::JobId;
+use meshwork_model::route::Priority;
 
 use crate::app::App;
 use crate::args::parsers;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use meshwork::WaitReason;
-use meshwork::model::job::Job;
-use meshwork::model::name::JobId;
-use meshwork::model::state::Status;
-use meshwork::model::time;
 use meshwork::view::WhyView;
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
+use meshwork_model::state::Status;
+use meshwork_model::time;
 use serde::Serialize;
 
 use crate::app::App;

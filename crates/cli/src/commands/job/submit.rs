@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::JobRequest;
-use meshwork::model::name::{BatchId, JobId};
+use meshwork_model::name::{BatchId, JobId};
 use serde::Serialize;
 
 use super::jsonl;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Args, Command, FromArgMatches};
-use meshwork::model::job::NewJob;
+use meshwork_model::job::NewJob;
 
 use super::submit::Submit;
 use crate::args::script::Script;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use meshwork::model::job::limits::MAX_TIMEOUT;
-use meshwork::model::name::JobId;
+use meshwork_model::job::limits::MAX_TIMEOUT;
+use meshwork_model::name::JobId;
 
 use crate::app::App;
 use crate::args::parsers;

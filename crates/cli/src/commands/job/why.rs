@@ -1,7 +1,7 @@
 //! `meshwork job why`.
 
-use meshwork::model::name::JobId;
 use meshwork::view::WhyView;
+use meshwork_model::name::JobId;
 
 use crate::app::App;
 use crate::args::parsers;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use meshwork::context::{Node, read_key};
-use meshwork::model::mesh::{Card as NodeCard, MAX_CARD_LIFE};
+use meshwork_model::mesh::{Card as NodeCard, MAX_CARD_LIFE};
 
 use super::{DaemonArgs, NodeKeyArgs};
 use crate::app::App;

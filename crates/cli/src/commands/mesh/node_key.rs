@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use meshwork::context::{new_key, read_key, write_key};
 use meshwork::mesh::{Daemon, MeshError};
-use meshwork::model::actor_key::SecretKey;
+use meshwork_model::actor_key::SecretKey;
 
 use crate::error::CommandError;
 use crate::exit::Exit;

@@ -1,7 +1,7 @@
 //! `meshwork mesh peers`.
 
 use meshwork::context::{Node, Peer, RefusedCounts};
-use meshwork::model::time;
+use meshwork_model::time;
 use serde::Serialize;
 
 use crate::app::App;

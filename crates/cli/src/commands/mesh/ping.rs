@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use meshwork::context::Node;
 use meshwork::mesh::PingError;
-use meshwork::model::mesh::PeerName;
+use meshwork_model::mesh::PeerName;
 use serde::Serialize;
 
 use crate::app::App;

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use meshwork::context::{Node, Peer};
-use meshwork::model::mesh::{MAX_CARD, PeerName};
+use meshwork_model::mesh::{MAX_CARD, PeerName};
 
 use super::peers::Listed;
 use crate::app::App;

@@ -1,6 +1,6 @@
 //! `meshwork message delete`.
 
-use meshwork::model::keys::context::MessageKey;
+use meshwork_model::keys::context::MessageKey;
 use serde::Serialize;
 
 use super::message_key;

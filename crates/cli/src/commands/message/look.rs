@@ -1,7 +1,7 @@
 //! `meshwork message list`.
 
 use meshwork::context::{MessageView, Outcome};
-use meshwork::model::time;
+use meshwork_model::time;
 use serde::Serialize;
 
 use crate::app::App;

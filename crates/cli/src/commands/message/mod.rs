@@ -9,7 +9,7 @@ mod wait;
 
 use meshwork::Target;
 use meshwork::context::{Coordinator, Node};
-use meshwork::model::keys::context::{InvalidKey, MessageKey};
+use meshwork_model::keys::context::{InvalidKey, MessageKey};
 
 use crate::app::App;
 use crate::error::CommandError;

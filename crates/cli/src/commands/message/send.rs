@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::context::{MessageJob, NewMessage, Node};
-use meshwork::model::context::{MessageFormat, MessageType};
-use meshwork::model::mesh::MessageTarget;
-use meshwork::model::name::ScriptType;
+use meshwork_model::context::{MessageFormat, MessageType};
+use meshwork_model::mesh::MessageTarget;
+use meshwork_model::name::ScriptType;
 
 use super::wait::{print, until_ended};
 use crate::app::App;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use meshwork::context::{ContextError, ContextHandle, Coordinator, Identity, MessageView, Outcome};
-use meshwork::model::context::MessageStatus;
-use meshwork::model::keys::context::MessageKey;
+use meshwork_model::context::MessageStatus;
+use meshwork_model::keys::context::MessageKey;
 use serde::Serialize;
 use tokio::time::Instant;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::model::name::{RoutingKey, ScriptType};
 use meshwork::protocol::bananas::migrate::{MigrationReport, Migrator, SkippedJob};
+use meshwork_model::name::{RoutingKey, ScriptType};
 use serde::Serialize;
 
 use crate::app::App;

@@ -5,8 +5,8 @@ mod bananas;
 mod start;
 mod status;
 
-use meshwork::model::migration::Migration;
-use meshwork::model::name::ScriptType;
+use meshwork_model::migration::Migration;
+use meshwork_model::name::ScriptType;
 use serde::Serialize;
 
 use crate::app::App;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork::model::name::ScriptType;
+use meshwork_model::name::ScriptType;
 
 use super::{Which, tell};
 use crate::app::App;

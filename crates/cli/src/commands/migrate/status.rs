@@ -1,7 +1,7 @@
 //! `meshwork migrate status`.
 
-use meshwork::model::name::ScriptType;
 use meshwork_broker::{Found, Survey, TypeSurvey, Waiting};
+use meshwork_model::name::ScriptType;
 use serde::Serialize;
 
 use crate::app::App;

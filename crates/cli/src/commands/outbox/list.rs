@@ -1,6 +1,6 @@
 //! `meshwork outbox list`.
 
-use meshwork::model::time;
+use meshwork_model::time;
 use serde::Serialize;
 
 use super::database::OutboxArgs;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::model::job::Tag;
-use meshwork::model::name::{Group, ScriptType};
-use meshwork::model::queue::MAX_ALERT_AFTER;
 use meshwork::{JobRequest, QueueAlert};
+use meshwork_model::job::Tag;
+use meshwork_model::name::{Group, ScriptType};
+use meshwork_model::queue::MAX_ALERT_AFTER;
 use serde::Serialize;
 
 use super::Queue;

@@ -1,9 +1,9 @@
 //! `meshwork queue limit`.
 
 use meshwork::Settings;
-use meshwork::model::queue::{MAX_CONCURRENCY, MAX_PAYLOAD, QueueSetting, Rate};
-use meshwork::model::sandbox::Limit;
 use meshwork_broker::MAX_QUEUE_LIMIT;
+use meshwork_model::queue::{MAX_CONCURRENCY, MAX_PAYLOAD, QueueSetting, Rate};
+use meshwork_model::sandbox::Limit;
 
 use super::line::{Line, print};
 use super::{Queue, UsageError, refuse_unknown};

@@ -1,8 +1,8 @@
 //! Printed form of a queue's settings, the same for all commands.
 
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::queue::QueueSettings;
 use meshwork::view::QueueSettingsView;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::queue::QueueSettings;
 use serde::Serialize;
 
 use crate::app::App;

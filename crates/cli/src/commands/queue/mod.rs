@@ -10,7 +10,7 @@ mod stats;
 mod weight;
 
 use meshwork::Client;
-use meshwork::model::keys::hero::{JobKeys, NoWorkQueue};
+use meshwork_model::keys::hero::{JobKeys, NoWorkQueue};
 
 use crate::app::App;
 use crate::error::CommandError;

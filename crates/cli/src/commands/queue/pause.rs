@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use meshwork::model::keys::hero::JobKeys;
 use meshwork::{Client, QueueDepth};
+use meshwork_model::keys::hero::JobKeys;
 use serde::Serialize;
 
 use super::line::{Line, print};

@@ -1,6 +1,6 @@
 //! `meshwork queue purge`.
 
-use meshwork::model::name::JobId;
+use meshwork_model::name::JobId;
 use serde::Serialize;
 
 use super::Queue;

@@ -1,7 +1,7 @@
 //! `meshwork queue weight`.
 
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::queue::{MAX_WEIGHT, QueueSetting};
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::queue::{MAX_WEIGHT, QueueSetting};
 
 use super::Queue;
 use super::line::{Line, print};

@@ -1,9 +1,9 @@
 //! `meshwork runner`.
 
 use meshwork::context::NewRunner;
-use meshwork::model::keys::context::RunnerId;
-use meshwork::model::name::ScriptType;
 use meshwork::view::RunnerView;
+use meshwork_model::keys::context::RunnerId;
+use meshwork_model::name::ScriptType;
 use serde::Serialize;
 
 use crate::app::App;

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use meshwork::flow::{self, FlowTimes};
-use meshwork::model::name::ScheduleName;
-use meshwork::model::schedule::policy::{CatchUp, Overlap};
-use meshwork::model::schedule::timing::{Recurrence, Timing};
-use meshwork::model::schedule::wall_time::Direction;
-use meshwork::model::schedule::zone::Zone;
 use meshwork::{NewSchedule, Scheduled};
+use meshwork_model::name::ScheduleName;
+use meshwork_model::schedule::policy::{CatchUp, Overlap};
+use meshwork_model::schedule::timing::{Recurrence, Timing};
+use meshwork_model::schedule::wall_time::Direction;
+use meshwork_model::schedule::zone::Zone;
 use serde::Serialize;
 
 use super::FlowScope;
@@ -221,7 +221,7 @@ fn tell(
     context: &mut App,
 ) -> Result<Exit, CommandError> {
     let name = there.name.as_str();
-    let next_at = there.next.map(meshwork::model::time::iso);
+    let next_at = there.next.map(meshwork_model::time::iso);
     if context.out.is_json() {
         context.out.json(&Line {
             name,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use meshwork::Client;
-use meshwork::model::keys::context::ContextId;
-use meshwork::model::name::ScheduleName;
 use meshwork::view::ScheduleView;
+use meshwork_model::keys::context::ContextId;
+use meshwork_model::name::ScheduleName;
 use serde::Serialize;
 
 use super::FlowScope;

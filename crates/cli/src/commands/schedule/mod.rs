@@ -9,8 +9,8 @@ mod show;
 mod view;
 
 use meshwork::flow::FlowSession;
-use meshwork::model::keys::context::ContextId;
 use meshwork::{Client, Error as MeshworkError, ScheduleHandle};
+use meshwork_model::keys::context::ContextId;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -138,7 +138,7 @@ impl FlowScope {
 }
 
 /// Parses a schedule's name.
-fn name(text: &str) -> Result<String, meshwork::model::name::NameError> {
-    let name: meshwork::model::name::ScheduleName = text.parse()?;
+fn name(text: &str) -> Result<String, meshwork_model::name::NameError> {
+    let name: meshwork_model::name::ScheduleName = text.parse()?;
     Ok(name.to_string())
 }

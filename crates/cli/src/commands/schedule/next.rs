@@ -1,9 +1,9 @@
 //! `meshwork schedule next`.
 
-use meshwork::model::schedule::timing::{Recurrence, Timing};
-use meshwork::model::schedule::wall_time::Direction;
-use meshwork::model::schedule::zone::Zone;
-use meshwork::model::time::iso;
+use meshwork_model::schedule::timing::{Recurrence, Timing};
+use meshwork_model::schedule::wall_time::Direction;
+use meshwork_model::schedule::zone::Zone;
+use meshwork_model::time::iso;
 use serde::Serialize;
 
 use super::FlowScope;

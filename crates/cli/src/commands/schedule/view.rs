@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use meshwork::Scheduled;
-use meshwork::model::job::{NewJob, Tag, Unique, Until};
 use meshwork::view::ScheduleView;
+use meshwork_model::job::{NewJob, Tag, Unique, Until};
 use serde::Serialize;
 
 use crate::out::job_view::line;

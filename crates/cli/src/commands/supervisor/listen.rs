@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::Client;
-use meshwork::model::name::ApiKeyName;
+use meshwork_model::name::ApiKeyName;
 use meshwork_server::api::{Api, ApiLimits, KeyRing, PROFILE};
 use meshwork_server::http::guard::ALL_BODIES;
 use meshwork_server::http::{Listener, Socket};

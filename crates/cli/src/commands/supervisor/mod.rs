@@ -4,10 +4,10 @@ mod listen;
 
 use meshwork::context::{ContextHandle, Coordinator, Node, Serves};
 use meshwork::mesh::{Daemon, Mesh};
-use meshwork::model::actor_key::SecretKey;
-use meshwork::model::keys::context::{ContextId, ContextLayout};
-use meshwork::model::name::ScriptType;
 use meshwork::{Client, Worker, WorkerHandle};
+use meshwork_model::actor_key::SecretKey;
+use meshwork_model::keys::context::{ContextId, ContextLayout};
+use meshwork_model::name::ScriptType;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 

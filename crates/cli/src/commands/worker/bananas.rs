@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use meshwork::Client;
 use meshwork::metrics::Metrics;
-use meshwork::model::bananas::DEFAULT_MAX_RETRIES;
-use meshwork::model::name::RoutingKey;
-use meshwork::model::route::routes::Routes;
-use meshwork::model::worker_request::WorkerRequest;
 use meshwork::protocol::bananas::{Foreign, JOB_TIMEOUT, MAX_CONCURRENCY, Worker, WorkerHandle};
 use meshwork_broker::Broker;
+use meshwork_model::bananas::DEFAULT_MAX_RETRIES;
+use meshwork_model::name::RoutingKey;
+use meshwork_model::route::routes::Routes;
+use meshwork_model::worker_request::WorkerRequest;
 use serde::Serialize;
 
 use super::Common;

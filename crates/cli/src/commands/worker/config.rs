@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use meshwork::model::route::routes::Routes;
 use meshwork::protocol::bananas::MAX_CONCURRENCY;
+use meshwork_model::route::routes::Routes;
 use serde::Deserialize;
 
 use crate::args::parsers;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use meshwork::context::{ContextError, ContextHandle, Identity, NewRunner, Node, Serves};
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::context::Runner;
-use meshwork::model::keys::context::{ContextId, RunnerId};
-use meshwork::model::name::{Instance, NameError, ScriptType};
 use meshwork::{
     Client, Error as MeshworkError, MAX_POOL, Worker, WorkerHandle, WorkerPool, local_name,
 };
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::context::Runner;
+use meshwork_model::keys::context::{ContextId, RunnerId};
+use meshwork_model::name::{Instance, NameError, ScriptType};
 
 use meshwork_broker::Error as BrokerError;
 

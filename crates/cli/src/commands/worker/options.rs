@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
-use meshwork::model::name::{ActorId, Group, Instance, Namespace, ScriptType};
-use meshwork::model::retry::RetryBackoff;
 use meshwork::{Prefetch, Retention, Worker, runtime};
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
+use meshwork_model::name::{ActorId, Group, Instance, Namespace, ScriptType};
+use meshwork_model::retry::RetryBackoff;
 
 use crate::args::parsers;
 use crate::args::sandbox::WorkerSandboxArgs;

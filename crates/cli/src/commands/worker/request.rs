@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use meshwork::Client;
-use meshwork::model::worker_request::WorkerRequest;
+use meshwork_model::worker_request::WorkerRequest;
 use serde::Serialize;
 
 use crate::app::App;

@@ -2,8 +2,8 @@
 //! terminal.
 
 use console::{Style, measure_text_width, pad_str, truncate_str};
-use meshwork::model::name::Namespace;
-use meshwork::model::time;
+use meshwork_model::name::Namespace;
+use meshwork_model::time;
 
 use crate::out::dashboard::{Board, Line};
 use crate::out::one_line;
@@ -289,8 +289,8 @@ fn errors(line: &Line<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use meshwork::model::keys::hero::JobKeys;
     use meshwork_broker::{QueueStats, Stats};
+    use meshwork_model::keys::hero::JobKeys;
 
     use super::*;
 

@@ -6,9 +6,9 @@ mod screen;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::time;
 use meshwork_broker::{QueueStats, Stats};
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::time;
 use serde::Serialize;
 use serde_json::Value;
 

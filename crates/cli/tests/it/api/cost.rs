@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::name::Namespace;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::name::Namespace;
 use meshwork_test_servers::servers::RealServer;
 use serde_json::json;
 

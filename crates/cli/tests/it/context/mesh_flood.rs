@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use data_encoding::BASE64;
 use meshwork::context::read_key;
-use meshwork::model::mesh::{Frame, Item};
+use meshwork_model::mesh::{Frame, Item};
 use serde_json::{Value, json};
 
 use super::mesh::{Node, SEND};

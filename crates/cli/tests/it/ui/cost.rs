@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::name::Namespace;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::name::Namespace;
 use meshwork_test_servers::servers::RealServer;
 use serde_json::json;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use meshwork::model::job::field;
-use meshwork::model::keys::hero::JobKeys;
-use meshwork::model::name::JobId;
+use meshwork_model::job::field;
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::name::JobId;
 use scraper::Html;
 use serde_json::json;
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use meshwork::model::job::{NewJob, Tag, When};
-use meshwork::model::outcome::{Failure, FailureKind};
-use meshwork::model::route::Route;
 use meshwork_broker::JobSet;
+use meshwork_model::job::{NewJob, Tag, When};
+use meshwork_model::outcome::{Failure, FailureKind};
+use meshwork_model::route::Route;
 use scraper::Html;
 use serde_json::{Value, json};
 

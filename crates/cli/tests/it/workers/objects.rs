@@ -1,8 +1,8 @@
 //! Objects of scripts when their worker is killed: index, history and object stay equal, and the next worker ends the job.
 
-use meshwork::model::object::Space;
 use meshwork_broker::Broker;
 use meshwork_conformance::objects::faults;
+use meshwork_model::object::Space;
 use meshwork_test_servers::halting::{Halt, Halting};
 use meshwork_test_servers::servers::{Tool, shared};
 

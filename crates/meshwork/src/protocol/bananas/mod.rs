@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use meshwork_broker::bananas::Bananas;
 pub use meshwork_broker::bananas::{Depth, Depths, RouteLimit, StoredCron};
-use meshwork_model::bananas::{ClientVariant, DEFAULT_MAX_RETRIES};
+pub use meshwork_model::bananas::ClientVariant;
+use meshwork_model::bananas::DEFAULT_MAX_RETRIES;
 use meshwork_model::route::routes::Routes;
 use tokio::sync::watch;
 
@@ -25,6 +26,7 @@ use crate::{Error, local_name};
 pub use super::handlers::{HandlerError, UnknownScript};
 pub use crate::worker::{MAX_CONCURRENCY, TIMEOUT as JOB_TIMEOUT, WorkerHandle};
 pub use client::{Client, Request};
+pub use meshwork_model::keys::bananas::BananasKeys;
 use state::BananasProtocol;
 
 /// Policy for a foreign job on a list without a route while no worker of Meshwork serves its route. (Otherwise the job

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use meshwork::model::bananas::{Cron, NewJob};
-use meshwork::model::keys::bananas::BananasKeys as Keys;
-use meshwork::model::name::JobId;
-use meshwork::model::schedule::timing::Timing;
 use meshwork::protocol::bananas::{Client, Worker};
 use meshwork_broker::bananas::Bananas;
 use meshwork_broker::conn::Conn;
 use meshwork_conformance::moody::{Mood, Moody};
+use meshwork_model::bananas::{Cron, NewJob};
+use meshwork_model::keys::bananas::BananasKeys as Keys;
+use meshwork_model::name::JobId;
+use meshwork_model::schedule::timing::Timing;
 
 use super::support::{BOUND, Ground, LEASE};
 

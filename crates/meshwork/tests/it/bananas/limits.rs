@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use meshwork::model::bananas::ClientVariant;
 use meshwork::protocol::bananas::{Request, RouteLimit, Worker, WorkerHandle};
 use meshwork::runtime::JobContext;
+use meshwork_model::bananas::ClientVariant;
 use meshwork_test_servers::eventually;
 use tokio::sync::Semaphore;
 
@@ -19,7 +19,7 @@ struct Runs {
     ended: AtomicUsize,
 }
 
-fn gpu() -> meshwork::model::name::RoutingKey {
+fn gpu() -> meshwork_model::name::RoutingKey {
     "gpu".parse().unwrap()
 }
 

@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 
-use meshwork::model::bananas::{ClientVariant, Status};
-use meshwork::model::name::JobId;
 use meshwork::runtime::JobContext;
 use meshwork_conformance::accept;
+use meshwork_model::bananas::{ClientVariant, Status};
+use meshwork_model::name::JobId;
 use meshwork_test_servers::eventually;
 use serde_json::Value;
 
@@ -230,7 +230,7 @@ fn their_words_are_known() {
         let Some(record) = job.record.filter(|record| record.starts_with("{\"")) else {
             continue;
         };
-        let record = meshwork::model::bananas::Record::read(record.as_bytes()).unwrap();
+        let record = meshwork_model::bananas::Record::read(record.as_bytes()).unwrap();
         let cron = job.id.is_empty();
         let word = record.status();
         assert!(

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use meshwork::model::name::JobId;
 use meshwork::protocol::bananas::{Client, Request, Worker, WorkerHandle};
 use meshwork::runtime::JobContext;
+use meshwork_model::name::JobId;
 use meshwork_test_servers::calls::Calls;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;

@@ -1,9 +1,9 @@
 //! Which of two workers takes a job: routes with weights, and jobs for other routes on lists without one.
 
-use meshwork::model::bananas::ClientVariant;
-use meshwork::model::route::Priority;
 use meshwork::protocol::bananas::{Foreign, Request, Worker};
 use meshwork::runtime::JobContext;
+use meshwork_model::bananas::ClientVariant;
+use meshwork_model::route::Priority;
 use meshwork_test_servers::eventually;
 use tokio::sync::mpsc;
 

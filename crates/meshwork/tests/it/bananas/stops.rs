@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use meshwork::model::name::JobId;
 use meshwork::protocol::bananas::Request;
 use meshwork::runtime::JobContext;
+use meshwork_model::name::JobId;
 use meshwork_test_servers::eventually;
 use tokio::sync::mpsc;
 

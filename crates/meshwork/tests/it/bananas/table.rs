@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use meshwork::model::bananas::ClientVariant;
 use meshwork::protocol::bananas::{Request, WorkerHandle};
 use meshwork::runtime::JobContext;
+use meshwork_model::bananas::ClientVariant;
 use meshwork_test_servers::eventually;
 use tokio::sync::Semaphore;
 

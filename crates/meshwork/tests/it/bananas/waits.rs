@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use meshwork::model::bananas::Outcome;
-use meshwork::model::name::JobId;
 use meshwork::protocol::bananas::Request;
+use meshwork_model::bananas::Outcome;
+use meshwork_model::name::JobId;
 use meshwork_test_servers::eventually;
 use tokio::task::JoinHandle;
 

@@ -6,11 +6,11 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use meshwork::model::bananas::{ClientVariant, Cron, NewJob};
-use meshwork::model::name::JobId;
-use meshwork::model::schedule::timing::Timing;
 use meshwork::protocol::bananas::{Request, Worker};
 use meshwork::runtime::JobContext;
+use meshwork_model::bananas::{ClientVariant, Cron, NewJob};
+use meshwork_model::name::JobId;
+use meshwork_model::schedule::timing::Timing;
 use meshwork_test_servers::eventually;
 use tokio::sync::{Notify, mpsc};
 

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use meshwork::context::{ContextError, ContextHandle, Identity, Node, new_key};
-use meshwork::model::access::{Object, Operation, Role};
-use meshwork::model::keys::context::{ContextId, ContextLayout, JobKey};
-use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::runtime::Run;
 use meshwork::runtime::log::Stream;
 use meshwork::{Client, Error, JobRequest, Target, TlsFiles, Worker, WorkerHandle};
 use meshwork_broker::Broker;
 use meshwork_broker::conn::Conn;
+use meshwork_model::access::{Object, Operation, Role};
+use meshwork_model::keys::context::{ContextId, ContextLayout, JobKey};
 use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 

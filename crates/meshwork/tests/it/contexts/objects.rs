@@ -1,10 +1,10 @@
 //! Objects that scripts store: in a context by the roles of the job's caller, and outside by the caller.
 
 use meshwork::context::{ContextHandle, Node, new_key};
-use meshwork::model::access::{Object, Operation, Role};
-use meshwork::model::keys::context::ActorId;
 use meshwork::{Client, Error, JobRequest, Worker};
 use meshwork_broker::Broker;
+use meshwork_model::access::{Object, Operation, Role};
+use meshwork_model::keys::context::ActorId;
 use meshwork_model::keys::hero::JobKeys;
 
 use super::PATIENCE;
@@ -36,7 +36,7 @@ async fn run_as(
     ended(caller.result(&id, PATIENCE).await)
 }
 
-fn ended(result: Result<meshwork::model::job::Job, Error>) -> Result<String, String> {
+fn ended(result: Result<meshwork_model::job::Job, Error>) -> Result<String, String> {
     match result {
         Ok(job) => Ok(String::from_utf8(job.output.unwrap()).unwrap()),
         Err(Error::Failed { message, .. }) => Err(message),

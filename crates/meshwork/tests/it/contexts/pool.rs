@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use meshwork::context::{ContextHandle, Identity, Node, new_key};
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::job::Job;
-use meshwork::model::keys::context::{ContextId, ContextLayout};
-use meshwork::model::name::ScriptType;
 use meshwork::{Client, JobRequest, MAX_POOL, Target, TlsFiles, Worker, WorkerHandle, WorkerPool};
 use meshwork_broker::Broker;
 use meshwork_broker::conn::Conn;
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::job::Job;
+use meshwork_model::keys::context::{ContextId, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::name::ScriptType;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealServer, ServerOptions};
 
@@ -178,7 +178,7 @@ async fn a_backlog_holds_up_no_first_job_of_another_context() {
                 0 => Scripted::gated_after(&gate, move |_| order.lock().unwrap().push(at)),
                 _ => Scripted::new(move |run| {
                     order.lock().unwrap().push(at);
-                    meshwork::model::outcome::Report::done(run.job.script.clone())
+                    meshwork_model::outcome::Report::done(run.job.script.clone())
                 }),
             }
         };

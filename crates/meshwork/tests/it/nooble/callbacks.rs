@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use meshwork::model::keys::nooble::Dialect;
-use meshwork::model::nooble::ErrorDetail;
 use meshwork::protocol::nooble::{ActionContext, Client, Request, Service};
+use meshwork_model::keys::nooble::Dialect;
+use meshwork_model::nooble::ErrorDetail;
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Captured messages of Nooble4: its clients' actions are answered as its workers did, and this client sends the same
 //! bytes as theirs, except ids and times.
 
-use meshwork::model::keys::nooble::Dialect;
-use meshwork::model::nooble::{Action, Fresh};
 use meshwork::protocol::nooble::{Client, Ids, Request};
+use meshwork_model::keys::nooble::Dialect;
+use meshwork_model::nooble::{Action, Fresh};
 use meshwork_test_servers::eventually;
 use serde::Deserialize;
 use serde_json::Value;

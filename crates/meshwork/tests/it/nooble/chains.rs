@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use meshwork::model::nooble::ErrorDetail;
 use meshwork::protocol::nooble::{ActionContext, Client, Service, ServiceHandle};
+use meshwork_model::nooble::ErrorDetail;
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 

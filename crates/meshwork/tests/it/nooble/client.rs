@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork::model::nooble::{Data, Response};
 use meshwork::protocol::nooble::{ActionContext, Client, Error, Ids, Request};
+use meshwork_model::nooble::{Data, Response};
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use meshwork::model::keys::nooble::Dialect;
 use meshwork::protocol::nooble::{ActionContext, Request, Service};
+use meshwork_model::keys::nooble::Dialect;
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

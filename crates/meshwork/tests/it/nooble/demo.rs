@@ -3,10 +3,10 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
-use meshwork::model::name::Namespace;
 use meshwork::protocol::nooble::{Client, Request};
 use meshwork_broker::nooble::Nooble;
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
+use meshwork_model::name::Namespace;
 use meshwork_test_servers::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

@@ -2,12 +2,12 @@
 //! Late answers expire too.
 
 use futures_util::future::join_all;
-use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
-use meshwork::model::name::Namespace;
-use meshwork::model::nooble::Response;
 use meshwork::protocol::nooble::{Client, Error, Request};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
+use meshwork_model::name::Namespace;
+use meshwork_model::nooble::Response;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use serde_json::{Value, json};

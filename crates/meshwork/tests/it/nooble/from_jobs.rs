@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use meshwork::model::job::Job;
 use meshwork::protocol::nooble::{ActionContext, ActionError, Service, ServiceHandle};
 use meshwork::{Client, JobRequest, Worker, WorkerHandle};
+use meshwork_model::job::Job;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -42,7 +42,7 @@ async fn a_script_gets_the_answer_of_a_service_and_its_error() {
         try { call_action(\"demo.refuse\", #{}) } catch (e) { b = [e.kind, e.code, e.details, e.message, false] }\n\
         [a, b, call_action(\"demo.echo\", #{}, 30)]";
     let refuse = async |_: Value, _: ActionContext| {
-        let details = meshwork::model::nooble::Data::of(&json!({ "most": 3 })).unwrap();
+        let details = meshwork_model::nooble::Data::of(&json!({ "most": 3 })).unwrap();
         let error = ActionError::new("ValidationError", "TOO_MANY", "four are too many");
         Err::<(), _>(error.details(details))
     };
@@ -84,7 +84,7 @@ async fn without_a_service_there_is_an_error_in_time() {
     let rhai = "let said = ();\n\
         try { call_action(\"nobody.there\", #{}, 0.05) } catch (e) { said = [e.kind, true, e.message] }\n\
         said";
-    let Some(ground) = Ground::open(meshwork::model::keys::nooble::Dialect::Streams).await else {
+    let Some(ground) = Ground::open(meshwork_model::keys::nooble::Dialect::Streams).await else {
         return;
     };
     let (client, worker) = started(&ground).await;
@@ -116,7 +116,7 @@ async fn what_cannot_be_sent_is_refused_by_name() {
         try { call_action(\"a.b\", #{}, -1) } catch (e) { said.push(`${e}`) }\n\
         try { call_action(\"a.b\", #{}, \"1\") } catch (e) { said.push(`${e}`) }\n\
         said";
-    let Some(ground) = Ground::open(meshwork::model::keys::nooble::Dialect::Streams).await else {
+    let Some(ground) = Ground::open(meshwork_model::keys::nooble::Dialect::Streams).await else {
         return;
     };
     let (client, worker) = started(&ground).await;
@@ -172,7 +172,7 @@ async fn a_call_ends_with_its_job() {
         try: call_action('demo.hang', {}, timeout=3600)\n\
         except ActionError as e: print(e.kind, e)\n";
     let rhai = "try { call_action(\"demo.hang\", #{}, 3600) } catch (e) { loop {} }";
-    let Some(ground) = Ground::open(meshwork::model::keys::nooble::Dialect::Streams).await else {
+    let Some(ground) = Ground::open(meshwork_model::keys::nooble::Dialect::Streams).await else {
         return;
     };
     let (service, began) = hanging(&ground).await;

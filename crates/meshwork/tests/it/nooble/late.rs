@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
-use meshwork::model::name::Namespace;
 use meshwork::protocol::nooble::{ActionContext, Client, Service, ServiceHandle};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
+use meshwork_model::name::Namespace;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use meshwork_test_servers::stalling::Stalling;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
-use meshwork::model::name::Namespace;
 use meshwork::protocol::nooble::{Client, Cycle, Error, Ids};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::{Nooble, Received, Source};
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
+use meshwork_model::name::Namespace;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork::model::nooble::Data;
 use meshwork::protocol::nooble::{ActionContext, Cycle, Error, Ids};
+use meshwork_model::nooble::Data;
 use serde_json::{Value, json};
 
 use super::support::{BOUND, Ground, request};

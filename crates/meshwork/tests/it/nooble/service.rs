@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use meshwork::model::keys::nooble::Dialect;
-use meshwork::model::nooble::{ActionOutcome, Data};
 use meshwork::protocol::nooble::{ActionContext, ActionError, Ids, Service};
+use meshwork_model::keys::nooble::Dialect;
+use meshwork_model::nooble::{ActionOutcome, Data};
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};

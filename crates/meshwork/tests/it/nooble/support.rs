@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use meshwork::model::keys::nooble::{Dialect, NoobleKeys};
-use meshwork::model::name::Namespace;
-use meshwork::model::nooble::TraceEvent;
 use meshwork::protocol::nooble::{ActionContext, Client, Request, Service, ServiceHandle};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
+use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
+use meshwork_model::name::Namespace;
+use meshwork_model::nooble::TraceEvent;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{FreshDatabase, Tool, shared};
 use serde_json::{Value, json};

@@ -69,7 +69,7 @@ async fn no_utf8() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_message() {
-    let Some(ground) = Ground::open(meshwork::model::keys::nooble::Dialect::Streams).await else {
+    let Some(ground) = Ground::open(meshwork_model::keys::nooble::Dialect::Streams).await else {
         return;
     };
     let service = ground.started().await;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork::model::{job::Job, trace::TraceContext};
 use meshwork::runtime::Runtime;
 use meshwork::worker::*;
+use meshwork_model::{job::Job, trace::TraceContext};
 use redis::Direction::{Left, Right};
 use redis::aio::MultiplexedConnection as Conn;
 use redis::{AsyncCommands, Client, RedisError, RedisResult, Script};

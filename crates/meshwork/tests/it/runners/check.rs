@@ -1,8 +1,8 @@
 //! Scripts that are looked at before they are accepted.
 
-use meshwork::model::name::ScriptType;
 use meshwork::runtime::{ScriptError, SourcePosition, check};
 use meshwork::{Error, JobRequest};
+use meshwork_model::name::ScriptType;
 
 use super::python::need_python;
 use super::support::within;

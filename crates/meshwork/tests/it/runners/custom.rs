@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
-use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::runtime::{Run, Runtime, RuntimeInfo};
 use meshwork::{JobRequest, Worker};
+use meshwork_model::outcome::{Failure, FailureKind, Report};
 
 use super::support::within;
 use crate::engines::embedded;
@@ -45,7 +45,7 @@ async fn a_runtime_of_another_crate_runs_its_scripts() {
     let capitals = Arc::new(Capitals {
         broken: AtomicBool::new(false),
     });
-    let script_type: meshwork::model::name::ScriptType = "capitals".parse().unwrap();
+    let script_type: meshwork_model::name::ScriptType = "capitals".parse().unwrap();
     let worker = Worker::new(&client).runtime(script_type.clone(), capitals.clone());
     let worker = worker.start().await.unwrap();
     let request = JobRequest::new(script_type, "hello");
@@ -87,7 +87,7 @@ impl Runtime for Gone {
 #[tokio::test]
 async fn a_job_fails_by_name_and_no_other_follows_if_the_host_lacks_something() {
     let client = embedded();
-    let script_type: meshwork::model::name::ScriptType = "letters".parse().unwrap();
+    let script_type: meshwork_model::name::ScriptType = "letters".parse().unwrap();
     let gone = Arc::new(Gone(AtomicBool::new(false)));
     let worker = Worker::new(&client).runtime(script_type.clone(), gone);
     let worker = worker.start().await.unwrap();

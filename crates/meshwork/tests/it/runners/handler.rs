@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork::model::job::Job;
-use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::runtime::{self, JobContext, StopReason};
+use meshwork_model::job::Job;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 

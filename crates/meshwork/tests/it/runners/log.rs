@@ -1,14 +1,14 @@
 //! Output of a run while it runs: lines, progress, and no secrets.
 
-use meshwork::model::outcome::{FailureKind, Report};
 use meshwork::runtime::log::{Entry, LogDrain, Stream};
 use meshwork::runtime::{self, JobContext, Runtime, builtin};
+use meshwork_model::outcome::{FailureKind, Report};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::python::need_python;
 use super::support::{ENDLESS, failure, job, output, run_of, script, within};
-use meshwork::model::job::Job;
+use meshwork_model::job::Job;
 use meshwork_test_servers::servers::{Tool, need};
 
 /// A run under way, and what it says.

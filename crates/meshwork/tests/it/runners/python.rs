@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use meshwork::model::job::Job;
-use meshwork::model::job::limits::{MAX_ENV, MAX_INPUT, MAX_LOG, MAX_OUTPUT};
-use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::runtime::builtin;
+use meshwork_model::job::Job;
+use meshwork_model::job::limits::{MAX_ENV, MAX_INPUT, MAX_LOG, MAX_OUTPUT};
+use meshwork_model::outcome::{Failure, FailureKind, Report};
 use meshwork_test_servers::servers::{Tool, need};
 
 use super::support::{enough_for_a_short_script, failure, job, output, run, run_with, script};

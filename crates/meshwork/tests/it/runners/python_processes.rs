@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use meshwork::model::job::Job;
-use meshwork::model::outcome::{Failure, Report};
 use meshwork::runtime::{StopReason, StopSignal, builtin};
+use meshwork_model::job::Job;
+use meshwork_model::outcome::{Failure, Report};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tempfile::TempDir;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use meshwork::model::job::limits::{MAX_INPUT, MAX_LOG, MAX_OUTPUT, MAX_SCRIPT};
-use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::runtime::{StopReason, builtin};
+use meshwork_model::job::limits::{MAX_INPUT, MAX_LOG, MAX_OUTPUT, MAX_SCRIPT};
+use meshwork_model::outcome::{Failure, FailureKind, Report};
 
 use super::support::{ENDLESS, failure, job, output, run, run_of, run_with, script, within};
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use meshwork::model::job::Job;
-use meshwork::model::outcome::{FailureKind, Report};
-use meshwork::model::sandbox::Profile;
 use meshwork::runtime::{Confinement, builtin, sandbox_host};
+use meshwork_model::job::Job;
+use meshwork_model::outcome::{FailureKind, Report};
+use meshwork_model::sandbox::Profile;
 use meshwork_test_servers::fakes::mycelium::hosted::FakeMycelium;
 use meshwork_test_servers::servers::{RealPostgres, Tool, need_for, need_program, shared};
 use serde_json::{Map, Value, json};

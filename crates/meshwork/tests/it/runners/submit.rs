@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use meshwork::model::outcome::FailureKind;
 use meshwork::runtime::builtin;
+use meshwork_model::outcome::FailureKind;
 
 use super::support::{failure, output, run, run_of, script, within};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork::model::job::Job;
-use meshwork::model::outcome::{Failure, Report};
 use meshwork::runtime::{Run, Runtime, StopSignal, builtin};
+use meshwork_model::job::Job;
+use meshwork_model::outcome::{Failure, Report};
 use tokio::time::{Instant, timeout};
 
 /// Longer than anything takes that is not stuck.

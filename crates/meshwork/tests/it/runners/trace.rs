@@ -1,7 +1,7 @@
 //! The trace that a job belongs to, as what runs it sees it.
 
-use meshwork::model::job::Job;
 use meshwork::runtime::{self, JobContext};
+use meshwork_model::job::Job;
 use meshwork_test_servers::servers::{Tool, need};
 
 use super::support::{PATIENCE, job, output, run, run_with};

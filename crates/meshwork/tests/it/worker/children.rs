@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use meshwork::model::job::NewChild;
-use meshwork::model::name::JobId;
 use meshwork::runtime::{AddChildError, JobContext};
 use meshwork::{Client, JobRequest, Worker};
+use meshwork_model::job::NewChild;
+use meshwork_model::name::JobId;
 use meshwork_test_servers::eventually;
 use tokio::sync::watch;
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use meshwork::model::name::JobId;
-use meshwork::model::outcome::Report;
-use meshwork::model::state::Status;
 use meshwork::{Client, Error, JobRequest};
+use meshwork_model::name::JobId;
+use meshwork_model::outcome::Report;
+use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
 use tokio::time::Instant;
 
@@ -159,7 +159,7 @@ async fn is_listened(client: &Client, list: &str) -> bool {
 
 pub(crate) async fn old_lists_are_taken_while_their_type_migrates(client: Client) {
     let runner = Scripted::new(|run| match run.job.attempt {
-        1 if run.job.retries > 0 => Report::failed(meshwork::model::outcome::Failure::timeout()),
+        1 if run.job.retries > 0 => Report::failed(meshwork_model::outcome::Failure::timeout()),
         _ => Report::done(run.job.script.clone()),
     });
     let one = worker(&client, &runner)

@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use meshwork::model::job::{NewJob, When};
-use meshwork::model::name::JobId;
-use meshwork::model::outcome::{Failure, FailureKind, Report};
-use meshwork::model::retry::RetryBackoff;
-use meshwork::model::route::Priority;
-use meshwork::model::schedule::policy::Overlap;
-use meshwork::model::state::Status;
-use meshwork::model::time::parse_iso;
 use meshwork::runtime::log::Stream;
 use meshwork::{Client, JobRequest, NewSchedule, Prefetch, Retention};
+use meshwork_model::job::{NewJob, When};
+use meshwork_model::name::JobId;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::retry::RetryBackoff;
+use meshwork_model::route::Priority;
+use meshwork_model::schedule::policy::Overlap;
+use meshwork_model::state::Status;
+use meshwork_model::time::parse_iso;
 use meshwork_test_servers::eventually;
 use tokio::time::Instant;
 

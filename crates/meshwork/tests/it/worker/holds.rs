@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use meshwork::model::outcome::Report;
-use meshwork::model::state::Status;
 use meshwork::{Client, JobRequest};
+use meshwork_model::outcome::Report;
+use meshwork_model::state::Status;
 use tokio::time::Instant;
 
 use super::{PATIENCE, worker};
@@ -29,7 +29,7 @@ pub(crate) async fn a_paused_queue_holds_up_no_other(client: Client) {
         .unwrap();
     worker.registered().await;
     let waits = client.enqueue(JobRequest::new(osis(), "x")).await.unwrap();
-    let urgent = JobRequest::new(osis(), "x").priority(meshwork::model::route::Priority::High);
+    let urgent = JobRequest::new(osis(), "x").priority(meshwork_model::route::Priority::High);
     let urgent = client.enqueue(urgent).await.unwrap();
     for n in 0..20 {
         let sal = JobRequest::new("sal".parse().unwrap(), format!("{n}"));

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::engines::embedded;
-use meshwork::model::keys::hero::JobKeys;
 use meshwork::{Client, WorkerHandle};
 use meshwork_broker::Broker;
 use meshwork_conformance::moody::{Mood, Moody};
+use meshwork_model::keys::hero::JobKeys;
 
 use super::{PATIENCE, worker};
 use crate::worker_support::{Scripted, raw};

@@ -26,9 +26,9 @@ use self::slots::*;
 use self::stops::*;
 use self::turns::*;
 use crate::worker_support::{Gate, Scripted, osis};
-use meshwork::model::outcome::{Failure, FailureKind, Report};
-use meshwork::model::state::Status;
 use meshwork::{Cancelled, Client, Error, JobRequest, Worker};
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealServer, Tool, shared};
 

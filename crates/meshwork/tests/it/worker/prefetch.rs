@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use meshwork::model::job::NewJob;
-use meshwork::model::name::JobId;
 use meshwork::runtime::JobContext;
 use meshwork::{Client, JobRequest, Prefetch, Worker, WorkerHandle};
+use meshwork_model::job::NewJob;
+use meshwork_model::name::JobId;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use tokio::sync::{Semaphore, watch};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use meshwork::model::job::NewJob;
 use meshwork::{Client, Error, JobRequest};
+use meshwork_model::job::NewJob;
 use meshwork_test_servers::eventually;
 
 use super::{PATIENCE, worker};

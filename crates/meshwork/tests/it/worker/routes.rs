@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use meshwork::model::outcome::Report;
-use meshwork::model::route::Priority;
-use meshwork::model::route::bindings::Bindings;
 use meshwork::{Client, JobRequest, Worker};
+use meshwork_model::outcome::Report;
+use meshwork_model::route::Priority;
+use meshwork_model::route::bindings::Bindings;
 
 use super::PATIENCE;
 use crate::worker_support::{Scripted, osis};

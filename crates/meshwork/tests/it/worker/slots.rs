@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use meshwork::model::route::Priority;
 use meshwork::runtime::JobContext;
 use meshwork::{Client, JobRequest, Worker};
+use meshwork_model::route::Priority;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use tokio::sync::{Semaphore, watch};

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use meshwork::model::name::JobId;
-use meshwork::model::outcome::Report;
 use meshwork::runtime::{Run, Runtime};
 use meshwork::{Client, JobRequest, Worker};
+use meshwork_model::name::JobId;
+use meshwork_model::outcome::Report;
 use meshwork_test_servers::eventually;
 use tokio::sync::watch;
 

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use meshwork::model::outcome::{Failure, FailureKind, Report};
-use meshwork::model::state::Status;
 use meshwork::{Client, Error, JobRequest, Worker};
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
 use tokio::time::Instant;
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use meshwork::Client;
-use meshwork::model::name::ScriptType;
-use meshwork::model::outcome::{Failure, FailureKind, Report};
-use meshwork::model::sandbox::Usage;
 use meshwork::runtime::{Run, Runtime};
+use meshwork_model::name::ScriptType;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::sandbox::Usage;
 use meshwork_test_servers::eventually;
 use tokio::sync::watch;
 

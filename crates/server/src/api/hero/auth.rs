@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use data_encoding::HEXLOWER_PERMISSIVE;
-use meshwork::model::actor_key::{PublicKey, SIGNATURE_BYTES};
+use meshwork_model::actor_key::{PublicKey, SIGNATURE_BYTES};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use meshwork::context::{Caller, ContextHandle, NewMessage, NewRunner};
-use meshwork::model::access::{Object, Operation, Role};
-use meshwork::model::context::{ContextJob, Flow, FlowStatus, MessageType};
-use meshwork::model::keys::context::{ActorId, FlowId, JobKey, MessageKey, RunnerId};
 use meshwork::view::{ActorView, ContextView, RunnerView};
 use meshwork_broker::context::Commit;
+use meshwork_model::access::{Object, Operation, Role};
+use meshwork_model::context::{ContextJob, Flow, FlowStatus, MessageType};
+use meshwork_model::keys::context::{ActorId, FlowId, JobKey, MessageKey, RunnerId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use meshwork::JobRequest;
-use meshwork::model::job::Job;
-use meshwork::model::name::ScriptType;
+use meshwork_model::job::Job;
+use meshwork_model::name::ScriptType;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

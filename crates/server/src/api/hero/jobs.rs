@@ -1,9 +1,9 @@
 //! Jobs by the names of Hero's APIs.
 
-use meshwork::model::job::Job;
-use meshwork::model::name::JobId;
-use meshwork::model::state::Status;
 use meshwork::{Cancelled, Deleted, Error, JobFilter, RunNow};
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
+use meshwork_model::state::Status;
 use serde::{Deserialize, Serialize};
 
 use super::forms::{HeroJob, StoredJob};

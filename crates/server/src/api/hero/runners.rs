@@ -1,6 +1,6 @@
 //! Runners of Hero's supervisor: the workers of jobs outside contexts.
 
-use meshwork::model::worker_request::WorkerRequest;
+use meshwork_model::worker_request::WorkerRequest;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

@@ -20,8 +20,8 @@ use axum::routing::{MethodFilter, get, on, post};
 use axum::{Extension, Router};
 use meshwork::Client;
 use meshwork::metrics::Metrics;
-use meshwork::model::keys::context::ActorId;
 use meshwork_model::api_key::Scope;
+use meshwork_model::keys::context::ActorId;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 

@@ -12,8 +12,8 @@ use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use meshwork::model::name::JobId;
 use meshwork_model::api_key::Scope;
+use meshwork_model::name::JobId;
 use serde_json::json;
 use tokio::sync::mpsc;
 

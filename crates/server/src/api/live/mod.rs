@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use meshwork::Client;
-use meshwork::model::name::JobId;
+use meshwork_model::name::JobId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::api::error::{ApiError, Code};

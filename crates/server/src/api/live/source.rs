@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use meshwork::model::name::JobId;
-use meshwork::model::secret::Secrets;
-use meshwork::model::state::Status;
-use meshwork::model::time;
 use meshwork_broker::{BlockingConn, Broker, Error, JobEvent, LogLine, MAX_ITEMS};
+use meshwork_model::name::JobId;
+use meshwork_model::secret::Secrets;
+use meshwork_model::state::Status;
+use meshwork_model::time;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 

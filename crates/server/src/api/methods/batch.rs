@@ -1,8 +1,8 @@
 //! Methods of batches.
 
-use meshwork::model::batch::Callback;
 use meshwork::view::BatchView;
 use meshwork_model::api_key::Scope;
+use meshwork_model::batch::Callback;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

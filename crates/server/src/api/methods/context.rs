@@ -1,10 +1,10 @@
 //! Methods of contexts and actors.
 
 use meshwork::context::ContextError;
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::keys::context::ActorId;
 use meshwork::view::{ActorView, ContextSummary, ContextView};
+use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
+use meshwork_model::keys::context::ActorId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! Methods of dead letters.
 
-use meshwork::model::name::JobId;
 use meshwork::view::{DeadLetterView, JobView};
 use meshwork::{DeadCursor, JobFilter};
 use meshwork_model::api_key::Scope;
+use meshwork_model::name::JobId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

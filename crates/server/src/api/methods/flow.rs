@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use meshwork::flow::{self, FlowView, Given, Plan, parse_inputs, set_inputs};
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::keys::context::FlowId;
 use meshwork::view::{FlowDag, FlowSummary};
+use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
+use meshwork_model::keys::context::FlowId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -2,9 +2,9 @@
 
 use meshwork::flow::FlowView;
 use meshwork::flow::run::RetryFrom;
-use meshwork::model::keys::context::FlowId;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
+use meshwork_model::keys::context::FlowId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

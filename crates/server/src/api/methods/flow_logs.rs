@@ -1,10 +1,10 @@
 //! The output of the jobs of a flow.
 
 use meshwork::flow::FlowView;
-use meshwork::model::keys::context::FlowId;
-use meshwork::model::name::JobId;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
+use meshwork_model::keys::context::FlowId;
+use meshwork_model::name::JobId;
 use meshwork_model::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

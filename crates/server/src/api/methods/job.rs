@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::job::Job;
-use meshwork::model::name::JobId;
 use meshwork::view::{JobView, WhyView};
 use meshwork::{Cancelled, Deleted, Error, Retried, RunNow};
+use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

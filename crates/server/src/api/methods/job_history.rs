@@ -1,8 +1,8 @@
 //! Methods for what jobs have printed, and for their events.
 
-use meshwork::model::access::{Object, Operation};
 use meshwork::{EventFilter, JobEvent};
 use meshwork_broker::MAX_ITEMS;
+use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ async fn logs(call: Call, params: LogsParams) -> Result<Reply<LogPage>, ApiError
         .take(limit)
         .map(|(at, line)| LogLine {
             id: at.to_string(),
-            at: meshwork::model::time::iso(line.at_ms),
+            at: meshwork_model::time::iso(line.at_ms),
             stream: line.stream,
             line: String::from_utf8_lossy(&secrets.mask_bytes(&line.line)).into_owned(),
         })
@@ -150,7 +150,7 @@ impl Event {
     fn new(id: String, event: JobEvent) -> Self {
         Self {
             id,
-            at: meshwork::model::time::iso(event.at_ms),
+            at: meshwork_model::time::iso(event.at_ms),
             job: event.job,
             event: event.event,
             by: event.by,

@@ -1,10 +1,10 @@
 //! Lists of jobs: pages by state, from the lists of the store, and a search of all records.
 
-use meshwork::model::name::JobId;
-use meshwork::model::time;
 use meshwork::view::JobSummary;
 use meshwork::{JobFilter, PageCursor, PagedJobs};
 use meshwork_model::api_key::Scope;
+use meshwork_model::name::JobId;
+use meshwork_model::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

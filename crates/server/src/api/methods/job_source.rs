@@ -1,7 +1,7 @@
 //! The method for the script and the input of a job.
 
-use meshwork::model::job::Job;
 use meshwork_model::api_key::Scope;
+use meshwork_model::job::Job;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,9 +1,9 @@
 //! Methods of the API's own keys.
 
-use meshwork::model::name::ApiKeyName;
 use meshwork_broker::MAX_API_KEYS;
 use meshwork_model::api_key::{ApiKey, SECRET_BYTES, Scope};
 use meshwork_model::keys::context::ActorId;
+use meshwork_model::name::ApiKeyName;
 use meshwork_model::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use meshwork::context::{MessageJob, MessageView, NewMessage};
-use meshwork::model::context::{ContextJob, MessageType};
-use meshwork::model::keys::context::MessageKey;
 use meshwork_model::api_key::Scope;
+use meshwork_model::context::{ContextJob, MessageType};
+use meshwork_model::keys::context::MessageKey;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use meshwork::model::access::{Object, Operation};
-use meshwork::model::keys::hero::JobKeys;
 use meshwork::view::{QueueSettingsView, QueueView};
 use meshwork_broker::QueueDepth;
+use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
+use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::{QueueSetting, Rate};
 use meshwork_model::sandbox::Limit;
 use schemars::JsonSchema;

@@ -1,8 +1,8 @@
 //! History of a queue.
 
-use meshwork::model::queue::history::HistorySpan;
-use meshwork::model::time;
 use meshwork_model::api_key::Scope;
+use meshwork_model::queue::history::HistorySpan;
+use meshwork_model::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! Methods of the runners of a context.
 
 use meshwork::context::NewRunner;
-use meshwork::model::keys::context::RunnerId;
 use meshwork::view::RunnerView;
 use meshwork_model::api_key::Scope;
+use meshwork_model::keys::context::RunnerId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

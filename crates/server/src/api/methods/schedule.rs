@@ -1,9 +1,9 @@
 //! Methods of schedules.
 
 use meshwork::NewSchedule;
-use meshwork::model::schedule::policy::{CatchUp, Overlap};
 use meshwork::view::ScheduleView;
 use meshwork_model::api_key::Scope;
+use meshwork_model::schedule::policy::{CatchUp, Overlap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

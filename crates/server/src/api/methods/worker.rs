@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use meshwork::WorkerInfo;
-use meshwork::model::worker_request::WorkerRequest;
 use meshwork_model::api_key::Scope;
+use meshwork_model::worker_request::WorkerRequest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use maud::{Markup, html};
-use meshwork::model::keys::hero::JobKeys;
+use meshwork_model::keys::hero::JobKeys;
 use serde_json::json;
 
 use crate::api::ApiError;

@@ -8,9 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::process::{Child, Command};
 
-use meshwork::model::outcome::{FailureKind, Report};
-use meshwork::model::sandbox::Profile;
 use meshwork::runtime::{Confinement, sandbox_host};
+use meshwork_model::outcome::{FailureKind, Report};
+use meshwork_model::sandbox::Profile;
 use tempfile::TempDir;
 
 use super::super::LAUNCHED;

@@ -5,9 +5,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use meshwork::model::outcome::Report;
-use meshwork::model::sandbox::Profile;
 use meshwork::runtime::Confinement;
+use meshwork_model::outcome::Report;
+use meshwork_model::sandbox::Profile;
 use meshwork_test_servers::servers::{Tool, need_for, need_program};
 
 use super::super::support::output;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork::model::outcome::FailureKind;
-use meshwork::model::sandbox::Usage;
-use meshwork::model::sandbox::{Limit, Profile};
 use meshwork::runtime::{Confinement, builtin, sandbox_host};
+use meshwork_model::outcome::FailureKind;
+use meshwork_model::sandbox::Usage;
+use meshwork_model::sandbox::{Limit, Profile};
 
 use super::super::LAUNCHED;
 use super::super::support::{PATIENCE, failure, output, run_of, script, within};

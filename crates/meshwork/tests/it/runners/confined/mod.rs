@@ -9,9 +9,9 @@ mod works;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use meshwork::model::outcome::{FailureKind, Report};
-use meshwork::model::sandbox::Profile;
 use meshwork::runtime::{Confinement, builtin};
+use meshwork_model::outcome::{FailureKind, Report};
+use meshwork_model::sandbox::Profile;
 
 use super::support::{PATIENCE, failure, job, run_of, within};
 use meshwork_test_servers::servers::{Tool, need};

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use meshwork::model::nooble::Data;
-use meshwork::model::outcome::{Failure, FailureKind};
-use meshwork::model::sandbox::Profile;
 use meshwork::runtime::{
     ActionDelivery, ActionMessage, CALLS_VARIABLE, Confinement, StopReason, ask, builtin,
     sandbox_host,
 };
+use meshwork_model::nooble::Data;
+use meshwork_model::outcome::{Failure, FailureKind};
+use meshwork_model::sandbox::Profile;
 
 use super::super::support::{PATIENCE, failure, output, run_of, script, within};
 use super::{need_sandbox, python_in, run_in};
