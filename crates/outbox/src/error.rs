@@ -27,6 +27,22 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns true if the same call may succeed later: the connection broke, or the server starts or shuts down.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        /// Beginning of PostgreSQL's codes for a server that starts, shuts down or ends a connection.
+        const INTERVENTION: &str = "57P";
+        match self {
+            Self::Timeout(_) | Self::Database(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut) => {
+                true
+            }
+            Self::Database(sqlx::Error::Database(error)) => error
+                .code()
+                .is_some_and(|code| code.starts_with(INTERVENTION)),
+            _ => false,
+        }
+    }
+
     /// Names the missing table in an error of the database.
     pub(crate) fn of(error: sqlx::Error, table: &str) -> Self {
         /// Code of PostgreSQL for a table that does not exist.

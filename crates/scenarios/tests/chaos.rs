@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use meshwork_scenarios::chaos::fleet::{self, Ground};
 use meshwork_scenarios::chaos::{
-    Plan, Scenario, flows, hostile, limits, mesh, messages, play, schedules,
+    Plan, Scenario, flows, hostile, limits, mesh, messages, outbox, play, schedules,
 };
 use meshwork_test_servers::binary::meshwork_binary;
 use meshwork_test_servers::servers::{Tool, need};
@@ -247,6 +247,32 @@ async fn each_message_between_nodes_has_one_outcome_under_kills() {
         progress: |line| println!("{line}"),
     };
     let report = mesh::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+}
+
+/// Four hundred transactions with jobs, half of them rolled back, and two kills of each sort.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_committed_transaction_has_one_job_and_one_effect_under_kills() {
+    let tools = [Tool::Redis, Tool::Postgres];
+    if !tools.into_iter().all(|tool| need(tool).is_some()) {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = outbox::Plan {
+        binary: meshwork_binary().unwrap(),
+        worker: (
+            env!("CARGO_BIN_EXE_chaos").into(),
+            vec!["--outbox-worker".to_owned()],
+        ),
+        transactions: 400,
+        kills: 10,
+        seed: 20,
+        progress: |line| println!("{line}"),
+    };
+    let report = outbox::play(&plan)
         .await
         .unwrap_or_else(|error| panic!("{error}"));
     println!("{report}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use meshwork_scenarios::chaos::fleet::{self, Ground};
 use meshwork_scenarios::chaos::{
-    ChaosError, Plan, Scenario, flows, hostile, limits, mesh, messages, play, schedules,
+    ChaosError, Plan, Scenario, flows, hostile, limits, mesh, messages, outbox, play, schedules,
 };
 use meshwork_test_servers::binary::meshwork_binary;
 
@@ -30,11 +30,13 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// memory. `messages` sends job messages from one context to another, kills the coordinators of both and the workers, and
 /// counts jobs and results. `mesh` sends them between three nodes, each with a redis-server, supervisors, a worker and a
 /// Mycelium daemon (a fake one, unless MYCELIUM_BIN names a real one): kill -9 and SIGSTOP of each process, and cut links.
+/// `outbox` commits and rolls back transactions of PostgreSQL with jobs, kills relays, workers, the redis-server and
+/// PostgreSQL, and counts jobs and effects.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
     /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile, flows,
-    /// messages, mesh [default: each in turn]
+    /// messages, mesh, outbox [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
     /// Number of kills and other faults, in all scenarios together
@@ -49,6 +51,9 @@ struct Arguments {
     /// Messages of `messages` and `mesh`
     #[arg(long, default_value_t = 1000)]
     messages: usize,
+    /// Transactions of `outbox`
+    #[arg(long, default_value_t = 1000)]
+    transactions: usize,
     /// Engine of `hostile` and `flows`: redis or embedded [default: both]
     #[arg(long, value_parser = hostile::Engine::from_name)]
     engine: Option<hostile::Engine>,
@@ -64,6 +69,9 @@ struct Arguments {
     /// Runs this program as one of the workers whose queues are limited
     #[arg(long, hide = true, num_args = 2)]
     limited_worker: Option<Vec<String>>,
+    /// Runs this program as one of the workers of `outbox`
+    #[arg(long, hide = true)]
+    outbox_worker: bool,
     /// Runs this program as a fake Mycelium daemon
     #[arg(long, hide = true, num_args = 1.., allow_hyphen_values = true)]
     mycelium: Option<Vec<String>>,
@@ -113,6 +121,7 @@ enum Which {
     Flows,
     Messages,
     Mesh,
+    Outbox,
 }
 
 impl Which {
@@ -126,6 +135,7 @@ impl Which {
             Self::Flows,
             Self::Messages,
             Self::Mesh,
+            Self::Outbox,
         ];
         batches.chain(fleets).chain(others)
     }
@@ -140,6 +150,7 @@ impl Which {
             Self::Flows => "flows",
             Self::Messages => "messages",
             Self::Mesh => "mesh",
+            Self::Outbox => "outbox",
         }
     }
 
@@ -220,6 +231,18 @@ impl Which {
                 let report = mesh::play(&plan).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
+            Self::Outbox => {
+                let plan = outbox::Plan {
+                    binary: plan.binary,
+                    worker: (own()?, vec!["--outbox-worker".to_owned()]),
+                    transactions: arguments.transactions,
+                    kills: plan.kills,
+                    seed: plan.seed,
+                    progress: tell,
+                };
+                let report = outbox::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
         }
     }
 }
@@ -245,6 +268,9 @@ async fn be_part(arguments: &Arguments) -> Option<Result<(), String>> {
     }
     if let Some(given) = &arguments.limited_worker {
         return Some(limits::be_worker(given).await);
+    }
+    if arguments.outbox_worker {
+        return Some(outbox::be_worker().await);
     }
     let given = arguments.mycelium.clone()?;
     Some(mesh::be_daemon(given).await)

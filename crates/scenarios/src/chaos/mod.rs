@@ -16,6 +16,7 @@ pub mod limits;
 pub mod mesh;
 pub mod messages;
 mod moments;
+pub mod outbox;
 mod process;
 mod program;
 pub mod schedules;

@@ -4,15 +4,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use meshwork_outbox::Outbox;
 use meshwork_outbox::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use meshwork_outbox::sqlx::{Connection, Error as SqlError, PgConnection, PgPool};
+use meshwork_outbox::sqlx::{Connection, PgConnection, PgPool};
+use meshwork_outbox::{Error, Outbox};
 
 use crate::app::App;
 use crate::args::input;
 use crate::environment;
 use crate::error::CommandError;
-use crate::exit::Exit;
 
 /// Variable with the URL.
 const VARIABLE: &str = "DATABASE_URL";
@@ -65,8 +64,8 @@ impl OutboxArgs {
         context
             .retried(async || {
                 let connected = PgConnection::connect_with(&options).await;
-                let connection = connected.map_err(failed)?;
-                connection.close().await.map_err(failed)
+                let closed = connected.map_err(Error::from)?.close().await;
+                Ok(closed.map_err(Error::from)?)
             })
             .await?;
         let pool = PgPoolOptions::new()
@@ -111,12 +110,4 @@ impl OutboxArgs {
         }
         Ok(url)
     }
-}
-
-fn failed(error: SqlError) -> CommandError {
-    // A server that starts or shuts down refuses connections, too.
-    let code = error.as_database_error().and_then(|error| error.code());
-    let starts = code.is_some_and(|code| code.starts_with("57P"));
-    let temporary = starts || matches!(error, SqlError::Io(_));
-    CommandError::new(Exit::SERVER, format_args!("the database: {error}")).temporary(temporary)
 }

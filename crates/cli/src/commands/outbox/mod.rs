@@ -41,10 +41,11 @@ impl OutboxCommand {
 
 impl From<OutboxError> for CommandError {
     fn from(error: OutboxError) -> Self {
+        let temporary = error.is_temporary();
         match error {
             OutboxError::Meshwork(error) => error.into(),
             OutboxError::InContext => Self::usage(error),
-            _ => Self::new(Exit::SERVER, error),
+            _ => Self::new(Exit::SERVER, error).temporary(temporary),
         }
     }
 }

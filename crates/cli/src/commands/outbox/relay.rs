@@ -44,7 +44,8 @@ impl RelayCommand {
         let (outbox, pool) = interrupt.or(self.outbox.open(context)).await?;
         let client = interrupt.or(context.client()).await?;
         // Names missing tables before the relay reports that it is ready.
-        outbox.backlog(&pool).await?;
+        let backlog = context.retried(async || Ok(outbox.backlog(&pool).await?));
+        interrupt.or(backlog).await?;
         if context.out.is_json() {
             context.out.json(&Ready { event: "ready" })?;
             context.out.flush()?;

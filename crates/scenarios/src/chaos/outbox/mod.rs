@@ -1,0 +1,148 @@
+//! Jobs of transactions in PostgreSQL: half of the transactions are rolled back, relays move the rows of the others to a
+//! redis-server, and workers apply the effect of each job in the database. Relays, workers, the redis-server, the
+//! PostgreSQL and single connections of it are killed meanwhile.
+//!
+//! In the end each committed transaction has one job and one effect, and no other one has any.
+
+mod cast;
+mod report;
+mod transactions;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use meshwork::Client;
+use meshwork_outbox::Outbox;
+use meshwork_outbox::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use meshwork_outbox::sqlx::{self, PgPool};
+use meshwork_test_servers::servers::{RealPostgres, RealServer, Tool};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::ChaosError;
+use super::hostile::failed;
+use cast::{Cast, VICTIMS};
+pub use report::Report;
+use transactions::Transactions;
+pub use worker::be_worker;
+
+/// Tables of the scenario: each transaction's own row, the runs of jobs, and their effects.
+const TABLES: &str = "CREATE TABLE orders (number bigint PRIMARY KEY, job text NOT NULL); \
+                      CREATE TABLE runs (job text NOT NULL); CREATE TABLE effects (number bigint NOT NULL)";
+/// Longest pause before a kill.
+const SOON: Duration = Duration::from_millis(200);
+/// Longest time without progress.
+const END: Duration = Duration::from_secs(60);
+/// Interval of polling.
+const LOOK: Duration = Duration::from_millis(50);
+/// Longest wait for a connection to the database.
+const ACQUIRE: Duration = Duration::from_secs(2);
+
+/// Size and choices of a play.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The `meshwork` binary.
+    pub binary: PathBuf,
+    /// Program and arguments of a worker of this scenario, which runs [`be_worker`].
+    pub worker: (PathBuf, Vec<String>),
+    /// Number of transactions.
+    pub transactions: usize,
+    /// Number of kills.
+    pub kills: u32,
+    /// Seed for the choice of moments, victims and transactions. The timing differs from run to run.
+    pub seed: u64,
+    /// Function that gets each line of progress.
+    pub progress: fn(&str),
+}
+
+/// Returns connections to the database, which may be down for a while.
+fn pool(url: &str, connections: u32) -> Result<PgPool, ChaosError> {
+    let options: PgConnectOptions = url.parse().map_err(|error| failed(&error))?;
+    let pool = PgPoolOptions::new().max_connections(connections);
+    Ok(pool.acquire_timeout(ACQUIRE).connect_lazy_with(options))
+}
+
+/// Plays until each job has ended.
+///
+/// # Errors
+/// There is no redis-server or PostgreSQL, a process ends by itself, or nothing goes on for a minute.
+pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
+    let began = Instant::now();
+    let dir = tempfile::Builder::new().prefix("mw-o-").tempdir();
+    let dir = dir.map_err(ChaosError::io("a temporary directory"))?;
+    let redis = RealServer::redis().append_only().start_for("chaos");
+    let redis = redis.ok_or(ChaosError::Missing(Tool::Redis.program()))?;
+    let postgres = RealPostgres::start_for("chaos");
+    let postgres = postgres.ok_or(ChaosError::Missing(Tool::Postgres.program()))?;
+    let pool = pool(&postgres.url(), transactions::AT_ONCE + 2)?;
+    let outbox = Outbox::new();
+    outbox.migrate(&pool).await.map_err(|it| failed(&it))?;
+    sqlx::raw_sql(TABLES)
+        .execute(&pool)
+        .await
+        .map_err(|it| failed(&it))?;
+    let mut random = StdRng::seed_from_u64(plan.seed);
+    let transactions = Arc::new(Transactions::new(plan, pool.clone(), outbox.clone()));
+    let mut cast = Cast::start(plan, dir.path(), redis, postgres).await?;
+    let running = Arc::clone(&transactions).start();
+    let mut kills = [0; VICTIMS];
+    let mut looks = tokio::time::interval(LOOK);
+    let mut until = Instant::now() + END;
+    for due in 0..plan.kills {
+        // Transactions wait for the kills, so that the kills are spread over all of them.
+        transactions.allow(due + 1, plan.kills.max(1));
+        while !transactions.are_mostly_done() {
+            looks.tick().await;
+            cast.are_there()?;
+            in_time(until)?;
+        }
+        until = Instant::now() + END;
+        tokio::time::timeout(SOON.mul_f64(random.random()), cast.ends())
+            .await
+            .map_or(Ok(()), Err)?;
+        kills[cast.kill(&pool, due, &mut random).await?] += 1;
+        if (due + 1).is_multiple_of(10) {
+            (plan.progress)(&format!(
+                "outbox: {} kills, {} transactions",
+                due + 1,
+                transactions.done()
+            ));
+        }
+    }
+    transactions.allow(1, 1);
+    running.await.map_err(|it| failed(&it))??;
+    let client = Client::open(&cast.redis_url())
+        .await
+        .map_err(|it| failed(&it))?;
+    let (mut effects, mut until) = (0, Instant::now() + END);
+    loop {
+        looks.tick().await;
+        cast.are_there()?;
+        let backlog = outbox.backlog(&pool).await.map_err(|it| failed(&it))?;
+        let seen = report::count(&pool, "effects").await?;
+        let open = report::open_jobs(&client).await?;
+        if backlog.waiting == 0 && open == 0 {
+            break;
+        }
+        if seen > effects {
+            (effects, until) = (seen, Instant::now() + END);
+        }
+        if Instant::now() > until {
+            break;
+        }
+    }
+    let mut report = Report::new(plan, kills);
+    report.judge(&transactions, &pool, &outbox, &client).await?;
+    cast.stop().await?;
+    report.seconds = began.elapsed().as_secs();
+    Ok(report)
+}
+
+fn in_time(until: Instant) -> Result<(), ChaosError> {
+    match Instant::now() < until {
+        true => Ok(()),
+        false => Err(ChaosError::Line("the transactions do not go on".to_owned())),
+    }
+}

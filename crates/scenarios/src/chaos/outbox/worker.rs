@@ -1,0 +1,66 @@
+//! One worker of the scenario: applies the effect of each job in the database.
+
+use std::time::Duration;
+
+use meshwork::{Client, Job, JobContext, JobRequest, State, Worker, shutdown_signal};
+use meshwork_outbox::sqlx::{self, PgPool};
+use meshwork_outbox::{Error, Outbox};
+use serde::{Deserialize, Serialize};
+
+/// Duration of a lease without a renewal.
+const LEASE: Duration = Duration::from_secs(3);
+/// Number of jobs at a time in each worker.
+const CONCURRENCY: usize = 4;
+/// Retries of a job, for the time in which the database is down.
+const RETRIES: u32 = 50;
+/// Pause before the first one.
+const BACKOFF: Duration = Duration::from_millis(50);
+
+/// The job of an order.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Pay {
+    pub(super) order: i64,
+}
+
+impl Job for Pay {
+    const NAME: &'static str = "pay";
+    type Output = ();
+
+    fn defaults(&self, request: JobRequest) -> JobRequest {
+        request.retries(RETRIES).backoff(BACKOFF)
+    }
+}
+
+async fn pay(job: Pay, context: JobContext, State(pool): State<PgPool>) -> Result<(), Error> {
+    sqlx::query("INSERT INTO runs (job) VALUES ($1)")
+        .bind(&context.job_id)
+        .execute(&pool)
+        .await?;
+    let mut tx = pool.begin().await?;
+    if Outbox::new().processed_once(&mut tx, &context).await? {
+        sqlx::query("INSERT INTO effects (number) VALUES ($1)")
+            .bind(job.order)
+            .execute(&mut *tx)
+            .await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Works until SIGTERM, for the servers of `REDIS_URL` and `DATABASE_URL`.
+///
+/// # Errors
+/// A variable is missing or wrong, or the server cannot be reached.
+pub async fn be_worker() -> Result<(), String> {
+    let variable = |name| std::env::var(name).map_err(|error| format!("{name}: {error}"));
+    let pool = super::pool(&variable("DATABASE_URL")?, CONCURRENCY as u32);
+    let pool = pool.map_err(|error| error.to_string())?;
+    let client = Client::open(&variable("REDIS_URL")?).await;
+    let client = client.map_err(|error| error.to_string())?;
+    let worker = Worker::new(&client).job(pay).state(pool);
+    let worker = worker.lease(LEASE).concurrency(CONCURRENCY).start().await;
+    let worker = worker.map_err(|error| error.to_string())?;
+    meshwork_test_servers::say("ready");
+    shutdown_signal().await;
+    worker.stop().await;
+    Ok(())
+}
