@@ -90,7 +90,7 @@ impl Outbox {
         rows.into_iter().map(read).collect()
     }
 
-    /// Lets relays move rows with an error again, as if they were new: these ids, or all. Returns their number.
+    /// Lets relays try rows with an error once more: these ids, or all. Returns their number.
     ///
     /// # Errors
     /// The database refuses the call.

@@ -89,7 +89,7 @@ impl Tables {
                  FROM {outbox} WHERE error IS NOT NULL AND seq > $1 ORDER BY seq LIMIT $2"
             ),
             retry: format!(
-                "UPDATE {outbox} SET due_at = now(), error = NULL, attempted_ms = NULL, attempts = 0 \
+                "UPDATE {outbox} SET due_at = now(), error = NULL, attempted_ms = NULL \
                  WHERE error IS NOT NULL AND ($1::text[] IS NULL OR id = ANY($1))"
             ),
             process: format!(

@@ -117,20 +117,18 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
         .await
         .map_err(|it| failed(&it))?;
     let (mut effects, mut until) = (0, Instant::now() + END);
-    loop {
+    while Instant::now() < until {
         looks.tick().await;
         cast.are_there()?;
-        let backlog = outbox.backlog(&pool).await.map_err(|it| failed(&it))?;
-        let seen = report::count(&pool, "effects").await?;
-        let open = report::open_jobs(&client).await?;
-        if backlog.waiting == 0 && open == 0 {
+        // After the last kill the database may still be starting.
+        let Ok((waiting, seen)) = progress(&pool, &outbox).await else {
+            continue;
+        };
+        if waiting == 0 && report::open_jobs(&client).await? == 0 {
             break;
         }
         if seen > effects {
             (effects, until) = (seen, Instant::now() + END);
-        }
-        if Instant::now() > until {
-            break;
         }
     }
     let mut report = Report::new(plan, kills);
@@ -138,6 +136,12 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     cast.stop().await?;
     report.seconds = began.elapsed().as_secs();
     Ok(report)
+}
+
+/// Returns the numbers of rows that wait and of effects.
+async fn progress(pool: &PgPool, outbox: &Outbox) -> Result<(u64, usize), ChaosError> {
+    let backlog = outbox.backlog(pool).await.map_err(|it| failed(&it))?;
+    Ok((backlog.waiting, report::count(pool, "effects").await?))
 }
 
 fn in_time(until: Instant) -> Result<(), ChaosError> {

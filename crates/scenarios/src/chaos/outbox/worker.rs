@@ -1,11 +1,13 @@
 //! One worker of the scenario: applies the effect of each job in the database.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use meshwork::{Client, Job, JobContext, JobRequest, State, Worker, shutdown_signal};
+use meshwork::{Client, Job, JobContext, JobRequest, State, Worker, WorkerHandle, shutdown_signal};
 use meshwork_outbox::sqlx::{self, PgPool};
 use meshwork_outbox::{Error, Outbox};
 use serde::{Deserialize, Serialize};
+
+use super::{END, LOOK};
 
 /// Duration of a lease without a renewal.
 const LEASE: Duration = Duration::from_secs(3);
@@ -54,13 +56,25 @@ pub async fn be_worker() -> Result<(), String> {
     let variable = |name| std::env::var(name).map_err(|error| format!("{name}: {error}"));
     let pool = super::pool(&variable("DATABASE_URL")?, CONCURRENCY as u32);
     let pool = pool.map_err(|error| error.to_string())?;
-    let client = Client::open(&variable("REDIS_URL")?).await;
-    let client = client.map_err(|error| error.to_string())?;
-    let worker = Worker::new(&client).job(pay).state(pool);
-    let worker = worker.lease(LEASE).concurrency(CONCURRENCY).start().await;
-    let worker = worker.map_err(|error| error.to_string())?;
+    let url = variable("REDIS_URL")?;
+    let (until, mut again) = (Instant::now() + END, tokio::time::interval(LOOK));
+    let worker = loop {
+        again.tick().await;
+        match start(&url, &pool).await {
+            Ok(worker) => break worker,
+            // The server may be down.
+            Err(_) if Instant::now() < until => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    };
     meshwork_test_servers::say("ready");
     shutdown_signal().await;
     worker.stop().await;
     Ok(())
+}
+
+async fn start(url: &str, pool: &PgPool) -> Result<WorkerHandle, meshwork::Error> {
+    let client = Client::open(url).await?;
+    let worker = Worker::new(&client).job(pay).state(pool.clone());
+    worker.lease(LEASE).concurrency(CONCURRENCY).start().await
 }
