@@ -97,6 +97,27 @@ impl Arguments {
         }
     }
 
+    fn messages(&self, plan: Plan) -> messages::Plan {
+        messages::Plan {
+            binary: plan.binary,
+            messages: self.messages,
+            kills: plan.kills,
+            seed: plan.seed,
+            progress: tell,
+        }
+    }
+
+    fn outbox(&self, plan: Plan) -> Result<outbox::Plan, ChaosError> {
+        Ok(outbox::Plan {
+            binary: plan.binary,
+            worker: (own()?, vec!["--outbox-worker".to_owned()]),
+            transactions: self.transactions,
+            kills: plan.kills,
+            seed: plan.seed,
+            progress: tell,
+        })
+    }
+
     fn flows(&self, plan: Plan) -> flows::Plan {
         let engines = self.engines();
         flows::Plan {
@@ -209,14 +230,7 @@ impl Which {
                 Ok((report.holds(), report.to_string(), report.json()))
             }
             Self::Messages => {
-                let plan = messages::Plan {
-                    binary: plan.binary,
-                    messages: arguments.messages,
-                    kills: plan.kills,
-                    seed: plan.seed,
-                    progress: tell,
-                };
-                let report = messages::play(&plan).await?;
+                let report = messages::play(&arguments.messages(plan)).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
             Self::Mesh => {
@@ -232,15 +246,7 @@ impl Which {
                 Ok((report.holds(), report.to_string(), report.json()))
             }
             Self::Outbox => {
-                let plan = outbox::Plan {
-                    binary: plan.binary,
-                    worker: (own()?, vec!["--outbox-worker".to_owned()]),
-                    transactions: arguments.transactions,
-                    kills: plan.kills,
-                    seed: plan.seed,
-                    progress: tell,
-                };
-                let report = outbox::play(&plan).await?;
+                let report = outbox::play(&arguments.outbox(plan)?).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
         }
