@@ -140,6 +140,12 @@ impl Broker {
         self
     }
 
+    /// Returns true if the clock is not the server's.
+    #[must_use]
+    pub fn has_manual_clock(&self) -> bool {
+        matches!(self.session.clock, Clock::Manual(_))
+    }
+
     /// Sets altered scripts.
     #[must_use]
     pub fn with_scripts(mut self, scripts: &Scripts) -> Self {

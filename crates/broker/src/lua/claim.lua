@@ -6,7 +6,8 @@
 -- KEYS[1..]  the worker's prefetch lists, then the queues in claim order
 -- ARGV[1]    the time in ms, '0' for the server's clock
 -- ARGV[2]    want: most jobs to claim
--- ARGV[3]    ahead: jobs of these for which the worker has no slot yet
+-- ARGV[3]    ahead: jobs of these for which the worker has no slot yet; 'arrived' to claim only off the prefetch lists, and
+--            nothing of a queue that is paused or has a limit
 -- ARGV[4]    the lease in ms
 -- ARGV[5]    the fencing token
 -- ARGV[6]    the worker
@@ -14,7 +15,7 @@
 -- ARGV[8..]  per prefetch list: the position of its queue, from 1; then per legacy list: its position, the queue to
 --            which its jobs return
 -- Returns [1]  the number of ids dropped
---         [2]  1 if ids may be left because the call reached a limit
+--         [2]  1 if ids may be left because the call reached a limit; after 'arrived', if any list has ids
 --         [3]  per job: the form of its record, id, the queue to which it returns, attempt, record. Form `fields`: names
 --              and values. `values`: only the values of a record with the fields of write_record.lua, without id and status
 --         [4]  per blocked queue: its position from 1, for how many ms

@@ -13,7 +13,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(verb: &'static str, answer: Value) -> Result<Self, Error> {
+    pub(crate) fn new(verb: &'static str, answer: Value) -> Result<Self, Error> {
         let fields = match answer {
             Value::Array(fields) => fields.into_iter(),
             other => {

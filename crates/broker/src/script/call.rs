@@ -156,7 +156,7 @@ impl Call<'_> {
 
     /// Returns the answer of the script, which is loaded first if the server does not know it.
     async fn answered<T: FromRedisValue>(&self, conn: &mut Conn) -> RedisResult<T> {
-        let cmd = self.cmd();
+        let cmd = self.command();
         match cmd.query_async(conn).await {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
                 self.script.load_async(conn).await?;
@@ -166,7 +166,8 @@ impl Call<'_> {
         }
     }
 
-    fn cmd(&self) -> Cmd {
+    /// Returns the command, for a pipeline. The server refuses it if the script is not loaded.
+    pub(crate) fn command(&self) -> Cmd {
         let (keys, args) = (self.keys.args_iter(), self.args.args_iter());
         let (many, keys_given) = (keys.len() + args.len(), keys.len());
         let long = |part: Arg<&[u8]>| match part {

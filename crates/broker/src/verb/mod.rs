@@ -45,6 +45,7 @@ pub use jobs::renew::{Listener, Renewal, Renewed};
 pub use jobs::retry::Retried;
 pub use jobs::run_now::RunNow;
 pub use jobs::set_job::{JobChange, SetJob};
+pub use jobs::wait_and_claim::{Arrived, WaitingClaim};
 pub use migrate::{Ended, Found, LegacyQueue, MigrateError, Survey, TypeSurvey, Waiting};
 pub use objects::{ObjectPage, ObjectVersion, Quota, SavedObject, StoredObject};
 pub use orphans::check::{OrphanCheck, Rescue};

@@ -101,6 +101,7 @@ pub const GROUPS: &[Group] = &[
     group("clocks", store::clocks::CASES),
     group("deregister", orphans::deregister::CASES),
     group("prefetch", orphans::prefetch::CASES),
+    group("wait_and_claim", orphans::wait_and_claim::CASES),
     group("series", store::series::CASES),
     group("migration_lock", legacy::migration_lock::CASES),
     group("defer", legacy::defer::CASES),

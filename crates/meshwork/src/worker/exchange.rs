@@ -11,6 +11,8 @@ use super::task::Completion;
 /// A request for jobs.
 #[derive(Debug)]
 pub struct FetchRequest {
+    /// Time of its sending.
+    pub(super) sent: Instant,
     /// Time until which the leases of the jobs certainly last, counted from the sending of the call.
     pub(super) until: Instant,
     /// Greatest number of jobs. With 0, the call only returns unwanted prefetched ids to their queues.

@@ -7,7 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
 use meshwork_broker::{Backoff, Error};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -251,7 +252,10 @@ impl<P: Protocol> Prefetch<P> {
             let before = wait * waits.len() as u32;
             let (engine, queue) = (Arc::clone(engine), self.queue.clone());
             waits.push(|conn| async move {
-                let came = engine.protocol.wait(&conn, &queue, wait, before).await?;
+                let came = engine
+                    .protocol
+                    .wait(&engine.config, &conn, &queue, wait, before)
+                    .await?;
                 Ok((came, until))
             });
         }
@@ -284,10 +288,15 @@ impl<P: Protocol> Prefetch<P> {
 
     /// Handles the result of a blocking read: starts a job, or reports an arrived id to the fetcher. The caller awaits the
     /// returned future.
-    fn arrived(&mut self, (came, until): Came<P::Job>) -> Option<impl Future<Output = ()> + '_> {
+    fn arrived(&mut self, (came, until): Came<P::Job>) -> Option<BoxFuture<'_, ()>> {
         match came {
-            Waited::Nothing => return None,
-            Waited::Hint => {}
+            Waited::Nothing => None,
+            Waited::Hint => Some(self.engine.demand.notify_arrival(&self.queue).boxed()),
+            Waited::Claimed(fetched) => {
+                let engine = &self.engine;
+                let delivers = || self.starter.arrived(&self.queue, fetched);
+                Some(engine.demand.handled(delivers).boxed())
+            }
             Waited::Job(job) => {
                 let now = Instant::now();
                 if until <= now {
@@ -309,10 +318,9 @@ impl<P: Protocol> Prefetch<P> {
                     // The queue may have more jobs.
                     self.engine.demand.note_arrival(&self.queue);
                 }
-                return None;
+                None
             }
         }
-        Some(self.engine.demand.notify_arrival(&self.queue))
     }
 
     /// Ends the blocking reads when the worker stops or no longer claims from the queue. Handles results that arrived

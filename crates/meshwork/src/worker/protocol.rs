@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tracing::Span;
 
 use super::config::Config;
-use super::exchange::{Exchanged, FetchRequest};
+use super::exchange::{Exchanged, FetchRequest, Fetched};
 use super::in_flight::InFlight;
 use super::task::Completion;
 use crate::Batch;
@@ -114,6 +114,8 @@ pub enum Waited<J> {
     Nothing,
     /// An id is in the prefetch list of this worker. The next claim takes it.
     Hint,
+    /// The read has claimed a job. If it says that there are more, the next claim takes them.
+    Claimed(Fetched<J>),
     /// A job arrived and belongs to this worker. Only with [`Protocol::PUSH_DELIVERY`].
     Job(J),
 }
@@ -354,6 +356,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// may take `before`.
     fn wait(
         &self,
+        config: &Config,
         conn: &Self::WaitConn,
         queue: &str,
         most: Duration,

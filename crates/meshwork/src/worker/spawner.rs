@@ -9,16 +9,18 @@ use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::error::SendError;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::{Instrument, Span};
 
 use super::completer;
 use super::engine::Engine;
+use super::exchange::Fetched;
 use super::executor::{self, RunContext};
 use super::protocol::{Intake, Protocol};
 use super::release::release_all;
-use super::task::{LeasedJob, RunEvent, SlotGuard};
+use super::task::{Arrival, LeasedJob, RunEvent, SlotGuard};
 use crate::runtime::{Announced, StopReason};
 use crate::span;
 use crate::worker::capacity::exclusive::{ExclusiveGate, GateTicket};
@@ -136,6 +138,30 @@ impl<P: Protocol> Starter<P> {
         let reserved = self.reserve(&job);
         let task = self.leased(job, token);
         self.spawn(task, self.gate.beside_others(), reserved, begun);
+    }
+
+    /// Passes jobs that a blocking read has claimed to the fetcher. If the fetcher has ended, releases them and returns
+    /// false.
+    pub(super) fn arrived(&self, queue: &str, fetched: Fetched<P::Job>) -> bool {
+        let arrival = Arrival {
+            queue: queue.to_owned(),
+            fetched,
+            running: self.running.token(),
+        };
+        match self.events.send(RunEvent::Arrived(arrival)) {
+            Err(SendError(RunEvent::Arrived(arrival))) => {
+                self.release_arrival(arrival);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Releases jobs that a blocking read has claimed.
+    pub(super) fn release_arrival(&self, arrival: Arrival<P::Job>) {
+        for job in arrival.fetched.jobs {
+            self.release(job, arrival.running.clone());
+        }
     }
 
     /// Adds a claimed job to those in flight. It waits for a slot.

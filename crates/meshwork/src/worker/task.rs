@@ -7,6 +7,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::exchange::Fetched;
 use crate::runtime::{StopReason, StopSignal};
 
 /// Longest time for which a report is retried. After that, the job runs again when its lease has expired.
@@ -89,10 +90,21 @@ impl<J> Completion<J> {
 pub(super) enum RunEvent<J> {
     /// A job came without a claim and takes a slot.
     TakenIn,
+    /// A blocking read has claimed jobs.
+    Arrived(Arrival<J>),
     /// The run succeeded; its result is to be stored with others.
     Completed(Completion<J>),
     /// Nothing is left to report. With the duration of the run, if there was one.
     Settled(LeasedJob<J>, Option<Duration>),
+}
+
+/// Jobs that a blocking read of a queue has claimed.
+#[derive(Debug)]
+pub(super) struct Arrival<J> {
+    pub(super) queue: String,
+    pub(super) fetched: Fetched<J>,
+    /// The jobs count as running until the fetcher has placed them.
+    pub(super) running: TaskTrackerToken,
 }
 
 /// Guard that frees the slot of a job in any case.

@@ -145,14 +145,17 @@ impl BlockingConn {
         wait: Duration,
     ) -> Result<bool, Error> {
         let wait = wait.min(MAX_WAIT);
-        let mut cmd = redis::cmd("BLMOVE");
-        cmd.arg(list)
-            .arg(prefetch)
-            .arg("RIGHT")
-            .arg("LEFT")
-            .arg(wait.as_secs_f64());
+        let cmd = move_id(list, prefetch, wait);
         self.comes("wait_for_job", &cmd, wait).await
     }
+}
+
+/// Returns the command that waits for an id in `list` and moves it to `prefetch`.
+pub(super) fn move_id(list: &str, prefetch: &str, wait: Duration) -> redis::Cmd {
+    let mut cmd = redis::cmd("BLMOVE");
+    cmd.arg(list).arg(prefetch).arg("RIGHT").arg("LEFT");
+    cmd.arg(wait.as_secs_f64());
+    cmd
 }
 
 impl<K> Session<K> {

@@ -8,6 +8,7 @@ use meshwork_model::job::Job;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::state::Status;
 use meshwork_model::stored;
+use redis::ToRedisArgs;
 
 use crate::script::{Answer, Call, Verb};
 use crate::verb::{MAX_ITEMS, at_most, job, text};
@@ -148,6 +149,16 @@ impl Broker {
 
     /// Pushes the keys and the arguments of a claim, except the time.
     pub(crate) fn push_claim(&self, call: &mut Call<'_>, claim: &Claim<'_>) {
+        self.push_claim_of(call, claim, claim.ahead);
+    }
+
+    /// Pushes a claim with this argument for the jobs without a slot.
+    pub(super) fn push_claim_of(
+        &self,
+        call: &mut Call<'_>,
+        claim: &Claim<'_>,
+        ahead: impl ToRedisArgs,
+    ) {
         let lists = claim.lists();
         let fed = (1..).zip(&lists);
         let fed: Vec<(usize, &str)> = fed
@@ -161,7 +172,7 @@ impl Broker {
             call.push_key(*list);
         }
         call.push_arg(claim.want);
-        call.push_arg(claim.ahead);
+        call.push_arg(ahead);
         call.push_arg(claim.lease.as_millis() as u64);
         call.push_arg(claim.token);
         call.push_arg(claim.worker);

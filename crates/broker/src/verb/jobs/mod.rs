@@ -21,3 +21,4 @@ pub(crate) mod resolve_dependents;
 pub(crate) mod retry;
 pub(crate) mod run_now;
 pub(crate) mod set_job;
+pub(crate) mod wait_and_claim;

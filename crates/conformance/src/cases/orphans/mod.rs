@@ -10,3 +10,4 @@ pub(crate) mod rescue;
 pub(crate) mod rescue_foreign;
 pub(crate) mod scan_orphans;
 pub(crate) mod track_orphans;
+pub(crate) mod wait_and_claim;

@@ -306,6 +306,7 @@ impl Protocol for BananasProtocol {
 
     async fn wait(
         &self,
+        _config: &Config,
         conn: &BlockingConn,
         queue: &str,
         most: Duration,

@@ -4,12 +4,17 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::{Claim, Claimed, ClaimedJobs, Error, PrefetchLists, complete};
+use meshwork_broker::{
+    Arrived, BlockingConn, Claim, Claimed, ClaimedJobs, Error, PrefetchLists, WaitingClaim,
+    complete,
+};
 
 use super::state::HeroProtocol;
 use super::subscription::ClaimOrder;
 use crate::runtime::{ActionCaller, Runtime};
+use crate::worker::config::Config;
 use crate::worker::exchange::{Completed, FetchRequest, Fetched};
+use crate::worker::protocol::Waited;
 use crate::worker::task::Completion;
 
 impl HeroProtocol {
@@ -63,6 +68,39 @@ impl HeroProtocol {
         }
         let answer = self.broker.complete_and_claim(results, claim).await?;
         Ok((answer.finished, answer.taken))
+    }
+}
+
+impl HeroProtocol {
+    /// Waits for a job of a queue, and claims it in the same trip.
+    pub(super) async fn wait_and_claim(
+        &self,
+        config: &Config,
+        conn: &BlockingConn,
+        queue: &str,
+        wait: Duration,
+    ) -> Result<Waited<Claimed>, Error> {
+        let worker = self.identity.worker();
+        if self.broker.has_manual_clock() {
+            // A claim has the time of its sending, which may be long ago when a job arrives.
+            let came = self.broker.wait_for_job(conn, worker, queue, wait).await?;
+            return Ok(Waited::hint(came));
+        }
+        let lists = Arc::clone(&self.lists.borrow());
+        let old = lists.old().iter().find(|old| old.list == queue);
+        let waiting = WaitingClaim {
+            list: queue,
+            requeue_to: old.map_or(queue, |old| &old.requeue_to),
+            wait,
+            lease: config.lease,
+            worker,
+            token: &self.identity.token(),
+        };
+        Ok(match self.broker.wait_and_claim(conn, &waiting).await? {
+            Arrived::Nothing => Waited::Nothing,
+            Arrived::Id => Waited::Hint,
+            Arrived::Jobs(taken) => Waited::Claimed(fetched(taken)),
+        })
     }
 }
 

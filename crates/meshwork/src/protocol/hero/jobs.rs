@@ -288,14 +288,13 @@ impl Protocol for HeroProtocol {
 
     async fn wait(
         &self,
+        config: &Config,
         conn: &BlockingConn,
         queue: &str,
         most: Duration,
         _before: Duration,
     ) -> Result<Waited<Claimed>, Error> {
-        let worker = self.identity.worker();
-        let came = self.broker.wait_for_job(conn, worker, queue, most).await?;
-        Ok(Waited::hint(came))
+        self.wait_and_claim(config, conn, queue, most).await
     }
 
     async fn end_wait(&self, conn: &BlockingConn) -> Result<(), Error> {

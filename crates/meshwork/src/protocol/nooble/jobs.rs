@@ -270,6 +270,7 @@ impl Protocol for NoobleProtocol {
 
     async fn wait(
         &self,
+        _config: &Config,
         conn: &BlockingConn,
         queue: &str,
         most: Duration,

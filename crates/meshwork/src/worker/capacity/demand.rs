@@ -61,10 +61,21 @@ impl Demand {
 
     /// Reports that an id has arrived from `list`, or may have. Wakes the fetcher, and returns after its claim.
     pub(crate) async fn notify_arrival(&self, list: &str) {
+        let notify = || {
+            self.note_arrival(list);
+            true
+        };
+        self.handled(notify).await;
+    }
+
+    /// Delivers something to the fetcher, and returns after it has handled it. `deliver` returns false if there is no
+    /// fetcher any more.
+    pub(crate) async fn handled(&self, deliver: impl FnOnce() -> bool) {
         let mut claims = self.claims.subscribe();
         claims.mark_unchanged();
-        self.note_arrival(list);
-        let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
+        if deliver() {
+            let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
+        }
     }
 
     /// Wakes the fetcher, since `list` may have more ids.
@@ -97,7 +108,7 @@ impl Demand {
         self.seen.notified().await;
     }
 
-    /// Records that a claim has ended.
+    /// Records that the fetcher has handled a claim.
     pub(crate) fn claimed(&self) {
         self.claims.send_modify(|claims| *claims += 1);
     }

@@ -2,6 +2,7 @@
 //! is in flight. Later results go with the next call, which also claims for the free slots. So batches grow with the load.
 //! [`claims`] has the rules of a call, [`prefetched`] the claimed jobs that wait for a slot.
 
+mod arrivals;
 mod claims;
 mod prefetched;
 
@@ -32,6 +33,7 @@ use crate::worker::protocol::Protocol;
 use crate::worker::release::release_all;
 use crate::worker::spawner::{Placed, Spawner, Starter};
 use crate::worker::task::{Completion, LeasedJob, RunEvent};
+use arrivals::TimedClaim;
 use prefetched::Prefetched;
 
 /// Interval of claims without arrivals, which find ids whose wakeup was lost and queues without a blocking read. Also
@@ -90,6 +92,7 @@ pub(super) async fn fetch<P: Protocol>(
         fruitless: 0,
         waits_for_turn: false,
         swept: None,
+        timed: None,
         stopping: false,
     };
     fetcher.run(events, tokens).await;
@@ -132,6 +135,8 @@ struct Fetcher<P: Protocol> {
     waits_for_turn: bool,
     /// Time of the last answer that included the prefetch lists of all queues.
     swept: Option<Instant>,
+    /// The last claim.
+    timed: Option<TimedClaim>,
     stopping: bool,
 }
 
@@ -164,7 +169,7 @@ impl<P: Protocol> Fetcher<P> {
                 // The receiver is gone if the worker was dropped.
                 let _ = quiet.take().map(|quiet| quiet.send(()));
                 if self.in_flight + self.calls == 0 {
-                    return;
+                    break;
                 }
             }
             engine.demand.tell(self.is_hungry());
@@ -190,6 +195,12 @@ impl<P: Protocol> Fetcher<P> {
                 () = tokens.released.cancelled(), if self.resting && self.stopping => self.give_up(),
             }
         }
+        events.close();
+        while let Ok(event) = events.try_recv() {
+            if let RunEvent::Arrived(arrival) = event {
+                self.spawner.starter.release_arrival(arrival);
+            }
+        }
     }
 
     /// Returns true if other runs may end soon, so that their results can share a call.
@@ -200,6 +211,7 @@ impl<P: Protocol> Fetcher<P> {
     fn ended(&mut self, event: RunEvent<P::Job>) {
         match event {
             RunEvent::TakenIn => self.in_flight += 1,
+            RunEvent::Arrived(arrival) => self.arrived(arrival),
             RunEvent::Completed(ran) => {
                 self.depth.ran(ran.took);
                 self.engine.in_flight.ended(ran.task.seq);
@@ -344,19 +356,32 @@ impl<P: Protocol> Fetcher<P> {
             self.full = got >= request.want || fetched.more;
             self.empty = got < request.want - request.ahead && !fetched.more;
         }
-        let placed = if got == 0 || self.looked < request.until {
-            self.spawner.start(fetched.jobs, self.room())
+        self.timed = Some(TimedClaim {
+            sent: request.sent,
+            at_ms: fetched.at_ms,
+        });
+        self.place(fetched.jobs, request.until, usize::MAX);
+        engine.demand.claimed();
+    }
+
+    /// Starts claimed jobs, keeps at most `keeps` for slots that become free, and releases the others. After `until`,
+    /// their leases may have expired.
+    fn place(&mut self, jobs: Vec<P::Job>, until: Instant, keeps: usize) {
+        let got = jobs.len();
+        let mut placed = if got == 0 || Instant::now() < until {
+            self.spawner.start(jobs, self.room())
         } else {
             // The process was suspended, or the answer was late: other workers may have started these jobs.
             tracing::warn!(jobs = got, "jobs released: claim answered after its lease");
-            Placed::left(fetched.jobs)
+            Placed::left(jobs)
         };
+        let kept = keeps.min(placed.waiting.len());
+        placed.left.extend(placed.waiting.split_off(kept));
         self.in_flight += got - placed.left.len();
         self.keep(placed.waiting);
         if !placed.left.is_empty() {
             self.release(placed.left);
         }
-        engine.demand.claimed();
     }
 
     /// Releases unwanted jobs before the next claim. The last one goes first, so that they keep their order.

@@ -117,7 +117,14 @@ impl Protocol for Toy {
     async fn wait_conn(&self) -> Res<Conn> {
         self.connect().await
     }
-    async fn wait(&self, conn: &Conn, _: &str, most: Duration, _: Duration) -> Res<Waited<String>> {
+    async fn wait(
+        &self,
+        _: &Config,
+        conn: &Conn,
+        _: &str,
+        most: Duration,
+        _: Duration,
+    ) -> Res<Waited<String>> {
         let (mut conn, most) = (conn.clone(), most.as_secs_f64());
         let came = conn.blmove(QUEUE, &self.list, Right, Left, most).await;
         let came: Option<String> = came.map_err(of("wait"))?;

@@ -3,14 +3,17 @@
 
 -- Returns how many more jobs may be claimed through a gate. Jobs beyond the worker's free slots would use up a limit
 -- before they run, so a limited queue gives none.
-local function left_for(g) return g and math.min(g.left, ask.want - (g.limited and ask.ahead or 0)) or ask.want end
+local function left_for(g)
+  if not g then return ask.want end
+  return math.min(g.left, ask.want - (g.limited and (ask.arrived and ask.want or ask.ahead) or 0))
+end
 
 -- Ids of a prefetch list are claimed; those beyond `want` return to their queue.
 local function from_feed(feed, k, g)
   while looked < MOST and not walked do
     local may, id = left_for(g) > 0
     if may then id = redis.call('RPOP', feed)
-    else id = try('LMOVE', feed, list(k), 'LEFT', 'RIGHT') end -- newest first
+    elseif not ask.arrived then id = try('LMOVE', feed, list(k), 'LEFT', 'RIGHT') end -- newest first
     if not id or id.err then break end
     if may then claim_ids({id}, feed, k, g) else looked = looked + 1 end
   end
@@ -36,7 +39,7 @@ local function claim_each()
     if set.fair or set.key_concurrency or set.key_rate then redis.call('ZCARD', BACKLOG_INDEX) end
   end
   for i, k in ipairs(ask.places) do from_feed(KEYS[ask.feeds + i], k, gates[k]) end
-  for k = 1, n do from_queue(k, gates[k]) end
+  for k = 1, ask.arrived and 0 or n do from_queue(k, gates[k]) end
   for k = 1, n do
     local ms = gates[k] and blocked_for(gates[k], ask.now) or 0
     if ms > 0 then
