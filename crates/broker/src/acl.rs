@@ -24,7 +24,14 @@ pub fn rights(namespace: &Namespace) -> String {
 }
 
 /// Commands that a worker does without: they serve clusters, Sentinel, replicas and the doctor.
-const SELDOM: [&str; 5] = ["acl|whoami", "cluster|slots", "eval", "role", "wait"];
+const SELDOM: [&str; 6] = [
+    "acl|whoami",
+    "cluster|slots",
+    "eval",
+    "role",
+    "script|exists",
+    "wait",
+];
 
 /// Returns the additional rules for `ACL SETUSER` for jobs of Bananas under `prefix`.
 #[must_use]

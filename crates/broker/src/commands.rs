@@ -11,7 +11,7 @@ pub(crate) const LACKS: &str = "missing rights: ";
 
 /// Every command that Meshwork sends, inside and outside of scripts, as an example for a key `K`. The tests run all
 /// verbs as a user with exactly these rights.
-pub(crate) const COMMANDS: [&str; 67] = [
+pub(crate) const COMMANDS: [&str; 68] = [
     "blmove K K LEFT RIGHT 1",
     "blpop K 1",
     "client|id",
@@ -54,6 +54,7 @@ pub(crate) const COMMANDS: [&str; 67] = [
     "sadd K v",
     "scan 0",
     "scard K",
+    "script|exists s",
     "script|load s",
     "select 0",
     "set K v",

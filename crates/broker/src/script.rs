@@ -295,18 +295,36 @@ struct Made {
 }
 
 impl Named {
-    /// Loads all scripts to the server, so that their first calls need not send them.
+    /// Loads the scripts that the server does not know, so that their first calls need not send them.
     pub(crate) async fn load(&self, conn: &Conn) -> Result<(), Error> {
-        let all = Verb::ALL.into_iter();
         let Making { schema, layout, .. } = &*self.0;
-        for verb in all.filter(|verb| verb.protocol() == *schema && layout.has(*verb)) {
-            let loaded = self.get(verb).script.load_async(&mut conn.clone()).await;
-            loaded.map_err(|source| Error::Call {
-                verb: "load",
-                source,
-            })?;
+        let all = Verb::ALL.into_iter();
+        let all = all.filter(|verb| verb.protocol() == *schema && layout.has(*verb));
+        let all: Vec<_> = all.map(|verb| &self.get(verb).script).collect();
+        let mut exists = redis::cmd("SCRIPT");
+        exists.arg("EXISTS");
+        for script in &all {
+            exists.arg(script.get_hash());
         }
-        Ok(())
+        // A user without the right to look loads all.
+        let known: Vec<bool> = exists
+            .query_async(&mut conn.clone())
+            .await
+            .unwrap_or_default();
+        let mut pipe = redis::pipe();
+        for (at, script) in all.into_iter().enumerate() {
+            if known.get(at) != Some(&true) {
+                pipe.load_script(script).ignore();
+            }
+        }
+        if pipe.is_empty() {
+            return Ok(());
+        }
+        let loaded = pipe.query_async(&mut conn.clone()).await;
+        loaded.map_err(|source| Error::Call {
+            verb: "load",
+            source,
+        })
     }
 
     fn get(&self, verb: Verb) -> &Made {

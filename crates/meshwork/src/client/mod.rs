@@ -18,6 +18,7 @@ mod purge;
 mod queue;
 mod request;
 mod schedule;
+mod shared_calls;
 mod submit;
 mod typed;
 mod wait;
@@ -53,6 +54,7 @@ pub use name::local_name;
 pub use pages::{InvalidCursor, MAX_PAGE, PageCursor, PagedJob, PagedJobs};
 pub use request::JobRequest;
 pub use schedule::{NewSchedule, ScheduleHandle};
+use shared_calls::SharedCalls;
 pub use submit::Placed;
 use typed::output_of;
 pub use typed::{Enqueue, Enqueueable, Job, JobHandle};
@@ -74,6 +76,7 @@ fn worth_repeating(error: &meshwork_broker::Error) -> bool {
 pub struct Client {
     broker: Broker,
     wait_pool: Arc<WaitPool<BlockingConn>>,
+    shared_calls: Arc<SharedCalls>,
     /// Source of job numbers; only in a context.
     numbers: Option<Arc<Numbers>>,
     /// Rights of callers to objects of scripts; only in a context.
@@ -117,6 +120,7 @@ impl Client {
         Self {
             broker,
             wait_pool: Arc::default(),
+            shared_calls: Arc::default(),
             numbers: None,
             object_access: None,
         }
@@ -138,6 +142,8 @@ impl Client {
     pub fn acting_as(&self, name: &str) -> Self {
         Self {
             broker: self.broker.clone().acting_as(name),
+            // Jobs of one call have one actor.
+            shared_calls: Arc::default(),
             ..self.clone()
         }
     }

@@ -5,6 +5,7 @@ use meshwork_model::job::NewJob;
 use meshwork_model::name::JobId;
 use tokio::time::Instant;
 
+use super::shared_calls::Stored;
 use super::{Client, Enqueue, Enqueueable, JobRequest, REPEAT_FOR, batch, worth_repeating};
 use crate::Error;
 use crate::span::Subject;
@@ -61,9 +62,10 @@ impl Client {
 
     /// Enqueues a job that has an id.
     pub(super) async fn enqueue_named(&self, request: JobRequest) -> Result<Placed, Error> {
-        let job = request.build()?;
-        let mut places = self.place_all(std::slice::from_ref(&job)).await?;
-        places.pop().unwrap_or(Ok(Placed::New(job.id)))
+        let (job, stored) = self.store_one(request.build()?).await;
+        let stored = stored?;
+        self.log(std::slice::from_ref(&job), std::slice::from_ref(&stored.0));
+        self.placed(&job, stored).await
     }
 
     /// Enqueues any number of jobs, up to 1,000 in one call, and returns an answer for each, in order, as
@@ -96,17 +98,21 @@ impl Client {
         jobs: &[NewJob],
     ) -> Result<Vec<Result<Placed, Error>>, Error> {
         let mut places = Vec::with_capacity(jobs.len());
-        for (job, (answer, repeated)) in jobs.iter().zip(self.store_all(jobs).await?) {
-            // After a broken call the existing job may be this one.
-            let exists = answer == Enqueued::Exists && !repeated;
-            places.push(match self.accepted(job, answer).await {
-                Ok(None) if exists => Ok(Placed::IdExists(job.id.clone())),
-                Ok(None) => Ok(Placed::New(job.id.clone())),
-                Ok(Some(other)) => Ok(Placed::Kept(other)),
-                Err(refusal) => Err(refusal),
-            });
+        for (job, stored) in jobs.iter().zip(self.store_all(jobs).await?) {
+            places.push(self.placed(job, stored).await);
         }
         Ok(places)
+    }
+
+    /// Returns the place of a job, or the error for its refusal.
+    async fn placed(&self, job: &NewJob, (answer, repeated): Stored) -> Result<Placed, Error> {
+        // After a broken call the existing job may be this one.
+        let exists = answer == Enqueued::Exists && !repeated;
+        Ok(match self.accepted(job, answer).await? {
+            None if exists => Placed::IdExists(job.id.clone()),
+            None => Placed::New(job.id.clone()),
+            Some(other) => Placed::Kept(other),
+        })
     }
 
     /// Enqueues several jobs, up to 1,000 in one call. Existing ids are left alone, so the call may be repeated. A job
@@ -139,10 +145,12 @@ impl Client {
     }
 
     /// Stores up to 1,000 jobs in one call. Returns the outcome of each, and whether its call was repeated.
-    async fn store_all(&self, jobs: &[NewJob]) -> Result<Vec<(Enqueued, bool)>, Error> {
+    async fn store_all(&self, jobs: &[NewJob]) -> Result<Vec<Stored>, Error> {
         let mut answers = Vec::with_capacity(jobs.len());
         for chunk in jobs.chunks(MAX_ENQUEUE) {
-            let (some, repeated) = self.store(chunk).await?;
+            let until = Instant::now() + REPEAT_FOR;
+            let (some, repeated) = self.store_until(chunk, until).await?;
+            self.log(chunk, &some);
             answers.extend(some.into_iter().map(|answer| (answer, repeated)));
         }
         Ok(answers)
@@ -168,15 +176,17 @@ impl Client {
         }
     }
 
-    /// Repeats broken calls.
-    async fn store(&self, jobs: &[NewJob]) -> Result<(Vec<Enqueued>, bool), Error> {
-        let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
-        let mut repeated = false;
+    /// Repeats a broken call until `until`.
+    pub(super) async fn store_until(
+        &self,
+        jobs: &[NewJob],
+        until: Instant,
+    ) -> Result<(Vec<Enqueued>, bool), Error> {
+        let (mut backoff, mut repeated) = (Backoff::new(), false);
         loop {
             match self.broker.enqueue(jobs).await {
                 Ok(enqueued) => {
                     self.broker.outages().succeeded("enqueue");
-                    self.log(jobs, &enqueued);
                     return Ok((enqueued, repeated));
                 }
                 Err(error) if worth_repeating(&error) && Instant::now() < until => {

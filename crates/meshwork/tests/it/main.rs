@@ -25,6 +25,7 @@ mod pages;
 mod protocols;
 mod runners;
 mod settings;
+mod shared_calls;
 mod short_examples;
 mod snapshot;
 mod test_clock;

@@ -6,8 +6,11 @@ use meshwork_model::sandbox::Profile;
 /// A figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
-    /// Enqueue rate with one call in flight and one job in each call.
-    EnqueueOne,
+    /// Enqueue rate with one job in each call of a task.
+    EnqueueOne {
+        /// Number of tasks that call at once.
+        callers: usize,
+    },
     /// Enqueue rate with four calls in flight and a hundred jobs in each.
     EnqueueBulk,
     /// Rate at which one worker runs waiting jobs whose handlers do nothing.
@@ -147,7 +150,10 @@ impl Figure {
     /// Returns all figures without a script, in the order of measurement.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        let mut all = vec![Self::EnqueueOne, Self::EnqueueBulk];
+        let mut all: Vec<_> = [1, 10, 100]
+            .map(|callers| Self::EnqueueOne { callers })
+            .into();
+        all.push(Self::EnqueueBulk);
         for with in [With::Nothing, With::Limits, With::Unique, With::Priorities] {
             all.extend([1, 10, 50].map(|concurrency| Self::Work { concurrency, with }));
         }
@@ -178,7 +184,8 @@ impl Figure {
     #[must_use]
     pub fn name(self) -> String {
         match self {
-            Self::EnqueueOne => "enqueue-one".to_owned(),
+            Self::EnqueueOne { callers: 1 } => "enqueue-one".to_owned(),
+            Self::EnqueueOne { callers } => format!("enqueue-one-{callers}"),
             Self::EnqueueBulk => "enqueue-bulk".to_owned(),
             Self::Work { concurrency, with } => format!("work-{concurrency}{}", with.suffix()),
             Self::Latency => "latency".to_owned(),
@@ -228,7 +235,7 @@ impl Figure {
     /// Returns the number of jobs or calls in one run.
     pub(super) fn jobs(self, counts: &Counts) -> usize {
         match self {
-            Self::EnqueueOne => counts.one,
+            Self::EnqueueOne { .. } => counts.one,
             Self::EnqueueBulk => counts.bulk,
             Self::Work { concurrency, .. } => counts.work.min(counts.work_each * concurrency),
             Self::Latency => counts.samples,
@@ -261,7 +268,8 @@ impl Figure {
         let shape = |callers, batch| Shape { callers, batch };
         match self {
             Self::Script { .. } => vec![],
-            Self::EnqueueOne | Self::Latency | Self::CallLatency { .. } => vec![shape(1, 1)],
+            Self::EnqueueOne { callers } => vec![shape(callers, 1)],
+            Self::Latency | Self::CallLatency { .. } => vec![shape(1, 1)],
             Self::Calls { in_flight, .. } => vec![shape(in_flight, 1)],
             Self::EnqueueBulk | Self::Memory { .. } => vec![shape(4, 100)],
             // Either a call for each handler, or one call for all and for jobs fetched ahead.

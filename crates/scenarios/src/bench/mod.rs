@@ -145,7 +145,9 @@ async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample,
     let per_second = |took: std::time::Duration| vec![jobs as f64 / took.as_secs_f64()];
     let bulk = bulk();
     let values = match figure {
-        Figure::EnqueueOne => per_second(ours::enqueue_one(&client, jobs, PAYLOAD).await?),
+        Figure::EnqueueOne { callers } => {
+            per_second(ours::enqueue_one(&client, jobs, callers, PAYLOAD).await?)
+        }
         Figure::EnqueueBulk => per_second(
             ours::enqueue(&client, jobs, bulk, With::Nothing, PAYLOAD)
                 .await?
@@ -208,7 +210,7 @@ async fn beside(
     let mut before = ground.read()?;
     let per_second = |took: std::time::Duration| vec![jobs as f64 / took.as_secs_f64()];
     let values = match figure {
-        Figure::EnqueueOne | Figure::EnqueueBulk => {
+        Figure::EnqueueOne { .. } | Figure::EnqueueBulk => {
             per_second(floor::enqueue(link, jobs, callers, batch).await?)
         }
         Figure::Work { .. } => {

@@ -69,22 +69,34 @@ pub(super) async fn set(client: &Client, with: With) -> Result<(), BenchError> {
     Ok(set.query_async(&mut broker.conn().clone()).await?)
 }
 
-/// Submits jobs one after the other, with payloads of `bytes` bytes. Runs in a task as the floor's callers do: outside
-/// of the runtime's threads each call would have to wake another thread.
+/// Submits jobs one after the other in each of `callers` tasks, with payloads of `bytes` bytes. A single one is a task
+/// too, as the floor's: outside of the runtime's threads each call would have to wake another thread.
 pub(super) async fn enqueue_one(
     client: &Client,
     jobs: usize,
+    callers: usize,
     bytes: usize,
 ) -> Result<Duration, BenchError> {
-    let client = client.clone();
-    let task = tokio::spawn(async move {
-        let began = Instant::now();
-        for _ in 0..jobs {
-            client.enqueue(request(bytes)?).await?;
-        }
-        Ok(began.elapsed())
-    });
-    task.await.map_err(|why| BenchError::Odd(why.to_string()))?
+    let left = Arc::new(AtomicUsize::new(jobs));
+    let began = Instant::now();
+    let mut tasks = JoinSet::new();
+    for _ in 0..callers {
+        let (client, left) = (client.clone(), Arc::clone(&left));
+        tasks.spawn(async move {
+            let take = |left: usize| left.checked_sub(1);
+            while left
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+                .is_ok()
+            {
+                client.enqueue(request(bytes)?).await?;
+            }
+            Ok::<_, BenchError>(())
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.map_err(|why| BenchError::Odd(why.to_string()))??;
+    }
+    Ok(began.elapsed())
 }
 
 /// Submits jobs with `callers` concurrent callers, `batch` jobs in each call, and payloads of `bytes` bytes. Returns

@@ -1,6 +1,6 @@
 //! queues: lists queues with their waiting and running jobs and their workers. Changes nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use meshwork_model::name::JobId;
 use meshwork_model::queue::QueueSettings;
@@ -12,6 +12,9 @@ use crate::{Broker, Error};
 
 /// Number of prefetch registrations in a call.
 const LISTENERS: usize = 10 * MAX_ITEMS;
+
+/// Number of keys that are scanned for a list of queues: some 10 ms of the server's time.
+const MAX_SCANNED: usize = 10_000;
 
 /// Number of running jobs that are read for a list of queues.
 const MAX_LISTED: usize = 10 * MAX_ITEMS;
@@ -38,6 +41,13 @@ pub struct QueueInfo {
     pub legacy: bool,
 }
 
+impl QueueInfo {
+    /// Returns false for a queue that had jobs once.
+    fn is_in_use(&self) -> bool {
+        self.waiting + self.listeners + self.running + self.set_aside > 0 || self.settings.is_some()
+    }
+}
+
 /// Data of all queues.
 struct Seen {
     running: HashMap<String, usize>,
@@ -48,6 +58,10 @@ struct Seen {
 impl Broker {
     /// Returns all queues, with legacy lists, that have ids or workers, or are paused, drained or limited, by name.
     ///
+    /// In a database with more than 10,000 keys, a queue to which only foreign clients push, and which no worker of
+    /// Meshwork serves, is missing until the next scan for orphans: a worker begins one each minute. A legacy list is
+    /// missing there if no worker serves it.
+    ///
     /// # Errors
     /// The server refuses a call.
     pub async fn queues(&self) -> Result<Vec<QueueInfo>, Error> {
@@ -55,7 +69,7 @@ impl Broker {
         for queue in self.listened().await? {
             *queues.entry(queue).or_insert(0) += 1;
         }
-        for queue in self.lists().await? {
+        for queue in self.used_lists().await? {
             queues.entry(queue).or_insert(0);
         }
         let seen = Seen {
@@ -81,7 +95,8 @@ impl Broker {
         let info = |((queue, listeners), waiting): ((String, usize), RedisResult<usize>)| {
             self.info(queue, listeners, waiting.unwrap_or(0), &seen)
         };
-        Ok(queues.into_iter().zip(lengths).map(info).collect())
+        let all = queues.into_iter().zip(lengths).map(info);
+        Ok(all.filter(QueueInfo::is_in_use).collect())
     }
 
     fn info(&self, queue: String, listeners: usize, waiting: usize, seen: &Seen) -> QueueInfo {
@@ -112,6 +127,32 @@ impl Broker {
 
     /// Returns all lists to which ids of jobs are pushed.
     pub(crate) async fn lists(&self) -> Result<Vec<String>, Error> {
+        Ok(self.scan_lists(usize::MAX).await?.0)
+    }
+
+    /// Returns the lists among the first [`MAX_SCANNED`] keys, with those that pushes and earlier scans have noted if there
+    /// are more keys.
+    async fn used_lists(&self) -> Result<BTreeSet<String>, Error> {
+        let (lists, is_whole) = self.scan_lists(MAX_SCANNED).await?;
+        let mut lists = BTreeSet::from_iter(lists);
+        let mut from = 0;
+        while !is_whole {
+            let mut range = redis::cmd("ZRANGE");
+            range.arg(self.keys.known_lists());
+            range.arg(from).arg(from + LISTENERS - 1);
+            let some: Vec<Vec<u8>> = self.ask("queues", &range).await?;
+            let is_last = some.len() < LISTENERS;
+            lists.extend(texts(some));
+            from += LISTENERS;
+            if is_last {
+                break;
+            }
+        }
+        Ok(lists)
+    }
+
+    /// Returns the lists among the first keys, about `most`, and whether there are no more keys.
+    async fn scan_lists(&self, most: usize) -> Result<(Vec<String>, bool), Error> {
         // Legacy lists have the same prefix as hashes of jobs; only their type differs.
         let of_work = [
             self.keys.work_prefix(),
@@ -119,8 +160,8 @@ impl Broker {
             self.keys.job_prefix(),
         ];
         let all = format!("{}*", glob_literal(&self.keys.prefix()));
-        let (mut lists, mut from) = (Vec::new(), 0_u64);
-        loop {
+        let (mut lists, mut from, mut scanned) = (Vec::new(), 0_u64, 0);
+        while scanned < most {
             let mut scan = redis::cmd("SCAN");
             scan.arg(from).arg("MATCH").arg(&all);
             scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("list");
@@ -129,9 +170,11 @@ impl Broker {
             lists.extend(texts(found).filter(is_of_work));
             from = next;
             if from == 0 {
-                return Ok(lists);
+                return Ok((lists, true));
             }
+            scanned += SCAN_COUNT;
         }
+        Ok((lists, false))
     }
 
     /// Returns the number of running jobs by queue, of the first [`MAX_LISTED`].

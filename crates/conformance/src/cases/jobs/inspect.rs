@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use meshwork_broker::{Error, MAX_ITEMS};
+use meshwork_model::job::When;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::state::Status;
 
-use crate::cases::harness::world::{ALIVE_MS, WORKER};
+use crate::cases::harness::world::{ALIVE_MS, START, WORKER};
 use crate::cases::{Failure, Outcome, World, cases, check, same};
 
 cases![
@@ -23,6 +24,8 @@ cases![
     passes_over_what_is_no_job,
     reads_bytes_that_are_no_text,
     shows_queues_and_who_listens,
+    a_queue_is_noted_by_its_first_job,
+    queues_are_found_beside_many_keys,
     counts_what_runs,
     changes_nothing,
 ];
@@ -260,6 +263,58 @@ async fn shows_queues_and_who_listens(world: &World) -> Outcome {
     let queues = seen(world.broker.queues().await?);
     same!(queues, [(sal, 1, 0, 0)]);
     check!(!world.broker.is_listened(&osis).await?);
+    Ok(())
+}
+
+/// Each push to an empty queue notes it; a push to others writes nothing more.
+async fn a_queue_is_noted_by_its_first_job(world: &World) -> Outcome {
+    let noted = async || {
+        let range = [
+            "ZRANGE",
+            &world.keys().known_lists(),
+            "0",
+            "-1",
+            "WITHSCORES",
+        ];
+        world.raw::<Vec<String>>(&range).await
+    };
+    world.put(&["j1"]).await?;
+    same!(noted().await?, [world.queue(), START.to_string()]);
+    world.pass(1);
+    world.put(&["j2"]).await?;
+    same!(noted().await?, [world.queue(), START.to_string()]);
+    world.take(2).await?;
+    let mut delayed = world.job("j3")?;
+    delayed.when = Some(When::In(9_000));
+    world.put_jobs(&[delayed]).await?;
+    same!(noted().await?, [world.queue(), START.to_string()]);
+    world
+        .raw::<()>(&["HSET", &world.keys().config(), "limit", "9"])
+        .await?;
+    world.put(&["j4", "j5"]).await?;
+    same!(noted().await?, [world.queue(), (START + 1).to_string()]);
+    Ok(())
+}
+
+/// The number of keys that are read has a limit.
+async fn queues_are_found_beside_many_keys(world: &World) -> Outcome {
+    let many = "for i = 1, 40000 do redis.call('SET', KEYS[1] .. i, i) end";
+    world
+        .raw::<()>(&["EVAL", many, "1", &world.key("other")])
+        .await?;
+    world.put(&["j1"]).await?;
+    let queues = async || -> Result<Vec<String>, Failure> {
+        let queues = world.broker.queues().await?.into_iter();
+        Ok(queues.map(|info| info.queue).collect())
+    };
+    same!(queues().await?, [world.queue()]);
+    world.take(1).await?;
+    check!(world.broker.running().await? == 1);
+    same!(queues().await?, [world.queue()]);
+    world.lose_all().await?;
+    let job = world.take_one().await?;
+    world.finish(&job, "42").await?;
+    check!(queues().await?.is_empty());
     Ok(())
 }
 

@@ -129,12 +129,18 @@ async fn after_a_wait_nothing_is_claimed_off_the_queue(world: &World) -> Outcome
     world.unchanged(&before).await
 }
 
-/// They are reported, since no claim will find them.
+/// They are reported, since no claim will find them. The next job is left for a claim with all queues.
 async fn ids_without_a_job_are_dropped(world: &World) -> Outcome {
-    world.push("ghost").await?;
-    let came = claimed(world).await?;
-    same!((came.jobs.len(), came.dropped), (0, 1));
-    check!(world.list(&world.feed(WORKER)).await?.is_empty());
+    for setting in ["", "payload=1000"] {
+        set(world, setting).await?;
+        world.push("ghost").await?;
+        let id = format!("j{}", setting.len());
+        world.put(&[&id]).await?;
+        let came = claimed(world).await?;
+        same!((came.jobs.len(), came.dropped, came.more), (0, 1, true));
+        check!(world.list(&world.feed(WORKER)).await?.is_empty());
+        same!(taken(world, 5).await?, [id]);
+    }
     Ok(())
 }
 

@@ -35,6 +35,8 @@ impl<P: Protocol> Fetcher<P> {
         let keeps = self.depth.jobs().saturating_sub(self.prefetched.len());
         let until = self.lease_end(arrival.fetched.at_ms);
         self.place(arrival.fetched.jobs, until, keeps);
+        // Before the next read is sent, it is known whether a slot is free.
+        self.engine.demand.tell(self.is_hungry());
         self.engine.demand.claimed();
     }
 

@@ -145,7 +145,8 @@ impl JobKeys {
         self.own("walk")
     }
 
-    /// Canonical queues that a scan found, by the last time that it found them (a sorted set, milliseconds).
+    /// Queues that had jobs, by the last time at which a scan found some or a push came to the empty queue (a sorted set,
+    /// milliseconds).
     #[must_use]
     pub fn known_lists(&self) -> String {
         self.own("lists")

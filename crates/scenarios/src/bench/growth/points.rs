@@ -93,7 +93,7 @@ async fn enqueue_and_work(
     work: usize,
     bytes: usize,
 ) -> Result<Vec<Value>, BenchError> {
-    let enqueued = ours::enqueue_one(client, one, bytes).await?;
+    let enqueued = ours::enqueue_one(client, one, 1, bytes).await?;
     let (callers, batch) = bulk();
     let shape = (callers, batch.min(BYTES_OF_CALL / bytes).max(1));
     ours::enqueue(client, work, shape, With::Nothing, bytes).await?;
@@ -115,9 +115,12 @@ async fn delay(
     let (client, of_worker) = (link.client().await?, link.client().await?);
     // Each of these waits for the network.
     let (one, samples) = (few(ONE / 8), few(SAMPLES));
-    let enqueued = ours::enqueue_one(&client, one, PAYLOAD).await?;
-    let mut values = vec![rate("enqueue-one", one, enqueued)];
-    ours::work_some(&of_worker, one, CONCURRENCY).await?;
+    let mut values = Vec::new();
+    for (figure, callers) in [("enqueue-one", 1), ("enqueue-one-10", 10)] {
+        let enqueued = ours::enqueue_one(&client, one, callers, PAYLOAD).await?;
+        values.push(rate(figure, one, enqueued));
+        ours::work_some(&of_worker, one, CONCURRENCY).await?;
+    }
     for (figure, concurrency, jobs) in [("work-10", CONCURRENCY, WORK / 4), ("work-50", 50, WORK)] {
         let jobs = few(jobs);
         ours::enqueue(&client, jobs, bulk(), With::Nothing, PAYLOAD).await?;

@@ -141,7 +141,7 @@ impl Figure {
 /// Returns the arguments of a program for this figure.
 fn verb(figure: Figure, jobs: usize) -> Option<Vec<String>> {
     let words = match figure {
-        Figure::EnqueueOne => vec!["enqueue-one".to_owned()],
+        Figure::EnqueueOne { callers: 1 } => vec!["enqueue-one".to_owned()],
         Figure::EnqueueBulk => vec!["enqueue-bulk".to_owned()],
         Figure::Work {
             concurrency,

@@ -69,14 +69,14 @@ local function claim(first, a, now)
   local n, places, homes = tonumber(ARGV[a + 5]), {}, {}
   for i = 1, n do places[i] = tonumber(ARGV[a + 5 + i]) end
   for i = a + 6 + n, #ARGV, 2 do homes[tonumber(ARGV[i])] = ARGV[i + 1] end
-  ask = {now = now, at = stamp(now), since = int(now), want = tonumber(ARGV[a]), ahead = tonumber(ARGV[a + 1]),
+  ask = {now = now, at = stamp(now), since = int(now), want = tonumber(ARGV[a]), ahead = tonumber(ARGV[a + 1]) or MOST,
     arrived = ARGV[a + 1] == 'arrived', deadline = int(now + tonumber(ARGV[a + 2])), token = ARGV[a + 3], worker = ARGV[a + 4],
     feeds = first - 1, places = places, lists = first - 1 + n, homes = homes}
   taken_at = ask.since
   redis.call('ZCARD', LEASES) -- ends the call if the key is no such set, before ids are popped
   local free = redis.call('EXISTS', CONFIG) == 0 and sweep(first, n, places)
   -- Prefetched ids beyond `want` return to their queues.
-  local back = free and ask.want == 0 and n > 0 and not ask.arrived and redis.call('EXISTS', unpack(KEYS, first, first + n - 1)) > 0
+  local back = free and ask.want == 0 and n > 0 and redis.call('EXISTS', unpack(KEYS, first, first + n - 1)) > 0
   local held = {}
   if not unclaimed and (not free or back or not (ask.arrived or sweep(first + n, #KEYS - ask.lists))) then
     unclaimed = slow_denied()

@@ -3,10 +3,7 @@
 
 -- Returns how many more jobs may be claimed through a gate. Jobs beyond the worker's free slots would use up a limit
 -- before they run, so a limited queue gives none.
-local function left_for(g)
-  if not g then return ask.want end
-  return math.min(g.left, ask.want - (g.limited and (ask.arrived and ask.want or ask.ahead) or 0))
-end
+local function left_for(g) return g and math.min(g.left, ask.want - (g.limited and ask.ahead or 0)) or ask.want end
 
 -- Ids of a prefetch list are claimed; those beyond `want` return to their queue.
 local function from_feed(feed, k, g)
