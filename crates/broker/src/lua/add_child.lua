@@ -29,5 +29,5 @@ if answer == 'stored' then
   local highest = math.max(tonumber(has.mw_calls or '') or 0, tonumber(ARGV[4]))
   redis.call('HSET', KEYS[1], field, ARGV[5], 'mw_children', int(children), 'mw_calls', int(highest))
 end
-push_all()
+push_all(now)
 return respond(answer)

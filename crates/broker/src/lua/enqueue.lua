@@ -24,11 +24,11 @@ for k = 1, #KEYS, 2 do
   local id, script_type, o, from, behind = read_args(a)
   local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
   if type(answer) == 'table' then -- a queue that is no list: the jobs before it stay
-    push_all()
+    push_all(now)
     return respond(answer)
   end
   answers[#answers + 1] = answer
   a = behind
 end
-push_all()
+push_all(now)
 return respond(answers)

@@ -34,5 +34,5 @@ redis.call('HSET', KEYS[1], 'name', ARGV[4], 'created', int(now), 'total', 0, 's
   'open_for', ARGV[5], 'open_until', open_until, unpack(fields))
 redis.call('ZADD', BATCHES_OPEN, int(now + math.min(LOOK_EVERY, tonumber(ARGV[5]))), batch)
 event('batch ' .. batch, 'open', who, ARGV[4])
-push_all()
+push_all(now)
 return respond('opened')

@@ -94,5 +94,5 @@ while a <= #ARGV do
   end
   answers[#answers + 1] = outcomes
 end
-push_all()
+push_all(now)
 return respond(answers)

@@ -71,5 +71,5 @@ for k = 5, #KEYS, 3 do
   results[#results + 1] = type(answer) == 'table' and 'odd ' .. answer.err or answer
   a = behind
 end
-push_all()
+push_all(now)
 return respond(results)

@@ -6,11 +6,11 @@ local ends, ready = {}, {}
 local set -- true if the namespace has settings
 
 -- Returns the ids that a queue gets at the end of the call; nil and an error if it is no list.
-local function end_of(queue, now)
+local function end_of(queue)
   if not ends[queue] then
     local length = try('LLEN', queue)
     if type(length) ~= 'number' then return nil, length end
-    ends[queue] = {length = length, now = now}
+    ends[queue] = {length = length}
   end
   return ends[queue]
 end
@@ -24,7 +24,7 @@ local function store(id, key, queue, script_type, o, from, now, at, who)
     if denied then return denied end
     return slow_path().enqueue_slow(id, key, queue, script_type, o or {}, from, now, at, who)
   end
-  local ids, fault = end_of(queue, now)
+  local ids, fault = end_of(queue)
   if not ids then return fault end
   write_record(key, id, script_type, 'dispatched', at, from)
   ids[#ids + 1] = id
@@ -34,10 +34,10 @@ local function store(id, key, queue, script_type, o, from, now, at, who)
 end
 
 -- Pushes the ids of the stored jobs. The first ones of an empty queue note it, so that it is found without a scan.
-local function push_all()
+local function push_all(now)
   if made then made.join_all() end
   for queue, ids in pairs(ends) do
-    if #ids > 0 and redis.call('LPUSH', queue, unpack(ids)) == #ids then try('ZADD', LISTS, int(ids.now), queue) end
+    if #ids > 0 and redis.call('LPUSH', queue, unpack(ids)) == #ids then try('ZADD', LISTS, int(now), queue) end
   end
   if ready.first then slow_path().wake() end
 end

@@ -4,7 +4,7 @@ local limit_of = {}
 
 -- Returns how many more ids a queue accepts; nil and an error if it is no list.
 local function space(queue)
-  local ids, fault = end_of(queue, now)
+  local ids, fault = end_of(queue)
   if not ids then return nil, fault end
   if not limit_of[queue] then
     local own = 'limit:' .. queue
