@@ -427,8 +427,8 @@ impl World {
         Ok(snapshot(self.conn(), &self.namespace).await?)
     }
 
-    /// Compares all data except the counters with an earlier text and the events since: lines such as `j1 delete by
-    /// note`.
+    /// Compares all data except the counters and the names of queues with an earlier text and the events since: lines such
+    /// as `j1 delete by  note`.
     pub(crate) async fn events_since(&self, before: &str, since: &[&str]) -> Got<()> {
         let (mut should, mut events) = apart(before);
         let line = |(id, what): (&str, &str)| format!("  job {id} event {what}");
@@ -475,7 +475,7 @@ fn apart(all: &str) -> (String, Vec<String>) {
         if !line.starts_with(' ') {
             key = line;
         }
-        if key.starts_with("~:meta:queue:stats:") {
+        if key.starts_with("~:meta:queue:stats:") || key == NOTED {
             continue;
         }
         match (key == "~:q:events stream", line.split_once(" event ")) {
@@ -488,6 +488,21 @@ fn apart(all: &str) -> (String, Vec<String>) {
         }
     }
     (rest, events)
+}
+
+/// The key of the names of queues, in [`World::all`].
+const NOTED: &str = "~:q:lists zset";
+
+/// Returns all data without the names of queues.
+pub(crate) fn without_queues(all: &str) -> String {
+    let mut key = "";
+    let lines = all.lines().filter(|line| {
+        if !line.starts_with(' ') {
+            key = line;
+        }
+        key != NOTED
+    });
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// Returns the ids of claimed jobs, in order.

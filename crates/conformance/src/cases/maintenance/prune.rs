@@ -77,7 +77,9 @@ async fn all_that_is_kept_of_it_goes(world: &World) -> Outcome {
     same!(prune(world, 0, 9).await?, (1, false));
     let figures = world.keys().queue_stats_key(&world.queue());
     let events = world.keys().events();
-    world.raw::<()>(&["DEL", &events, &figures]).await?;
+    let queues = world.keys().known_lists();
+    let stays = ["DEL", &events, &figures, &queues];
+    world.raw::<()>(&stays).await?;
     world.unchanged("").await
 }
 
