@@ -25,6 +25,8 @@ mod lost_directory;
 mod migrate_bananas;
 mod moments;
 mod numbers;
+#[cfg(feature = "outbox")]
+mod outbox;
 mod output;
 mod protocol;
 mod rights;
