@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::engine::Engine;
-use super::exchange::Fetched;
+use super::fetched::Fetched;
 use super::protocol::Protocol;
 use super::task::Completion;
 

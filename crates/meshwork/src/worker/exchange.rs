@@ -1,11 +1,10 @@
 //! Exchange: one call of the engine to its protocol. It carries results of ended runs, a request for jobs, or both.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
 use meshwork_broker::{Backoff, Error};
+use std::collections::BTreeSet;
 use tokio::time::Instant;
 
+use super::fetched::Fetched;
 use super::task::Completion;
 
 /// A request for jobs.
@@ -32,21 +31,6 @@ pub struct FetchRequest {
     pub sweep: bool,
 }
 
-/// The answer to a [`FetchRequest`].
-#[derive(Debug)]
-pub struct Fetched<J> {
-    /// Claimed jobs, each under a lease.
-    pub jobs: Vec<J>,
-    /// Number of ids without a job that can run.
-    pub dropped: usize,
-    /// True if the call stopped at its bound.
-    pub more: bool,
-    /// Queues that are paused or at a limit, each with the time until the next try.
-    pub blocked: Vec<(String, Duration)>,
-    /// The server's time of the claim, in milliseconds since 1970.
-    pub at_ms: u64,
-}
-
 /// Results to store, with a request for jobs if slots are free.
 #[derive(Debug)]
 pub(super) struct Exchange<J> {
@@ -62,20 +46,6 @@ impl<J> Exchange<J> {
     pub(super) fn slots(&self) -> usize {
         let want = self.fetch.as_ref().map_or(0, |fetch| fetch.want);
         want.max(self.results.len())
-    }
-}
-
-impl<J> Fetched<J> {
-    /// Creates the answer of a claim that returned jobs and reached no bound.
-    #[must_use]
-    pub fn of(jobs: Vec<J>) -> Self {
-        Self {
-            jobs,
-            dropped: 0,
-            more: false,
-            blocked: Vec::new(),
-            at_ms: 0,
-        }
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod dedicated_thread;
 pub(crate) mod engine;
 pub(crate) mod exchange;
 pub(crate) mod executor;
+pub(crate) mod fetched;
 mod fetcher;
 mod handle;
 mod health;
@@ -35,7 +36,8 @@ pub(crate) mod task;
 
 pub use config::{Config, InvalidPrefetch, InvalidSetting, MAX_CONCURRENCY, Prefetch, TIMEOUT};
 pub(crate) use engine::Engine;
-pub use exchange::{Completed, Exchanged, FetchRequest, Fetched};
+pub use exchange::{Completed, Exchanged, FetchRequest};
+pub use fetched::Fetched;
 pub(crate) use handle::start_engine;
 pub use handle::{WorkerHandle, start};
 pub use health::{Monitor, Unhealthy};

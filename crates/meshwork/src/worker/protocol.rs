@@ -18,7 +18,8 @@ use tokio::sync::watch;
 use tracing::Span;
 
 use super::config::Config;
-use super::exchange::{Exchanged, FetchRequest, Fetched};
+use super::exchange::{Exchanged, FetchRequest};
+use super::fetched::Fetched;
 use super::in_flight::InFlight;
 use super::task::Completion;
 use crate::Batch;

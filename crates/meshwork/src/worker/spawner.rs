@@ -16,8 +16,8 @@ use tracing::{Instrument, Span};
 
 use super::completer;
 use super::engine::Engine;
-use super::exchange::Fetched;
 use super::executor::{self, RunContext};
+use super::fetched::Fetched;
 use super::protocol::{Intake, Protocol};
 use super::release::release_all;
 use super::task::{Arrival, LeasedJob, RunEvent, SlotGuard};

@@ -7,7 +7,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::exchange::Fetched;
+use super::fetched::Fetched;
 use crate::runtime::{StopReason, StopSignal};
 
 /// Longest time for which a report is retried. After that, the job runs again when its lease has expired.

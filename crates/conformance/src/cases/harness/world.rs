@@ -491,19 +491,7 @@ fn apart(all: &str) -> (String, Vec<String>) {
 }
 
 /// The key of the names of queues, in [`World::all`].
-const NOTED: &str = "~:q:lists zset";
-
-/// Returns all data without the names of queues.
-pub(crate) fn without_queues(all: &str) -> String {
-    let mut key = "";
-    let lines = all.lines().filter(|line| {
-        if !line.starts_with(' ') {
-            key = line;
-        }
-        key != NOTED
-    });
-    lines.map(|line| format!("{line}\n")).collect()
-}
+pub(crate) const NOTED: &str = "~:q:lists zset";
 
 /// Returns the ids of claimed jobs, in order.
 pub(crate) fn ids(jobs: &[Claimed]) -> Vec<&str> {

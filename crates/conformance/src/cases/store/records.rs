@@ -7,7 +7,7 @@ use meshwork_model::job::NewJob;
 use meshwork_model::outcome::FailureKind;
 
 use crate::cases::harness::failure::same_text;
-use crate::cases::harness::world::{LEASE_MS, START, WORKER, without_queues};
+use crate::cases::harness::world::{LEASE_MS, NOTED, START, WORKER};
 use crate::cases::{Failure, Outcome, World, cases, same};
 
 cases![
@@ -103,6 +103,18 @@ fn figures_since(claimed_at: Option<u64>, figures: &str) -> String {
 /// Events at the beginning of a plain job.
 const ENQUEUED: &str = "enqueue by  note osis";
 const CLAIMED: &str = "claim by w1-a note";
+
+/// Returns all data without the names of queues.
+fn without_queues(all: &str) -> String {
+    let mut key = "";
+    let lines = all.lines().filter(|line| {
+        if !line.starts_with(' ') {
+            key = line;
+        }
+        key != NOTED
+    });
+    lines.map(|line| format!("{line}\n")).collect()
+}
 
 async fn is(world: &World, parts: &[&str]) -> Outcome {
     same_text(&without_queues(&world.all().await?), &parts.concat())

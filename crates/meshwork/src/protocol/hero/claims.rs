@@ -13,7 +13,8 @@ use super::state::HeroProtocol;
 use super::subscription::ClaimOrder;
 use crate::runtime::{ActionCaller, Runtime};
 use crate::worker::config::Config;
-use crate::worker::exchange::{Completed, FetchRequest, Fetched};
+use crate::worker::exchange::{Completed, FetchRequest};
+use crate::worker::fetched::Fetched;
 use crate::worker::protocol::Waited;
 use crate::worker::task::Completion;
 

@@ -11,7 +11,8 @@ use meshwork_broker::{BlockingConn, Error};
 use super::message::Message;
 use super::queue::Queue;
 use super::state::NoobleProtocol;
-use crate::worker::exchange::{FetchRequest, Fetched};
+use crate::worker::exchange::FetchRequest;
+use crate::worker::fetched::Fetched;
 use crate::worker::protocol::Intake;
 
 /// Greatest number of messages of one call, since other services share the queue.

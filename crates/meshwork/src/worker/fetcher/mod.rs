@@ -26,9 +26,8 @@ use crate::worker::capacity::slots::Seat;
 use crate::worker::completer::log;
 use crate::worker::config::Prefetch;
 use crate::worker::engine::{Engine, Registered};
-use crate::worker::exchange::{
-    Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest, Fetched,
-};
+use crate::worker::exchange::{Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest};
+use crate::worker::fetched::Fetched;
 use crate::worker::protocol::Protocol;
 use crate::worker::release::release_all;
 use crate::worker::spawner::{Placed, Spawner, Starter};

@@ -66,7 +66,7 @@ end
 
 -- Claims by the arguments from ARGV[a] on, off the lists from KEYS[first] on (see claim.lua).
 local function claim(first, a, now)
-  local n, places, homes = tonumber(ARGV[a + 5]), {}, {}
+  local n, places, homes, held = tonumber(ARGV[a + 5]), {}, {}, {}
   for i = 1, n do places[i] = tonumber(ARGV[a + 5 + i]) end
   for i = a + 6 + n, #ARGV, 2 do homes[tonumber(ARGV[i])] = ARGV[i + 1] end
   ask = {now = now, at = stamp(now), since = int(now), want = tonumber(ARGV[a]), ahead = tonumber(ARGV[a + 1]) or MOST,
@@ -77,7 +77,6 @@ local function claim(first, a, now)
   local free = redis.call('EXISTS', CONFIG) == 0 and sweep(first, n, places)
   -- Prefetched ids beyond `want` return to their queues.
   local back = free and ask.want == 0 and n > 0 and redis.call('EXISTS', unpack(KEYS, first, first + n - 1)) > 0
-  local held = {}
   if not unclaimed and (not free or back or not (ask.arrived or sweep(first + n, #KEYS - ask.lists))) then
     unclaimed = slow_denied()
     if not unclaimed then held = slow_path().claim_each() end
