@@ -85,7 +85,7 @@ async fn a_full_queue_is_tried_again() {
             .client
             .set_max_length(Some(&queue), most)
             .await
-            .unwrap()
+            .unwrap();
     };
     limit(Some(2)).await;
     ground.relay().drain().await.unwrap();

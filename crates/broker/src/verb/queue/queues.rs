@@ -135,8 +135,11 @@ impl Broker {
     async fn used_lists(&self) -> Result<BTreeSet<String>, Error> {
         let (lists, is_whole) = self.scan_lists(MAX_SCANNED).await?;
         let mut lists = BTreeSet::from_iter(lists);
+        if is_whole {
+            return Ok(lists);
+        }
         let mut from = 0;
-        while !is_whole {
+        loop {
             let mut range = redis::cmd("ZRANGE");
             range.arg(self.keys.known_lists());
             range.arg(from).arg(from + LISTENERS - 1);
@@ -145,10 +148,9 @@ impl Broker {
             lists.extend(texts(some));
             from += LISTENERS;
             if is_last {
-                break;
+                return Ok(lists);
             }
         }
-        Ok(lists)
     }
 
     /// Returns the lists among the first keys, about `most`, and whether there are no more keys.

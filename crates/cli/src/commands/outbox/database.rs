@@ -22,6 +22,10 @@ const CONNECTIONS: u32 = 2;
 
 /// Options that name the outbox.
 #[derive(Debug, clap::Args)]
+#[allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "the help shows what may be left out in brackets"
+)]
 pub(super) struct OutboxArgs {
     #[command(flatten)]
     schema: SchemaArgs,
