@@ -308,7 +308,14 @@ fn unfit_arguments_beside_peers_are_named() {
 fn a_name_means_one_figure_or_all_that_begin_with_it() {
     let names = |name| Vec::from_iter(Figure::named(name).into_iter().map(Figure::name));
     assert_eq!(names("work-10"), ["work-10"]);
-    assert_eq!(names("enqueue"), ["enqueue-one", "enqueue-bulk"]);
+    assert_eq!(names("enqueue-one"), ["enqueue-one"]);
+    let enqueue = [
+        "enqueue-one",
+        "enqueue-one-10",
+        "enqueue-one-100",
+        "enqueue-bulk",
+    ];
+    assert_eq!(names("enqueue"), enqueue);
     assert!(names("work").len() >= 6 && names("wor").is_empty());
     assert_eq!(names("call").len(), 10);
     assert_eq!(

@@ -68,7 +68,7 @@ impl BatchRequest {
         self.on(Callback::Failure, job)
     }
 
-    /// Sets a callback. Its input is written when it is enqueued: a [`BatchEnd`](crate::model::batch::BatchEnd) as
+    /// Sets a callback. Its input is written when it is enqueued: a [`BatchEnd`](meshwork_model::batch::BatchEnd) as
     /// JSON. It may belong to another batch, but has no prerequisites, delay or unique name.
     #[must_use]
     pub fn on(mut self, kind: Callback, job: impl Enqueueable) -> Self {

@@ -306,7 +306,7 @@ impl JobRequest {
     }
 
     /// Sets the digest of the request that creates the job, so that a repetition is recognized by its record
-    /// ([`Job::request_digest`](crate::model::job::Job::request_digest)).
+    /// ([`Job::request_digest`](meshwork_model::job::Job::request_digest)).
     #[must_use]
     pub fn request_digest(mut self, digest: impl Into<String>) -> Self {
         self.job.request_digest = Some(digest.into());

@@ -12,7 +12,7 @@ use crate::Client;
 /// throttles. It begins at the time of the host and goes on as that does. Clones are the same clock.
 ///
 /// Handlers and waits of the test itself take real time. Advance the clock while no worker runs, as between two calls of
-/// [`drain`](super::drain): a worker would lose the leases of its jobs.
+/// [`drain`](fn@super::drain): a worker would lose the leases of its jobs.
 ///
 /// ```
 /// # use std::time::Duration;

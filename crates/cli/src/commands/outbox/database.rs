@@ -29,8 +29,8 @@ const CONNECTIONS: u32 = 2;
 pub(super) struct OutboxArgs {
     #[command(flatten)]
     schema: SchemaArgs,
-    /// PostgreSQL database: postgres://[user@]host[:port]/name[?sslmode=verify-full]. A URL with a password is refused
-    /// here, since other users see it: set DATABASE_URL or PGPASSWORD, or give --database-file
+    /// PostgreSQL database: postgres://[user@]host[:port]/name. A URL with a password is refused here, since other users
+    /// see it: set DATABASE_URL or PGPASSWORD, or give --database-file. ?sslmode=verify-full checks the certificate
     #[arg(
         long,
         value_name = "URL",
