@@ -409,7 +409,7 @@ impl Life {
     }
 
     /// Checks that each job has ended once, in the right way, with the runs and losses that happened. Nothing else
-    /// may be left than records, replies, sets of ended jobs, events, metrics of the queue, and the cancellation that
+    /// may be left than records, replies, sets of ended jobs, events, metrics and name of the queue, and the cancellation that
     /// no worker took.
     async fn check(&self, lost: &BTreeMap<String, u32>) -> Said<()> {
         for story in STORIES {
@@ -430,7 +430,7 @@ impl Life {
                 figures.len(),
                 others.len()
             ),
-            figures.len() == 1 && others.len() == 2 * STORIES.len() + 4,
+            figures.len() == 1 && others.len() == 2 * STORIES.len() + 5,
         )
     }
 
