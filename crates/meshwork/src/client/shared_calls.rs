@@ -75,42 +75,37 @@ impl Drop for InFlight<'_> {
 async fn share_calls(client: Client) {
     let _in_flight = InFlight(&client);
     loop {
-        // Tasks that the last call has woken add their next jobs.
-        tokio::task::yield_now().await;
         let next = client.shared_calls.next();
         if next.is_empty() {
             return;
         }
         client.share_call(next).await;
+        // Tasks that the call has woken add their next jobs.
+        tokio::task::yield_now().await;
     }
 }
 
 impl Client {
-    /// Stores a job, alone or with others that are enqueued at the same time. Returns the job too.
-    pub(super) async fn store_one(&self, job: NewJob) -> (NewJob, Result<Stored, Error>) {
+    /// Stores a job, alone or with others that are enqueued at the same time. Returns the job too. The call is made by a
+    /// task of its own: a caller that is not polled must not delay the jobs of others.
+    pub(super) async fn store_one(&self, job: NewJob) -> Result<(NewJob, Stored), Error> {
+        let (answer, answered) = oneshot::channel();
         let until = Instant::now() + REPEAT_FOR;
-        let waits = {
+        let starts = {
             let mut state = self.shared_calls.state();
-            if state.calls >= MOST_CALLS {
-                let (answer, answered) = oneshot::channel();
-                let job = job.clone();
-                state.waiting.push_back(Waiting { job, until, answer });
-                Some(answered)
-            } else {
-                state.calls += 1;
-                None
-            }
+            state.waiting.push_back(Waiting { job, until, answer });
+            let starts = state.calls < MOST_CALLS;
+            state.calls += usize::from(starts);
+            starts
         };
-        let _in_flight = match waits {
-            Some(answered) => match answered.await {
-                Ok(answer) => return answer,
-                // Its task was dropped before it sent the job.
-                Err(_) => None,
-            },
-            None => Some(InFlight(self)),
-        };
-        let stored = self.store_alone(&job, until).await;
-        (job, stored)
+        if starts {
+            tokio::spawn(share_calls(self.clone()));
+        }
+        match answered.await {
+            Ok((job, stored)) => Ok((job, stored?)),
+            // The runtime shuts down.
+            Err(_) => Err(meshwork_broker::Error::timed_out("enqueue").into()),
+        }
     }
 
     async fn store_alone(&self, job: &NewJob, until: Instant) -> Result<Stored, Error> {

@@ -62,8 +62,7 @@ impl Client {
 
     /// Enqueues a job that has an id.
     pub(super) async fn enqueue_named(&self, request: JobRequest) -> Result<Placed, Error> {
-        let (job, stored) = self.store_one(request.build()?).await;
-        let stored = stored?;
+        let (job, stored) = self.store_one(request.build()?).await?;
         self.log(std::slice::from_ref(&job), std::slice::from_ref(&stored.0));
         self.placed(&job, stored).await
     }

@@ -68,8 +68,8 @@ async fn jobs_of_many_tasks_share_calls() {
         .map(|id| id.unwrap().to_string())
         .collect();
     assert_eq!(stored, ids);
-    // Two at once, then up to a hundred in each.
-    assert!((5..=6).contains(&paused.calls()), "{}", paused.calls());
+    // Up to a hundred in each.
+    assert_eq!(paused.calls(), 3);
     let waiting = paused.client.queues().await.unwrap()[0].waiting;
     assert_eq!(waiting, 250);
 }
