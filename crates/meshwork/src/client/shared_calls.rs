@@ -128,6 +128,7 @@ impl Client {
                 let each = enqueued.into_iter().map(|one| Ok((one, repeated)));
                 each.collect()
             }
+            Err(error) if jobs.len() == 1 => vec![Err(error)],
             Err(_) => {
                 let each = jobs.iter().zip(&rest);
                 let each = each.map(|(job, (until, _))| self.store_alone(job, *until));

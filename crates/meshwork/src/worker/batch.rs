@@ -25,10 +25,14 @@ pub(super) fn batch<P: Protocol>(
     ready.drain(..together).collect()
 }
 
-/// Counts claimed jobs and their waiting times.
+/// Counts claimed jobs and their waiting times, and logs dropped ids.
 pub(super) fn count<P: Protocol>(engine: &Engine<P>, fetched: &Fetched<P::Job>) {
     let (meter, protocol) = (&engine.meter, &engine.protocol);
     meter.took(fetched.jobs.len());
+    if fetched.dropped > 0 {
+        let ids = fetched.dropped;
+        tracing::debug!(ids, "ids dropped: their jobs cannot run");
+    }
     for job in &fetched.jobs {
         if let Some(ready) = P::ready_ms(job) {
             let ms = fetched.at_ms.saturating_sub(ready);

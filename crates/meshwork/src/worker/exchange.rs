@@ -1,7 +1,8 @@
 //! Exchange: one call of the engine to its protocol. It carries results of ended runs, a request for jobs, or both.
 
-use meshwork_broker::{Backoff, Error};
 use std::collections::BTreeSet;
+
+use meshwork_broker::{Backoff, Error};
 use tokio::time::Instant;
 
 use super::fetched::Fetched;
@@ -10,8 +11,6 @@ use super::task::Completion;
 /// A request for jobs.
 #[derive(Debug)]
 pub struct FetchRequest {
-    /// Time of its sending.
-    pub(super) sent: Instant,
     /// Time until which the leases of the jobs certainly last, counted from the sending of the call.
     pub(super) until: Instant,
     /// Greatest number of jobs. With 0, the call only returns unwanted prefetched ids to their queues.

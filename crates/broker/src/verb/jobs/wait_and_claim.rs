@@ -9,6 +9,9 @@ use crate::verb::jobs::blocking::{BlockingConn, MAX_WAIT, move_id};
 use crate::verb::jobs::claim::{Claim, ClaimedJobs, LegacyList, PrefetchLists};
 use crate::{Broker, Error};
 
+/// Name of the call in errors.
+const NAME: &str = "wait_and_claim";
+
 /// A claim that waits at one queue.
 #[derive(Debug, Clone, Copy)]
 pub struct WaitingClaim<'a> {
@@ -72,11 +75,11 @@ impl Broker {
         let mut both = redis::pipe();
         both.add_command(move_id(waiting.list, &prefetch, wait))
             .add_command(call.command());
-        let mut answers = blocking.call_all(Verb::Claim.name(), &both, wait).await?;
+        let mut answers = blocking.call_all(NAME, &both, wait).await?;
         let came = answers.next() != Some(Value::Nil);
         let taken = answers.next().unwrap_or(Value::Nil).extract_error();
         let taken = taken.ok().and_then(|answer| {
-            let answer = Answer::new(Verb::Claim.name(), answer);
+            let answer = Answer::new(NAME, answer);
             answer
                 .and_then(|answer| ClaimedJobs::read(answer, &self.keys, &claim))
                 .ok()

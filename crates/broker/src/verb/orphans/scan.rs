@@ -250,16 +250,23 @@ impl Broker {
         }
     }
 
-    /// Returns the canonical queues that scans found.
+    /// Returns the first canonical queues that pushes and scans have noted.
     pub(crate) async fn known_queues(&self) -> Result<Vec<String>, Error> {
+        self.noted_queues("sweep", 0, MOST_LISTS).await
+    }
+
+    /// Returns up to `most` canonical queues that pushes and scans have noted, from this position on.
+    pub(crate) async fn noted_queues(
+        &self,
+        verb: &'static str,
+        from: usize,
+        most: usize,
+    ) -> Result<Vec<String>, Error> {
         let mut range = redis::cmd("ZRANGE");
-        range
-            .arg(self.keys.known_lists())
-            .arg(0)
-            .arg(MOST_LISTS - 1);
-        self.ask::<Vec<Vec<u8>>>("sweep", &range)
-            .await
-            .map(|lists| texts(lists).collect())
+        range.arg(self.keys.known_lists());
+        range.arg(from).arg(from + most - 1);
+        let lists: Vec<Vec<u8>> = self.ask(verb, &range).await?;
+        Ok(texts(lists).collect())
     }
 
     /// Returns the type of a canonical queue.

@@ -140,12 +140,9 @@ impl Broker {
         }
         let mut from = 0;
         loop {
-            let mut range = redis::cmd("ZRANGE");
-            range.arg(self.keys.known_lists());
-            range.arg(from).arg(from + LISTENERS - 1);
-            let some: Vec<Vec<u8>> = self.ask("queues", &range).await?;
+            let some = self.noted_queues("queues", from, LISTENERS).await?;
             let is_last = some.len() < LISTENERS;
-            lists.extend(texts(some));
+            lists.extend(some);
             from += LISTENERS;
             if is_last {
                 return Ok(lists);

@@ -70,9 +70,7 @@ impl HeroProtocol {
         let answer = self.broker.complete_and_claim(results, claim).await?;
         Ok((answer.finished, answer.taken))
     }
-}
 
-impl HeroProtocol {
     /// Waits for a job of a queue, and claims it in the same trip.
     pub(super) async fn wait_and_claim(
         &self,

@@ -94,7 +94,6 @@ impl<P: Protocol> Fetcher<P> {
             skipped.extend(known.refused.iter().cloned());
         }
         Some(FetchRequest {
-            sent: now,
             until,
             want: want.jobs(),
             ahead: want.ahead,

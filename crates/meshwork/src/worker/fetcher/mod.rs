@@ -288,7 +288,7 @@ impl<P: Protocol> Fetcher<P> {
                 match (fetch, exchanged.fetched) {
                     (Some(fetch), Some(Ok(fetched))) => {
                         self.succeeded();
-                        self.fetched(&fetch, fetched);
+                        self.fetched(&fetch, sent, fetched);
                     }
                     (Some(fetch), Some(Err(error))) => {
                         self.failed("claim", &error);
@@ -328,13 +328,9 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    fn fetched(&mut self, request: &FetchRequest, fetched: Fetched<P::Job>) {
+    fn fetched(&mut self, request: &FetchRequest, sent: Instant, fetched: Fetched<P::Job>) {
         let engine = Arc::clone(&self.engine);
         count(&engine, &fetched);
-        if fetched.dropped > 0 {
-            let ids = fetched.dropped;
-            tracing::debug!(ids, "ids dropped: their jobs cannot run");
-        }
         let got = fetched.jobs.len();
         self.looked = Instant::now();
         if request.sweep {
@@ -356,7 +352,7 @@ impl<P: Protocol> Fetcher<P> {
             self.empty = got < request.want - request.ahead && !fetched.more;
         }
         self.timed = Some(TimedClaim {
-            sent: request.sent,
+            sent,
             at_ms: fetched.at_ms,
         });
         self.place(fetched.jobs, request.until, usize::MAX);
