@@ -8,7 +8,7 @@ use crate::duration::millis;
 /// Longest name of a type of jobs, or of a group.
 const MAX_NAME: usize = 64;
 /// Names of all attributes.
-const KNOWN: &str = "name, output, retries, backoff, timeout, start_timeout, priority, group, key, unique, concurrent";
+const KNOWN: &str = "name, input, output, retries, backoff, timeout, start_timeout, priority, group, key, unique, concurrent";
 /// Words of the priorities.
 const PRIORITIES: [(&str, &str); 3] = [("high", "High"), ("normal", "Normal"), ("low", "Low")];
 
@@ -16,6 +16,7 @@ const PRIORITIES: [(&str, &str); 3] = [("high", "High"), ("normal", "Normal"), (
 #[derive(Default)]
 pub(crate) struct Attributes {
     pub(crate) name: Option<String>,
+    pub(crate) input: Option<Type>,
     pub(crate) output: Option<Type>,
     pub(crate) retries: Option<u32>,
     pub(crate) backoff: Option<u64>,
@@ -48,6 +49,7 @@ impl Attributes {
             .unwrap_or_default();
         match name.as_str() {
             "name" => once(meta, &mut self.name, word(&text(meta)?)?),
+            "input" => once(meta, &mut self.input, meta.value()?.parse()?),
             "output" => once(meta, &mut self.output, meta.value()?.parse()?),
             "retries" => {
                 let number = meta.value()?.parse::<LitInt>()?.base10_parse()?;

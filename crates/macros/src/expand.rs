@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Data, DeriveInput, Fields, LitStr};
+use syn::{Data, DeriveInput, Fields, LitStr, Type};
 
 use crate::attributes::Attributes;
 
@@ -12,10 +12,11 @@ pub(crate) fn job(input: &DeriveInput) -> syn::Result<TokenStream> {
         Some(name) => name.clone(),
         None => snake_case(&input.ident.to_string()),
     };
-    let output = match &attributes.output {
-        Some(output) => quote!(#output),
+    let or_unit = |given: &Option<Type>| match given {
+        Some(given) => quote!(#given),
         None => quote!(()),
     };
+    let (input_type, output) = (or_unit(&attributes.input), or_unit(&attributes.output));
     let defaults = defaults(input, &attributes)?;
     let ident = &input.ident;
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
@@ -23,6 +24,7 @@ pub(crate) fn job(input: &DeriveInput) -> syn::Result<TokenStream> {
         #[automatically_derived]
         impl #impl_generics ::meshwork::Job for #ident #type_generics #where_clause {
             const NAME: &'static str = #name;
+            type Input = #input_type;
             type Output = #output;
             #defaults
         }

@@ -3,6 +3,9 @@
 //!
 //! [testing.md]: testing
 //! [results]: https://github.com/meshwork/meshwork/blob/main/docs/scripts.md#results-of-other-jobs
+//! [flows]: flow
+//! [flow]: flow::Flow
+//! [contexts]: context
 //! [verdicts]: https://github.com/meshwork/meshwork/blob/main/docs/scripts.md#verdicts
 //!
 #![doc = include_str!("../docs/library.md")]
@@ -55,7 +58,7 @@ pub use client::{
     ScheduleHandle, WaitReason, local_name,
 };
 pub use clock::host_ms;
-pub use handler::{Attempt, JobHandler, Progress, State};
+pub use handler::{Attempt, Input, JobHandler, Progress, State};
 pub use meshwork_model::job::{
     Invalid as InvalidJob, Job as JobRecord, NewChild, OnDuplicate, Tag, Until,
 };

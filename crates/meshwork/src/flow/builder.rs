@@ -292,6 +292,18 @@ impl Flow {
         }
     }
 
+    /// Adds a fault.
+    pub(super) fn faulty(mut self, message: String) -> Self {
+        self.fault(message);
+        self
+    }
+
+    /// Returns the last job, if it has this name.
+    pub(super) fn last_mut(&mut self, name: &str) -> Option<&mut Node> {
+        let last = self.plan.jobs.last_mut();
+        last.filter(|job| job.name.as_str() == name)
+    }
+
     fn fault(&mut self, message: String) {
         let (file, at) = (None, None);
         self.faults.push(FlowFault { file, at, message });

@@ -13,6 +13,7 @@ pub mod run;
 mod store;
 mod summary;
 mod times;
+mod typed;
 
 pub use builder::{Flow, Task};
 pub use fault::{FlowFault, FlowFaults};
@@ -27,3 +28,4 @@ pub use store::{
 pub(crate) use store::{PlainEnv, Sender};
 pub use summary::{FlowDag, FlowSummary};
 pub use times::FlowTimes;
+pub use typed::{Chain, TypedPlan};

@@ -1,13 +1,19 @@
 //! One run of a typed job, as the layers around its handler see it.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use meshwork_model::job::Job as Record;
+use serde::Deserialize;
 use tower::util::BoxCloneSyncService;
 
 use super::States;
-use crate::runtime::JobContext;
+use crate::Job;
+use crate::runtime::{JobContext, JobError};
+
+/// Field of a job's input that has its item of a list, in flows of typed jobs.
+pub(crate) const ITEM: &str = "item";
 
 /// Error of a handler or of a layer. A [`JobError`](crate::JobError) in its chain decides about retries.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -36,6 +42,20 @@ impl JobCall {
         &self.record.script
     }
 
+    /// Reads the input of the job: its item of a list, or the result of its first prerequisite.
+    pub(super) fn input<J: Job>(&self) -> Result<J::Input, JobError> {
+        let wrong = |error: &dyn Display| {
+            JobError::permanent(format!("the input of `{}` does not fit: {error}", J::NAME))
+        };
+        if let Some(input) = &self.record.input {
+            let item: Item<J::Input> = serde_json::from_slice(input).map_err(|e| wrong(&e))?;
+            return Ok(item.item);
+        }
+        let output = self.context.inputs.first().map_err(|e| wrong(&e))?;
+        let output = output.ok_or_else(|| wrong(&"there is no job before it"))?;
+        serde_json::from_slice(output).map_err(|e| wrong(&e))
+    }
+
     /// Returns the context of the run.
     #[must_use]
     pub fn context(&self) -> &JobContext {
@@ -47,6 +67,12 @@ impl JobCall {
     pub fn states(&self) -> &States {
         &self.states
     }
+}
+
+/// Input with the field [`ITEM`].
+#[derive(Deserialize)]
+struct Item<T> {
+    item: T,
 }
 
 /// Result of a run, in JSON.

@@ -1,17 +1,19 @@
 //! Arguments of handlers that are taken from the run of a job.
 
 use std::any::type_name;
+use std::fmt;
 
 use tokio_util::sync::CancellationToken;
 
 use super::{JobCall, States};
+use crate::Job;
 use crate::runtime::{Inputs, JobContext, JobError};
 
 /// A type that can be an argument of a handler, after the job.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no argument of a handler",
     label = "cannot be taken from the run of a job",
-    note = "the arguments after the job are `JobContext`, `State<T>`, `Inputs`, `Attempt`, `Progress` or `CancellationToken`",
+    note = "the arguments after the job are `JobContext`, `State<T>`, `Input<J>`, `Inputs`, `Attempt`, `Progress` or `CancellationToken`",
     note = "`State<{Self}>` takes a value that `Worker::state` shares"
 )]
 pub trait FromJob: Sized + Send + 'static {
@@ -40,6 +42,39 @@ impl FromJob for JobContext {
 impl FromJob for Inputs {
     fn from_job(call: &JobCall) -> Result<Self, JobError> {
         Ok(call.context.inputs.clone())
+    }
+}
+
+/// Input of a job of the type `J`: the output of the job before it in a [flow](crate::flow::Chain), or of its first
+/// prerequisite ([`Enqueue::after`](crate::Enqueue::after)). An input that is missing or does not fit fails the job
+/// permanently.
+///
+/// ```
+/// use meshwork::Input;
+///
+/// #[meshwork::job(input = Vec<u64>, output = u64)]
+/// struct Sum;
+///
+/// async fn sum(_: Sum, Input(numbers): Input<Sum>) -> Result<u64, String> {
+///     Ok(numbers.iter().sum())
+/// }
+/// ```
+pub struct Input<J: Job>(pub J::Input);
+
+impl<J: Job<Input: fmt::Debug>> fmt::Debug for Input<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Input").field(&self.0).finish()
+    }
+}
+
+impl<J: Job> FromJob for Input<J> {
+    fn from_job(call: &JobCall) -> Result<Self, JobError> {
+        let (name, of) = (call.name(), J::NAME);
+        if name != of {
+            let message = format!("the handler of `{name}` takes the input of `{of}`");
+            return Err(JobError::permanent(message));
+        }
+        call.input::<J>().map(Self)
     }
 }
 

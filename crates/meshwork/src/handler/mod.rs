@@ -31,8 +31,9 @@ use std::error::Error;
 
 use futures_util::future::BoxFuture;
 
+pub(crate) use call::ITEM;
 pub use call::{BoxError, JobCall, JobOutput, JobService};
-pub use from_job::{Attempt, FromJob, Progress, State};
+pub use from_job::{Attempt, FromJob, Input, Progress, State};
 pub(crate) use service::{Layered, Route, RouteError};
 pub use states::States;
 
@@ -40,15 +41,15 @@ use crate::Job;
 use crate::runtime::JobError;
 
 /// A function that runs jobs of the type `J`: `async fn(J, …) -> Result<J::Output, E>`. Its other arguments, at most
-/// eight, implement [`FromJob`]: [`JobContext`](crate::JobContext), [`State`], [`Inputs`](crate::Inputs), [`Attempt`],
-/// [`Progress`] and [`CancellationToken`](crate::CancellationToken). `E` is an error or a text. The compiler infers `Args`.
+/// eight, implement [`FromJob`]: [`JobContext`](crate::JobContext), [`State`], [`Input`], [`Inputs`](crate::Inputs),
+/// [`Attempt`], [`Progress`] and [`CancellationToken`](crate::CancellationToken). `E` is an error or a text. The compiler infers `Args`.
 ///
 /// A payload that does not fit the type fails permanently, without a retry. An error, with its causes, or a panic is the
 /// job's error; a [`JobError`] decides about retries.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler of jobs",
     label = "no `async fn(job, …) -> Result<output, error>`",
-    note = "the first argument is the job, a type with `#[derive(Job)]`; the others are `JobContext`, `State<T>`, `Inputs`, `Attempt`, `Progress` or `CancellationToken`",
+    note = "the first argument is the job, a type with `#[derive(Job)]`; the others are `JobContext`, `State<T>`, `Input<J>`, `Inputs`, `Attempt`, `Progress` or `CancellationToken`",
     note = "the function returns `Result<J::Output, E>` with the output of the job's type, and its future is `Send`",
     note = "write `#[meshwork::handler]` above the function: the compiler then names the fault"
 )]

@@ -120,6 +120,11 @@ impl Inputs {
         self.find(name)?.bytes()
     }
 
+    /// Returns the first stored result; `None` if there are no results.
+    pub(crate) fn first(&self) -> Result<Option<&[u8]>, InputError> {
+        self.0.first().map(Entry::bytes).transpose()
+    }
+
     /// Returns a result decoded from JSON, by its name or the id of its job.
     ///
     /// # Errors

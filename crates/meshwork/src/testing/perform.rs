@@ -11,7 +11,7 @@ use meshwork_model::time;
 use tokio::time::Instant;
 
 use crate::Job;
-use crate::handler::{JobHandler, Route, RouteError, States};
+use crate::handler::{ITEM, JobHandler, Route, RouteError, States};
 use crate::runtime::Run;
 
 /// Longest run of a handler.
@@ -44,6 +44,7 @@ pub fn perform<J: Job, Args: 'static, H: JobHandler<J, Args>>(handler: H, job: J
         payload: serde_json::to_string(&job).map_err(|error| error.to_string()),
         states: States::default(),
         attempt: 1,
+        input: None,
         of: PhantomData,
     }
 }
@@ -55,6 +56,7 @@ pub struct Perform<J> {
     payload: Result<String, String>,
     states: States,
     attempt: u32,
+    input: Option<Result<String, String>>,
     of: PhantomData<fn() -> J>,
 }
 
@@ -84,6 +86,13 @@ impl<J: Job> Perform<J> {
         self
     }
 
+    /// Sets the [input](crate::Input) of the job.
+    pub fn input(mut self, input: &J::Input) -> Self {
+        let input = serde_json::to_string(input).map_err(|error| error.to_string());
+        self.input = Some(input.map(|it| format!("{{\"{ITEM}\":{it}}}")));
+        self
+    }
+
     async fn run(self) -> Result<J::Output, JobFailure> {
         let permanent = |message: String| JobFailure {
             kind: FailureKind::Permanent,
@@ -91,12 +100,13 @@ impl<J: Job> Perform<J> {
             after: None,
         };
         let payload = self.payload.map_err(permanent)?;
+        let input = self.input.transpose().map_err(permanent)?;
         let built = self.route.build(&[], &self.states);
         let (_, runtime) = built.map_err(|error| match error {
             RouteError::Name(error) => permanent(error.to_string()),
             RouteError::Missing(what) => permanent(what),
         })?;
-        let job = record(J::NAME, &payload, self.attempt);
+        let job = record(J::NAME, &payload, input.as_deref(), self.attempt);
         let run = Run::new(Arc::new(job), Instant::now() + TIMEOUT);
         let output = runtime
             .run(run)
@@ -112,7 +122,7 @@ impl<J: Job> Perform<J> {
 }
 
 /// Returns the record of a job that runs.
-fn record(name: &str, payload: &str, attempt: u32) -> Record {
+fn record(name: &str, payload: &str, input: Option<&str>, attempt: u32) -> Record {
     let now = time::iso(crate::host_ms());
     let attempt = attempt.to_string();
     let fields = [
@@ -123,6 +133,8 @@ fn record(name: &str, payload: &str, attempt: u32) -> Record {
         (field::CREATED_AT, &now),
         (field::UPDATED_AT, &now),
     ];
+    let input = input.map(|input| (field::INPUT, input));
+    let fields = fields.into_iter().chain(input);
     let fields = fields.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
     Record::from_fields("test", fields)
 }

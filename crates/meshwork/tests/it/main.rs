@@ -13,6 +13,7 @@ mod examples;
 mod flow_actors;
 mod flow_faults;
 mod flow_pause;
+mod flow_typed;
 mod flows;
 mod groups;
 mod limits;

@@ -46,6 +46,11 @@ fn a_job_is_followed() {
 }
 
 #[test]
+fn a_flow_passes_outputs_on() {
+    prints("flow", "Nightly: 2 files, 24 bytes\n");
+}
+
+#[test]
 fn tests_of_jobs_need_no_server() {
     prints("testing", "all hold\n");
 }

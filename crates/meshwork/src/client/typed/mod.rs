@@ -41,6 +41,10 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     /// programs enqueue jobs by it, so it outlives the name of the Rust type.
     const NAME: &'static str;
 
+    /// Input from the job before it: in a [flow](crate::flow::Chain), or the first prerequisite of
+    /// [`Enqueue::after`](crate::Enqueue::after). The handler takes it as [`Input`](crate::Input). `()`: the job has none.
+    type Input: Serialize + DeserializeOwned + Send + 'static;
+
     /// Result of the jobs, in JSON.
     type Output: Serialize + DeserializeOwned + Send + 'static;
 

@@ -26,6 +26,7 @@ pub(super) struct Pay {
 
 impl Job for Pay {
     const NAME: &'static str = "pay";
+    type Input = ();
     type Output = ();
 
     fn defaults(&self, request: JobRequest) -> JobRequest {
