@@ -122,7 +122,7 @@ pub(crate) async fn of_service(
 #[cfg(test)]
 mod tests {
     use meshwork_model::acl::{AclServer, AclUser};
-    use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
+    use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeKeys};
 
     use super::*;
 
@@ -164,7 +164,7 @@ mod tests {
         let context = ContextId::new(7).expect("it is from 1");
         let keys = ContextKeys::new(context, ContextLayout::Prefix);
         let server = AclServer::Redis { major: 7 };
-        let rules = meshwork_model::acl::rules(AclUser::Runner, &keys, server);
+        let rules = meshwork_model::acl::rules(AclUser::Runner, &keys, NodeKeys::PLAIN, server);
         let rules = rules.expect("it has rules for a prefix");
         let jobs = verbs_in(&[Layout::Context]);
         let jobs = jobs

@@ -22,12 +22,6 @@ pub enum Error {
     /// The verb requires keys of a context.
     #[error("this call is for contexts, and these keys are of none")]
     NoContext,
-    /// The server is a cluster of several nodes.
-    #[error(
-        "contexts do not support a Redis Cluster of several nodes, which divides the keys of actors and contexts: use a \
-         server, or a master that sentinels watch"
-    )]
-    ContextsInCluster,
     /// The schedule was refused; nothing was written.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
@@ -366,11 +360,6 @@ pub(crate) fn pass_denied<T>(
 /// Returns whether a server refused a call because another one has the data.
 pub(crate) fn is_elsewhere(error: &redis::RedisError) -> bool {
     matches!(error.code(), Some("READONLY" | "MOVED"))
-}
-
-/// Returns whether a node of a cluster refused keys, because another node has some of them.
-pub(crate) fn is_divided(error: &redis::RedisError) -> bool {
-    matches!(error.code(), Some("MOVED" | "ASK" | "CROSSSLOT"))
 }
 
 /// Codes of errors that pass by themselves.

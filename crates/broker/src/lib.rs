@@ -25,6 +25,7 @@ pub use backoff::Backoff;
 pub use clock::Clock;
 pub use error::Error;
 pub use outages::Outages;
+use replication::ReplicatedConn;
 pub use replication::WaitReplicas;
 pub use session::Session;
 pub use verb::*;
@@ -67,10 +68,13 @@ impl Broker {
     pub async fn of_context(&self, keys: ContextKeys) -> Result<Self, Error> {
         let conn = match keys.layout() {
             ContextLayout::Db => self.conn.in_database(keys.database()).await,
-            ContextLayout::Prefix => Ok(self.conn.clone()),
+            ContextLayout::Prefix => Ok(self.conn.of_key(keys.prefix())),
         };
         let keys = JobKeys::of_context(keys);
+        let confirmed = self.confirmed.as_ref();
         let session = Session {
+            // Another connection has other writes to confirm.
+            confirmed: confirmed.map(ReplicatedConn::again),
             conn: conn.map_err(Error::connect)?,
             scripts: Scripts::default().named(&keys),
             keys,

@@ -35,6 +35,11 @@ impl ReplicatedConn {
         Self { rule, conn }
     }
 
+    /// Returns the same rule for another connection.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.rule)
+    }
+
     /// Writes, and waits until replicas have confirmed. `what` describes the written items for an error.
     pub(crate) async fn write<T>(
         &self,

@@ -214,7 +214,7 @@ impl Scripts {
 
     /// Returns the scripts for records and messages of contexts.
     pub(crate) fn named_context(&self) -> Named {
-        let constants = constants(NodeKeys.script_names(), Layout::Hero);
+        let constants = constants(NodeKeys::script_names(), Layout::Hero);
         self.of(Protocol::Context, Layout::Hero, constants)
     }
 

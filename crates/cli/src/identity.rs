@@ -66,9 +66,9 @@ impl IdentityArgs {
         Ok((found.node, me, passphrase))
     }
 
-    /// Returns the actor of the key file, if there are both. A cluster has no actors.
+    /// Returns the actor of the key file, if there are both.
     pub(crate) async fn find(&self, client: &Client) -> Result<Option<Identity>, CommandError> {
-        match self.path()?.exists() && can_have_contexts(client).await? {
+        match self.path()?.exists() {
             true => Ok(self.known(client).await?.me),
             false => Ok(None),
         }
@@ -137,12 +137,6 @@ pub(crate) fn config_folder(option: &str) -> Result<PathBuf, CommandError> {
         ))
     })?;
     Ok(config.join("meshwork"))
-}
-
-/// Returns false for a cluster of several nodes, which has no contexts and actors.
-pub(crate) async fn can_have_contexts(client: &Client) -> Result<bool, CommandError> {
-    let has = client.broker().has_contexts().await;
-    Ok(has.map_err(meshwork::Error::from)?)
 }
 
 /// A node, the key of the user, and its actor.

@@ -90,6 +90,12 @@ pub enum AclRefusal {
          Redis or Valkey server"
     )]
     Embedded,
+    /// Each node of a Cluster has users of its own.
+    #[error(
+        "each node of a Cluster has users of its own, and this call reaches one: send the rules of docs/permissions.md to \
+         each node with ACL SETUSER"
+    )]
+    Cluster,
     /// Redis has no rules by database.
     #[error(
         "Redis has no ACL rule by database, so that no user can be kept in that of context {context}: create the context \
@@ -267,6 +273,7 @@ impl Part {
 /// Writes the rules of ACL users for one context.
 struct Writer<'a> {
     keys: &'a ContextKeys,
+    node: NodeKeys,
     /// True if rules can name databases.
     databases: bool,
 }
@@ -299,10 +306,10 @@ impl Writer<'_> {
     /// and the node's name, and call scripts there, which then select the context's database. The registry of contexts
     /// stays unread: it names all of them.
     fn actors(&self, user: AclUser) -> Part {
-        let mut keys = vec![format!("%R~{}*", NodeKeys.actor_prefix())];
+        let mut keys = vec![format!("%R~{}*", self.node.actor_prefix())];
         let mut commands = OF_RECORDS.to_vec();
         if matches!(user, AclUser::Admin | AclUser::Runner) {
-            let shared = [NodeKeys.actors(), NodeKeys.identity()];
+            let shared = [self.node.actors(), self.node.identity()];
             keys.extend(shared.map(|key| format!("%R~{key}")));
             commands.push("evalsha_ro");
             if self.keys.layout() == ContextLayout::Db {
@@ -369,6 +376,7 @@ impl Writer<'_> {
 pub fn rules(
     user: AclUser,
     keys: &ContextKeys,
+    node: NodeKeys,
     server: AclServer,
 ) -> Result<Vec<String>, AclRefusal> {
     let context = keys.context().get();
@@ -393,6 +401,7 @@ pub fn rules(
     }
     let writer = Writer {
         keys,
+        node,
         databases: server.knows_databases(),
     };
     let mut words: Vec<_> = ["clearselectors", "resetkeys", "resetchannels", "-@all"]
@@ -426,6 +435,7 @@ pub fn user_name(user: AclUser, keys: &ContextKeys) -> String {
 pub fn set_user(
     user: AclUser,
     keys: &ContextKeys,
+    node: NodeKeys,
     server: AclServer,
     password_sha256: &[u8; 32],
 ) -> Result<Vec<String>, AclRefusal> {
@@ -436,7 +446,7 @@ pub fn set_user(
         "on".to_owned(),
         format!("#{}", HEXLOWER.encode(password_sha256)),
     ];
-    let rules = rules(user, keys, server)?;
+    let rules = rules(user, keys, node, server)?;
     Ok(head.into_iter().chain(rules).collect())
 }
 

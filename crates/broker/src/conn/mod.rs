@@ -103,6 +103,16 @@ pub trait Transport: Send + Sync + 'static {
         Box::pin(std::future::ready(Err(error.into())))
     }
 
+    /// Returns a connection for the slot of `key`, if the store is a cluster. Default: `None`.
+    fn of_key(&self, _: &str) -> Option<Conn> {
+        None
+    }
+
+    /// Returns true for a cluster, whose nodes divide the keys. Default: false.
+    fn is_cluster(&self) -> bool {
+        false
+    }
+
     /// Returns the selected database.
     fn db(&self) -> i64 {
         0
@@ -211,6 +221,25 @@ impl Conn {
         let conn = self.transport.in_database(database).await?;
         let outages = Arc::clone(&self.outages);
         Ok(Self { outages, ..conn })
+    }
+
+    /// Returns a connection for keys with the hash tag of `key`. In a cluster, the connection follows the node that
+    /// owns their slot; all slots of a node share one connection to it. Elsewhere, it is this one.
+    #[must_use]
+    pub fn of_key(&self, key: &str) -> Self {
+        match self.transport.of_key(key) {
+            Some(conn) => Self {
+                outages: Arc::clone(&self.outages),
+                ..conn
+            },
+            None => self.clone(),
+        }
+    }
+
+    /// Returns true for a cluster, whose nodes divide the keys by hash tag.
+    #[must_use]
+    pub fn is_cluster(&self) -> bool {
+        self.transport.is_cluster()
     }
 
     /// Returns a connection over another transport, with the same failures.

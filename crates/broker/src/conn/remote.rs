@@ -1,6 +1,8 @@
 //! A Redis or Valkey server over a socket: one shared connection for commands that do not block, and dedicated ones
 //! for blocking commands. The shared one is reconnected automatically, wherever the data is then.
 
+mod slots;
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +11,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use meshwork_model::name::Namespace;
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, ConnectionAddr, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use redis::{ConnectionAddr, RedisError, RedisResult};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -17,11 +20,10 @@ use super::dial::CLOSED;
 use super::locate::{Found, Locator, REFUSED};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
-use super::{
-    CALL_TIMEOUT, Conn, ConnectError, Subscriber, Transport, gone, is_read_only, requirements, tls,
-};
+use super::{CALL_TIMEOUT, Conn, ConnectError, Subscriber, gone, requirements, tls};
 use crate::backoff::Backoff;
-use crate::error::{is_elsewhere, passes, timed_out};
+use crate::error::{is_elsewhere, timed_out};
+use slots::Shared;
 
 /// Time for which a reconnect is tried before waiting callers get an error. The next call tries again.
 const ROUND: Duration = Duration::from_secs(3);
@@ -37,13 +39,13 @@ pub(super) async fn connect(server: &Server, namespace: &Namespace) -> Result<Co
     let place = server.place();
     let refused = |e| refused(server, e);
     let mut locator = Locator::new(server, namespace)?;
-    let mut found = locator.connect().await.map_err(refused)?;
+    let mut found = locator.shared(None, true).await.map_err(refused)?;
     let mut about = requirements::read_info(&mut found.connection, &place).await?;
     if about.is_cluster()
         && let Some(in_cluster) = locator.in_cluster(namespace)?
     {
         locator = in_cluster;
-        found = locator.connect().await.map_err(refused)?;
+        found = locator.shared(None, true).await.map_err(refused)?;
         about = requirements::read_info(&mut found.connection, &place).await?;
     }
     about.check(&place)?;
@@ -58,13 +60,13 @@ pub(super) async fn reach(server: &Server, namespace: &Namespace) -> Result<Conn
         Err(ConnectError::Untagged { .. }) => Locator::of_first(server)?,
         made => made?,
     };
-    let mut found = locator.connect().await.map_err(refused)?;
+    let mut found = locator.shared(None, true).await.map_err(refused)?;
     let about = requirements::read_info(&mut found.connection, &place).await;
     if about.is_ok_and(|about| about.is_cluster())
         && let Ok(Some(in_cluster)) = locator.in_cluster(namespace)
     {
         locator = in_cluster;
-        found = locator.connect().await.map_err(refused)?;
+        found = locator.shared(None, true).await.map_err(refused)?;
     }
     Ok(Shared::conn(locator, found))
 }
@@ -114,7 +116,7 @@ struct Remote {
     locator: Locator,
     /// Runtime of the connections: that of the first one. A connection opened on another call's runtime would end
     /// with that runtime.
-    runtime: tokio::runtime::Handle,
+    runtime: Handle,
     link: watch::Sender<Link>,
     /// True while a task checks the location of the data.
     in_doubt: AtomicBool,
@@ -127,6 +129,8 @@ struct Link {
     /// Number of times that the data moved to another server.
     moves: u64,
     addr: ConnectionAddr,
+    /// Time at which the latest connection was open; `None` before the first one.
+    opened: Option<Instant>,
     state: State,
 }
 
@@ -198,7 +202,7 @@ impl Remote {
             };
             let sign = Sign::of(&error);
             if let (Some(number), Sign::Broken | Sign::Elsewhere) = (number, &sign) {
-                self.mend(number);
+                self.mend(number, matches!(sign, Sign::Broken));
             }
             let refused = repeatable && matches!(sign, Sign::Elsewhere | Sign::Later);
             if !refused || begun.elapsed() > REPEAT_FOR {
@@ -250,7 +254,7 @@ impl Remote {
                 if waited {
                     return Err(error);
                 }
-                self.mend(link.number);
+                self.mend(link.number, true);
             }
             waited = true;
             if links.changed().await.is_err() {
@@ -259,26 +263,30 @@ impl Remote {
         }
     }
 
-    /// Starts a reconnect in place of the connection with this number, unless one is running.
-    fn mend(self: &Arc<Self>, number: u64) {
+    /// Starts a reconnect in place of the connection with this number, unless one is running. A connection that is not
+    /// broken may stay in use: the data is elsewhere.
+    fn mend(self: &Arc<Self>, number: u64, is_broken: bool) {
+        let mut lost = None;
         let begun = self.link.send_if_modified(|link| {
             let begins = link.number == number && !matches!(link.state, State::Mending);
             if begins {
                 link.state = State::Mending;
+                lost = link.opened.filter(|_| is_broken);
             }
             begins
         });
         if begun {
             // A separate task continues whether or not the caller is polled.
-            self.runtime.spawn(Arc::clone(self).find_again());
+            self.runtime.spawn(Arc::clone(self).find(lost, false));
         }
     }
 
-    async fn find_again(self: Arc<Self>) {
+    /// Connects. With `known`, the first attempt uses an address that was found before.
+    async fn find(self: Arc<Self>, lost: Option<Instant>, mut known: bool) {
         let begun = Instant::now();
         let mut backoff = Backoff::new();
         let found = loop {
-            match self.locator.connect().await {
+            match self.locator.shared(lost, std::mem::take(&mut known)).await {
                 Ok(found) => break Ok(found),
                 Err(error) if begun.elapsed() > ROUND => break Err(error),
                 Err(error) => {
@@ -288,11 +296,19 @@ impl Remote {
             }
         };
         self.link.send_modify(|link| match found {
-            Ok(Found { addr, connection }) => {
-                tracing::info!(%addr, "connected again");
+            Ok(Found {
+                addr,
+                connection,
+                opened,
+            }) => {
+                // Slots of a cluster are found one by one, over connections that are open.
+                if link.opened.is_some_and(|before| before != opened) {
+                    tracing::info!(%addr, "connected again");
+                }
                 link.number += 1;
                 link.moves += u64::from(link.addr != addr);
                 link.addr = addr;
+                link.opened = Some(opened);
                 link.state = State::Up(connection);
             }
             Err(error) => {
@@ -326,7 +342,7 @@ impl Remote {
 
     async fn look_again(self: Arc<Self>, number: u64) {
         match self.locator.locate().await {
-            Ok(addr) if addr != self.link.borrow().addr => self.mend(number),
+            Ok(addr) if addr != self.link.borrow().addr => self.mend(number, false),
             Ok(_) => {}
             Err(error) => {
                 tracing::debug!(%error, "address of the server unknown: no Sentinel or cluster node answered");
@@ -346,7 +362,7 @@ impl Dedicate for Remote {
             let found = self.locator.connect().await?;
             let is_new = found.addr != self.link.borrow().addr;
             if is_new {
-                self.mend(number);
+                self.mend(number, false);
             }
             let origin = Branch {
                 addr: found.addr,
@@ -370,6 +386,10 @@ struct Branch {
 }
 
 impl Dedicate for Branch {
+    fn is_cluster(&self) -> bool {
+        self.remote.locator.slot().is_some()
+    }
+
     fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>> {
         Arc::clone(&self.remote).dedicated()
     }
@@ -391,89 +411,20 @@ impl Dedicate for Branch {
     }
 }
 
-struct Shared(Arc<Remote>);
-
-impl Shared {
-    fn conn(locator: Locator, found: Found) -> Conn {
+impl Remote {
+    fn new(locator: Locator, runtime: Handle, addr: ConnectionAddr) -> Self {
         let link = Link {
             number: 0,
             moves: 0,
-            addr: found.addr,
-            state: State::Up(found.connection),
+            addr,
+            opened: None,
+            state: State::Mending,
         };
-        Conn::new(Self(Arc::new(Remote {
+        Self {
             locator,
-            runtime: tokio::runtime::Handle::current(),
+            runtime,
             link: watch::Sender::new(link),
             in_doubt: AtomicBool::new(false),
-        })))
-    }
-}
-
-impl Transport for Shared {
-    fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        let send = move |mut connection: MultiplexedConnection| async move {
-            match connection.send_packed_command(cmd).await? {
-                Value::ServerError(error) => Err(error.into()),
-                answer => Ok(answer),
-            }
-        };
-        Box::pin(self.0.answered(true, send))
-    }
-
-    fn call_many<'a>(
-        &'a self,
-        pipeline: &'a Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisFuture<'a, Vec<Value>> {
-        let repeatable = pipeline.cmd_iter().all(is_read_only);
-        let send = move |connection| all_or_none(connection, pipeline, offset, count);
-        Box::pin(self.0.answered(repeatable, send))
-    }
-
-    fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
-        Arc::clone(&self.0).dedicated()
-    }
-
-    fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
-        Arc::clone(&self.0).subscriber()
-    }
-
-    fn in_database(&self, database: u32) -> BoxFuture<'_, RedisResult<Conn>> {
-        Box::pin(async move {
-            let locator = self.0.locator.in_database(database);
-            let alone = (
-                redis::ErrorKind::InvalidClientConfig,
-                "a cluster has only database 0",
-            );
-            let locator = locator.ok_or(alone)?;
-            let found = locator.connect().await?;
-            Ok(Self::conn(locator, found))
-        })
-    }
-
-    fn db(&self) -> i64 {
-        self.0.locator.db()
-    }
-}
-
-/// Some verbs ignore errors of single keys. This function returns an error that the server has for all keys alike,
-/// such as during a failover.
-async fn all_or_none(
-    mut connection: MultiplexedConnection,
-    pipeline: &Pipeline,
-    offset: usize,
-    count: usize,
-) -> RedisResult<Vec<Value>> {
-    let sent = connection.send_packed_commands(pipeline, offset, count);
-    let answers = sent.await?;
-    let refused = answers.iter().find_map(|answer| match answer {
-        Value::ServerError(error) => Some(RedisError::from(error.clone())),
-        _ => None,
-    });
-    match refused.filter(passes) {
-        Some(error) => Err(error),
-        None => Ok(answers),
+        }
     }
 }

@@ -17,6 +17,11 @@ pub(super) trait Dedicate: Send + Sync + 'static {
     /// Opens one that receives published messages.
     fn subscriber(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Subscriber>>;
 
+    /// Returns true for a cluster.
+    fn is_cluster(&self) -> bool {
+        false
+    }
+
     /// Returns when the data has moved to another server since the connection was opened. The connection may not
     /// notice this, if its server hangs.
     fn moved(&self) -> BoxFuture<'_, ()> {
@@ -76,6 +81,10 @@ impl Transport for Wire {
 
     fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
         Arc::clone(&self.origin).subscriber()
+    }
+
+    fn is_cluster(&self) -> bool {
+        self.origin.is_cluster()
     }
 
     fn db(&self) -> i64 {

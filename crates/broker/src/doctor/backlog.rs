@@ -1,7 +1,7 @@
 //! Contexts: messages that no supervisor delivers, full inboxes, and queues without workers. Each check reads a bounded part of
 //! the store.
 
-use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeKeys};
+use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
 
 use super::facts::ask;
@@ -34,7 +34,9 @@ struct Found {
 /// Examines the contexts. Finds nothing on a store without contexts, and for a user that may not read their registry.
 pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     let store = ContextStore::of(&Broker::new(conn.clone(), keys.clone()));
-    let registry = store.hash(Database::Node, NodeKeys.contexts()).await;
+    let registry = store
+        .hash(Database::Node, &store.node_keys().contexts())
+        .await;
     let (Ok(registry), Ok(now)) = (registry, store.now().await) else {
         return Vec::new();
     };
@@ -44,7 +46,7 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
         if let (Ok(id), Ok(layout)) = (field.parse::<ContextId>(), word.parse::<ContextLayout>()) {
             let keys = ContextKeys::new(id, layout);
             if let Ok(conn) = conn.in_database(keys.database()).await {
-                found.look(&keys, &conn, now).await;
+                found.look(&keys, &conn.of_key(keys.prefix()), now).await;
             }
         }
     }

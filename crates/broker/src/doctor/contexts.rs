@@ -1,7 +1,7 @@
 //! Contexts: entries of the registry, records and keys that are damaged, and messages that ended because they were.
 
 use meshwork_model::context::Context;
-use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeKeys};
+use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
 
 use super::{Finding, Level, such_as};
@@ -19,8 +19,8 @@ const ENDED: &str = "end damaged";
 /// Examines the contexts of the registry. Finds nothing for a user that may not read them.
 pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     let store = ContextStore::of(&Broker::new(conn.clone(), keys.clone()));
-    let registry = NodeKeys.contexts();
-    let entries = match store.hash(Database::Node, registry).await {
+    let registry = store.node_keys().contexts();
+    let entries = match store.hash(Database::Node, &registry).await {
         Ok(entries) => entries,
         Err(error) if is_of_a_type(&error) => {
             return damaged(vec![format!("{registry} is no hash")])

@@ -10,7 +10,7 @@ use super::{Layout, Made, Named, Protocol, Verb, rights};
 use crate::Error;
 use crate::commands;
 use crate::conn::Conn;
-use crate::error::{MOST_NAMED, is_denied, is_divided};
+use crate::error::{MOST_NAMED, is_denied};
 
 /// Initial capacity for keys and arguments, in number and bytes.
 const KEYS: (usize, usize) = (8, 256);
@@ -89,10 +89,21 @@ impl Call<'_> {
     }
 
     pub(crate) async fn run<T: FromRedisValue>(self, conn: &Conn) -> Result<T, Error> {
-        match self.answered(&mut conn.clone()).await {
+        let mut conn = self.led(conn);
+        match self.answered(&mut conn).await {
             Ok(answer) => Ok(answer),
-            Err(source) => Err(self.failed(conn, source).await),
+            Err(source) => Err(self.failed(&conn, source).await),
         }
+    }
+
+    /// Returns the connection for the call. Those for contexts and the node go to any slot of a cluster.
+    fn led(&self, conn: &Conn) -> Conn {
+        let (Protocol::Context, Some(Arg::Simple(first))) =
+            (self.verb.protocol(), self.keys.args_iter().next())
+        else {
+            return conn.clone();
+        };
+        std::str::from_utf8(first).map_or_else(|_| conn.clone(), |key| conn.of_key(key))
     }
 
     /// Returns the answer of a script that returns an array.
@@ -124,9 +135,6 @@ impl Call<'_> {
                 lacks,
                 source,
             };
-        }
-        if self.verb.protocol() == Protocol::Context && is_divided(&source) {
-            return Error::ContextsInCluster;
         }
         if source.code() != Some("WRONGTYPE") {
             return Error::Call { verb, source };

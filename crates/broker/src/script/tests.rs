@@ -85,7 +85,7 @@ fn each_script_is_made_of_files_that_fit_together() {
             BananasKeys::default().script_names(),
         ),
         (Protocol::Nooble, Layout::Hero, names().script_names()),
-        (Protocol::Context, Layout::Hero, NodeKeys.script_names()),
+        (Protocol::Context, Layout::Hero, NodeKeys::script_names()),
     ];
     let mut wrong = Vec::new();
     for (schema, layout, names) in all {

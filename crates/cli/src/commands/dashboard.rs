@@ -18,7 +18,6 @@ use crate::app::App;
 use crate::args::guard::GuardArgs;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::identity::can_have_contexts;
 use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::scope::ActorArgs;
@@ -99,10 +98,7 @@ impl DashboardCommand {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
         let listener = Listener::bind(self.listen, "the dashboard").await?;
-        let me = match can_have_contexts(&client).await? {
-            true => self.actor.identity().find(&client).await?,
-            false => None,
-        };
+        let me = self.actor.identity().find(&client).await?;
         let limits = ApiLimits {
             max_body: MAX_BODY,
             concurrency: CHANGES,

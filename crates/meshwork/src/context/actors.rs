@@ -5,7 +5,7 @@ use std::fmt;
 use meshwork_broker::context::{Commit, Committed, Database};
 use meshwork_model::actor_key::{PublicKey, SecretKey};
 use meshwork_model::context::{Actor, field};
-use meshwork_model::keys::context::{ActorId, NodeKeys};
+use meshwork_model::keys::context::ActorId;
 
 use super::audit::Change;
 use super::{Acting, ContextError, Node, PAGE, TRIES};
@@ -86,7 +86,10 @@ impl Node {
 
     /// Returns the number of a key in the index.
     async fn number_of(&self, key: &PublicKey) -> Result<Option<ActorId>, ContextError> {
-        let index = self.store.hash(Database::Node, NodeKeys.actors()).await?;
+        let index = self
+            .store
+            .hash(Database::Node, &self.keys().actors())
+            .await?;
         let key = key.to_string();
         let found = index.into_iter().find(|(field, _)| *field == key);
         Ok(found.and_then(|(_, id)| String::from_utf8(id).ok()?.parse().ok()))
@@ -97,7 +100,10 @@ impl Node {
     /// # Errors
     /// [`ContextError::NoActor`], or a call to the server fails.
     pub async fn actor(&self, id: ActorId) -> Result<Actor, ContextError> {
-        let fields = self.store.hash(Database::Node, &NodeKeys.actor(id)).await?;
+        let fields = self
+            .store
+            .hash(Database::Node, &self.keys().actor(id))
+            .await?;
         if fields.is_empty() {
             return Err(ContextError::NoActor(id));
         }
@@ -111,7 +117,7 @@ impl Node {
     pub async fn actors(&self) -> Result<Vec<Actor>, ContextError> {
         let (mut cursor, mut ids) = (0, Vec::<ActorId>::new());
         loop {
-            let prefix = NodeKeys.actor_prefix();
+            let prefix = &self.keys().actor_prefix();
             let (next, keys) = self
                 .store
                 .scan(Database::Node, cursor, prefix, PAGE)
@@ -130,7 +136,7 @@ impl Node {
         ids.dedup();
         let mut actors = Vec::with_capacity(ids.len());
         for page in ids.chunks(PAGE) {
-            let keys: Vec<_> = page.iter().map(|id| NodeKeys.actor(*id)).collect();
+            let keys: Vec<_> = page.iter().map(|id| self.keys().actor(*id)).collect();
             let found = self.store.hashes(Database::Node, &keys).await?;
             let read = page.iter().zip(found);
             actors.extend(read.filter_map(|(id, fields)| Actor::from_fields(*id, fields).ok()));
@@ -154,12 +160,13 @@ impl Node {
             let number = match id {
                 Some(id) => id,
                 None => {
-                    let (counter, prefix) = (NodeKeys.next_actor(), NodeKeys.actor_prefix());
+                    let (counter, prefix) =
+                        (&self.keys().next_actor(), &self.keys().actor_prefix());
                     let drawn = self.store.draw(Database::Node, counter, prefix).await?;
                     ActorId(drawn.ok_or(ContextError::NoNumber("actor"))?)
                 }
             };
-            let (record, index) = (NodeKeys.actor(number), NodeKeys.actors());
+            let (record, index) = (self.keys().actor(number), &self.keys().actors());
             let actor = Actor::new(number, key, now);
             let change = Change {
                 who: OWNER,
@@ -173,7 +180,7 @@ impl Node {
                 .absent(&record)
                 .set(&record, actor.to_fields())
                 .set(index, [(text.as_str(), number.to_string().as_str())]);
-            let commit = change.noted(commit, NodeKeys.audit());
+            let commit = change.noted(commit, &self.keys().audit());
             match self.store.commit(Database::Node, &commit).await? {
                 Committed::Done => return Ok(actor),
                 Committed::Unmet(1) => {
@@ -232,7 +239,7 @@ impl Node {
         what: &str,
         change: impl Fn(&mut Actor) -> Result<(), ContextError>,
     ) -> Result<Actor, ContextError> {
-        let record = NodeKeys.actor(id);
+        let record = self.keys().actor(id);
         for _ in 0..TRIES {
             let before = self.actor(id).await?;
             let mut after = before.clone();
@@ -246,7 +253,10 @@ impl Node {
                 .is(&record, field::PUBKEY, old.as_bytes())
                 .is(&record, field::REVOKED_AT, revoked.as_bytes())
                 .set(&record, after.to_fields())
-                .set(NodeKeys.actors(), [(new.as_str(), id.to_string().as_str())]);
+                .set(
+                    &self.keys().actors(),
+                    [(new.as_str(), id.to_string().as_str())],
+                );
             let change = Change {
                 who: OWNER,
                 what,
@@ -254,7 +264,7 @@ impl Node {
                 before: &old,
                 after: &new,
             };
-            let commit = change.noted(commit, NodeKeys.audit());
+            let commit = change.noted(commit, &self.keys().audit());
             if self.store.commit(Database::Node, &commit).await?.is_done() {
                 return Ok(after);
             }

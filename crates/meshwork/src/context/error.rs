@@ -87,6 +87,9 @@ pub enum ContextError {
     /// The server has no such database.
     #[error("the server has no database {0}: raise its `databases`, or give --layout prefix")]
     NoDatabase(u32),
+    /// The layout `db` on a Cluster.
+    #[error("a Cluster has database 0 alone: give --layout prefix, the default there")]
+    OneDatabase,
     /// The registry names a context whose record is missing.
     #[error(
         "the registry `mw:contexts` says that context {id} is in the layout {layout}, but its record is not there: \

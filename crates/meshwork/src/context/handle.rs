@@ -2,7 +2,7 @@
 
 use meshwork_broker::context::{Commit, ContextStore, Database, Read};
 use meshwork_model::access::{self, Object, Operation, Role, Roles, Scope, Who};
-use meshwork_model::acl::{self, AclUser};
+use meshwork_model::acl::{self, AclRefusal, AclServer, AclUser};
 use meshwork_model::context::{Context, NodeId, Reason, Unsigned, field};
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout};
 use meshwork_model::sandbox::Profile;
@@ -391,8 +391,8 @@ impl ContextHandle {
     ) -> Result<String, ContextError> {
         self.allow_caller(me, Object::Context, Operation::Update)
             .await?;
-        let server = self.store().acl_server().await?;
-        let words = acl::set_user(user, &self.keys, server, password_sha256)?;
+        let server = self.one_server().await?;
+        let words = acl::set_user(user, &self.keys, self.node.keys(), server, password_sha256)?;
         self.store().acl(&words).await?;
         let name = acl::user_name(user, &self.keys);
         self.note_acl(me, "acl set", &name).await?;
@@ -410,15 +410,23 @@ impl ContextHandle {
     ) -> Result<String, ContextError> {
         self.allow_caller(me, Object::Context, Operation::Update)
             .await?;
-        let server = self.store().acl_server().await?;
+        let server = self.one_server().await?;
         // Returns the reason if there can be no such users.
-        acl::rules(user, &self.keys, server)?;
+        acl::rules(user, &self.keys, self.node.keys(), server)?;
         let name = acl::user_name(user, &self.keys);
         self.store()
             .acl(&["DELUSER".to_owned(), name.clone()])
             .await?;
         self.note_acl(me, "acl delete", &name).await?;
         Ok(name)
+    }
+
+    /// Returns the server that has the users.
+    async fn one_server(&self) -> Result<AclServer, ContextError> {
+        match self.store().conn().is_cluster() {
+            true => Err(AclRefusal::Cluster.into()),
+            false => Ok(self.store().acl_server().await?),
+        }
     }
 
     async fn note_acl(&self, me: &impl Acting, what: &str, name: &str) -> Result<(), ContextError> {

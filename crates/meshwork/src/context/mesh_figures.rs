@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use meshwork_broker::context::{Commit, Committed, Database, Read};
 use meshwork_model::context::NodeId;
-use meshwork_model::keys::context::NodeKeys;
 
 use super::{ContextError, Node, Peer, TRIES};
 
@@ -62,7 +61,7 @@ impl Node {
     /// # Errors
     /// The call to the server fails.
     pub async fn waiting_for(&self, node: NodeId) -> Result<u64, ContextError> {
-        let outbox = NodeKeys.peer_outbox(node);
+        let outbox = self.keys().peer_outbox(node);
         let count = self
             .store()
             .elements(Database::Node, &outbox, Read::Count)
@@ -75,7 +74,7 @@ impl Node {
     async fn refused_counts(&self) -> Result<BTreeMap<String, RefusedCounts>, ContextError> {
         let fields = self
             .store()
-            .hash(Database::Node, NodeKeys.mesh_refused())
+            .hash(Database::Node, &self.keys().mesh_refused())
             .await?;
         let mut counts = BTreeMap::<String, RefusedCounts>::new();
         for (name, value) in fields {
@@ -94,7 +93,7 @@ impl Node {
         &self,
         new: &BTreeMap<(Option<NodeId>, String), u64>,
     ) -> Result<(), ContextError> {
-        let key = NodeKeys.mesh_refused();
+        let key = &self.keys().mesh_refused();
         for _ in 0..TRIES {
             let known = self.store().hash(Database::Node, key).await?;
             let mut commit = Commit::default();

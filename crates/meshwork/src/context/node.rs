@@ -53,6 +53,20 @@ impl Node {
         &self.broker
     }
 
+    /// Returns the keys that belong to no context.
+    pub(crate) fn keys(&self) -> NodeKeys {
+        self.store.node_keys()
+    }
+
+    /// Returns the layouts of contexts in this store, the default first. The nodes of a Cluster divide the keys of a
+    /// database, so there is only the one with a prefix.
+    fn layouts(&self) -> &'static [ContextLayout] {
+        match self.store.conn().is_cluster() {
+            true => &[ContextLayout::Prefix],
+            false => &ContextLayout::ALL,
+        }
+    }
+
     pub(crate) fn signals(&self) -> &Signals {
         &self.signals
     }
@@ -82,7 +96,7 @@ impl Node {
     /// # Errors
     /// A call to the server fails.
     pub async fn identity(&self) -> Result<NodeId, ContextError> {
-        let key = NodeKeys.identity();
+        let key = &self.keys().identity();
         // A user of one context may read the name, but not write it.
         let fields = self.store.hash(Database::Node, key).await?;
         if let Some(id) = name_in(fields) {
@@ -119,7 +133,10 @@ impl Node {
     pub(super) async fn registered(
         &self,
     ) -> Result<(Vec<ContextHandle>, Vec<ContextError>), ContextError> {
-        let fields = self.store.hash(Database::Node, NodeKeys.contexts()).await?;
+        let fields = self
+            .store
+            .hash(Database::Node, &self.keys().contexts())
+            .await?;
         let (mut contexts, mut faults) = (Vec::with_capacity(fields.len()), Vec::new());
         for (id, word) in fields {
             // Other fields are not contexts.
@@ -144,18 +161,21 @@ impl Node {
     /// [`ContextError::NoContext`], [`ContextError::NoRecord`] if the registry has a context without a record, or a
     /// call to the server fails.
     pub async fn context(&self, id: ContextId) -> Result<ContextHandle, ContextError> {
-        let registry = self.store.hash(Database::Node, NodeKeys.contexts()).await;
+        let registry = self
+            .store
+            .hash(Database::Node, &self.keys().contexts())
+            .await;
         let (registered, layouts) = match registry.map_err(ContextError::from) {
             // Without a registry, the location of the record shows the layout. An ACL user of one context may not read the
             // registry, which names all of them.
             Err(error) if error.is_permanent() || error.is_no_right() => {
-                (None, ContextLayout::ALL.to_vec())
+                (None, self.layouts().to_vec())
             }
             registry => {
                 let mut registry = registry?.into_iter();
                 let entry = registry.find(|(field, _)| *field == id.to_string());
                 let layout = entry.map(|(_, word)| layout_of(id, &word)).transpose()?;
-                (layout, vec![layout.unwrap_or(ContextLayout::Db)])
+                (layout, vec![layout.unwrap_or(self.layouts()[0])])
             }
         };
         let mut denied = None;
@@ -178,17 +198,20 @@ impl Node {
     }
 
     /// Creates a context with the actor as its first admin. Default `id`: the next free number. Default layout: `db` if
-    /// the server has the database, else `prefix`.
+    /// the server has the database, else `prefix`, as on each Cluster.
     ///
     /// # Errors
     /// [`ContextError::ContextExists`], [`ContextError::DatabaseInUse`] and [`ContextError::NoDatabase`] with the `id`
-    /// or the requested layout, or a call to the server fails.
+    /// or the requested layout, [`ContextError::OneDatabase`], or a call to the server fails.
     pub async fn create_context(
         &self,
         me: &impl Acting,
         id: Option<ContextId>,
         layout: Option<ContextLayout>,
     ) -> Result<ContextHandle, ContextError> {
+        if layout.is_some_and(|layout| !self.layouts().contains(&layout)) {
+            return Err(ContextError::OneDatabase);
+        }
         self.actor_in_force(me).await?;
         let candidates = match id {
             Some(id) => id.get()..=id.get(),
@@ -217,7 +240,7 @@ impl Node {
                     None => continue,
                 }
             }
-            let handle = self.handle(candidate, layout.unwrap_or(ContextLayout::Db));
+            let handle = self.handle(candidate, layout.unwrap_or(self.layouts()[0]));
             let mut made = (self.try_create(me, &handle).await?, handle);
             if let (Tried::Taken(ContextError::NoDatabase(_)), None) = (&made.0, layout) {
                 let handle = self.handle(candidate, ContextLayout::Prefix);
@@ -280,7 +303,7 @@ impl Node {
 
     /// Records the layout of a context, unless it is recorded.
     async fn register(&self, id: ContextId, layout: ContextLayout) -> Result<(), ContextError> {
-        let (registry, field) = (NodeKeys.contexts(), id.to_string());
+        let (registry, field) = (&self.keys().contexts(), id.to_string());
         let commit = Commit::default()
             .is(registry, &field, b"")
             .set(registry, [(field.as_str(), layout.as_str())]);
@@ -299,7 +322,14 @@ impl Node {
         after: Option<&str>,
         most: usize,
     ) -> Result<Vec<AuditEntry>, ContextError> {
-        super::handle::entries(&self.store, Database::Node, NodeKeys.audit(), after, most).await
+        super::handle::entries(
+            &self.store,
+            Database::Node,
+            &self.keys().audit(),
+            after,
+            most,
+        )
+        .await
     }
 }
 

@@ -2,7 +2,6 @@
 
 use meshwork_broker::context::{Commit, Committed, Database, RecordFields};
 use meshwork_model::context::{NodeId, field};
-use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::mesh::{Card, CardFault, PeerName};
 
 use super::actors::OWNER;
@@ -85,7 +84,7 @@ impl Node {
     pub async fn peer(&self, node: NodeId) -> Result<Option<Peer>, ContextError> {
         let fields = self
             .store
-            .hash(Database::Node, &NodeKeys.peer(node))
+            .hash(Database::Node, &self.keys().peer(node))
             .await?;
         Ok(Peer::read(&fields))
     }
@@ -95,7 +94,10 @@ impl Node {
     /// # Errors
     /// [`ContextError::NoPeer`], or a call to the server fails.
     pub async fn peer_named(&self, name: &PeerName) -> Result<Peer, ContextError> {
-        let names = self.store.hash(Database::Node, NodeKeys.peers()).await?;
+        let names = self
+            .store
+            .hash(Database::Node, &self.keys().peers())
+            .await?;
         let found = names.into_iter().find(|(known, _)| known == name.as_str());
         let node = found.and_then(|(_, node)| String::from_utf8(node).ok()?.parse().ok());
         let peer = match node {
@@ -110,10 +112,13 @@ impl Node {
     /// # Errors
     /// The call to the server fails.
     pub async fn peers(&self) -> Result<Vec<Peer>, ContextError> {
-        let names = self.store.hash(Database::Node, NodeKeys.peers()).await?;
+        let names = self
+            .store
+            .hash(Database::Node, &self.keys().peers())
+            .await?;
         let nodes = names.into_iter().filter_map(|(_, node)| {
             let node: NodeId = String::from_utf8(node).ok()?.parse().ok()?;
-            Some(NodeKeys.peer(node))
+            Some(self.keys().peer(node))
         });
         let records: Vec<_> = nodes.take(MAX_PEERS).collect();
         let mut peers = Vec::new();
@@ -160,7 +165,7 @@ impl Node {
                 });
             }
         }
-        Err(ContextError::Busy(NodeKeys.peers().to_owned()))
+        Err(ContextError::Busy(self.keys().peers()))
     }
 
     /// Stores a card that was checked. Returns `None` if the records have changed meanwhile.
@@ -172,7 +177,10 @@ impl Node {
     ) -> Result<Option<Peer>, ContextError> {
         let opened = Card::stored(card)?;
         let (text, node) = (String::from_utf8_lossy(card), opened.node.to_string());
-        let names = self.store.hash(Database::Node, NodeKeys.peers()).await?;
+        let names = self
+            .store
+            .hash(Database::Node, &self.keys().peers())
+            .await?;
         let owner = names.iter().find(|(taken, _)| taken == name.as_str());
         // An empty entry is a former name.
         let owner = owner.filter(|(_, owner)| !owner.is_empty());
@@ -182,7 +190,7 @@ impl Node {
         if owner.is_none() && names.len() >= MAX_PEERS {
             return Err(ContextError::TooManyPeers(MAX_PEERS));
         }
-        let (record, before) = (NodeKeys.peer(opened.node), known.map(|it| &it.name));
+        let (record, before) = (self.keys().peer(opened.node), known.map(|it| &it.name));
         let written = self.store.hash(Database::Node, &record).await?;
         let written = written.into_iter().find(|(field, _)| field == field::CARD);
         let written = written.map(|(_, card)| card).unwrap_or_default();
@@ -200,13 +208,13 @@ impl Node {
                 &record,
                 [(field::NAME, name.as_str()), (field::CARD, &text)],
             )
-            .set(NodeKeys.peers(), [(name.as_str(), node.as_str())]);
+            .set(&self.keys().peers(), [(name.as_str(), node.as_str())]);
         // One node has one name: a former one names no node any more.
         let commit = match before.filter(|before| *before != name) {
-            Some(before) => commit.set(NodeKeys.peers(), [(before.as_str(), "")]),
+            Some(before) => commit.set(&self.keys().peers(), [(before.as_str(), "")]),
             None => commit,
         };
-        let commit = change.noted(commit, NodeKeys.audit());
+        let commit = change.noted(commit, &self.keys().audit());
         let done = self.store.commit(Database::Node, &commit).await?;
         Ok(matches!(done, Committed::Done).then(|| Peer {
             name: name.clone(),
@@ -225,7 +233,7 @@ impl Node {
     /// [`ContextError::NoPeer`], or a call to the server fails.
     pub async fn revoke_node(&self, name: &PeerName) -> Result<Peer, ContextError> {
         let peer = self.peer_named(name).await?;
-        let (record, now) = (NodeKeys.peer(peer.card.node), self.now().await?);
+        let (record, now) = (self.keys().peer(peer.card.node), self.now().await?);
         let change = Change {
             who: OWNER,
             what: "revoke node",
@@ -235,7 +243,7 @@ impl Node {
         };
         let at = now.to_string();
         let commit = Commit::default().set(&record, [(field::REVOKED_AT, at.as_str())]);
-        let commit = change.noted(commit, NodeKeys.audit());
+        let commit = change.noted(commit, &self.keys().audit());
         let _ = self.store.commit(Database::Node, &commit).await?;
         Ok(Peer {
             revoked_at: Some(now.into()),

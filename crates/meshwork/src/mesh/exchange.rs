@@ -7,7 +7,6 @@ use std::collections::btree_map::Entry as MapEntry;
 use meshwork_broker::context::{Commit, Database, Read};
 use meshwork_model::actor_key::{KeyBytes, SecretKey};
 use meshwork_model::context::NodeId;
-use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::mesh::{
     Draft, Entry, Frame, Held, Item, Line, PeerState, Rate, Refusals, Sent, SentFrom, Step,
     next_step,
@@ -200,7 +199,7 @@ impl Exchange {
     }
 
     async fn make_due(&self, node: NodeId) -> Result<(), ContextError> {
-        let (store, outbox) = (self.node.store(), NodeKeys.peer_outbox(node));
+        let (store, outbox) = (self.node.store(), self.node.keys().peer_outbox(node));
         let now = store.now().await?;
         let read = Read::Members(RESENT, 0);
         let entries = store.elements(Database::Node, &outbox, read).await?;
@@ -286,7 +285,7 @@ impl Exchange {
 
     /// Adds due entries of an outbox to a frame. Returns true if more may be due.
     async fn fill(&self, to: NodeId, draft: &mut Draft<Vec<u8>>) -> Result<bool, ContextError> {
-        let (store, outbox) = (self.node.store(), NodeKeys.peer_outbox(to));
+        let (store, outbox) = (self.node.store(), self.node.keys().peer_outbox(to));
         let due = store.elements(Database::Node, &outbox, Read::Due(PAGE));
         let due = due.await?;
         if due.is_empty() {
@@ -365,7 +364,7 @@ impl Exchange {
         if marks.is_empty() {
             return Ok(());
         }
-        let outbox = NodeKeys.peer_outbox(to);
+        let outbox = self.node.keys().peer_outbox(to);
         let commit = marks
             .iter()
             .fold(Commit::default(), |commit, (entry, next)| match next {

@@ -3,7 +3,7 @@
 use meshwork_broker::context::{Commit, Database};
 use meshwork_model::actor_key::KeyBytes;
 use meshwork_model::context::{NodeId, Reason, field};
-use meshwork_model::keys::context::{ContextId, NodeKeys};
+use meshwork_model::keys::context::ContextId;
 use meshwork_model::mesh::{Frame, HeldEntry, Item, PeerState, SentFrom};
 
 use super::Exchange;
@@ -121,7 +121,7 @@ impl Exchange {
         }
         known.noted = Some(mono_ms);
         let offset = frame.sent_ms.cast_signed() - now.cast_signed();
-        let (record, seen) = (NodeKeys.peer(frame.src), now.to_string());
+        let (record, seen) = (self.node.keys().peer(frame.src), now.to_string());
         let name = known.peer.name.to_string();
         let commit = Commit::default()
             .is(&record, field::NAME, name.as_bytes())
@@ -188,7 +188,10 @@ impl Exchange {
         };
         let sent = came.now.saturating_sub(round_trip / 2);
         let offset = came.sent_ms.cast_signed() - sent.cast_signed();
-        let (record, name) = (NodeKeys.peer(came.from), known.peer.name.to_string());
+        let (record, name) = (
+            self.node.keys().peer(came.from),
+            known.peer.name.to_string(),
+        );
         let fields = [
             (field::PONG_MS, came.now.to_string()),
             (field::ROUND_TRIP_MS, round_trip.to_string()),

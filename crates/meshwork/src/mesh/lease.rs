@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use meshwork_broker::context::{Commit, Committed, Database};
-use meshwork_model::keys::context::NodeKeys;
 
 use crate::context::{ContextError, Node};
 
@@ -30,7 +29,7 @@ pub(super) enum MeshState {
 
 /// Returns the state of the exchange.
 pub(super) async fn state(node: &Node) -> Result<MeshState, ContextError> {
-    let (store, key) = (node.store(), NodeKeys.mesh());
+    let (store, key) = (node.store(), &node.keys().mesh());
     let fields = store.hash(Database::Node, key).await?;
     let field = |name: &str| {
         let found = fields.iter().find(|(field, _)| field == name);
@@ -64,7 +63,7 @@ impl Lease {
 
     /// Takes or renews the lease. Returns false if another process holds it.
     pub(super) async fn hold(&mut self, node: &Node) -> Result<bool, ContextError> {
-        let (store, key) = (node.store(), NodeKeys.mesh());
+        let (store, key) = (node.store(), &node.keys().mesh());
         let now = store.now().await?;
         let (owner, until) = match &self.held {
             Some(until) => (self.owner.clone(), until.clone()),
@@ -102,7 +101,7 @@ impl Lease {
     pub(super) async fn tell(&self, node: &Node, fault: Option<&str>) -> Result<(), ContextError> {
         let fault = fault.unwrap_or_default();
         let fault = &fault[..fault.floor_char_boundary(MAX_FAULT)];
-        let key = NodeKeys.mesh();
+        let key = &node.keys().mesh();
         let commit = Commit::default()
             .is(key, OWNER, self.owner.as_bytes())
             .set(key, [(FAULT, fault)]);
@@ -115,7 +114,7 @@ impl Lease {
         let Some(until) = self.held.take() else {
             return Ok(());
         };
-        let key = NodeKeys.mesh();
+        let key = &node.keys().mesh();
         let commit = Commit::default()
             .is(key, OWNER, self.owner.as_bytes())
             .is(key, UNTIL, until.as_bytes())

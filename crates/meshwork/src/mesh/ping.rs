@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use meshwork_broker::context::{Commit, Database};
 use meshwork_model::context::field;
-use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::mesh::PeerName;
 use meshwork_model::time::iso;
 use tokio::time::{Instant, sleep};
@@ -61,7 +60,7 @@ impl Node {
             return Err(PingError::NotTrusted(name.to_string()));
         }
         exchanges(self).await?;
-        let (record, at) = (NodeKeys.peer(peer.card.node), asked_ms.to_string());
+        let (record, at) = (self.keys().peer(peer.card.node), asked_ms.to_string());
         let commit = Commit::default()
             .is(&record, field::NAME, name.as_str().as_bytes())
             .set(&record, [(field::ASKED_MS, at.as_str())]);

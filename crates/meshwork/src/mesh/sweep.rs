@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use meshwork_broker::context::{Commit, Database, Read};
 use meshwork_model::context::NodeId;
-use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::mesh::{Entry, Item, PeerState};
 
 use super::Exchange;
@@ -47,7 +46,7 @@ impl Exchange {
 
     /// Returns the place of the next sweep.
     async fn sweep_outbox(&self, to: NodeId, from: usize) -> Result<usize, ContextError> {
-        let (store, outbox) = (self.node.store(), NodeKeys.peer_outbox(to));
+        let (store, outbox) = (self.node.store(), self.node.keys().peer_outbox(to));
         let page = Read::Members(PAGE, from);
         let members = store.elements(Database::Node, &outbox, page).await?;
         let (mut commit, mut kept) = (Commit::default(), 0);

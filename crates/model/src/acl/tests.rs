@@ -12,7 +12,9 @@ fn keys(layout: ContextLayout) -> ContextKeys {
 }
 
 fn of(user: AclUser, layout: ContextLayout, server: AclServer) -> String {
-    rules(user, &keys(layout), server).unwrap().join(" ")
+    rules(user, &keys(layout), NodeKeys::PLAIN, server)
+        .unwrap()
+        .join(" ")
 }
 
 /// Every rule that is written.
@@ -27,7 +29,13 @@ fn all() -> Vec<(AclUser, ContextLayout, Vec<String>)> {
         ),
     ];
     let of_place = |(layout, server): (ContextLayout, AclServer)| {
-        AclUser::ALL.map(|user| (user, layout, rules(user, &keys(layout), server).unwrap()))
+        AclUser::ALL.map(|user| {
+            (
+                user,
+                layout,
+                rules(user, &keys(layout), NodeKeys::PLAIN, server).unwrap(),
+            )
+        })
     };
     places.into_iter().flat_map(of_place).collect()
 }
@@ -233,7 +241,8 @@ fn nobody_deletes_the_audit_trail() {
 #[test]
 fn where_a_server_cannot_divide_it_refuses_and_says_why() {
     let refused = |layout, server| {
-        let mut refusals = AclUser::ALL.map(|user| rules(user, &keys(layout), server).unwrap_err());
+        let mut refusals = AclUser::ALL
+            .map(|user| rules(user, &keys(layout), NodeKeys::PLAIN, server).unwrap_err());
         refusals.sort_by_key(ToString::to_string);
         assert!(refusals.windows(2).all(|pair| pair[0] == pair[1]));
         refusals[0].to_string()
@@ -260,6 +269,7 @@ fn where_a_server_cannot_divide_it_refuses_and_says_why() {
         rules(
             AclUser::Admin,
             &keys(ContextLayout::Db),
+            NodeKeys::PLAIN,
             AclServer::Valkey {
                 major: 10,
                 minor: 0
@@ -274,6 +284,7 @@ fn the_server_is_told_a_digest() {
     let words = set_user(
         AclUser::Runner,
         &keys(ContextLayout::Db),
+        NodeKeys::PLAIN,
         VALKEY,
         &[0xab; 32],
     )

@@ -262,7 +262,6 @@ fn code_of(error: &Error) -> Code {
         | Error::DrainTimeout { .. }
         | Error::RequestTimeout { .. }
         | Error::BatchWaitTimeout { .. } => Code::Timeout,
-        Error::Broker(BrokerError::ContextsInCluster) => Code::NotFound,
         Error::Broker(_) | Error::Connect(_) => Code::StorageError,
         _ => Code::Internal,
     }

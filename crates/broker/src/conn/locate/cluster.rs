@@ -1,15 +1,18 @@
-//! Redis Cluster: all keys of a namespace with a hash tag are in one slot, so that one node at a time has the data.
-//! Any node knows which one. Redirections during a move of the slot (`ASK`) are not followed: until its end the keys
-//! are on two nodes, and no script could access all of them.
+//! Redis Cluster: all keys of a namespace, or of a context, share a hash tag and so a slot, which one node at a time
+//! has. Any node knows which one. All slots of a process share one connection per node. Redirections during a move of a
+//! slot (`ASK`) are not followed: until its end the keys are on two nodes, and no script could access all of them.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use meshwork_model::name::Namespace;
+use redis::aio::MultiplexedConnection;
 use redis::{ConnectionAddr, ErrorKind, RedisError, RedisResult, Value};
+use tokio::time::Instant;
 
-use super::super::ConnectError;
 use super::super::dial::{Dial, beside};
+use super::super::{ConnectError, gone};
 use super::{ASK_TIMEOUT, ask};
 
 /// Number of slots in a cluster.
@@ -27,6 +30,15 @@ pub(super) fn slot(namespace: &Namespace, place: &str) -> Result<u16, ConnectErr
     Ok(crc16(tag.as_bytes()) % SLOTS)
 }
 
+/// Returns the slot of a key: that of the text in its first braces, or of all of it.
+pub(super) fn slot_of_key(key: &str) -> u16 {
+    let tag = key
+        .split_once('{')
+        .and_then(|(_, rest)| rest.split_once('}'));
+    let tag = tag.map(|(tag, _)| tag).filter(|tag| !tag.is_empty());
+    crc16(tag.unwrap_or(key).as_bytes()) % SLOTS
+}
+
 /// Computes CRC-16/XMODEM, as the cluster's specification requires.
 fn crc16(bytes: &[u8]) -> u16 {
     let bit = |crc: u16, _| {
@@ -40,87 +52,218 @@ fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, byte)
 }
 
-/// The known nodes of a cluster.
+/// A slot, and the nodes of its cluster.
 pub(super) struct Cluster {
     slot: u16,
+    nodes: Arc<Nodes>,
+}
+
+/// The nodes of a cluster, for all slots.
+struct Nodes {
     /// At least one node.
-    nodes: Mutex<Vec<ConnectionAddr>>,
+    known: Mutex<Vec<ConnectionAddr>>,
     /// Index of the node that is queried first. It changes each time, because a node that is cut off from the others
     /// has an old view.
     turn: AtomicUsize,
+    /// The latest view.
+    view: Latest<Arc<View>>,
+    /// The shared connection to each node.
+    open: Mutex<HashMap<String, Arc<Latest<Shared>>>>,
 }
 
-/// Owners of slots as one node sees them: first slot, last slot, master, replicas.
-type View = Vec<Vec<Value>>;
+/// A value that one caller at a time obtains. Those who wait meanwhile share the outcome, so that a node that hangs is
+/// not tried by each of them in turn.
+struct Latest<T>(tokio::sync::Mutex<Outcome<T>>);
+
+struct Outcome<T> {
+    value: Option<T>,
+    /// End of the latest failed attempt.
+    failed: Option<Instant>,
+}
+
+impl<T> Default for Latest<T> {
+    fn default() -> Self {
+        let (value, failed) = (None, None);
+        Self(tokio::sync::Mutex::new(Outcome { value, failed }))
+    }
+}
+
+impl<T: Clone> Latest<T> {
+    /// Returns the value if it fits, else makes one.
+    async fn get(
+        &self,
+        fits: impl FnOnce(&T) -> bool,
+        make: impl AsyncFnOnce() -> RedisResult<T>,
+    ) -> RedisResult<T> {
+        let arrived = Instant::now();
+        let mut outcome = self.0.lock().await;
+        if let Some(value) = outcome.value.as_ref().filter(|value| fits(value)) {
+            return Ok(value.clone());
+        }
+        if outcome.failed.is_some_and(|failed| failed >= arrived) {
+            return Err(gone("an attempt at the same time has failed"));
+        }
+        let made = make().await;
+        match &made {
+            Ok(value) => outcome.value = Some(value.clone()),
+            Err(_) => outcome.failed = Some(Instant::now()),
+        }
+        made
+    }
+}
+
+/// Owners of all slots, as one node sees them.
+struct View {
+    /// Time before the query.
+    begun: Instant,
+    /// First and last slot with the master.
+    owners: Vec<(u16, u16, ConnectionAddr)>,
+}
+
+/// A connection that all slots of a node share.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) connection: MultiplexedConnection,
+    /// Time at which it was open.
+    pub(super) opened: Instant,
+}
+
+/// Ranges of slots as a node lists them: first slot, last slot, master, replicas.
+type Ranges = Vec<Vec<Value>>;
 
 impl Cluster {
     pub(super) fn new(slot: u16, nodes: Vec<ConnectionAddr>) -> Self {
-        Self {
-            slot,
-            nodes: Mutex::new(nodes),
+        let nodes = Nodes {
+            known: Mutex::new(nodes),
             turn: AtomicUsize::new(0),
-        }
+            view: Latest::default(),
+            open: Mutex::default(),
+        };
+        let nodes = Arc::new(nodes);
+        Self { slot, nodes }
     }
 
-    /// Returns the address of the slot, by the first node that answers.
-    pub(super) async fn locate(&self, dial: &Dial) -> RedisResult<ConnectionAddr> {
+    /// Returns another slot of the same cluster.
+    pub(super) fn of_slot(&self, slot: u16) -> Self {
+        let nodes = Arc::clone(&self.nodes);
+        Self { slot, nodes }
+    }
+
+    /// Returns the same slot, over connections of its own.
+    pub(super) fn again(&self) -> Self {
+        Self::new(self.slot, self.nodes.known())
+    }
+
+    pub(super) fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    /// Returns any node.
+    pub(super) fn any(&self) -> ConnectionAddr {
+        self.nodes.known().swap_remove(0)
+    }
+
+    /// Returns the address of the slot, by a view that is not older than `since`, or by any view.
+    pub(super) async fn locate(
+        &self,
+        dial: &Dial,
+        since: Option<Instant>,
+    ) -> RedisResult<ConnectionAddr> {
+        let fits = |view: &Arc<View>| since.is_none_or(|since| view.begun >= since);
+        let ask = async || self.nodes.view(dial, self.slot).await.map(Arc::new);
+        let view = self.nodes.view.get(fits, ask).await?;
+        view.owner(self.slot).ok_or_else(|| unserved(self.slot))
+    }
+
+    /// Returns the shared connection to a node, which was opened after `lost`; opens it if there is none.
+    pub(super) async fn shared(
+        &self,
+        dial: &Dial,
+        addr: &ConnectionAddr,
+        lost: Option<Instant>,
+    ) -> RedisResult<Shared> {
+        let open = Arc::clone(self.nodes.open().entry(addr.to_string()).or_default());
+        let fits = |open: &Shared| lost.is_none_or(|lost| open.opened > lost);
+        let connect = async || {
+            let connection = dial.connect(addr, ASK_TIMEOUT).await?;
+            let opened = Instant::now();
+            Ok(Shared { connection, opened })
+        };
+        open.get(fits, connect).await
+    }
+}
+
+impl View {
+    fn owner(&self, slot: u16) -> Option<ConnectionAddr> {
+        let mut owners = self.owners.iter();
+        let found = owners.find(|(from, to, _)| (*from..=*to).contains(&slot));
+        found.map(|(_, _, owner)| owner.clone())
+    }
+}
+
+impl Nodes {
+    fn known(&self) -> Vec<ConnectionAddr> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.clone()
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Latest<Shared>>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the view of the first node that answers and knows an owner of the slot.
+    async fn view(&self, dial: &Dial, slot: u16) -> RedisResult<View> {
         let nodes = self.known();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         let mut failed = None;
         for turn in 0..nodes.len() {
             let node = &nodes[(first.wrapping_add(turn)) % nodes.len()];
             match self.ask_one(dial, node).await {
-                Ok(addr) => return Ok(addr),
+                Ok(view) if view.owner(slot).is_some() => return Ok(view),
+                Ok(_) => failed = Some(unserved(slot)),
                 Err(error) => {
                     tracing::debug!(%node, %error, "no answer");
                     failed = Some(error);
                 }
             }
         }
-        Err(failed.unwrap_or_else(|| self.unserved()))
+        Err(failed.unwrap_or_else(|| unserved(slot)))
     }
 
-    async fn ask_one(&self, dial: &Dial, node: &ConnectionAddr) -> RedisResult<ConnectionAddr> {
+    async fn ask_one(&self, dial: &Dial, node: &ConnectionAddr) -> RedisResult<View> {
+        let begun = Instant::now();
         let mut connection = dial.connect(node, ASK_TIMEOUT).await?;
         let mut question = redis::cmd("CLUSTER");
         question.arg("SLOTS");
-        let view: View = ask(&mut connection, &question).await?;
-        let mut owner = None;
-        let mut seen = Vec::new();
-        for range in view {
+        let ranges: Ranges = ask(&mut connection, &question).await?;
+        let (mut owners, mut seen) = (Vec::new(), Vec::new());
+        for range in ranges {
             let mut range = range.into_iter();
             let (Some(from), Some(to)) = (range.next(), range.next()) else {
                 continue;
             };
-            let bounds: (u16, u16) = (redis::from_redis_value(from)?, redis::from_redis_value(to)?);
+            let (from, to) = (redis::from_redis_value(from)?, redis::from_redis_value(to)?);
             let here: Vec<_> = range.filter_map(|one| address(node, one)).collect();
-            if (bounds.0..=bounds.1).contains(&self.slot) {
-                owner = here.first().cloned();
-            }
+            owners.extend(here.first().map(|owner| (from, to, owner.clone())));
             seen.extend(here);
         }
         self.learn(seen);
-        owner.ok_or_else(|| self.unserved())
-    }
-
-    fn known(&self) -> Vec<ConnectionAddr> {
-        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        nodes.clone()
+        Ok(View { begun, owners })
     }
 
     fn learn(&self, seen: Vec<ConnectionAddr>) {
-        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for node in seen {
-            if nodes.len() < MAX_NODES && !nodes.contains(&node) {
-                nodes.push(node);
+            if known.len() < MAX_NODES && !known.contains(&node) {
+                known.push(node);
             }
         }
     }
+}
 
-    fn unserved(&self) -> RedisError {
-        let what = "no node of the cluster serves the namespace's slot";
-        (ErrorKind::Io, what, self.slot.to_string()).into()
-    }
+fn unserved(slot: u16) -> RedisError {
+    let what = "no node of the cluster serves the slot";
+    (ErrorKind::Io, what, slot.to_string()).into()
 }
 
 /// Returns the address of a node that another one names by host, port and id. A node that does not know its own host
@@ -150,12 +293,19 @@ mod tests {
         let slot = |name: &str| slot(&name.parse().unwrap(), "h:1");
         assert_eq!(slot("{hero}").unwrap(), 8184);
         assert_eq!(slot("a-{hero}").unwrap(), 8184);
+        for (key, like) in [
+            ("{ctx:7}:job:1:2", "ctx:7"),
+            ("a{}b", "a{}b"),
+            ("a{b", "a{b"),
+        ] {
+            assert_eq!(slot_of_key(key), crc16(like.as_bytes()) % SLOTS);
+        }
         let said = slot("hero").unwrap_err().to_string();
         assert!(said.contains("--namespace '{hero}'"), "{said}");
     }
 
     #[test]
-    fn a_node_without_a_host_is_the_one_that_was_asked() {
+    fn a_node_without_a_host_is_the_one_that_was_queried() {
         let queried = ConnectionAddr::Tcp("h".to_owned(), 7000);
         let named = |host| Value::Array(vec![host, Value::Int(7001)]);
         let text = |text: &str| Value::BulkString(text.as_bytes().into());

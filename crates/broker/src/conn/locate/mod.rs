@@ -1,5 +1,5 @@
 //! Discovery of the server that has the data: the one in the URL, the master that sentinels name ([`sentinel`]), or
-//! the node of a cluster that owns the namespace's slot ([`cluster`]).
+//! the node of a cluster that owns the slot of the keys ([`cluster`]).
 
 mod cluster;
 mod sentinel;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use meshwork_model::name::Namespace;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ConnectionAddr, FromRedisValue, RedisResult};
+use tokio::time::Instant;
 
 use super::dial::{CONNECT_TIMEOUT, Dial};
 use super::target::{Kind, Server};
@@ -36,6 +37,8 @@ enum Finder {
 pub(super) struct Found {
     pub(super) addr: ConnectionAddr,
     pub(super) connection: MultiplexedConnection,
+    /// Time at which the connection was open.
+    pub(super) opened: Instant,
 }
 
 impl Locator {
@@ -79,11 +82,42 @@ impl Locator {
         matches!(self.kind, Finder::Fixed(_))
     }
 
-    /// Returns the same locator with another database; `None` for a cluster, which has only one.
+    /// Returns a locator for the slot of `key` in the same cluster, over the same connections, and the slot. `None`
+    /// outside of clusters.
+    pub(super) fn of_key(&self, key: &str) -> Option<(u16, Self)> {
+        let Finder::Cluster(cluster) = &self.kind else {
+            return None;
+        };
+        let slot = cluster::slot_of_key(key);
+        let kind = Finder::Cluster(cluster.of_slot(slot));
+        let dial = self.dial.clone();
+        Some((slot, Self { dial, kind }))
+    }
+
+    /// Returns the slot of the data in a cluster.
+    pub(super) fn slot(&self) -> Option<u16> {
+        match &self.kind {
+            Finder::Cluster(cluster) => Some(cluster.slot()),
+            Finder::Fixed(_) | Finder::Sentinel(_) => None,
+        }
+    }
+
+    /// Returns an address to begin with: that of the server, or of any sentinel or node.
+    pub(super) fn any(&self) -> ConnectionAddr {
+        match &self.kind {
+            Finder::Fixed(addr) => addr.clone(),
+            Finder::Sentinel(sentinel) => sentinel.any(),
+            Finder::Cluster(cluster) => cluster.any(),
+        }
+    }
+
+    /// Returns the same locator with another database, over connections of its own; `None` for a cluster, which has
+    /// only database 0.
     pub(super) fn in_database(&self, database: u32) -> Option<Self> {
         let kind = match &self.kind {
             Finder::Fixed(addr) => Finder::Fixed(addr.clone()),
             Finder::Sentinel(sentinel) => Finder::Sentinel(sentinel.again()),
+            Finder::Cluster(cluster) if database == 0 => Finder::Cluster(cluster.again()),
             Finder::Cluster(_) => return None,
         };
         let dial = self.dial.in_database(database);
@@ -100,7 +134,7 @@ impl Locator {
         match &self.kind {
             Finder::Fixed(addr) => Ok(addr.clone()),
             Finder::Sentinel(sentinel) => sentinel.locate().await,
-            Finder::Cluster(cluster) => cluster.locate(&self.dial).await,
+            Finder::Cluster(cluster) => cluster.locate(&self.dial, Some(Instant::now())).await,
         }
     }
 
@@ -118,6 +152,23 @@ impl Locator {
         }
     }
 
+    /// Returns a connection for calls that do not block. The slots of a cluster share one per node, which is opened
+    /// again if it is not newer than `lost`. With `known`, an address that was found before is used.
+    pub(super) async fn shared(&self, lost: Option<Instant>, known: bool) -> RedisResult<Found> {
+        let Finder::Cluster(cluster) = &self.kind else {
+            return self.connect().await;
+        };
+        let since = (!known).then(Instant::now);
+        let addr = cluster.locate(&self.dial, since).await?;
+        let cluster::Shared { connection, opened } =
+            cluster.shared(&self.dial, &addr, lost).await?;
+        Ok(Found {
+            addr,
+            connection,
+            opened,
+        })
+    }
+
     /// Opens a connection to that server.
     pub(super) async fn connect(&self) -> RedisResult<Found> {
         let addr = self.locate().await?;
@@ -125,7 +176,12 @@ impl Locator {
         if matches!(self.kind, Finder::Sentinel(_)) {
             sentinel::verify(&mut connection, &addr).await?;
         }
-        Ok(Found { addr, connection })
+        let opened = Instant::now();
+        Ok(Found {
+            addr,
+            connection,
+            opened,
+        })
     }
 }
 

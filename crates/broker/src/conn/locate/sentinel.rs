@@ -37,6 +37,11 @@ impl Sentinel {
         Self::new(dial, nodes, service)
     }
 
+    /// Returns the first sentinel.
+    pub(super) fn any(&self) -> ConnectionAddr {
+        self.nodes[0].clone()
+    }
+
     /// Returns the address of the master, by the first sentinel that knows the service.
     pub(super) async fn locate(&self) -> RedisResult<ConnectionAddr> {
         let first = self.first.load(Ordering::Relaxed);

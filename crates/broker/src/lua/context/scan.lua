@@ -1,6 +1,6 @@
 --- @flags no-writes
 -- Lists one page of the keys in the database of a context, or of the node.
--- KEYS     none
+-- KEYS[1]  the prefix of the keys, for its slot
 -- ARGV[1]  the database ('' for that of the connection)
 -- ARGV[2]  the cursor, '0' at first
 -- ARGV[3]  the pattern

@@ -13,6 +13,8 @@ pub use take::Outbox;
 
 use std::ops::Deref;
 
+use meshwork_model::keys::context::NodeKeys;
+
 use crate::script::{Call, Scripts, Verb};
 use crate::session::Session;
 use crate::{Broker, Error};
@@ -77,6 +79,15 @@ impl ContextStore {
         Self { session }
     }
 
+    /// Returns the keys that belong to no context.
+    #[must_use]
+    pub fn node_keys(&self) -> NodeKeys {
+        match self.conn.is_cluster() {
+            true => NodeKeys::TAGGED,
+            false => NodeKeys::PLAIN,
+        }
+    }
+
     /// Replaces the scripts, for tests.
     #[must_use]
     pub fn with_scripts(mut self, scripts: &Scripts) -> Self {
@@ -118,8 +129,9 @@ impl ContextStore {
         prefix: &str,
         many: usize,
     ) -> Result<(u64, Vec<Vec<u8>>), Error> {
-        let call = self.scripts.call(Verb::ContextScan);
-        let call = call.arg(database.argument()).arg(cursor);
+        // The prefix stands for all keys: in a cluster, it leads to their node.
+        let call = self.scripts.call(Verb::ContextScan).key(prefix);
+        let call = database.entered(call).arg(cursor);
         let pattern = format!("{}*", glob(prefix));
         call.arg(pattern).arg(many).run(&self.conn).await
     }

@@ -38,21 +38,6 @@ impl Broker {
         found.map_err(|source| Error::Call { verb, source })
     }
 
-    /// Returns false for a cluster of several nodes, which divides the keys of contexts. A server that does not say what
-    /// it is counts as a single one.
-    ///
-    /// # Errors
-    /// The server does not answer.
-    pub async fn has_contexts(&self) -> Result<bool, Error> {
-        let mut info = redis::cmd("CLUSTER");
-        info.arg("INFO");
-        match self.ask::<String>("cluster", &info).await {
-            Ok(info) => Ok(!is_divided(&info)),
-            Err(error) if error.is_temporary() => Err(error),
-            Err(_) => Ok(true),
-        }
-    }
-
     /// Returns the metrics of the server; none for a user who may not read them.
     ///
     /// # Errors
@@ -66,15 +51,6 @@ impl Broker {
             Err(_) => Ok(ServerStats::default()),
         }
     }
-}
-
-/// Returns true for the `CLUSTER INFO` of a cluster whose slots are on several nodes.
-fn is_divided(info: &str) -> bool {
-    let size = info
-        .lines()
-        .find_map(|line| line.strip_prefix("cluster_size:"));
-    size.and_then(|size| size.trim().parse::<u64>().ok())
-        .is_some_and(|size| size > 1)
 }
 
 impl ServerStats {

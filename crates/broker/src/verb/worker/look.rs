@@ -64,11 +64,10 @@ impl ContextConn {
     /// The server does not answer, or refuses the database.
     pub async fn over(&self, broker: &Broker) -> Result<Broker, Error> {
         let mut over = broker.clone();
-        over.session.conn = self
-            .0
-            .select(broker.database())
-            .await
-            .map_err(Error::connect)?;
+        let conn = self.0.select(broker.database()).await;
+        let conn = conn.map_err(Error::connect)?;
+        // In a cluster, each context has a node.
+        over.session.conn = conn.of_key(&broker.keys.lease());
         Ok(over)
     }
 }

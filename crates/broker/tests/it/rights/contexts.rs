@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_model::acl::{AclServer, AclUser, rules, user_name};
-use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
+use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeKeys};
 use meshwork_test_servers::servers::{RealServer, ServerOptions};
 use redis::{Connection, Value};
 
@@ -151,7 +151,7 @@ fn users_may_what_is_documented(server: ServerOptions, kind: AclServer, layout: 
         let name = user_name(user, &own);
         let mut set = vec!["ACL", "SETUSER", &name, "reset", "on"];
         let password = format!(">{PASSWORD}");
-        let rules = rules(user, &own, kind).unwrap();
+        let rules = rules(user, &own, NodeKeys::PLAIN, kind).unwrap();
         set.push(&password);
         set.extend(rules.iter().map(String::as_str));
         server.say::<()>(&set).unwrap();

@@ -19,7 +19,6 @@ use crate::args::parsers;
 use crate::commands::rpc;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::identity::can_have_contexts;
 use crate::out::note;
 use crate::scope::ActorArgs;
 
@@ -98,10 +97,7 @@ impl ListenArgs {
             true => None,
             false => self.keys(client, actor).await?,
         };
-        let me = match can_have_contexts(client).await? {
-            true => actor.identity().find(client).await?,
-            false => None,
-        };
+        let me = actor.identity().find(client).await?;
         let api = Api::new(
             client.clone(),
             me.map(|me| me.id()),
@@ -159,10 +155,8 @@ impl ListenArgs {
             _ if !known.is_empty() => {}
             None => return Err(CommandError::usage(KeyError::Missing)),
             Some(name) => {
-                let actor = match can_have_contexts(client).await? {
-                    true => Some(actor.identity().create(client).await?.1.id().to_string()),
-                    false => None,
-                };
+                let (_, me) = actor.identity().create(client).await?;
+                let actor = me.id().to_string();
                 let params = json!({"name": name.as_str(), "scope": "admin", "actor": actor});
                 let made = rpc::call(client, "key.create", &params).await?;
                 let key = made["key"].as_str().unwrap_or_default();

@@ -18,7 +18,6 @@ use crate::commands::mesh::NodeKeyArgs;
 use crate::commands::worker::{CONCURRENCY, in_contexts};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::identity::can_have_contexts;
 use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::scope::ActorArgs;
@@ -81,21 +80,13 @@ impl Supervisor {
             false => None,
         };
         let node = Node::of(client.broker());
-        // A cluster of several nodes has no contexts.
-        let coordinator = match !self.works_without() || can_have_contexts(&client).await? {
-            true => Some(Coordinator::new(&node).await?),
-            false => None,
+        let coordinator = Coordinator::new(&node).await?;
+        let mesh = match self.daemon()? {
+            Some((daemon, key)) => Some(Mesh::new(&node, daemon, key).await?),
+            None => None,
         };
-        let mesh = match (&coordinator, self.daemon()?) {
-            (Some(_), Some((daemon, key))) => Some(Mesh::new(&node, daemon, key).await?),
-            _ => None,
-        };
-        let handles = match coordinator {
-            Some(_) => self.handles(&node).await?,
-            None => Vec::new(),
-        };
-        let in_contexts = coordinator.is_some();
-        let workers = context.retried(async || self.workers(&client, in_contexts).await);
+        let handles = self.handles(&node).await?;
+        let workers = context.retried(async || self.workers(&client).await);
         let workers = Box::pin(interrupt.or(workers)).await?;
         let contexts = handles.iter().map(ContextHandle::id).collect();
         tell(contexts, api.as_ref(), context)?;
@@ -108,12 +99,7 @@ impl Supervisor {
                     mesh.run(&stop).await;
                 }
             };
-            match &coordinator {
-                Some(coordinator) => {
-                    tokio::join!(coordinator.run(&self.context, &stop), Box::pin(mesh));
-                }
-                None => stop.cancelled().await,
-            }
+            tokio::join!(coordinator.run(&self.context, &stop), Box::pin(mesh));
         };
         tokio::pin!(serving);
         tokio::select! {
@@ -153,13 +139,8 @@ impl Supervisor {
         Ok(handles)
     }
 
-    /// Returns true if there is something to do on a cluster, which has no contexts.
-    fn works_without(&self) -> bool {
-        self.context == Serves::All && (self.listen.is_given() || !self.worker.is_empty())
-    }
-
     /// Starts the requested workers: those of contexts, and one for jobs of none unless contexts are named.
-    async fn workers(&self, client: &Client, in_contexts: bool) -> Result<Workers, CommandError> {
+    async fn workers(&self, client: &Client) -> Result<Workers, CommandError> {
         let mut workers = Workers::default();
         if self.worker.is_empty() {
             return Ok(workers);
@@ -174,7 +155,7 @@ impl Supervisor {
             let worker = types.try_fold(worker, Worker::script_type);
             Ok(worker?.concurrency(CONCURRENCY.into()))
         };
-        let is_any = in_contexts && !Node::of(client.broker()).contexts().await?.is_empty();
+        let is_any = !Node::of(client.broker()).contexts().await?.is_empty();
         if is_any || self.context != Serves::All {
             let (node, me) = self.actor.identity().create(client).await?;
             let found = in_contexts::find(&node, &me, &self.context).await?;

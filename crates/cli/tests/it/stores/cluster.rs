@@ -1,6 +1,6 @@
 //! The command on a real cluster: what it says of a namespace without a hash tag, and that all else works.
 
-use crate::common::Ground;
+use crate::common::{Ground, json};
 use meshwork_test_servers::servers::{RealCluster, RealServer};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -25,20 +25,6 @@ async fn a_hash_tag_is_all_it_takes() {
             .run(&["job", "list", "--namespace", "{hero"])
             .exits(2);
         assert!(done.stderr.contains("make no hash tag"), "{}", done.stderr);
-    }
-
-    let ground = Ground::url(cluster.url());
-    for layout in ["db", "prefix"] {
-        let create = [
-            "context",
-            "create",
-            "--namespace",
-            "{hero}",
-            "--layout",
-            layout,
-        ];
-        let said = ground.run(&create).exits(3).stderr;
-        assert!(said.contains("a Redis Cluster of several nodes"), "{said}");
     }
 
     // Keys of other systems have a prefix of their own.
@@ -68,4 +54,52 @@ async fn a_hash_tag_is_all_it_takes() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let done = ground.run(&["action", "send", "a.b", "--prefix", "{nooble4}"]);
     assert_eq!(done.code, Some(0), "{done:?}");
+}
+
+/// Contexts 1, 2 and 3 are on three nodes.
+#[tokio::test(flavor = "multi_thread")]
+async fn contexts_are_spread_over_the_nodes() {
+    let Some(cluster) = RealCluster::start(RealServer::redis().append_only(), 0).await else {
+        return;
+    };
+    let ground = Ground::url(cluster.url());
+    let in_cluster = |words: &[&str]| ground.run(&[words, &["--namespace", "{hero}"]].concat());
+    let said = in_cluster(&["context", "create", "--layout", "db"])
+        .exits(2)
+        .stderr;
+    assert!(said.contains("--layout prefix"), "{said}");
+    for id in ["1", "2", "3"] {
+        assert_eq!(in_cluster(&["context", "create"]).ok().stdout.trim(), id);
+    }
+    let shown = in_cluster(&["context", "show", "2"]).ok().stdout;
+    assert!(shown.contains("prefix"), "{shown}");
+    ground.file("answer.rhai", "6 * 7");
+    for id in ["1", "2", "3"] {
+        let done = in_cluster(&["run", "answer.rhai", "--context", id]).ok();
+        assert_eq!(done.stdout, "42\n");
+    }
+    let serve = [
+        "supervisor",
+        "--worker",
+        "osis",
+        "--json",
+        "--namespace",
+        "{hero}",
+    ];
+    let mut supervisor = ground.start(&serve);
+    assert_eq!(json(&supervisor.line())["event"], "ready");
+    let sent = [
+        "message",
+        "send",
+        "2",
+        "--job",
+        "answer.rhai",
+        "--context",
+        "1",
+        "--wait",
+    ];
+    let sent = in_cluster(&sent).ok().stdout;
+    assert!(sent.contains("42"), "{sent}");
+    supervisor.stop().ok();
+    in_cluster(&["doctor"]).ok();
 }

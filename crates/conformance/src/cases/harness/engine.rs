@@ -265,7 +265,12 @@ pub(crate) async fn as_runner(
     keys: &ContextKeys,
 ) -> Result<Option<Conn>, Failure> {
     let acl = ContextStore::of(&Broker::new(raw.clone(), JobKeys::default()));
-    let Ok(rules) = rules(AclUser::Runner, keys, acl.acl_server().await?) else {
+    let Ok(rules) = rules(
+        AclUser::Runner,
+        keys,
+        acl.node_keys(),
+        acl.acl_server().await?,
+    ) else {
         return Ok(None);
     };
     let user = user_name(AclUser::Runner, keys);

@@ -17,6 +17,7 @@ use crate::context::messages::done::Done;
 use crate::context::messages::message::next_look_ms;
 use crate::context::messages::outbox_watch::OutboxWatch;
 use crate::context::messages::served::{Part, Roll, Served};
+use crate::context::messages::steps::{Step, Steps};
 use crate::context::{ContextError, ContextHandle, MOST, Node, StoreTransport, Transport};
 
 /// Pause between two rounds after recent work, when jobs of messages may end soon.
@@ -117,14 +118,14 @@ impl Coordinator {
     pub async fn run(&self, serves: &Serves, stop: &CancellationToken) {
         let (mut served, mut looked) = (Roll::default(), None::<Instant>);
         let (mut backoff, mut watch) = (Backoff::new(), OutboxWatch::new());
-        let mut worked = Instant::now();
+        let (mut steps, mut worked) = (Steps::new(), Instant::now());
         while !stop.is_cancelled() {
             if looked.is_none_or(|at| at.elapsed() >= LOOK_FOR_CONTEXTS) {
                 served.update(self.find(serves).await);
                 looked = Some(Instant::now());
                 watch.follow(served.contexts());
             }
-            let done = self.round(&mut served.list).await;
+            let done = steps.round(&mut served, |one| self.step_of(one)).await;
             watch.looked();
             let pause = async {
                 match done {
@@ -152,10 +153,11 @@ impl Coordinator {
                 backoff = Backoff::new();
             };
             tokio::select! {
-                () = stop.cancelled() => return,
+                () = stop.cancelled() => break,
                 () = pause => {}
             }
         }
+        steps.finish().await;
     }
 
     /// Returns the contexts that were found, and the reasons why others were not.
@@ -175,6 +177,13 @@ impl Coordinator {
             }
         }
         (found, failed)
+    }
+
+    fn step_of(&self, mut one: Served) -> Step<'_> {
+        Box::pin(async move {
+            let done = self.serve_if_needed(&mut one).await;
+            (one, done)
+        })
     }
 
     /// Runs a step if one call finds an element that is due.
@@ -199,18 +208,6 @@ impl Coordinator {
             // The step then finds the damaged key.
             Ok(true) | Err(_) => self.serve(served).await,
         }
-    }
-
-    /// Runs a step in each context.
-    async fn round(&self, served: &mut [Served]) -> Result<Done, ContextError> {
-        let (mut done, mut failed) = (Done::default(), None);
-        for one in served {
-            match self.serve_if_needed(one).await {
-                Ok(step) => done.add(step),
-                Err(error) => failed = Some(error),
-            }
-        }
-        failed.map_or(Ok(done), Err)
     }
 
     /// Runs all parts of a step. A part that failed pauses, and does not delay the others.

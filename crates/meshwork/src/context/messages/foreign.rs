@@ -4,7 +4,7 @@ use meshwork_broker::context::{Commit, Database};
 use meshwork_model::actor_key::PublicKey;
 use meshwork_model::context::{MessageStatus, NodeId, Reason};
 use meshwork_model::envelope::{Keyring, Nonce, PayloadType, Receiver, Refusal, claim, open};
-use meshwork_model::keys::context::{ContextId, MessageKey, NodeKeys};
+use meshwork_model::keys::context::{ContextId, MessageKey};
 use meshwork_model::mesh::{
     Answer, Item, PeerState, Received, SentFrom, answer, read_result, write_result,
 };
@@ -89,7 +89,7 @@ impl Node {
             after: why,
             ..Change::default()
         };
-        let commit = change.noted(Commit::default(), NodeKeys.audit());
+        let commit = change.noted(Commit::default(), &self.keys().audit());
         let _ = self.store().commit(Database::Node, &commit).await?;
         Ok(())
     }
@@ -290,8 +290,8 @@ fn failure(view: &MessageView) -> Option<Reason> {
 impl ContextHandle {
     /// Returns the message that was received from this origin.
     pub(crate) async fn received(&self, origin: &Origin) -> Result<Found, ContextError> {
-        let key = self.keys().origin(&origin.to_string());
-        let element = self.store().text(self.database(), &key).await?;
+        let key = &self.keys().origin(&origin.to_string());
+        let element = self.store().text(self.database(), key).await?;
         let Some(element) = element else {
             return Ok(Found::Never);
         };

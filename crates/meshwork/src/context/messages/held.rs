@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use meshwork_broker::context::{Commit, Database, Read};
 use meshwork_model::context::{MessageStatus, NodeId, field};
-use meshwork_model::keys::context::{ContextId, NodeKeys};
+use meshwork_model::keys::context::ContextId;
 use meshwork_model::mesh::{Held, HeldEntry, MAX_HELD_MESSAGES};
 
 use crate::context::messages::foreign::CANCELLED_BEFORE;
@@ -18,7 +18,7 @@ const MOST: usize = MAX_HELD_MESSAGES + PAGE;
 impl Node {
     /// Adds a stored message to the list of its node.
     pub(crate) async fn hold(&self, from: NodeId, entry: HeldEntry) -> Result<(), ContextError> {
-        let list = NodeKeys.peer_held(from);
+        let list = self.keys().peer_held(from);
         let commit = Commit::default().mark(&list, 0, entry.to_string().as_bytes());
         let _ = self.store().commit(Database::Node, &commit).await?;
         Ok(())
@@ -26,7 +26,7 @@ impl Node {
 
     /// Removes the messages of a node that are processed or gone from its list. Returns what is left.
     pub(crate) async fn held_for(&self, from: NodeId) -> Result<Held, ContextError> {
-        let list = NodeKeys.peer_held(from);
+        let list = self.keys().peer_held(from);
         let (mut by_context, mut done) = (BTreeMap::<ContextId, Vec<HeldEntry>>::new(), Vec::new());
         for start in (0..MOST).step_by(PAGE) {
             let page = Read::Members(PAGE, start);

@@ -20,6 +20,7 @@ pub(crate) mod retention;
 pub(crate) mod route;
 pub(crate) mod send;
 pub(crate) mod served;
+mod steps;
 pub(crate) mod take_up;
 pub(crate) mod topic;
 pub(crate) mod transport;

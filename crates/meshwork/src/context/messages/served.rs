@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use meshwork_model::keys::context::ContextId;
 use tokio::time::Instant;
 
 use crate::context::messages::inbox::Sorted;
@@ -13,6 +14,8 @@ use crate::context::{ContextError, ContextHandle};
 const FIRST: Duration = Duration::from_millis(100);
 /// Longest pause of a part that fails. A repaired key is noticed after this time at the latest.
 const LONGEST: Duration = Duration::from_secs(10);
+/// Longest pause of a context whose server does not answer. It is noticed after this time that a replica has taken over.
+const AWAY: Duration = Duration::from_secs(2);
 /// Interval of log lines about a part that still fails.
 const REMIND: Duration = Duration::from_secs(60);
 
@@ -55,6 +58,8 @@ pub(crate) struct Served {
     pub(crate) context: ContextHandle,
     pub(crate) sorted: Sorted,
     troubles: BTreeMap<Part, Trouble>,
+    /// The end of the pause after an outage of its server, and the length of the pause.
+    away: Option<(Instant, Duration)>,
 }
 
 impl Served {
@@ -63,7 +68,20 @@ impl Served {
             context,
             sorted: Sorted::default(),
             troubles: BTreeMap::new(),
+            away: None,
         }
+    }
+
+    /// Pauses after an outage of its server, each time twice as long.
+    pub(crate) fn pause(&mut self) {
+        let last = self.away.map(|(_, pause)| pause);
+        let pause = last.map_or(FIRST, |last| AWAY.min(last * 2));
+        self.away = Some((Instant::now() + pause, pause));
+    }
+
+    /// Records that its server answers.
+    pub(crate) fn reached(&mut self) {
+        self.away = None;
     }
 
     /// Returns false while a part that failed pauses.
@@ -106,7 +124,9 @@ impl Served {
 /// The contexts that a coordinator serves now.
 #[derive(Debug, Default)]
 pub(crate) struct Roll {
-    pub(crate) list: Vec<Served>,
+    list: Vec<Served>,
+    /// Contexts whose step is running.
+    lent: BTreeMap<ContextId, ContextHandle>,
     /// The reasons why the last search did not find some contexts.
     faults: Vec<String>,
 }
@@ -119,6 +139,9 @@ impl Roll {
             self.list.retain(is_there);
         }
         for context in found {
+            if self.lent.contains_key(&context.id()) {
+                continue;
+            }
             let known = self.list.iter_mut();
             let mut known = known.filter(|one| one.context.id() == context.id());
             match known.next() {
@@ -127,7 +150,6 @@ impl Roll {
                 None => self.list.push(Served::new(context)),
             }
         }
-        self.list.sort_by_key(|one| one.context.id());
         let faults: Vec<_> = failed.iter().map(ToString::to_string).collect();
         for error in faults.iter().filter(|it| !self.faults.contains(*it)) {
             tracing::warn!(%error, "context not found; trying again");
@@ -136,6 +158,30 @@ impl Roll {
     }
 
     pub(crate) fn contexts(&self) -> impl Iterator<Item = &ContextHandle> + Clone {
-        self.list.iter().map(|one| &one.context)
+        let list = self.list.iter().map(|one| &one.context);
+        list.chain(self.lent.values())
+    }
+
+    /// Takes the contexts that do not pause out of the list.
+    pub(crate) fn lend(&mut self) -> Vec<Served> {
+        let now = Instant::now();
+        let is_due = |one: &mut Served| one.away.is_none_or(|(until, _)| until <= now);
+        let lent: Vec<_> = self.list.extract_if(.., is_due).collect();
+        let handles = lent
+            .iter()
+            .map(|one| (one.context.id(), one.context.clone()));
+        self.lent.extend(handles);
+        lent
+    }
+
+    /// Puts a context back after its step.
+    pub(crate) fn take_back(&mut self, one: Served) {
+        self.lent.remove(&one.context.id());
+        self.list.push(one);
+    }
+
+    /// Returns true if a context pauses.
+    pub(crate) fn has_pauses(&self) -> bool {
+        self.list.iter().any(|one| one.away.is_some())
     }
 }

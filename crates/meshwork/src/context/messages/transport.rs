@@ -4,7 +4,7 @@
 use futures_util::future::BoxFuture;
 use meshwork_broker::context::{Commit, Database};
 use meshwork_model::context::{Message, MessageEvent, NodeId, Reason};
-use meshwork_model::keys::context::{MessageKey, NodeKeys};
+use meshwork_model::keys::context::MessageKey;
 use meshwork_model::mesh::Entry;
 
 use crate::context::{ContextError, Node, Origin, Site};
@@ -133,7 +133,7 @@ impl StoreTransport {
             return Ok(false);
         }
         let now = self.node.store().now().await?;
-        let outbox = NodeKeys.peer_outbox(to);
+        let outbox = self.node.keys().peer_outbox(to);
         let commit = Commit::default().mark(&outbox, now, entry.to_string().as_bytes());
         let _ = self.node.store().commit(Database::Node, &commit).await?;
         self.node.signals().outgoing.notify_one();

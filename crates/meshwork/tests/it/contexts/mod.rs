@@ -1,5 +1,6 @@
 //! Messages between contexts: each is stored once, whatever fails in between, and nothing is taken that was changed.
 
+mod cluster;
 mod damage;
 mod flow_messages;
 mod jobs;

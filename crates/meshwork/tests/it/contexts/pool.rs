@@ -14,7 +14,7 @@ use meshwork_model::keys::context::{ContextId, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::ScriptType;
 use meshwork_test_servers::eventually;
-use meshwork_test_servers::servers::{RealServer, ServerOptions};
+use meshwork_test_servers::servers::{RealCluster, RealServer, ServerOptions};
 
 use crate::worker_support::{Gate, Scripted, osis, raw};
 
@@ -22,13 +22,14 @@ use crate::worker_support::{Gate, Scripted, osis, raw};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Some contexts of one store.
-struct Site {
+pub(super) struct Site {
     server: Option<RealServer>,
-    node: Node,
+    pub(super) cluster: Option<RealCluster>,
+    pub(super) node: Node,
     me: Identity,
-    contexts: Vec<ContextHandle>,
+    pub(super) contexts: Vec<ContextHandle>,
     /// For their jobs, over connections of their own.
-    clients: Vec<Client>,
+    pub(super) clients: Vec<Client>,
 }
 
 impl Site {
@@ -40,7 +41,22 @@ impl Site {
                 Conn::open(&target, &Default::default()).await.unwrap()
             }
         };
-        let node = Node::of(&Broker::new(conn, JobKeys::default()));
+        let site = Self::on(conn, JobKeys::default(), many, layout).await;
+        Self { server, ..site }
+    }
+
+    /// Contexts of a cluster, on all of its nodes.
+    pub(super) async fn on_cluster(cluster: RealCluster, many: u32) -> Self {
+        let target = Target::parse(&cluster.url(), TlsFiles::default()).unwrap();
+        let namespace = "{hero}".parse().unwrap();
+        let conn = Conn::open(&target, &namespace).await.unwrap();
+        let site = Self::on(conn, JobKeys::new(namespace), many, None).await;
+        let cluster = Some(cluster);
+        Self { cluster, ..site }
+    }
+
+    async fn on(conn: Conn, keys: JobKeys, many: u32, layout: Option<ContextLayout>) -> Self {
+        let node = Node::of(&Broker::new(conn, keys));
         let key = new_key();
         node.trust(key.public(), None).await.unwrap();
         let me = node.identify(key).await.unwrap();
@@ -53,7 +69,8 @@ impl Site {
             contexts.push(context);
         }
         Self {
-            server,
+            server: None,
+            cluster: None,
             node,
             me,
             contexts,
@@ -61,7 +78,7 @@ impl Site {
         }
     }
 
-    /// Contexts on each engine: in databases of their own as far as there are any, and in database 0.
+    /// Contexts on each engine: in databases of their own as far as there are any, and in database 0; and on clusters.
     async fn all(many: u32) -> Vec<Self> {
         let mut sites = Vec::new();
         let layouts = [None, Some(ContextLayout::Prefix)];
@@ -72,11 +89,16 @@ impl Site {
                 sites.push(Self::over(Some(server), many, layout).await);
             }
         }
+        for server in [RealServer::redis(), RealServer::valkey()] {
+            if let Some(cluster) = RealCluster::start(server, 0).await {
+                sites.push(Self::on_cluster(cluster, many).await);
+            }
+        }
         sites
     }
 
     /// Workers of all contexts in one pool. `runner` makes that of a context.
-    async fn workers(
+    pub(super) async fn workers(
         &self,
         slots: usize,
         types: &[ScriptType],
@@ -129,11 +151,11 @@ impl Site {
     }
 }
 
-fn new(script: &str) -> JobRequest {
+pub(super) fn new(script: &str) -> JobRequest {
     JobRequest::new(osis(), script)
 }
 
-async fn stop(workers: Vec<WorkerHandle>) -> usize {
+pub(super) async fn stop(workers: Vec<WorkerHandle>) -> usize {
     let stopped = join_all(workers.into_iter().map(WorkerHandle::stop));
     let released = tokio::time::timeout(PATIENCE, stopped).await;
     released.expect("a stop in time").into_iter().sum()

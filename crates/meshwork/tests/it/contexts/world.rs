@@ -13,7 +13,7 @@ use meshwork_broker::{Broker, Clock};
 use meshwork_model::context::{Message, MessageType};
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, MessageKey};
 use meshwork_model::keys::hero::JobKeys;
-use meshwork_test_servers::servers::RealServer;
+use meshwork_test_servers::servers::{RealCluster, RealServer};
 
 /// Start of the clock, in milliseconds since 1970.
 const START: u64 = 1_700_000_000_000;
@@ -23,6 +23,8 @@ pub(super) const LEASE_MS: u64 = 10_001;
 /// A node with the contexts 7 and 8, and somebody who is admin of both.
 pub(super) struct World {
     server: Option<RealServer>,
+    /// Holds the servers.
+    pub(super) cluster: Option<RealCluster>,
     pub(super) conn: Conn,
     pub(super) node: Node,
     pub(super) me: Identity,
@@ -43,6 +45,20 @@ impl World {
                 Conn::open(&target, &Default::default()).await.unwrap()
             }
         };
+        let world = Self::on(conn, layout).await;
+        Self { server, ..world }
+    }
+
+    /// On a cluster of three nodes, each with one of: the context 7, the context 8, and what belongs to none.
+    pub(super) async fn on_cluster(cluster: RealCluster) -> Self {
+        let target = Target::parse(&cluster.url(), TlsFiles::default()).unwrap();
+        let conn = Conn::open(&target, &"{hero}".parse().unwrap()).await;
+        let world = Self::on(conn.unwrap(), Some(ContextLayout::Prefix)).await;
+        let cluster = Some(cluster);
+        Self { cluster, ..world }
+    }
+
+    async fn on(conn: Conn, layout: Option<ContextLayout>) -> Self {
         let (clock, hand) = Clock::manual(START);
         let node = Node::of(&Broker::new(conn.clone(), JobKeys::default()).with_clock(clock));
         let key = new_key();
@@ -54,7 +70,8 @@ impl World {
                 .unwrap();
         }
         Self {
-            server,
+            server: None,
+            cluster: None,
             conn,
             node,
             me,
@@ -67,9 +84,11 @@ impl World {
         self.layout.unwrap_or(ContextLayout::Db)
     }
 
-    /// The key of a context that has this name.
+    /// The key of a context that has this name; 0: of the node.
     pub(super) fn key(&self, context: u32, name: &str) -> String {
         match self.layout() {
+            _ if context == 0 && self.conn.is_cluster() => format!("{{mw}}:{name}"),
+            _ if context == 0 => name.to_owned(),
             ContextLayout::Prefix if !name.starts_with("{ctx:") => {
                 format!("{{ctx:{context}}}:{name}")
             }
@@ -77,7 +96,7 @@ impl World {
         }
     }
 
-    /// In both layouts, on each engine.
+    /// In both layouts, on each engine, and on a cluster.
     pub(super) async fn everywhere() -> Vec<Self> {
         let mut worlds = Vec::new();
         for layout in ContextLayout::ALL {
@@ -86,6 +105,9 @@ impl World {
             for server in servers.into_iter().flatten() {
                 worlds.push(Self::in_layout(Some(server), Some(layout)).await);
             }
+        }
+        if let Some(cluster) = RealCluster::start(RealServer::redis(), 0).await {
+            worlds.push(Self::on_cluster(cluster).await);
         }
         worlds
     }
@@ -107,7 +129,7 @@ impl World {
         };
         let words: Vec<_> = words.iter().map(word).collect();
         let words: Vec<_> = words.iter().map(String::as_str).collect();
-        self.plain(keys.database(), &words).await
+        self.sent(keys.prefix(), keys.database(), &words).await
     }
 
     fn context_keys(&self, context: u32) -> ContextKeys {
@@ -149,15 +171,22 @@ impl World {
 
     /// A plain command for a key of a context, the second word.
     pub(super) async fn plain<T: redis::FromRedisValue>(&self, context: u32, words: &[&str]) -> T {
-        let mut conn = self.conn.dedicated().await.unwrap();
         let key = words.get(1).map(|key| self.key(context, key));
         let of_node = context == 0 || self.layout() == ContextLayout::Prefix;
         let mut words = words.to_vec();
-        if let (Some(key), true) = (&key, context > 0) {
+        if let Some(key) = &key {
             words[1] = key;
         }
+        let database = if of_node { 0 } else { context };
+        self.sent(key.as_deref().unwrap_or_default(), database, &words)
+            .await
+    }
+
+    /// Sends words where this key is.
+    async fn sent<T: redis::FromRedisValue>(&self, key: &str, database: u32, words: &[&str]) -> T {
+        let mut conn = self.conn.of_key(key).dedicated().await.unwrap();
         redis::cmd("SELECT")
-            .arg(if of_node { 0 } else { context })
+            .arg(database)
             .query_async::<()>(&mut conn)
             .await
             .unwrap();

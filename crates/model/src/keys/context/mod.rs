@@ -83,97 +83,109 @@ impl FromStr for ContextLayout {
     }
 }
 
-/// Keys that belong to no context, all in database 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NodeKeys;
+/// Keys that belong to no context, all in database 0. On a Cluster they begin with the hash tag `{mw}:`, so that they
+/// share a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeKeys {
+    /// Prefix of every key; empty except on a Cluster.
+    prefix: &'static str,
+}
 
 impl NodeKeys {
     /// The database of the node.
     pub const DATABASE: u32 = 0;
+    /// The keys of a single server.
+    pub const PLAIN: Self = Self { prefix: "" };
+    /// The keys of a Cluster.
+    pub const TAGGED: Self = Self { prefix: "{mw}:" };
+
+    fn named(self, name: impl fmt::Display) -> String {
+        format!("{}{name}", self.prefix)
+    }
 
     /// An actor, a hash: `actor:{id}`.
     #[must_use]
     pub fn actor(self, id: ActorId) -> String {
-        format!("{}{id}", self.actor_prefix())
+        self.named(format_args!("actor:{id}"))
     }
 
     /// Returns the prefix of all actors' records: `actor:`.
     #[must_use]
-    pub const fn actor_prefix(self) -> &'static str {
-        "actor:"
+    pub fn actor_prefix(self) -> String {
+        self.named("actor:")
     }
 
     /// Registry of all contexts, a hash from a context's id to its layout: `mw:contexts`.
     #[must_use]
-    pub const fn contexts(self) -> &'static str {
-        "mw:contexts"
+    pub fn contexts(self) -> String {
+        self.named("mw:contexts")
     }
 
     /// The counter of actors, a string: `mw:id:actor`.
     #[must_use]
-    pub const fn next_actor(self) -> &'static str {
-        "mw:id:actor"
+    pub fn next_actor(self) -> String {
+        self.named("mw:id:actor")
     }
 
     /// Numbers of all actors by public key, a hash: `mw:actors`. One key is one actor.
     #[must_use]
-    pub const fn actors(self) -> &'static str {
-        "mw:actors"
+    pub fn actors(self) -> String {
+        self.named("mw:actors")
     }
 
     /// Identity of this node, a hash with 64 hexadecimal digits as `id`: `mw:node`.
     #[must_use]
-    pub const fn identity(self) -> &'static str {
-        "mw:node"
+    pub fn identity(self) -> String {
+        self.named("mw:node")
     }
 
     /// Nodes that this node knows by name, a hash from the name to the node: `mw:peers`.
     #[must_use]
-    pub const fn peers(self) -> &'static str {
-        "mw:peers"
+    pub fn peers(self) -> String {
+        self.named("mw:peers")
     }
 
     /// A node that this node knows, a hash: `mw:peer:{node}`.
     #[must_use]
     pub fn peer(self, node: impl fmt::Display) -> String {
-        format!("mw:peer:{node}")
+        self.named(format_args!("mw:peer:{node}"))
     }
 
     /// Entries to be sent to a node, by the time of the next attempt (a sorted set, milliseconds): `mw:peer-out:{node}`.
     #[must_use]
     pub fn peer_outbox(self, node: impl fmt::Display) -> String {
-        format!("mw:peer-out:{node}")
+        self.named(format_args!("mw:peer-out:{node}"))
     }
 
     /// Messages of a node that are stored here and not processed, a sorted set: `mw:peer-in:{node}`.
     #[must_use]
     pub fn peer_held(self, node: impl fmt::Display) -> String {
-        format!("mw:peer-in:{node}")
+        self.named(format_args!("mw:peer-in:{node}"))
     }
 
     /// Numbers of refused frames and messages of other nodes, a hash from `{node}/{code}` to the number: `mw:mesh-refused`.
     /// Those of no known node have no node.
     #[must_use]
-    pub const fn mesh_refused(self) -> &'static str {
-        "mw:mesh-refused"
+    pub fn mesh_refused(self) -> String {
+        self.named("mw:mesh-refused")
     }
 
     /// Lease of the process that exchanges frames with other nodes, a hash: `mw:mesh`.
     #[must_use]
-    pub const fn mesh(self) -> &'static str {
-        "mw:mesh"
+    pub fn mesh(self) -> String {
+        self.named("mw:mesh")
     }
 
     /// Audit trail of changes to actors and the registry (a stream, bounded): `mw:audit`.
     #[must_use]
-    pub const fn audit(self) -> &'static str {
-        "mw:audit"
+    pub fn audit(self) -> String {
+        self.named("mw:audit")
     }
 
-    /// Returns names that scripts use without receiving them in each call.
+    /// Returns names that scripts use without receiving them in each call. These scripts declare all their keys, so
+    /// this one is never read.
     #[must_use]
-    pub fn script_names(self) -> Vec<(&'static str, String)> {
-        // A key that never exists. Scripts read it where a cluster may be moving the slot.
+    pub fn script_names() -> Vec<(&'static str, String)> {
         vec![("LEASES", "mw:none".to_owned())]
     }
 }
@@ -393,8 +405,10 @@ mod tests {
 
     #[test]
     fn the_node_has_names_of_its_own() {
-        assert_eq!(NodeKeys.actor(ActorId(12)), "actor:12");
-        assert_eq!(NodeKeys.contexts(), "mw:contexts");
+        assert_eq!(NodeKeys::PLAIN.actor(ActorId(12)), "actor:12");
+        assert_eq!(NodeKeys::PLAIN.contexts(), "mw:contexts");
+        assert_eq!(NodeKeys::TAGGED.actor(ActorId(12)), "{mw}:actor:12");
+        assert_eq!(NodeKeys::TAGGED.contexts(), "{mw}:mw:contexts");
     }
 
     #[test]

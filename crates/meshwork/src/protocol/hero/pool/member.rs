@@ -108,13 +108,15 @@ impl Member {
         poll.until = Some(Instant::now() + LINGER);
     }
 
-    /// Polls once. With `due`, also checks for due tasks.
+    /// Polls once, unless a poll is running. With `due`, also checks for due tasks.
     pub(super) async fn look(
         &self,
         pool: &PoolState,
         due: bool,
     ) -> Result<(), meshwork_broker::Error> {
-        let mut beats = self.beats.lock().await;
+        let Ok(mut beats) = self.beats.try_lock() else {
+            return Ok(());
+        };
         let broker = match &mut *beats {
             Some(broker) => broker,
             none => none.insert(pool.beats(&self.broker).await?),
