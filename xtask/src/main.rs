@@ -6,6 +6,7 @@ mod check;
 mod clients;
 mod fake_mycelium;
 mod long;
+mod outside;
 mod pictures;
 mod process;
 mod suite;
@@ -45,6 +46,8 @@ enum Chore {
     Check(check::Extent),
     /// Check the structural rules of this repository
     Tidy,
+    /// Build the program of README.md in a crate outside of the workspace, and count the crates
+    Outside,
     /// Write the generated files of the clients of the API
     Clients {
         /// Compare instead of writing
@@ -145,6 +148,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         }
         Chore::Check(extent) => check::check(&workspace, extent),
         Chore::Tidy => tidy::tidy(&workspace),
+        Chore::Outside => outside::build(&workspace),
         Chore::Clients { check, no_install } => clients::clients(&workspace, *check, !no_install),
         Chore::Pictures => pictures::write(&workspace),
         Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::process::{self, Failure, ask};
 use crate::workspace::Workspace;
-use crate::{clients, long, suite, tidy};
+use crate::{clients, long, outside, suite, tidy};
 
 /// Timeout of a step: it may rebuild everything with another tool, on a small and busy machine.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -63,6 +63,7 @@ pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failur
             Box::new(|| clients::clients(workspace, true, true)),
         ),
         ("clippy", Box::new(|| lints(workspace))),
+        ("outside", Box::new(|| outside::build(workspace))),
         ("doc", Box::new(|| documents(workspace))),
         ("test", Box::new(|| suite::test(workspace, &tests))),
     ];

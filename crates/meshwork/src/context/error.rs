@@ -297,6 +297,11 @@ pub enum KeyFileFault {
     /// Encryption failed.
     #[error("it cannot be encrypted: {0}")]
     Encryption(String),
+    /// The program was built without the feature `passphrase`.
+    #[error(
+        "this program cannot use a passphrase: build it with the feature `passphrase` of the crate `meshwork`"
+    )]
+    NoEncryption,
     /// The passphrase is invalid.
     #[error("a passphrase is one line of 1 to 1024 bytes without control characters")]
     InvalidPassphrase,

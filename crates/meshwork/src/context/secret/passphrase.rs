@@ -1,26 +1,20 @@
-//! Passphrases of key files, and their encryption in the format of `age` (scrypt and ChaCha20-Poly1305).
+//! Passphrases of key files.
 
 use std::fmt;
 use std::path::Path;
 
-use age::DecryptError;
-use age::scrypt;
-use age::secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
 
 use crate::context::error::{ContextError, KeyFileFault};
+use crate::context::secret::encryption;
 use crate::context::secret::private_file::read_private;
 
 /// Greatest length of a passphrase, in bytes.
 pub const MAX_PASSPHRASE: usize = 1024;
-/// Base-2 logarithm of the cost of new files: 64 MiB and some tenths of a second for each guess, and for each command.
-const COST: u8 = 16;
-/// The greatest cost of a file that is read: the default of the command `age`. It takes 256 MiB.
-const MAX_COST: u8 = 18;
 
 /// The passphrase of a key file. It is wiped from memory when it is dropped, and `Debug` does not show it.
 #[derive(Clone)]
-pub struct Passphrase(SecretString);
+pub struct Passphrase(Zeroizing<String>);
 
 impl Passphrase {
     /// Returns the passphrase of a text.
@@ -31,7 +25,7 @@ impl Passphrase {
         if text.is_empty() || text.len() > MAX_PASSPHRASE || text.contains(char::is_control) {
             return Err(KeyFileFault::InvalidPassphrase);
         }
-        Ok(Self(SecretString::from(text)))
+        Ok(Self(Zeroizing::new(text.to_owned())))
     }
 
     /// Reads a passphrase from a file of one line.
@@ -55,31 +49,17 @@ impl Passphrase {
     /// Returns whether both are the same, for a passphrase that is typed twice.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        self.0.expose_secret() == other.0.expose_secret()
+        self.0 == other.0
     }
 
     /// Encrypts a text.
     pub(crate) fn encrypt(&self, text: &str) -> Result<String, KeyFileFault> {
-        let mut recipient = scrypt::Recipient::new(self.0.clone());
-        recipient.set_work_factor(COST);
-        let encrypted = age::encrypt_and_armor(&recipient, text.as_bytes());
-        encrypted.map_err(|error| KeyFileFault::Encryption(error.to_string()))
+        encryption::encrypt(&self.0, text)
     }
 
     /// Decrypts a file.
     pub(crate) fn decrypt(&self, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyFileFault> {
-        let mut identity = scrypt::Identity::new(self.0.clone());
-        identity.set_max_work_factor(MAX_COST);
-        match age::decrypt(&identity, bytes) {
-            Ok(text) => Ok(Zeroizing::new(text)),
-            Err(DecryptError::DecryptionFailed) => Err(KeyFileFault::WrongPassphrase),
-            Err(DecryptError::NoMatchingKeys) => Err(KeyFileFault::NotByPassphrase),
-            Err(DecryptError::ExcessiveWork { required, .. }) => Err(KeyFileFault::Cost {
-                cost: required,
-                most: MAX_COST,
-            }),
-            Err(_) => Err(KeyFileFault::Damaged),
-        }
+        encryption::decrypt(&self.0, bytes)
     }
 }
 
