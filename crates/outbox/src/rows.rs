@@ -29,7 +29,7 @@ pub struct Row {
     pub id: String,
     /// The job, in JSON.
     pub job: String,
-    /// Number of attempts to move it.
+    /// Number of attempts that the store refused. Outages of the store do not count.
     pub attempts: u32,
     /// The last error.
     pub error: String,

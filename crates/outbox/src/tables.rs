@@ -59,18 +59,18 @@ impl Tables {
             claim: format!(
                 "WITH due AS (SELECT id, attempted_ms FROM {outbox} WHERE due_at <= now() \
                  ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED) \
-                 UPDATE {outbox} AS o SET attempts = o.attempts + 1, attempted_ms = coalesce(o.attempted_ms, $2) \
+                 UPDATE {outbox} AS o SET claims = o.claims + 1, attempted_ms = coalesce(o.attempted_ms, $2) \
                  FROM due WHERE o.id = due.id \
-                 RETURNING o.seq, o.id, o.attempts, octet_length(o.job)::bigint AS bytes, \
+                 RETURNING o.seq, o.id, o.claims, o.attempts, octet_length(o.job)::bigint AS bytes, \
                  due.attempted_ms AS earlier_ms"
             ),
             lock: format!(
-                "SELECT o.id, o.job FROM {outbox} AS o JOIN unnest($1::text[], $2::int[]) AS claimed(id, attempts) \
-                 ON o.id = claimed.id AND o.attempts = claimed.attempts FOR UPDATE OF o SKIP LOCKED"
+                "SELECT o.id, o.job FROM {outbox} AS o JOIN unnest($1::text[], $2::int[]) AS claimed(id, claims) \
+                 ON o.id = claimed.id AND o.claims = claimed.claims FOR UPDATE OF o SKIP LOCKED"
             ),
             delete: format!("DELETE FROM {outbox} WHERE id = ANY($1)"),
             refuse: format!(
-                "UPDATE {outbox} AS o SET error = refused.error, \
+                "UPDATE {outbox} AS o SET error = refused.error, attempts = o.attempts + 1, \
                  attempted_ms = CASE WHEN refused.uncertain THEN o.attempted_ms END, \
                  due_at = CASE WHEN refused.pause_ms IS NULL THEN 'infinity' \
                  ELSE now() + refused.pause_ms * interval '1 millisecond' END \
@@ -123,6 +123,7 @@ impl Tables {
     job text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     due_at timestamptz NOT NULL DEFAULT now(),
+    claims int NOT NULL DEFAULT 0,
     attempts int NOT NULL DEFAULT 0,
     attempted_ms bigint,
     error text

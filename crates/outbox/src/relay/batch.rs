@@ -60,6 +60,7 @@ impl Relay {
             Ok(Claimed {
                 seq: row.try_get("seq")?,
                 id: row.try_get("id")?,
+                claims: row.try_get("claims")?,
                 attempts: row.try_get("attempts")?,
                 bytes: row.try_get("bytes")?,
                 earlier_ms: row
@@ -79,10 +80,10 @@ impl Relay {
         claimed: &[Claimed],
     ) -> Result<Vec<Locked>, Error> {
         let ids: Vec<_> = claimed.iter().map(|row| row.id.as_str()).collect();
-        let attempts: Vec<_> = claimed.iter().map(|row| row.attempts).collect();
+        let claims: Vec<_> = claimed.iter().map(|row| row.claims).collect();
         let rows = sqlx::query(AssertSqlSafe(self.outbox.tables.lock.clone()))
             .bind(&ids)
-            .bind(&attempts)
+            .bind(&claims)
             .fetch_all(&mut **tx)
             .await?;
         let texts = rows.into_iter().map(|row| {

@@ -11,6 +11,8 @@ pub(crate) struct Claimed {
     pub(crate) seq: i64,
     pub(crate) id: String,
     /// Number of claims: a later claim invalidates this one.
+    pub(crate) claims: i32,
+    /// Number of attempts that the store refused so far.
     pub(crate) attempts: i32,
     pub(crate) bytes: i64,
     /// Time of the first earlier attempt that may have stored the job, by the store's clock.

@@ -28,7 +28,7 @@ impl Relay {
         let mut jobs = Vec::with_capacity(locked.len());
         for Locked { claimed, job } in locked {
             match read(&claimed.id, &job) {
-                Ok(job) => jobs.push((job, claimed.attempts)),
+                Ok(job) => jobs.push((job, claimed.attempts.saturating_add(1))),
                 Err(error) => sent.refuse(&claimed.id, error, None, false),
             }
         }

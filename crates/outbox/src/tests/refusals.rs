@@ -152,3 +152,30 @@ async fn missing_tables_are_named() {
     let ended = relay.run_until(std::future::pending()).await;
     assert!(matches!(ended, Err(Error::NoTable { .. })), "{ended:?}");
 }
+
+#[tokio::test]
+async fn only_refusals_are_attempts() {
+    let Some(ground) = Ground::new("attempts").await else {
+        return;
+    };
+    let mut tx = ground.pool.begin().await.unwrap();
+    let call = ground.outbox.enqueue(&mut tx, Pay { order: 1 });
+    let missing = "nobody".parse().unwrap();
+    call.with(|request| request.depends_on(missing))
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    // An outage of the store, or a killed relay, leaves the row claimed.
+    for _ in 0..20 {
+        let relay = ground.relay();
+        let retained = relay.retained().await.unwrap();
+        assert_eq!(relay.claim(retained.now_ms).await.unwrap().len(), 1);
+    }
+    for attempts in [1, 2] {
+        ground.relay().drain().await.unwrap();
+        let errors = ground.outbox.errors(&ground.pool, None).await.unwrap();
+        let found = errors.first().map(|row| (row.attempts, row.set_aside));
+        assert_eq!(found, Some((attempts, false)));
+        ground.change("UPDATE ROWS SET due_at = now()").await;
+    }
+}
