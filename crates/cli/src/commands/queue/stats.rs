@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use meshwork_broker::KnownQueues;
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::sleep;
 
 use crate::app::App;
 use crate::args::parsers;
@@ -35,10 +35,8 @@ impl Stats {
         let mut known = KnownQueues::default();
         let mut board = Board::new(context.keys());
         board.take(client.broker().stats(&mut known, true).await?);
-        let mut ticks = tokio::time::interval_at(Instant::now() + every, every);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         if !self.watch {
-            ticks.tick().await;
+            sleep(every).await;
             board.take(client.broker().stats(&mut known, false).await?);
             if context.out.is_json() {
                 context.out.json(&board.json())?;
@@ -59,7 +57,8 @@ impl Stats {
         }
         loop {
             tokio::select! {
-                _ = ticks.tick() => {}
+                // Counts from the last answer: a late one and the next sample would have one time.
+                () = sleep(every) => {}
                 _ = interrupt.heard() => return Ok(Exit::DONE),
             }
             match client.broker().stats(&mut known, false).await {
