@@ -8,6 +8,9 @@ use meshwork_model::keys::hero::JobKeys;
 
 use crate::Client;
 
+/// End of the year 9999, in milliseconds since 1970: later times have no form in records.
+const END_MS: u64 = 253_402_300_799_999;
+
 /// A clock that tests advance, with stores in memory that go by it: delays, retries, schedules, unique names and
 /// throttles. It begins at the time of the host and goes on as that does. Clones are the same clock.
 ///
@@ -56,10 +59,12 @@ impl Clock {
         Client::new(Broker::new(conn, JobKeys::default()))
     }
 
-    /// Advances the clock by this time and a millisecond: what ends exactly then has ended.
+    /// Advances the clock by this time and a millisecond: what ends exactly then has ended. It stops at the end of the
+    /// year 9999.
     pub fn advance(&self, by: Duration) {
         let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-        self.0.advance(millis.saturating_add(1));
+        let most = END_MS.saturating_sub(self.0.now_ms());
+        self.0.advance(millis.saturating_add(1).min(most));
     }
 
     /// Returns the time that the clock shows.

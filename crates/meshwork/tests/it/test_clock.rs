@@ -1,6 +1,6 @@
 //! A clock that tests advance: delays, retries, schedules and unique names go by it.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use meshwork::testing::{Clock, drain};
 use meshwork::{Attempt, JobError, NewSchedule, OnDuplicate, Until, Worker};
@@ -80,4 +80,19 @@ fn the_clock_shows_the_time() {
     let (before, again) = (clock.now(), clock.clone());
     again.advance(HOUR);
     assert!(clock.now() >= before + HOUR);
+}
+
+#[tokio::test]
+async fn the_clock_stops_at_the_end_of_the_year_9999() {
+    let clock = Clock::new();
+    let client = clock.client();
+    let worker = Worker::new(&client).job(report);
+    for finished in [1, 2] {
+        clock.advance(Duration::MAX);
+        client.enqueue(Report).await.unwrap();
+        let done = drain(&client, worker.clone()).await.unwrap();
+        assert_eq!(done.finished, finished);
+    }
+    let end = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
+    assert!((end..end + HOUR).contains(&clock.now()));
 }
