@@ -1446,6 +1446,8 @@ export interface components {
             id: number;
             /** @description Place of its keys: `db` or `prefix`. */
             layout: string;
+            /** @description Address of the node that has it, as `host:port`; absent except on a Cluster. */
+            node?: string | null;
         };
         /** @description Context with its members. */
         ContextView: {

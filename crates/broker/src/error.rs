@@ -22,6 +22,12 @@ pub enum Error {
     /// The verb requires keys of a context.
     #[error("this call is for contexts, and these keys are of none")]
     NoContext,
+    /// The keys of actors and contexts that a single server had cannot be moved to where a Cluster needs them.
+    #[error(
+        "the keys of actors and contexts must move under the hash tag {{mw}} of this Cluster, which this user may not do: run \
+         `meshwork context list` once as a user with DUMP, PTTL, RESTORE, UNLINK and WATCH on all keys ({0})"
+    )]
+    NotMoved(redis::RedisError),
     /// The schedule was refused; nothing was written.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),

@@ -23,6 +23,7 @@ use meshwork_model::keys::hero::JobKeys;
 
 pub use backoff::Backoff;
 pub use clock::Clock;
+pub use conn::SlotMap;
 pub use error::Error;
 pub use outages::Outages;
 use replication::ReplicatedConn;

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::io;
 
 use futures_util::future::BoxFuture;
-use meshwork_broker::conn::{Conn, Subscriber, Transport};
+use meshwork_broker::conn::{Conn, SlotMap, Subscriber, Transport};
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
@@ -111,6 +111,19 @@ impl<F: Fates> Transport for Around<F> {
             let inner = self.inner.dedicated().await?;
             Ok(Conn::new(Self::of(inner, self.fates.dedicated())))
         })
+    }
+
+    fn of_key(&self, key: &str) -> Option<Conn> {
+        let inner = self.inner.is_cluster().then(|| self.inner.of_key(key))?;
+        Some(Conn::new(Self::of(inner, self.fates.clone())))
+    }
+
+    fn slots(&self) -> BoxFuture<'_, RedisResult<Option<SlotMap>>> {
+        Box::pin(self.inner.slots())
+    }
+
+    fn is_cluster(&self) -> bool {
+        self.inner.is_cluster()
     }
 
     fn db(&self) -> i64 {

@@ -228,6 +228,10 @@ class ContextSummary(TypedDict):
     """
     Place of its keys: `db` or `prefix`.
     """
+    node: NotRequired[str | None]
+    """
+    Address of the node that has it, as `host:port`; absent except on a Cluster.
+    """
 
 
 class ContextView(TypedDict):

@@ -22,10 +22,12 @@ pub use meshwork_embedded::{Clock as StoreClock, import_aof};
 use meshwork_embedded::{Handle, Options};
 use meshwork_model::name::Namespace;
 use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use tokio::sync::OnceCell;
 
 use crate::Outages;
 use crate::error::{passes, timed_out};
 pub(crate) use dial::CLIENT_NAME;
+pub use locate::SlotMap;
 pub use requirements::Unsuitable;
 pub(crate) use requirements::evicts;
 pub(crate) use shared::SharedConn;
@@ -113,6 +115,11 @@ pub trait Transport: Send + Sync + 'static {
         false
     }
 
+    /// Returns the owners of all slots of a cluster. Default: `None`.
+    fn slots(&self) -> BoxFuture<'_, RedisResult<Option<SlotMap>>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Returns the selected database.
     fn db(&self) -> i64 {
         0
@@ -133,7 +140,15 @@ pub trait Transport: Send + Sync + 'static {
 #[derive(Clone)]
 pub struct Conn {
     transport: Arc<dyn Transport>,
-    outages: Arc<Outages>,
+    shared: Arc<SharedState>,
+}
+
+/// State of all connections that were opened from one.
+#[derive(Debug, Default)]
+struct SharedState {
+    outages: Outages,
+    /// Set when the keys of the node are where a Cluster needs them.
+    node_keys: OnceCell<()>,
 }
 
 impl Conn {
@@ -142,7 +157,7 @@ impl Conn {
     pub fn new(transport: impl Transport) -> Self {
         Self {
             transport: Arc::new(transport),
-            outages: Arc::default(),
+            shared: Arc::default(),
         }
     }
 
@@ -171,10 +186,13 @@ impl Conn {
         target: &Target,
         namespace: &Namespace,
     ) -> Result<Self, ConnectError> {
-        match target {
+        let conn = match target {
             Target::Server(server) => remote::reach(server, namespace).await,
             Target::Directory(path) => directory::open(path, Options::default()).await,
-        }
+        }?;
+        // A diagnosis moves no keys.
+        let _ = conn.node_keys().set(());
+        Ok(conn)
     }
 
     /// Creates a store in the memory of this process. It ends with its last connection.
@@ -201,8 +219,8 @@ impl Conn {
     /// The connection cannot be opened.
     pub async fn dedicated(&self) -> RedisResult<Self> {
         let conn = self.transport.dedicated().await?;
-        let outages = Arc::clone(&self.outages);
-        Ok(Self { outages, ..conn })
+        let shared = Arc::clone(&self.shared);
+        Ok(Self { shared, ..conn })
     }
 
     /// Returns a connection to the database of this number in the same store; this one, if it has that database.
@@ -219,8 +237,8 @@ impl Conn {
     /// Opens a further connection to a database of the same store, whichever this one has.
     async fn another(&self, database: u32) -> RedisResult<Self> {
         let conn = self.transport.in_database(database).await?;
-        let outages = Arc::clone(&self.outages);
-        Ok(Self { outages, ..conn })
+        let shared = Arc::clone(&self.shared);
+        Ok(Self { shared, ..conn })
     }
 
     /// Returns a connection for keys with the hash tag of `key`. In a cluster, the connection follows the node that
@@ -229,7 +247,7 @@ impl Conn {
     pub fn of_key(&self, key: &str) -> Self {
         match self.transport.of_key(key) {
             Some(conn) => Self {
-                outages: Arc::clone(&self.outages),
+                shared: Arc::clone(&self.shared),
                 ..conn
             },
             None => self.clone(),
@@ -242,11 +260,19 @@ impl Conn {
         self.transport.is_cluster()
     }
 
+    /// Returns the owners of all slots of a cluster; `None` for another store.
+    ///
+    /// # Errors
+    /// No node answers.
+    pub async fn slots(&self) -> RedisResult<Option<SlotMap>> {
+        self.transport.slots().await
+    }
+
     /// Returns a connection over another transport, with the same failures.
     fn with(&self, transport: impl Transport) -> Self {
-        let outages = Arc::clone(&self.outages);
+        let shared = Arc::clone(&self.shared);
         Self {
-            outages,
+            shared,
             ..Self::new(transport)
         }
     }
@@ -261,7 +287,12 @@ impl Conn {
     /// Returns the failures over this connection and those opened from it.
     #[must_use]
     pub fn outages(&self) -> &Outages {
-        &self.outages
+        &self.shared.outages
+    }
+
+    /// Returns the state that is set when the keys of the node are where a Cluster needs them.
+    pub(crate) fn node_keys(&self) -> &OnceCell<()> {
+        &self.shared.node_keys
     }
 
     /// Waits until the data is lost for this process for good, and returns the reason: it owned a data directory whose

@@ -19,15 +19,15 @@ const ENDED: &str = "end damaged";
 /// Examines the contexts of the registry. Finds nothing for a user that may not read them.
 pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     let store = ContextStore::of(&Broker::new(conn.clone(), keys.clone()));
+    let unmoved = unmoved(&store).await;
     let registry = store.node_keys().contexts();
     let entries = match store.hash(Database::Node, &registry).await {
         Ok(entries) => entries,
         Err(error) if is_of_a_type(&error) => {
-            return damaged(vec![format!("{registry} is no hash")])
-                .into_iter()
-                .collect();
+            let damaged = damaged(vec![format!("{registry} is no hash")]);
+            return unmoved.into_iter().chain(damaged).collect();
         }
-        Err(_) => return Vec::new(),
+        Err(_) => return unmoved.into_iter().collect(),
     };
     let (mut faults, mut ended) = (Vec::new(), Vec::new());
     for (id, word) in entries.into_iter().take(MOST) {
@@ -48,10 +48,34 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
             Err(_) => faults.push(format!("the layout of context {id} in {registry}")),
         }
     }
-    [damaged(faults), ended_messages(ended)]
+    [unmoved, damaged(faults), ended_messages(ended)]
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// Finds keys of the node that a single server had, on a Cluster.
+async fn unmoved(store: &ContextStore) -> Option<Finding> {
+    const CHECK: &str = "keys of a single server";
+    const WHY: &str = "on a Cluster, actors and the registry of contexts need the hash tag {mw}";
+    let (keys, has_own) = store.unmoved().await.ok()?;
+    if keys.is_empty() {
+        return None;
+    }
+    let what = such_as(keys.len(), &keys);
+    let remedy = match has_own {
+        true => {
+            "this Cluster has actors or contexts of its own, and keeps these apart: delete them, with actor:*"
+        }
+        false => {
+            "`meshwork context list` moves them, as does the first command that uses contexts; stop older programs first"
+        }
+    };
+    let level = match has_own {
+        true => Level::Warning,
+        false => Level::Hint,
+    };
+    Some(Finding::bad(level, CHECK, what, WHY, remedy))
 }
 
 fn is_of_a_type(error: &Error) -> bool {

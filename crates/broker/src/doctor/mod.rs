@@ -15,6 +15,7 @@ mod persistence;
 mod queues;
 mod replication;
 mod schedules;
+mod spread;
 mod stale;
 
 use std::fmt::Display;
@@ -134,6 +135,7 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
     findings.extend(stale::check(&conn, &keys).await);
     findings.extend(queues::check(&conn, &keys).await);
     findings.extend(contexts::check(&conn, &keys).await);
+    findings.extend(spread::check(&conn, &keys).await);
     findings.extend(schedules::check(&conn, &keys).await);
     findings.extend(backlog::check(&conn, &keys).await);
     Ok(findings)

@@ -11,6 +11,7 @@ mod doctor;
 mod limits;
 mod looks;
 mod memory;
+mod moved;
 mod outage;
 mod replaced;
 mod rights;

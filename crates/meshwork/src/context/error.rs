@@ -90,6 +90,17 @@ pub enum ContextError {
     /// The layout `db` on a Cluster.
     #[error("a Cluster has database 0 alone: give --layout prefix, the default there")]
     OneDatabase,
+    /// A node of a Cluster was named, and the store is none.
+    #[error("this store is no Cluster, so that no node can be chosen: leave --node out")]
+    NoCluster,
+    /// The Cluster has no such node with slots.
+    #[error("this Cluster has no node {given} with slots; it has {known}")]
+    NoClusterNode {
+        /// The given address.
+        given: String,
+        /// Addresses of the nodes.
+        known: String,
+    },
     /// The registry names a context whose record is missing.
     #[error(
         "the registry `mw:contexts` says that context {id} is in the layout {layout}, but its record is not there: \

@@ -9,10 +9,11 @@ use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeK
 use tokio::sync::Notify;
 
 use super::audit::Change;
+use super::place::{ContextPlace, Numbers};
 use super::{Acting, AuditEntry, ContextError, ContextHandle};
 
 /// Greatest number of numbers to try for a new context.
-const TRIED: u32 = 1_000;
+const TRIED: usize = 1_000;
 
 /// The actors and contexts of one store; cheap to clone.
 #[derive(Debug, Clone)]
@@ -197,62 +198,67 @@ impl Node {
         })
     }
 
-    /// Creates a context with the actor as its first admin. Default `id`: the next free number. Default layout: `db` if
-    /// the server has the database, else `prefix`, as on each Cluster.
+    /// Creates a context with the actor as its first admin. Without a number it takes the next free one; on a Cluster,
+    /// the next one of the node that has the fewest contexts. Default layout: `db` if the server has the database, else
+    /// `prefix`, as on each Cluster.
     ///
     /// # Errors
-    /// [`ContextError::ContextExists`], [`ContextError::DatabaseInUse`] and [`ContextError::NoDatabase`] with the `id`
-    /// or the requested layout, [`ContextError::OneDatabase`], or a call to the server fails.
+    /// [`ContextError::ContextExists`], [`ContextError::DatabaseInUse`] and [`ContextError::NoDatabase`] with a number
+    /// or the requested layout, [`ContextError::OneDatabase`], [`ContextError::NoCluster`],
+    /// [`ContextError::NoClusterNode`], or a call to the server fails.
     pub async fn create_context(
         &self,
         me: &impl Acting,
-        id: Option<ContextId>,
+        place: impl Into<ContextPlace>,
         layout: Option<ContextLayout>,
     ) -> Result<ContextHandle, ContextError> {
         if layout.is_some_and(|layout| !self.layouts().contains(&layout)) {
             return Err(ContextError::OneDatabase);
         }
         self.actor_in_force(me).await?;
-        let candidates = match id {
-            Some(id) => id.get()..=id.get(),
-            None => 1..=TRIED,
+        let (place, (registry, faults)) = (place.into(), self.registered().await?);
+        let damaged = |fault: &ContextError| match fault {
+            ContextError::Registry { id, .. } => Some(*id),
+            _ => None,
         };
-        let (registry, mut faults) = self.registered().await?;
-        for number in candidates {
-            let Some(candidate) = ContextId::new(number) else {
-                continue;
+        if let ContextPlace::Number(id) = place {
+            if let Some(fault) = faults.into_iter().find(|it| damaged(it) == Some(id)) {
+                return Err(fault);
+            }
+            if let Some(known) = registry.iter().find(|it| it.id() == id) {
+                let layout = known.keys().layout();
+                return Err(ContextError::ContextExists { id, layout });
+            }
+            return match self.try_layouts(me, id, layout).await? {
+                (Tried::Created, handle) => Ok(handle),
+                (Tried::Taken(why), _) => Err(why),
             };
-            let is_of_it = |fault: &ContextError| matches!(fault, ContextError::Registry { id, .. } if *id == candidate);
-            if let Some(fault) = faults.iter().position(is_of_it) {
-                match id {
-                    Some(_) => return Err(faults.swap_remove(fault)),
-                    None => continue,
-                }
-            }
-            if let Some(known) = registry.iter().find(|it| it.id() == candidate) {
-                match id {
-                    Some(id) => {
-                        return Err(ContextError::ContextExists {
-                            id,
-                            layout: known.keys().layout(),
-                        });
-                    }
-                    None => continue,
-                }
-            }
-            let handle = self.handle(candidate, layout.unwrap_or(self.layouts()[0]));
-            let mut made = (self.try_create(me, &handle).await?, handle);
-            if let (Tried::Taken(ContextError::NoDatabase(_)), None) = (&made.0, layout) {
-                let handle = self.handle(candidate, ContextLayout::Prefix);
-                made = (self.try_create(me, &handle).await?, handle);
-            }
-            match made {
-                (Tried::Created, handle) => return Ok(handle),
-                (Tried::Taken(why), _) if id.is_some() => return Err(why),
-                (Tried::Taken(_), _) => {}
+        }
+        let nodes = self.nodes_for(&place, &registry).await?;
+        let taken = registry.iter().map(ContextHandle::id);
+        let taken = taken.chain(faults.iter().filter_map(damaged)).collect();
+        for id in Numbers::new(taken, nodes).free().take(TRIED) {
+            if let (Tried::Created, handle) = self.try_layouts(me, id, layout).await? {
+                return Ok(handle);
             }
         }
         Err(ContextError::NoNumber("context"))
+    }
+
+    /// Tries a number in the requested layout, or in each one until the server has the database.
+    async fn try_layouts(
+        &self,
+        me: &impl Acting,
+        id: ContextId,
+        layout: Option<ContextLayout>,
+    ) -> Result<(Tried, ContextHandle), ContextError> {
+        let handle = self.handle(id, layout.unwrap_or(self.layouts()[0]));
+        let tried = self.try_create(me, &handle).await?;
+        if let (Tried::Taken(ContextError::NoDatabase(_)), None) = (&tried, layout) {
+            let handle = self.handle(id, ContextLayout::Prefix);
+            return Ok((self.try_create(me, &handle).await?, handle));
+        }
+        Ok((tried, handle))
     }
 
     async fn try_create(

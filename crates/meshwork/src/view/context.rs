@@ -1,5 +1,6 @@
 //! Contexts, actors, runners and messages as JSON.
 
+use meshwork_broker::SlotMap;
 use meshwork_model::context::{Actor, Context, Runner};
 use meshwork_model::keys::context::ActorId;
 use serde::Serialize;
@@ -16,11 +17,18 @@ pub struct ContextSummary {
     pub layout: &'static str,
     /// Number of its database.
     pub database: u32,
+    /// Address of the node that has it, as `host:port`; absent except on a Cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
-impl From<&ContextHandle> for ContextSummary {
-    fn from(handle: &ContextHandle) -> Self {
+impl ContextSummary {
+    /// Creates the view of a context. `slots` has the nodes of a Cluster.
+    #[must_use]
+    pub fn new(handle: &ContextHandle, slots: Option<&SlotMap>) -> Self {
+        let node = slots.and_then(|slots| slots.node_of(handle.keys().prefix()));
         Self {
+            node: node.map(str::to_owned),
             id: handle.id().get(),
             layout: handle.keys().layout().as_str(),
             database: handle.keys().database(),
@@ -59,7 +67,7 @@ impl ContextView {
     #[must_use]
     pub fn new(handle: &ContextHandle, record: &Context) -> Self {
         let numbers = |actors: &[ActorId]| actors.iter().map(|actor| actor.0).collect();
-        let place = ContextSummary::from(handle);
+        let place = ContextSummary::new(handle, None);
         Self {
             id: place.id,
             admins: numbers(&record.admins),

@@ -2,7 +2,7 @@
 //! has. Any node knows which one. All slots of a process share one connection per node. Redirections during a move of a
 //! slot (`ASK`) are not followed: until its end the keys are on two nodes, and no script could access all of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -120,6 +120,30 @@ struct View {
     owners: Vec<(u16, u16, ConnectionAddr)>,
 }
 
+/// Owners of all slots of a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct SlotMap {
+    /// First and last slot with the address of the master.
+    owners: Vec<(u16, u16, String)>,
+}
+
+impl SlotMap {
+    /// Returns the address of the node that has the slot of a key.
+    #[must_use]
+    pub fn node_of(&self, key: &str) -> Option<&str> {
+        let slot = slot_of_key(key);
+        let mut owners = self.owners.iter();
+        let found = owners.find(|(from, to, _)| (*from..=*to).contains(&slot));
+        found.map(|(_, _, owner)| owner.as_str())
+    }
+
+    /// Returns the addresses of all nodes with slots, in order.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        let owners = self.owners.iter().map(|(_, _, owner)| owner.as_str());
+        owners.collect::<BTreeSet<_>>().into_iter()
+    }
+}
+
 /// A connection that all slots of a node share.
 #[derive(Clone)]
 pub(super) struct Shared {
@@ -169,10 +193,24 @@ impl Cluster {
         dial: &Dial,
         since: Option<Instant>,
     ) -> RedisResult<ConnectionAddr> {
+        let view = self.view(dial, since).await?;
+        view.owner(self.slot).ok_or_else(|| unserved(self.slot))
+    }
+
+    async fn view(&self, dial: &Dial, since: Option<Instant>) -> RedisResult<Arc<View>> {
         let fits = |view: &Arc<View>| since.is_none_or(|since| view.begun >= since);
         let ask = async || self.nodes.view(dial, self.slot).await.map(Arc::new);
-        let view = self.nodes.view.get(fits, ask).await?;
-        view.owner(self.slot).ok_or_else(|| unserved(self.slot))
+        self.nodes.view.get(fits, ask).await
+    }
+
+    /// Returns the owners of all slots now.
+    pub(super) async fn map(&self, dial: &Dial) -> RedisResult<SlotMap> {
+        let view = self.view(dial, Some(Instant::now())).await?;
+        let owners = view.owners.iter();
+        let owners = owners.map(|(from, to, owner)| (*from, *to, owner.to_string()));
+        Ok(SlotMap {
+            owners: owners.collect(),
+        })
     }
 
     /// Returns the shared connection to a node, which was opened after `lost`; opens it if there is none.

@@ -15,6 +15,7 @@ use super::dial::{CONNECT_TIMEOUT, Dial};
 use super::target::{Kind, Server};
 use super::{ConnectError, Subscriber, in_time};
 use cluster::Cluster;
+pub use cluster::SlotMap;
 pub(super) use sentinel::REFUSED;
 use sentinel::Sentinel;
 
@@ -99,6 +100,14 @@ impl Locator {
         match &self.kind {
             Finder::Cluster(cluster) => Some(cluster.slot()),
             Finder::Fixed(_) | Finder::Sentinel(_) => None,
+        }
+    }
+
+    /// Returns the owners of all slots; `None` outside of clusters.
+    pub(super) async fn slot_map(&self) -> RedisResult<Option<SlotMap>> {
+        match &self.kind {
+            Finder::Cluster(cluster) => cluster.map(&self.dial).await.map(Some),
+            Finder::Fixed(_) | Finder::Sentinel(_) => Ok(None),
         }
     }
 

@@ -9,7 +9,7 @@ use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 use tokio::runtime::Handle;
 
 use super::{Remote, State};
-use crate::conn::locate::{Found, Locator};
+use crate::conn::locate::{Found, Locator, SlotMap};
 use crate::conn::socket::Dedicate;
 use crate::conn::{Conn, Subscriber, Transport, is_read_only};
 use crate::error::passes;
@@ -102,6 +102,10 @@ impl Transport for Shared {
     fn of_key(&self, key: &str) -> Option<Conn> {
         let (remote, slots) = (self.of_slot(key)?, Arc::clone(&self.slots));
         Some(Conn::new(Self { remote, slots }))
+    }
+
+    fn slots(&self) -> BoxFuture<'_, RedisResult<Option<SlotMap>>> {
+        Box::pin(self.remote.locator.slot_map())
     }
 
     fn is_cluster(&self) -> bool {

@@ -146,6 +146,8 @@ impl ContextStore {
     /// nothing is changed then; or the call to the server fails.
     pub async fn commit(&self, database: Database, commit: &Commit) -> Result<Committed, Error> {
         at_most("commit", MAX_STEPS, commit.steps.len())?;
+        let first = commit.keys.first().map_or("", String::as_str);
+        let conn = self.conn_for(first).await?;
         let mut call = self.scripts.call(Verb::ContextCommit);
         for key in &commit.keys {
             call.push_key(key);
@@ -159,7 +161,7 @@ impl ContextStore {
                 call.push_arg(arg.as_slice());
             }
         }
-        Ok(match call.run::<usize>(&self.conn).await? {
+        Ok(match call.run::<usize>(conn).await? {
             0 => Committed::Done,
             unmet => Committed::Unmet(unmet),
         })

@@ -4,6 +4,7 @@
 
 mod acl;
 mod commit;
+mod moved;
 mod read;
 mod take;
 
@@ -108,7 +109,7 @@ impl ContextStore {
         for _ in 0..DRAWS {
             let call = self.scripts.call(Verb::ContextDraw).key(counter);
             let call = database.entered(call).arg(prefix);
-            match call.run::<i64>(&self.conn).await? {
+            match call.run::<i64>(self.conn_for(counter).await?).await? {
                 0 => return Ok(None),
                 number if number > 0 => return Ok(u32::try_from(number).ok()),
                 _ => {}
@@ -133,7 +134,8 @@ impl ContextStore {
         let call = self.scripts.call(Verb::ContextScan).key(prefix);
         let call = database.entered(call).arg(cursor);
         let pattern = format!("{}*", glob(prefix));
-        call.arg(pattern).arg(many).run(&self.conn).await
+        let conn = self.conn_for(prefix).await?;
+        call.arg(pattern).arg(many).run(conn).await
     }
 }
 

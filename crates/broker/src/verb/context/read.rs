@@ -73,9 +73,10 @@ impl ContextStore {
         keys: &[(&str, Read<'_>)],
     ) -> Result<Vec<T>, Error> {
         at_most("read", MAX_ITEMS, keys.len())?;
-        if keys.is_empty() {
+        let Some((first, _)) = keys.first() else {
             return Ok(Vec::new());
-        }
+        };
+        let conn = self.conn_for(first).await?;
         let mut call = self.scripts.call(Verb::ContextRead);
         for (key, _) in keys {
             call.push_key(*key);
@@ -86,7 +87,7 @@ impl ContextStore {
                 call.push_arg(argument);
             }
         }
-        call.run(&self.conn).await
+        call.run(conn).await
     }
 
     /// Returns the fields of hashes; none for a missing one.

@@ -1,6 +1,6 @@
 //! server_stats: metrics of the server itself, from its `INFO`: memory, evicted keys, and scripts.
 
-use crate::conn::{Unsuitable, evicts};
+use crate::conn::{SlotMap, Unsuitable, evicts};
 use crate::{Broker, Error};
 
 /// Sections of `INFO` with these metrics.
@@ -36,6 +36,14 @@ impl Broker {
         let verb = "policy";
         let found = evicts(&mut self.conn.clone()).await;
         found.map_err(|source| Error::Call { verb, source })
+    }
+
+    /// Returns the owners of all slots of a Cluster; `None` for another store.
+    ///
+    /// # Errors
+    /// No node answers.
+    pub async fn slots(&self) -> Result<Option<SlotMap>, Error> {
+        self.conn.slots().await.map_err(Error::connect)
     }
 
     /// Returns the metrics of the server; none for a user who may not read them.

@@ -1,5 +1,6 @@
 //! `meshwork context create`, `grant`, `revoke` and `set`.
 
+use meshwork::context::ContextPlace;
 use meshwork_model::access::Role;
 use meshwork_model::acl::AclUser;
 use meshwork_model::context::{Context as Record, Unsigned};
@@ -18,12 +19,19 @@ use crate::out::note;
 ///   meshwork context create
 ///   meshwork context create --id 7
 ///   meshwork context create --id 1000 --layout prefix
+///   meshwork context create --near 7
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Create {
-    /// Number of the context, at least 1 [default: the next free one]
-    #[arg(long, value_name = "N")]
+    /// Number of the context, at least 1 [default: the next free one; on a Cluster, of the node with the fewest contexts]
+    #[arg(long, value_name = "N", conflicts_with_all = ["near", "node"])]
     id: Option<ContextId>,
+    /// Take a number whose keys are on the node of this context
+    #[arg(long, value_name = "ID", conflicts_with = "node")]
+    near: Option<ContextId>,
+    /// Take a number whose keys are on this node of a Cluster
+    #[arg(long, value_name = "HOST:PORT")]
+    node: Option<String>,
     /// db: in the database with its number; prefix: in database 0, each key with the prefix {ctx:N}: [default: db if
     /// the server has this database]
     #[arg(long, value_name = "LAYOUT")]
@@ -42,7 +50,12 @@ struct Created {
 impl Create {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (node, me) = self.identity.create(&context.client().await?).await?;
-        let made = node.create_context(&me, self.id, self.layout).await?;
+        let place = match (self.near, self.node) {
+            (Some(near), _) => ContextPlace::Near(near),
+            (None, Some(node)) => ContextPlace::On(node),
+            (None, None) => self.id.into(),
+        };
+        let made = node.create_context(&me, place, self.layout).await?;
         match context.out.is_json() {
             true => context.out.json(&Created {
                 id: made.id(),

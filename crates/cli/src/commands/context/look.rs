@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::identity::ContextArgs;
 use crate::out::{Column, Row};
 
-/// List the contexts of the node
+/// List the contexts of the node, on a Cluster with the nodes that have them
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {}
 
@@ -23,7 +23,9 @@ impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let node = Node::of(context.client().await?.broker());
         let contexts = node.contexts().await?;
-        let rows = contexts.iter().map(|handle| Listed(handle.into()));
+        let slots = node.slots().await?;
+        let listed = |handle| Listed(ContextSummary::new(handle, slots.as_ref()));
+        let rows = contexts.iter().map(listed);
         context.out.rows(rows)?;
         Ok(Exit::DONE)
     }
@@ -31,12 +33,13 @@ impl List {
 
 impl Row for Listed {
     fn columns() -> Vec<Column> {
-        Column::named(["id", "layout", "database"], &["id", "database"])
+        Column::named(["id", "layout", "database", "node"], &["id", "database"])
     }
 
     fn cells(&self) -> Vec<String> {
         let (id, database) = (self.0.id.to_string(), self.0.database.to_string());
-        vec![id, self.0.layout.to_owned(), database]
+        let node = self.0.node.clone().unwrap_or_default();
+        vec![id, self.0.layout.to_owned(), database, node]
     }
 }
 

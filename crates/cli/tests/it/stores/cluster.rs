@@ -1,6 +1,10 @@
 //! The command on a real cluster: what it says of a namespace without a hash tag, and that all else works.
 
-use crate::common::{Ground, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::common::{Done, Ground, json};
 use meshwork_test_servers::servers::{RealCluster, RealServer};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,6 +75,7 @@ async fn contexts_are_spread_over_the_nodes() {
     for id in ["1", "2", "3"] {
         assert_eq!(in_cluster(&["context", "create"]).ok().stdout.trim(), id);
     }
+    placed(&in_cluster);
     let shown = in_cluster(&["context", "show", "2"]).ok().stdout;
     assert!(shown.contains("prefix"), "{shown}");
     ground.file("answer.rhai", "6 * 7");
@@ -102,4 +107,53 @@ async fn contexts_are_spread_over_the_nodes() {
     assert!(sent.contains("42"), "{sent}");
     supervisor.stop().ok();
     in_cluster(&["doctor"]).ok();
+}
+
+/// New contexts go where they are requested to, else to the node with the fewest.
+fn placed(in_cluster: &impl Fn(&[&str]) -> Done) {
+    let nodes = || {
+        let listed = in_cluster(&["context", "list", "--json"]).ok().jsons();
+        let of = |it: Value| {
+            (
+                it["id"].to_string(),
+                it["node"].as_str().unwrap().to_owned(),
+            )
+        };
+        listed.into_iter().map(of).collect::<BTreeMap<_, _>>()
+    };
+    let create = |words: &[&str]| {
+        let made = in_cluster(&[&["context", "create"], words].concat()).ok();
+        made.stdout.trim().to_owned()
+    };
+    let first = nodes();
+    let each: BTreeSet<_> = first.values().collect();
+    assert_eq!(each.len(), 3, "{first:?}");
+    let near = create(&["--near", "2"]);
+    assert_eq!(nodes()[&near], first["2"]);
+    let on = create(&["--node", &first["3"]]);
+    assert_eq!(nodes()[&on], first["3"]);
+    // The first node has one context, the others two.
+    let least = create(&[]);
+    assert_eq!(nodes()[&least], first["1"]);
+    let said = in_cluster(&["context", "create", "--node", "nowhere:1"])
+        .exits(2)
+        .stderr;
+    assert!(said.contains(&first["1"]), "{said}");
+    let said = in_cluster(&["context", "create", "--near", "77"])
+        .exits(5)
+        .stderr;
+    assert!(said.contains("no context 77"), "{said}");
+    assert_eq!(nodes().len(), 6);
+}
+
+#[test]
+fn a_single_server_is_near_to_all_and_has_no_nodes_to_choose() {
+    let ground = Ground::embedded().unwrap();
+    let created = |words: &[&str]| ground.run(&[&["context", "create"], words].concat());
+    assert_eq!(created(&[]).ok().stdout, "1\n");
+    assert_eq!(created(&["--near", "1"]).ok().stdout, "2\n");
+    let said = created(&["--node", "127.0.0.1:6379"]).exits(2).stderr;
+    assert!(said.contains("no Cluster"), "{said}");
+    let said = created(&["--id", "7", "--near", "1"]).exits(2).stderr;
+    assert!(said.contains("cannot be used with"), "{said}");
 }

@@ -99,6 +99,24 @@ impl NodeKeys {
     /// The keys of a Cluster.
     pub const TAGGED: Self = Self { prefix: "{mw}:" };
 
+    /// Returns the prefix of every key.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
+        self.prefix
+    }
+
+    /// Returns the name of a key of [`Self::PLAIN`] among these keys.
+    #[must_use]
+    pub fn moved(self, plain: &str) -> String {
+        self.named(plain)
+    }
+
+    /// State of the move of a single server's keys, a hash: `mw:moving`.
+    #[must_use]
+    pub fn moving(self) -> String {
+        self.named("mw:moving")
+    }
+
     fn named(self, name: impl fmt::Display) -> String {
         format!("{}{name}", self.prefix)
     }

@@ -87,10 +87,11 @@ async fn list(call: Call, params: PageParams) -> Result<Reply<ContextPage>, ApiE
     let from = params::offset(params.cursor.as_deref())?;
     let caller = call.trusted().await?;
     let all = call.node().contexts().await?;
+    let slots = call.node().slots().await?;
     let mut contexts = Vec::new();
     for context in all.iter().skip(from).take(limit) {
         match context.may(&caller, Object::Context, Operation::Read).await {
-            Ok(true) => contexts.push(ContextSummary::from(context)),
+            Ok(true) => contexts.push(ContextSummary::new(context, slots.as_ref())),
             // Deleted meanwhile, or damaged: one context must not hide the others.
             Ok(false) | Err(ContextError::NoContext(_) | ContextError::Record(_)) => {}
             Err(error) => return Err(error.into()),
