@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stderr, reason = "chores report progress on stderr")]
 
+mod api;
 mod check;
 mod clients;
 mod fake_mycelium;
@@ -46,6 +47,8 @@ enum Chore {
     Check(check::Extent),
     /// Check the structural rules of this repository
     Tidy,
+    /// Compare the public API of the library with its record
+    Api,
     /// Build the program of README.md in a crate outside of the workspace, and count the crates
     Outside,
     /// Write the generated files of the clients of the API
@@ -148,6 +151,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         }
         Chore::Check(extent) => check::check(&workspace, extent),
         Chore::Tidy => tidy::tidy(&workspace),
+        Chore::Api => api::check(&workspace),
         Chore::Outside => outside::build(&workspace),
         Chore::Clients { check, no_install } => clients::clients(&workspace, *check, !no_install),
         Chore::Pictures => pictures::write(&workspace),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::process::{self, Failure, ask};
 use crate::workspace::Workspace;
-use crate::{clients, long, outside, suite, tidy};
+use crate::{api, clients, long, outside, suite, tidy};
 
 /// Timeout of a step: it may rebuild everything with another tool, on a small and busy machine.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -64,6 +64,7 @@ pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failur
         ),
         ("clippy", Box::new(|| lints(workspace))),
         ("outside", Box::new(|| outside::build(workspace))),
+        ("api", Box::new(|| api::check(workspace))),
         ("doc", Box::new(|| documents(workspace))),
         ("test", Box::new(|| suite::test(workspace, &tests))),
     ];
