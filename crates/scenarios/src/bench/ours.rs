@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use meshwork::runtime::{JobContext, SandboxPolicy};
-use meshwork::{Client, JobRequest, Worker};
+use meshwork::runtime::SandboxPolicy;
+use meshwork::{Client, Job, JobRequest, Worker};
 use meshwork_model::job::{NewJob, OnDuplicate, Unique, Until};
 use meshwork_model::name::{JobId, ScriptType};
 use meshwork_model::route::{Priority, Route};
@@ -19,8 +19,9 @@ use super::figure::{With, payload};
 use super::latency::{Latencies, PACE, WARM_UP, percentiles};
 use super::{BenchError, PAYLOAD};
 
-/// Name of the handler.
-pub(super) const NAME: &str = "noop";
+/// The job that is measured: a payload, and nothing to do.
+#[meshwork::job(output = String)]
+pub(super) struct Noop(String);
 
 /// Timeout of a whole run, far longer than the slowest machine needs.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -32,7 +33,7 @@ const LOOK: Duration = Duration::from_micros(500);
 const AT_ONCE: usize = 1_000;
 
 fn request(bytes: usize) -> Result<JobRequest, BenchError> {
-    let name: ScriptType = NAME.parse()?;
+    let name: ScriptType = Noop::NAME.parse()?;
     Ok(JobRequest::new(name, "").payload(&payload(bytes))?)
 }
 
@@ -60,7 +61,7 @@ pub(super) async fn set(client: &Client, with: With) -> Result<(), BenchError> {
     if with != With::Limits {
         return Ok(());
     }
-    let (broker, name) = (client.broker(), NAME.parse()?);
+    let (broker, name) = (client.broker(), Noop::NAME.parse()?);
     let queue = Route::to(name).queue(broker.keys());
     let mut set = redis::cmd("HSET");
     set.arg(broker.keys().config())
@@ -179,14 +180,14 @@ async fn run_jobs(
 ) -> Result<(Duration, usize), BenchError> {
     let progress = Arc::new(Progress::default());
     let tell = Arc::clone(&progress);
-    let handler = move |_: String, _: JobContext| {
+    let handler = move |_: Noop| {
         tell.first.get_or_init(Instant::now);
         if tell.calls.fetch_add(1, Ordering::Relaxed) + 1 == jobs {
             tell.last.notify_one();
         }
-        async { Ok::<_, String>("ok") }
+        async { Ok::<_, String>("ok".to_owned()) }
     };
-    let worker = Worker::new(client).handle(NAME, handler);
+    let worker = Worker::new(client).job(handler);
     let worker = worker.concurrency(concurrency).start().await?;
     let took = in_time(async {
         progress.last.notified().await;
@@ -248,12 +249,12 @@ pub(super) async fn latency(
     samples: usize,
 ) -> Result<Latencies, BenchError> {
     let (sender, mut starts) = mpsc::unbounded_channel();
-    let handler = move |_: String, _: JobContext| {
+    let handler = move |_: Noop| {
         // The receiver is dropped when all samples are taken.
         let _ = sender.send(Instant::now());
-        async { Ok::<_, String>("ok") }
+        async { Ok::<_, String>("ok".to_owned()) }
     };
-    let worker = Worker::new(of_worker).handle(NAME, handler);
+    let worker = Worker::new(of_worker).job(handler);
     let worker = worker.start().await?;
     worker.registered().await;
     let (mut pace, mut taken) = (tokio::time::interval(PACE), Latencies::default());

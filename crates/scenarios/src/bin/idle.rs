@@ -5,8 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use meshwork::runtime::JobContext;
-use meshwork::{Client, JobRequest, Worker};
+use meshwork::{Client, Worker};
 use meshwork_model::name::JobId;
 use meshwork_test_servers::calls::Calls;
 use tokio::sync::mpsc;
@@ -19,17 +18,20 @@ const WATCHED: Duration = Duration::from_secs(20);
 /// Time longer than a job takes from submission until the worker is idle again.
 const SETTLE: Duration = Duration::from_millis(10);
 
+#[meshwork::job]
+struct Note(String);
+
 #[tokio::main]
 async fn main() -> Result<()> {
     let url = std::env::args().nth(1).ok_or("usage: idle REDIS_URL")?;
     let client = Client::open(&url).await?;
     let (ran, mut runs) = mpsc::unbounded_channel();
-    let note = move |_: String, _: JobContext| {
+    let note = move |_: Note| {
         // The receiver lives as long as the program.
         let _ = ran.send(Instant::now());
         async { Ok::<_, String>(()) }
     };
-    let worker = Worker::new(&client).handle("note", note.clone());
+    let worker = Worker::new(&client).job(note.clone());
     let first = worker.clone().start().await?;
     first.registered().await;
     pickup("submit", &client, &mut runs, false).await?;
@@ -41,7 +43,7 @@ async fn main() -> Result<()> {
         // Each worker has its own connections, as if it were a process.
         others.push(
             Worker::new(&Client::open(&url).await?)
-                .handle("note", note.clone())
+                .job(note.clone())
                 .start()
                 .await?,
         );
@@ -88,9 +90,7 @@ async fn pickup(
                 .exec_async(conn)
                 .await?;
         } else {
-            client
-                .enqueue(JobRequest::new("note".parse()?, "\"x\""))
-                .await?;
+            client.enqueue(Note("x".to_owned())).await?;
         }
         took.push(
             runs.recv()
@@ -122,9 +122,7 @@ async fn calls_per_job(client: &Client, calls: &Calls) -> Result<()> {
     for _ in 0..SAMPLES {
         pace.tick().await;
         let before = calls.so_far();
-        client
-            .enqueue(JobRequest::new("note".parse()?, "\"x\""))
-            .await?;
+        client.enqueue(Note("x".to_owned())).await?;
         pace.tick().await;
         made.push(calls.so_far() - before);
     }

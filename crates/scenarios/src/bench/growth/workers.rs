@@ -73,11 +73,8 @@ pub async fn serve() -> Result<(), BenchError> {
     let url = std::env::var("REDIS_URL");
     let url = url.map_err(|_| BenchError::Odd("set REDIS_URL to the server's address".into()))?;
     let client = connect(&url).await?;
-    let handler = |_: String, _: meshwork::runtime::JobContext| async { Ok::<_, String>("ok") };
-    let worker = Worker::new(&client)
-        .handle(ours::NAME, handler)
-        .start()
-        .await?;
+    let handler = async |_: ours::Noop| Ok::<_, String>("ok".to_owned());
+    let worker = Worker::new(&client).job(handler).start().await?;
     worker.registered().await;
     meshwork_test_servers::say(READY);
     let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
