@@ -18,6 +18,37 @@ use crate::runtime::{CannotConfine, NoLauncher, ScriptError};
 use crate::worker::{InvalidSetting, LogDirError};
 
 /// Error of a call.
+///
+/// Each operation returns a part of the variants, and [`Broker`](Self::Broker) if a call to the store fails:
+///
+/// | operation | variants |
+/// |---|---|
+/// | Connect: [`Client::open`](crate::Client::open), [`ClientBuilder`](crate::ClientBuilder) | [`Target`](Self::Target), [`TwoStores`](Self::TwoStores), [`Connect`](Self::Connect), [`Name`](Self::Name) |
+/// | Enqueue: [`Client::enqueue`](crate::Client::enqueue), [`Batch::add`](crate::Batch::add) | [`Name`](Self::Name), [`Invalid`](Self::Invalid), [`Payload`](Self::Payload), [`JobExists`](Self::JobExists), [`NoJobNumber`](Self::NoJobNumber), [`DuplicateUniqueKey`](Self::DuplicateUniqueKey), [`QueueDraining`](Self::QueueDraining), [`QueueFull`](Self::QueueFull), [`PayloadTooLarge`](Self::PayloadTooLarge), [`UnknownPrerequisite`](Self::UnknownPrerequisite), [`BatchNotFound`](Self::BatchNotFound), [`BatchClosed`](Self::BatchClosed) |
+/// | Wait: [`JobHandle::result`](crate::JobHandle::result), [`Client::result`](crate::Client::result) | [`JobNotFound`](Self::JobNotFound), [`Failed`](Self::Failed), [`JobWaitTimeout`](Self::JobWaitTimeout), [`Payload`](Self::Payload) |
+/// | Enqueue and wait: [`Client::call`](crate::Client::call), [`Client::run`](crate::Client::run) | those of both |
+/// | Read and change jobs | [`JobNotFound`](Self::JobNotFound), [`NotDeadLettered`](Self::NotDeadLettered), [`CancelTimeout`](Self::CancelTimeout), [`Cursor`](Self::Cursor) |
+/// | Start a worker: [`Worker::start`](crate::Worker::start), [`Worker::run_until`](crate::Worker::run_until) | [`NoHandlers`](Self::NoHandlers), [`TwoHandlers`](Self::TwoHandlers), [`HandlerArgument`](Self::HandlerArgument), [`UnknownType`](Self::UnknownType), [`Name`](Self::Name), [`Setting`](Self::Setting), [`NoLauncher`](Self::NoLauncher), [`CannotConfine`](Self::CannotConfine), [`LogDir`](Self::LogDir), [`WorkerNameTaken`](Self::WorkerNameTaken), [`PoolTooLarge`](Self::PoolTooLarge), [`NoContext`](Self::NoContext), [`Start`](Self::Start) |
+/// | Schedules | [`Recurrence`](Self::Recurrence), [`Zone`](Self::Zone), [`ScheduleExists`](Self::ScheduleExists), [`NoSchedule`](Self::NoSchedule), [`Unreadable`](Self::Unreadable), [`Overlaps`](Self::Overlaps), [`ScheduleRefused`](Self::ScheduleRefused), [`Payload`](Self::Payload) |
+/// | Batches | [`InvalidBatch`](Self::InvalidBatch), [`BatchNotFound`](Self::BatchNotFound), [`BatchClosed`](Self::BatchClosed), [`BatchWaitTimeout`](Self::BatchWaitTimeout) |
+/// | Queues and workers | [`DrainTimeout`](Self::DrainTimeout), [`RequestTimeout`](Self::RequestTimeout) |
+/// | Check a script: [`JobRequest::check_syntax`](crate::JobRequest::check_syntax) | [`Invalid`](Self::Invalid), [`Script`](Self::Script) |
+/// | [`testing::drain`](crate::testing::drain) | [`StillBusy`](Self::StillBusy) |
+///
+/// ```
+/// use meshwork::{Client, Error};
+///
+/// #[meshwork::job(output = u64)]
+/// struct Pay { order: u64 }
+///
+/// async fn pay(client: &Client, order: u64) -> Result<Option<u64>, Error> {
+///     match client.call(Pay { order }).await {
+///         Ok(paid) => Ok(Some(paid)),
+///         Err(Error::QueueFull { .. } | Error::JobWaitTimeout { .. }) => Ok(None),
+///         Err(error) => Err(error),
+///     }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -359,5 +390,25 @@ fn after(waited: Duration) -> String {
     match waited.is_zero() {
         true => " yet".to_owned(),
         false => format!(" after {waited:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn each_variant_belongs_to_an_operation() {
+        let source = include_str!("error.rs");
+        let (docs, after) = source.split_once("pub enum Error {").unwrap();
+        let (variants, _) = after.split_once("\n}\n").unwrap();
+        let names = variants.lines().filter_map(|line| {
+            let name = line.strip_prefix("    ")?;
+            let end = name.find(|c: char| !c.is_alphanumeric())?;
+            name.starts_with(char::is_uppercase).then(|| &name[..end])
+        });
+        let names: Vec<_> = names.collect();
+        assert!(names.len() > 40, "{names:?}");
+        for name in names {
+            assert!(docs.contains(&format!("](Self::{name})")), "{name}");
+        }
     }
 }

@@ -4,6 +4,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Returns when the program shall end: at Ctrl-C (SIGINT) or SIGTERM. On a system without signals it never
 /// returns.
+///
+/// [`Worker`](crate::Worker) has an example.
 pub async fn shutdown_signal() {
     let (Ok(mut interrupt), Ok(mut terminate)) = (
         signal(SignalKind::interrupt()),

@@ -18,6 +18,35 @@ use crate::Error;
 const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 /// Builder of a batch; see [`Client::batch`].
+///
+/// ```
+/// use meshwork::{Client, Worker};
+/// use meshwork::testing::drain;
+///
+/// #[meshwork::job]
+/// struct Pay { order: u64 }
+///
+/// #[meshwork::job]
+/// struct Report;
+///
+/// async fn pay(job: Pay) -> Result<(), String> {
+///     if job.order == 0 { Err("no order".to_owned()) } else { Ok(()) }
+/// }
+///
+/// async fn report(_: Report) -> Result<(), String> { Ok(()) }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// let client = Client::in_memory();
+/// let batch = client.batch().name("orders").on_done(Report).open().await?;
+/// batch.add((1..=3).map(|order| Pay { order })).await?;
+/// batch.seal().await?;
+/// // Three jobs, and the callback of their end.
+/// let done = drain(&client, Worker::new(&client).job(pay).job(report)).await?;
+/// assert_eq!(done.finished, 4);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct BatchRequest {
     client: Client,
@@ -110,6 +139,8 @@ impl BatchRequest {
 }
 
 /// An existing batch; cheap to clone.
+///
+/// [`BatchRequest`] has an example.
 #[derive(Debug, Clone)]
 pub struct Batch {
     client: Client,

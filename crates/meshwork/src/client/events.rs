@@ -9,6 +9,27 @@ use super::follow::{Follow, SLICE};
 use crate::Error;
 
 /// Selects events. Default: all stored ones.
+///
+/// ```
+/// use meshwork::{Client, EventFilter};
+///
+/// #[meshwork::job]
+/// struct Pay { order: u64 }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// let client = Client::in_memory();
+/// let job = client.enqueue(Pay { order: 7 }).await?;
+/// let filter = EventFilter { job: Some(job.id().clone()), ..EventFilter::default() };
+/// let page = client.events(&filter, 10).await?;
+/// assert_eq!(page.events[0].event, "enqueue");
+/// // Waits for later events.
+/// let mut follower = client.follow_events(filter, page.last);
+/// job.cancel().await?;
+/// assert!(!follower.next().await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter {
     /// Only events of this job.
@@ -27,6 +48,8 @@ impl EventFilter {
 }
 
 /// A page of events.
+///
+/// [`EventFilter`] has an example.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct EventPage {
@@ -37,6 +60,8 @@ pub struct EventPage {
 }
 
 /// Follows events.
+///
+/// [`EventFilter`] has an example.
 #[derive(Debug)]
 pub struct EventFollower {
     follow: Follow,

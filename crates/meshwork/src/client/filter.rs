@@ -16,6 +16,8 @@ use crate::Error;
 const TEXT_RECORDS: usize = 8;
 
 /// State by which a filter selects jobs.
+///
+/// [`JobFilter`] has an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
     /// The job is in this state.
@@ -53,6 +55,28 @@ impl FromStr for JobState {
 }
 
 /// Selects jobs or dead letters. Default: all.
+///
+/// ```
+/// use meshwork::{Client, JobFilter, JobState, JobStatus};
+///
+/// #[meshwork::job(key = "{customer}")]
+/// struct Pay { customer: String }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// let client = Client::in_memory();
+/// client.enqueue(Pay { customer: "ada".into() }).await?;
+/// let filter = JobFilter {
+///     status: Some(JobState::Is(JobStatus::Queued)),
+///     key: Some("ada".into()),
+///     ..JobFilter::default()
+/// };
+/// // The next page begins at `found.next`.
+/// let found = client.find(&filter, 0).await?;
+/// assert_eq!(found.jobs.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
     /// Only jobs of this type.
@@ -93,6 +117,8 @@ pub struct JobFilter {
 pub const MAX_TEXT_SCAN: usize = 100_000;
 
 /// A page of matching jobs.
+///
+/// [`JobFilter`] has an example.
 #[derive(Debug, Clone, Default)]
 pub struct FoundJobs {
     /// Jobs in no order, without script, input, result and logs.

@@ -72,6 +72,28 @@ fn worth_repeating(error: &meshwork_broker::Error) -> bool {
 }
 
 /// A client; cheap to clone. Clones share their connections.
+///
+/// ```
+/// use meshwork::{Client, Worker};
+///
+/// #[meshwork::job(output = u64)]
+/// struct Add { a: u64, b: u64 }
+///
+/// async fn add(job: Add) -> Result<u64, String> { Ok(job.a + job.b) }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// // Or `Client::open("redis://127.0.0.1")`.
+/// let client = Client::in_memory();
+/// let worker = Worker::new(&client).job(add).start().await?;
+/// let job = client.enqueue(Add { a: 1, b: 2 }).retries(3).await?;
+/// assert_eq!(job.result().await?, 3);
+/// // A clone of the client, in another part of the program, finds the job by its id.
+/// assert_eq!(client.clone().status(job.id()).await?.status, "finished");
+/// worker.stop().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Client {
     broker: Broker,

@@ -21,6 +21,24 @@ use crate::{Error, runtime, span};
 const QUEUEING: Duration = Duration::from_secs(3600);
 
 /// A job to enqueue, as a builder.
+///
+/// ```
+/// use std::time::Duration;
+/// use meshwork::{Client, JobRequest, Priority};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// let client = Client::in_memory();
+/// let script = "result = 6 * 7";
+/// let request = JobRequest::new("python".parse()?, script)
+///     .priority(Priority::High)
+///     .retries(3)
+///     .timeout(Duration::from_secs(60));
+/// let id = client.enqueue(request).await?;
+/// assert_eq!(client.status(&id).await?.script, script.as_bytes());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct JobRequest {
     job: NewJob,

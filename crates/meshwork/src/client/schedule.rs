@@ -14,6 +14,24 @@ use super::{Client, Enqueueable, JobRequest};
 use crate::Error;
 
 /// Builder of schedules.
+///
+/// ```
+/// use meshwork::{Client, NewSchedule};
+///
+/// #[meshwork::job]
+/// struct Report { kind: String }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// let client = Client::in_memory();
+/// let report = Report { kind: "sales".into() };
+/// let nightly = NewSchedule::cron("30 2 * * MON-FRI", report)?.zone("Europe/Brussels")?;
+/// let schedule = client.schedule("nightly")?;
+/// schedule.add(nightly).await?;
+/// schedule.remove().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct NewSchedule {
     timing: Timing,
@@ -110,6 +128,8 @@ impl NewSchedule {
 }
 
 /// A schedule by its name, which may or may not exist.
+///
+/// [`NewSchedule`] has an example.
 #[derive(Debug, Clone)]
 pub struct ScheduleHandle {
     client: Client,

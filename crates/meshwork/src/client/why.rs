@@ -16,6 +16,24 @@ use crate::{Error, WorkerInfo};
 const MAX_NAMED: usize = 10;
 
 /// A reason why a job waits. Its text ([`fmt::Display`]) is for people.
+///
+/// ```
+/// use std::time::Duration;
+/// use meshwork::{Client, WaitReason};
+///
+/// #[meshwork::job]
+/// struct Pay { order: u64 }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// let client = Client::in_memory();
+/// let job = client.enqueue(Pay { order: 7 }).delay(Duration::from_secs(60)).await?;
+/// for reason in client.why_of(job.id()).await? {
+///     println!("{reason}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]

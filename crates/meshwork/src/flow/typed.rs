@@ -52,6 +52,8 @@ pub struct Chain<T> {
 }
 
 /// A plan whose last job has the output `T`. [`FlowSession::submit`](super::FlowSession::submit) takes it as a [`Plan`].
+///
+/// [`Chain`] has an example.
 #[derive(Debug, Clone)]
 pub struct TypedPlan<T> {
     plan: Plan,

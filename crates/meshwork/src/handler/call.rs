@@ -22,6 +22,8 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 pub type JobService = BoxCloneSyncService<JobCall, JobOutput, BoxError>;
 
 /// One run of a job.
+///
+/// [`FromJob`](super::FromJob) has an example.
 #[derive(Debug, Clone)]
 pub struct JobCall {
     pub(crate) record: Arc<Record>,

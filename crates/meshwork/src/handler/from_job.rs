@@ -10,6 +10,28 @@ use crate::Job;
 use crate::runtime::{Inputs, JobContext, JobError};
 
 /// A type that can be an argument of a handler, after the job.
+///
+/// ```
+/// use meshwork::JobError;
+/// use meshwork::handler::{FromJob, JobCall};
+///
+/// /// Size of the payload, in bytes.
+/// struct PayloadSize(usize);
+///
+/// impl FromJob for PayloadSize {
+///     fn from_job(call: &JobCall) -> Result<Self, JobError> {
+///         Ok(Self(call.payload().len()))
+///     }
+/// }
+///
+/// #[meshwork::job]
+/// struct Import { rows: Vec<u64> }
+///
+/// async fn import(job: Import, PayloadSize(bytes): PayloadSize) -> Result<(), String> {
+///     println!("{} rows in {bytes} bytes", job.rows.len());
+///     Ok(())
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no argument of a handler",
     label = "cannot be taken from the run of a job",
@@ -87,6 +109,8 @@ impl FromJob for CancellationToken {
 
 /// A value that all handlers of a worker share ([`Worker::state`](crate::Worker::state)), such as a pool of connections.
 /// Each run gets a clone. A worker whose handler needs a value that is missing does not start.
+///
+/// As an argument: [`handler`](mod@crate::handler).
 #[derive(Debug, Clone, Copy)]
 pub struct State<T>(pub T);
 
@@ -111,6 +135,8 @@ impl<T: Clone + Send + Sync + 'static> FromJob for State<T> {
 }
 
 /// Number of the attempt, from 1.
+///
+/// As an argument: [`handler`](mod@crate::handler).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt(pub u32);
 
@@ -121,6 +147,20 @@ impl FromJob for Attempt {
 }
 
 /// Reports progress of the run.
+///
+/// ```
+/// use meshwork::Progress;
+///
+/// #[meshwork::job]
+/// struct Copy { pages: u32 }
+///
+/// async fn copy(job: Copy, progress: Progress) -> Result<(), String> {
+///     for page in 1..=job.pages {
+///         progress.set(f64::from(page) / f64::from(job.pages), &format!("page {page}"));
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Progress(JobContext);
 

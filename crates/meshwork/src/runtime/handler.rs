@@ -27,6 +27,22 @@ use crate::Batch;
 pub(crate) const LOST_GRACE: Duration = Duration::from_secs(1);
 
 /// Context of a handler's run.
+///
+/// ```
+/// use meshwork::{JobContext, NewChild};
+///
+/// #[meshwork::job(output = usize)]
+/// struct Import { files: Vec<String> }
+///
+/// async fn import(job: Import, context: JobContext) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
+///     for (at, file) in job.files.iter().enumerate() {
+///         context.log(&format!("job {} imports {file}, attempt {}", context.job_id, context.attempt));
+///         context.add_child(&NewChild::new(serde_json::to_string(file)?)).await?;
+///         context.progress(at as f64 / job.files.len() as f64, file);
+///     }
+///     Ok(job.files.len())
+/// }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct JobContext {

@@ -19,6 +19,20 @@ use serde_json::value::RawValue;
 ///
 /// There are at most 1,000 results with 16 MiB in total. A result that does not fit is left out; reading it returns an
 /// error.
+///
+/// ```
+/// use meshwork::Inputs;
+/// use meshwork::runtime::InputError;
+///
+/// #[meshwork::job(output = u64)]
+/// struct Sum;
+///
+/// // Enqueued with `client.enqueue(Sum).after_as("rows", &load)`.
+/// async fn sum(_: Sum, inputs: Inputs) -> Result<u64, InputError> {
+///     let rows: Vec<u64> = inputs.get("rows")?;
+///     Ok(rows.iter().sum())
+/// }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Inputs(Arc<[Entry]>);
 

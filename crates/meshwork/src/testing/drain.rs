@@ -13,6 +13,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Jobs that [`drain`] found at its end, by state.
+///
+/// [`Clock`](super::Clock) has an example.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained {

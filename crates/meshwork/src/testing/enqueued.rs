@@ -10,6 +10,25 @@ use crate::{Client, Error, Job, JobFilter, JobHandle};
 ///
 /// # Errors
 /// A call to the server fails, or the payload of a job is not of the type.
+///
+/// ```
+/// use meshwork::Client;
+/// use meshwork::testing::{assert_enqueued, enqueued, refute_enqueued};
+///
+/// #[meshwork::job]
+/// struct Pay { order: u64 }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// let client = Client::in_memory();
+/// client.enqueue(Pay { order: 7 }).await?;
+/// assert_enqueued::<Pay>(&client, |pay| pay.order == 7).await;
+/// refute_enqueued::<Pay>(&client, |pay| pay.order == 8).await;
+/// let (job, pay) = &enqueued::<Pay>(&client).await?[0];
+/// assert_eq!((job.is_new(), pay.order), (false, 7));
+/// # Ok(())
+/// # }
+/// ```
 pub async fn enqueued<J: Job>(client: &Client) -> Result<Vec<(JobHandle<J>, J)>, Error> {
     let filter = JobFilter {
         script_type: Some(J::NAME.parse()?),
@@ -40,6 +59,8 @@ pub async fn enqueued<J: Job>(client: &Client) -> Result<Vec<(JobHandle<J>, J)>,
 
 /// Asserts that a job of this type that `is_match` accepts has not ended, and returns it.
 ///
+/// [`enqueued`] has an example.
+///
 /// # Panics
 /// There is none, or the store cannot be read. The message has the line of the call.
 #[track_caller]
@@ -63,6 +84,8 @@ pub fn assert_enqueued<J: Job>(
 }
 
 /// Asserts that `is_match` accepts no open job of this type.
+///
+/// [`enqueued`] has an example.
 ///
 /// # Panics
 /// It accepts one, or the store cannot be read. The message has the line of the call.

@@ -50,6 +50,8 @@ pub fn perform<J: Job, Args: 'static, H: JobHandler<J, Args>>(handler: H, job: J
 }
 
 /// A run of a handler: choose what it finds, and await it.
+///
+/// [`perform`] has an example.
 #[must_use = "the handler runs when this is awaited"]
 pub struct Perform<J> {
     route: Route,
@@ -61,6 +63,24 @@ pub struct Perform<J> {
 }
 
 /// Failure of a run.
+///
+/// ```
+/// use meshwork::JobError;
+/// use meshwork::testing::perform;
+///
+/// #[meshwork::job]
+/// struct Charge;
+///
+/// async fn charge(_: Charge) -> Result<(), JobError> {
+///     Err(JobError::permanent("there is no card"))
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let failure = perform(charge, Charge).await.unwrap_err();
+/// assert_eq!(failure.message, "there is no card");
+/// assert_eq!(failure.kind, meshwork::FailureKind::Permanent);
+/// # });
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]

@@ -38,6 +38,26 @@ const FIRST_CHECK: Duration = Duration::from_secs(2);
 
 /// A running worker of any protocol. If it is dropped without [`WorkerHandle::stop`], it claims no more jobs, and its
 /// running jobs return when their leases expire.
+///
+/// ```
+/// use meshwork::{Client, Worker};
+///
+/// #[meshwork::job(output = String)]
+/// struct Greet { name: String }
+///
+/// async fn greet(job: Greet) -> Result<String, String> { Ok(format!("Hello, {}!", job.name)) }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// let client = Client::in_memory();
+/// let worker = Worker::new(&client).job(greet).start().await?;
+/// worker.registered().await;
+/// assert_eq!(client.call(Greet { name: "Ada".into() }).await?, "Hello, Ada!");
+/// // Waits for running jobs, 25 s by default, and returns the number of those that were released.
+/// assert_eq!(worker.stop().await, 0);
+/// # Ok(())
+/// # }
+/// ```
 pub struct WorkerHandle {
     parts: Box<dyn Running>,
     monitor: Monitor,

@@ -31,6 +31,8 @@ pub(crate) trait HealthSource: Send + Sync {
 }
 
 /// Health and counters of one worker; cheap to clone. It does not keep the worker alive, and outlives it.
+///
+/// [`WorkerHandle::monitor`](crate::WorkerHandle::monitor) returns it; [`WorkerHandle`](crate::WorkerHandle) has an example.
 #[derive(Clone)]
 pub struct Monitor {
     worker: Arc<dyn HealthSource>,

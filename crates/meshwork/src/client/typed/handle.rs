@@ -14,6 +14,26 @@ use super::Job;
 use crate::{Client, Error};
 
 /// A stored job. Cheap to clone. [`Client::job`] makes one of an id.
+///
+/// ```
+/// use meshwork::{Client, JobStatus};
+///
+/// #[meshwork::job(output = u64, unique = "pay-{order}")]
+/// struct Pay { order: u64 }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// let client = Client::in_memory();
+/// let job = client.enqueue(Pay { order: 7 }).await?;
+/// assert!(job.is_new());
+/// let again = client.enqueue(Pay { order: 7 }).await?;
+/// assert_eq!((again.id(), again.is_new()), (job.id(), false));
+/// assert_eq!(job.status().await?, Some(JobStatus::Queued));
+/// job.cancel().await?;
+/// assert_eq!(job.status().await?, Some(JobStatus::Cancelled));
+/// # Ok(())
+/// # }
+/// ```
 pub struct JobHandle<J> {
     client: Client,
     id: JobId,

@@ -54,6 +54,8 @@ const LOOK_AT_JOBS: Duration = Duration::from_secs(1);
 const MAX_LISTED: usize = 1_000;
 
 /// The flows of a context, without checks of permissions ([`FlowSession`] has them); cheap to clone.
+///
+/// The [example `flow`](https://github.com/meshwork/meshwork/blob/main/crates/meshwork/examples/flow.rs) waits for the end of one.
 #[derive(Debug, Clone)]
 pub struct FlowClient {
     flows: Flows,

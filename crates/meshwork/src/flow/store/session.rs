@@ -11,6 +11,8 @@ use crate::context::{Acting, Caller, ContextHandle};
 use crate::flow::run::RetryFrom;
 
 /// Flows of a context for the holder of a key, who can answer approvals only in their own name.
+///
+/// The [example `flow`](https://github.com/meshwork/meshwork/blob/main/crates/meshwork/examples/flow.rs) submits one and reads its output.
 #[derive(Debug, Clone)]
 pub struct FlowSession {
     pub(super) client: FlowClient,

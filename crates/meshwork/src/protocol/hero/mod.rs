@@ -44,6 +44,24 @@ use state::HeroProtocol;
 use subscription::Subscriptions;
 
 /// Builder of a worker.
+///
+/// ```no_run
+/// use meshwork::{Client, State, Worker, shutdown_signal};
+///
+/// #[meshwork::job]
+/// struct Import { file: String }
+///
+/// async fn import(job: Import, State(folder): State<String>) -> Result<(), std::io::Error> {
+///     std::fs::copy(&job.file, folder).map(drop)
+/// }
+///
+/// # async fn run() -> Result<(), meshwork::Error> {
+/// let client = Client::open("redis://127.0.0.1").await?;
+/// let worker = Worker::new(&client).job(import).state("/data".to_owned()).concurrency(8);
+/// // Until Ctrl-C or SIGTERM. A program with a loop of its own has `worker.start()`.
+/// worker.run_until(shutdown_signal()).await
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Worker {
     broker: Broker,
