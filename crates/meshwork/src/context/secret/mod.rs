@@ -6,7 +6,8 @@ pub(crate) mod key_file;
 #[cfg(not(feature = "passphrase"))]
 mod no_encryption;
 pub(crate) mod passphrase;
-#[cfg(all(test, feature = "passphrase"))]
+#[cfg(test)]
+#[cfg(feature = "passphrase")]
 pub(crate) mod passphrase_tests;
 pub(crate) mod private_file;
 
