@@ -75,6 +75,8 @@ impl FromStr for PageCursor {
 }
 
 /// A job of a page.
+///
+/// [`PagedJobs`] has an example.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PagedJob {
@@ -86,6 +88,30 @@ pub struct PagedJob {
 }
 
 /// A page of jobs.
+///
+/// ```
+/// use meshwork::{Client, MAX_PAGE};
+///
+/// #[meshwork::job]
+/// struct Pay { order: u64 }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), meshwork::Error> {
+/// let client = Client::in_memory();
+/// client.enqueue_all((0..3).map(|order| Pay { order })).await?;
+/// let (mut found, mut cursor) = (0, None);
+/// loop {
+///     let page = client.queued_page("hero:q:work:type:pay", cursor.as_ref(), MAX_PAGE).await?;
+///     found += page.jobs.len();
+///     cursor = page.next;
+///     if cursor.is_none() {
+///         break;
+///     }
+/// }
+/// assert_eq!(found, 3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PagedJobs {

@@ -15,7 +15,7 @@ use crate::runtime::{JobContext, JobError};
 /// Field of a job's input that has its item of a list, in flows of typed jobs.
 pub(crate) const ITEM: &str = "item";
 
-/// Error of a handler or of a layer. A [`JobError`](crate::JobError) in its chain decides about retries.
+/// Error of a handler or of a layer. A [`JobError`] in its chain decides about retries.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// A handler with the layers around it so far.
