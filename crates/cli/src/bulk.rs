@@ -21,7 +21,7 @@ const AT_ONCE: usize = 64;
 const DEAD_PAGE: usize = 1000;
 
 /// Jobs by their ids or by a filter.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true)
     .args(["ids", "all"]).args(filter::OPTIONS))]
 pub(crate) struct Chosen {

@@ -20,6 +20,7 @@ mod interrupt;
 mod job_args;
 mod listing;
 mod out;
+mod parts;
 mod passphrase;
 mod persist;
 mod scope;

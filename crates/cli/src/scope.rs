@@ -1,11 +1,12 @@
 //! Context of a command: its options, the ids of its jobs, and the client.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use meshwork::Client;
 use meshwork::context::{ContextHandle, Identity, Node};
 use meshwork_model::access::{Object, Operation};
-use meshwork_model::keys::context::ContextId;
+use meshwork_model::keys::context::{ContextId, ContextKeys};
 use meshwork_model::name::JobId;
 
 use crate::app::{App, Entered};
@@ -19,12 +20,15 @@ pub(crate) struct ScopeArgs {
     /// Context of the jobs [default: none]
     #[arg(long, value_name = "ID", global = true)]
     context: Option<ContextId>,
+    /// All parts of spread queues, as `queue spread` shows them
+    #[arg(long, global = true, conflicts_with = "context")]
+    pub(crate) spread: bool,
     #[command(flatten)]
-    actor: ActorArgs,
+    pub(crate) actor: ActorArgs,
 }
 
 /// Option that selects the actor in a context.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ActorArgs {
     /// Key file of the actor in the context [default: meshwork/actor.key in $XDG_CONFIG_HOME, else in ~/.config]
     #[arg(long, value_name = "FILE", env = "MESHWORK_ACTOR_KEY", global = true)]
@@ -42,13 +46,31 @@ impl ActorArgs {
 impl ScopeArgs {
     /// Opens the named context, if there is one.
     pub(crate) async fn open(&self, context: &App) -> Result<Option<Scope>, CommandError> {
-        let Some(id) = self.context else {
-            return Ok(None);
-        };
+        match self.context {
+            Some(id) => Ok(Some(self.open_context(id, context).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Opens the context that the ids of all these jobs name, if they do: they are keys as `{ctx:7}:job:12:2001`.
+    pub(crate) async fn open_named(
+        &self,
+        ids: &[&mut JobId],
+        context: &App,
+    ) -> Result<Option<Scope>, CommandError> {
+        let named = ids.iter().map(|id| ContextKeys::named_in(id.as_str()));
+        let named: BTreeSet<_> = named.collect();
+        match named.into_iter().collect::<Vec<_>>()[..] {
+            [Some(id)] => Ok(Some(self.open_context(id, context).await?)),
+            _ => Ok(None),
+        }
+    }
+
+    async fn open_context(&self, id: ContextId, context: &App) -> Result<Scope, CommandError> {
         let client = context.client().await?;
         let handle = Node::of(client.broker()).context(id).await?;
         let (_, me) = self.actor.identity().open(context).await?;
-        Ok(Some(Scope { me, handle }))
+        Ok(Scope { me, handle })
     }
 }
 
@@ -59,6 +81,10 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
+    pub(crate) fn new(me: Identity, handle: ContextHandle) -> Self {
+        Self { me, handle }
+    }
+
     /// Resolves the id of a job: `2001` is a job of the actor, `12:2001` one of caller 12; else a whole key.
     pub(crate) fn job_id(&self, text: &JobId) -> Result<JobId, CommandError> {
         Ok(self.handle.job_id(self.me.id(), text.as_str())?)

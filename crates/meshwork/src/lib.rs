@@ -26,6 +26,7 @@ pub mod protocol;
 pub mod runtime;
 mod shutdown;
 mod span;
+pub mod spread;
 pub mod testing;
 mod transfer;
 pub mod view;

@@ -31,6 +31,7 @@ pub mod route;
 pub mod sandbox;
 pub mod schedule;
 pub mod secret;
+pub mod spread;
 pub mod state;
 pub mod stored;
 pub mod time;

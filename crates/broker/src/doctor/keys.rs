@@ -6,7 +6,7 @@ use super::{Finding, Level};
 use crate::conn::Conn;
 
 /// Types of the keys by their names in scripts. The names of many keys of a kind end with a colon.
-const KINDS: [(&str, &[&str]); 51] = [
+const KINDS: [(&str, &[&str]); 53] = [
     ("QUEUES", &["list"]),
     ("STATS", &["hash"]),
     ("WORK", &["list"]),
@@ -42,6 +42,8 @@ const KINDS: [(&str, &[&str]); 51] = [
     ("HEADS", &["zset"]),
     ("BACKLOG_INDEX", &["zset"]),
     ("UNIQUE", &["string"]),
+    ("SPREADS", &["hash"]),
+    ("SPREAD", &["zset"]),
     ("SEQ", &["string"]),
     ("DUE", &["list"]),
     ("SCHEDULE", &["hash"]),

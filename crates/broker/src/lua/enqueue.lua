@@ -13,9 +13,12 @@
 --            wait: longest wait for prerequisites in ms; due: when it is to run in ms since 1970, or delay: in ms;
 --            start: longest time in ms until a worker begins it, from its due time if it has one;
 --            key: concurrency key; unique: unique name, policy: keep, refuse or replace, window: its time in ms;
+--            spread: its spread queue, with generation: that of the layout which selected this part, partition: its key
+--            there, and if_present: 1 if the part takes it only if it has unfinished jobs of the key;
 --            batch: its batch, with member and token: the running job of that batch which enqueues it
 -- Returns per job 'stored', 'exists', 'full', 'draining', 'large BYTES', 'unknown ID' (a missing prerequisite),
---         'keep ID' or 'refuse ID' (the job with its unique name), 'batch WHY' (missing, sealed, ended or full).
+--         'keep ID' or 'refuse ID' (the job with its unique name), 'batch WHY' (missing, sealed, ended or full),
+--         'stale GENERATION' or 'elsewhere' (see lib/enqueue/spread.lua).
 --         An error if a key is of another kind; the jobs before it are stored
 local now, who = clock(ARGV[1]), ARGV[2]
 local at, answers, a = stamp(now), {}, 3

@@ -39,6 +39,7 @@ pub enum Verb {
     Configure,
     CopyCounters,
     Alert,
+    SpreadKeys,
     RunNow,
     SetJob,
     SaveObject,
@@ -124,7 +125,7 @@ impl Protocol {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 89] = [
+    pub const ALL: [Self; 90] = [
         Self::Enqueue,
         Self::AddChild,
         Self::Claim,
@@ -159,6 +160,7 @@ impl Verb {
         Self::Configure,
         Self::CopyCounters,
         Self::Alert,
+        Self::SpreadKeys,
         Self::RunNow,
         Self::SetJob,
         Self::SaveObject,
@@ -255,6 +257,7 @@ impl Verb {
             Self::Configure => "configure",
             Self::CopyCounters => "copy_counters",
             Self::Alert => "alert",
+            Self::SpreadKeys => "spread_keys",
             Self::RunNow => "run_now",
             Self::SetJob => "set_job",
             Self::SaveObject => "save_object",
@@ -346,7 +349,9 @@ impl Verb {
             Self::CreateBatch | Self::SealBatch | Self::CancelBatch | Self::SweepBatches => {
                 Some("batch")
             }
-            Self::Configure | Self::CopyCounters | Self::Alert => Some("queue"),
+            Self::Configure | Self::CopyCounters | Self::Alert | Self::SpreadKeys => {
+                Some("queue")
+            }
             Self::ImportBananas | Self::ExportBananas | Self::Restore => Some("transfer"),
             _ => None,
         }

@@ -56,6 +56,7 @@ pub use orphans::reclaim::Reclaimed;
 pub use orphans::scan::OrphanScan;
 pub use orphans::track::Suspect;
 pub use queue::alert::QueueAlert;
+pub use queue::spread_keys::SpreadKeys;
 pub use queue::blockers::Blocker;
 pub use queue::configure::Configured;
 pub use queue::depth::QueueDepth;

@@ -12,7 +12,7 @@ use crate::args::moment::{self, Moment, ZoneArg};
 use crate::error::CommandError;
 
 /// Filter options.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Filter")]
 pub(crate) struct Select {
     /// Only jobs of this type

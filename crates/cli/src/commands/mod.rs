@@ -45,14 +45,12 @@ pub(crate) enum Command {
     Job(job::Jobs),
     #[command(subcommand)]
     Batch(batch::BatchCommand),
-    #[command(subcommand)]
-    Queue(queue::QueueCommand),
+    Queue(queue::Queues),
     #[command(visible_alias = "cron")]
     Schedule(schedule::Schedules),
     #[command(subcommand)]
     Flow(flow::FlowCommand),
-    #[command(subcommand)]
-    Dead(dead::DeadCommand),
+    Dead(dead::Dead),
     #[command(name = "bananas-worker", hide = true)]
     BananasWorker(Box<worker::BananasWorker>),
     #[command(subcommand, hide = true)]

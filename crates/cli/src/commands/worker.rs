@@ -3,6 +3,7 @@
 mod bananas;
 mod config;
 pub(crate) mod in_contexts;
+mod in_parts;
 mod list;
 mod options;
 pub(crate) mod request;
@@ -21,6 +22,7 @@ use serde::Serialize;
 
 pub(crate) use bananas::BananasWorker;
 use in_contexts::{InContexts, Started};
+use in_parts::InParts;
 use meshwork_server::metrics::Served;
 use options::JobOptions;
 use request::Request;
@@ -164,6 +166,9 @@ impl Listen {
         if let Some(serves) = self.contexts.named().cloned() {
             return Box::pin(self.run_in(context, (&client, interrupt, quiet), serves)).await;
         }
+        if self.contexts.spread {
+            return Box::pin(self.run_in_parts(context, (&client, interrupt, quiet))).await;
+        }
         let endpoint = self.common.endpoint.bind(self.common.metrics_addr).await?;
         let worker = self.worker(&client)?.start().await?;
         let name = worker.name().to_owned();
@@ -227,6 +232,55 @@ impl Listen {
         let workers: Vec<_> = started.iter().map(|one| &one.worker).collect();
         quiet.until_stop(&interrupt, &workers).await;
         for (name, released) in in_contexts::stop(started).await {
+            stopped(&name, released, context)?;
+        }
+        Ok(Exit::DONE)
+    }
+
+    /// Runs a worker in each part of the spread queues, also in later ones.
+    async fn run_in_parts(
+        self,
+        context: &mut App,
+        (client, interrupt, mut quiet): (&Client, Interrupt, Quiet),
+    ) -> Result<Exit, CommandError> {
+        if self.common.metrics_addr.is_some() {
+            return Err(CommandError::usage(
+                "--metrics-addr needs a single context: name one with --context",
+            ));
+        }
+        let (actor, types) = (&self.contexts.actor, self.jobs.all_types());
+        let concurrency = self.concurrency();
+        let open = context
+            .retried(async || InParts::open(client, actor, types.clone(), concurrency).await);
+        let mut parts = interrupt.or(open).await?;
+        let first = parts.look(|client| self.worker(client));
+        interrupt.or(first).await?;
+        if parts.started.is_empty() {
+            let types = self.jobs.types().join(", ");
+            return Err(CommandError::usage(format_args!(
+                "no queue of {types} is spread over contexts: `meshwork queue spread QUEUE --parts 4` spreads one"
+            )));
+        }
+        let mut known = 0;
+        loop {
+            for one in &parts.started[known..] {
+                tokio::select! {
+                    () = one.worker.registered() => self.tell(one.worker.name(), Some(one), None, context)?,
+                    _ = interrupt.heard() => {}
+                }
+            }
+            known = parts.started.len();
+            let workers: Vec<_> = parts.started.iter().map(|one| &one.worker).collect();
+            tokio::select! {
+                () = quiet.until_stop(&interrupt, &workers) => break,
+                () = tokio::time::sleep(in_parts::LOOK_EVERY) => {}
+            }
+            // A part that cannot be served yet does not stop the others.
+            if let Err(error) = parts.look(|client| self.worker(client)).await {
+                tracing::warn!(%error, "parts of spread queues");
+            }
+        }
+        for (name, released) in in_contexts::stop(parts.started).await {
             stopped(&name, released, context)?;
         }
         Ok(Exit::DONE)

@@ -1,6 +1,7 @@
 //! Errors of the library and the broker as errors of a command.
 
 use meshwork::context::ContextError;
+use meshwork::spread::SpreadError;
 use meshwork::flow::FlowError;
 use meshwork::protocol::bananas::HandlerError;
 use meshwork::protocol::nooble::Error as ActionError;
@@ -81,6 +82,19 @@ impl From<FlowError> for CommandError {
             | FlowError::NotAsked(_)
             | FlowError::Late(_)
             | FlowError::Answered { .. } => Exit::FAILED,
+            _ => Exit::USAGE,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<SpreadError> for CommandError {
+    fn from(error: SpreadError) -> Self {
+        use SpreadError as E;
+        let exit = match error {
+            E::Context(error) => return error.into(),
+            E::Job(error) => return error.into(),
+            E::Moving { .. } | E::Busy(_) | E::Registry(_) => Exit::FAILED,
             _ => Exit::USAGE,
         };
         Self::new(exit, error)

@@ -38,6 +38,12 @@ impl CommandError {
         self.temporary
     }
 
+    /// The same error, with the part of the queue in which it came.
+    pub(crate) fn in_part(self, part: impl Display) -> Self {
+        let message = format!("part {part}: {}", self.message);
+        Self { message, ..self }
+    }
+
     /// Bad usage or bad input; nothing was changed.
     pub(crate) fn usage(message: impl Display) -> Self {
         Self::new(Exit::USAGE, message)

@@ -7,6 +7,7 @@ mod json;
 pub(crate) mod log_file;
 pub(crate) mod logs;
 mod note;
+mod parts;
 mod progress;
 mod row;
 mod table;
@@ -63,6 +64,7 @@ pub(crate) struct Out {
     pub(crate) list: ListFormat,
     /// True if stdout is a terminal.
     terminal: bool,
+    parts: parts::Parts,
     stdout: BufWriter<Stdout>,
 }
 
@@ -72,6 +74,7 @@ impl Out {
             json,
             list: ListFormat::Table,
             terminal: io::stdout().is_terminal(),
+            parts: parts::Parts::default(),
             stdout: BufWriter::new(io::stdout()),
         }
     }
@@ -83,6 +86,9 @@ impl Out {
 
     /// Prints a line of text. On a terminal, control characters are replaced.
     pub(crate) fn line(&mut self, text: impl Display) -> Result<(), OutError> {
+        if let Some(prefix) = self.parts.prefix() {
+            self.write(prefix.as_bytes())?;
+        }
         match self.terminal {
             true => self.write(format!("{text}\n").as_bytes()),
             false => Ok(writeln!(self.stdout, "{text}")?),
@@ -120,7 +126,10 @@ impl Out {
 
     /// Prints a line of JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), OutError> {
-        json::write(&mut self.stdout, value)?;
+        match self.parts.named(value) {
+            Some(value) => json::write(&mut self.stdout, &value)?,
+            None => json::write(&mut self.stdout, value)?,
+        }
         Ok(self.stdout.write_all(b"\n")?)
     }
 

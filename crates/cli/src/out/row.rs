@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Column, ListFormat, Out, OutError, Table};
+use super::{Column, ListFormat, Out, OutError};
 
 /// One item of a list. Its fields are the JSON.
 pub(crate) trait Row: Serialize {
@@ -31,10 +31,9 @@ impl Out {
             let lines = self.list.lines(rows).unwrap_or_default();
             return lines.into_iter().try_for_each(|line| self.line(line));
         }
-        let mut table = Table::new(R::columns()).optional(R::optional());
-        for row in rows {
-            table.row(row.cells());
+        match self.rows_of_part(rows) {
+            Ok(()) => Ok(()),
+            Err(table) => self.table(table),
         }
-        self.table(table)
     }
 }

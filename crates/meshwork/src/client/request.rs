@@ -68,7 +68,7 @@ impl JobRequest {
     }
 
     /// Returns true if the caller has chosen the id.
-    pub(super) fn has_id(&self) -> bool {
+    pub(crate) fn has_id(&self) -> bool {
         self.has_id
     }
 

@@ -21,7 +21,7 @@ const MOST_CALLS: usize = 2;
 const MOST_JOBS: usize = 100;
 
 /// The outcome of a job, and whether its call was repeated.
-pub(super) type Stored = (Enqueued, bool);
+pub(crate) type Stored = (Enqueued, bool);
 
 /// Jobs of one client that wait for a call: one for each task that waits for its answer.
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ async fn share_calls(client: Client) {
 impl Client {
     /// Stores a job, alone or with others that are enqueued at the same time. Returns the job too. The call is made by a
     /// task of its own: a caller that is not polled must not delay the jobs of others.
-    pub(super) async fn store_one(&self, job: NewJob) -> Result<(NewJob, Stored), Error> {
+    pub(crate) async fn store_one(&self, job: NewJob) -> Result<(NewJob, Stored), Error> {
         let (answer, answered) = oneshot::channel();
         let until = Instant::now() + REPEAT_FOR;
         let starts = {

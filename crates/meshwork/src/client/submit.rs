@@ -104,7 +104,7 @@ impl Client {
     }
 
     /// Returns the place of a job, or the error for its refusal.
-    async fn placed(&self, job: &NewJob, (answer, repeated): Stored) -> Result<Placed, Error> {
+    pub(crate) async fn placed(&self, job: &NewJob, (answer, repeated): Stored) -> Result<Placed, Error> {
         // After a broken call the existing job may be this one.
         let exists = answer == Enqueued::Exists && !repeated;
         Ok(match self.accepted(job, answer).await? {
@@ -144,7 +144,7 @@ impl Client {
     }
 
     /// Stores up to 1,000 jobs in one call. Returns the outcome of each, and whether its call was repeated.
-    async fn store_all(&self, jobs: &[NewJob]) -> Result<Vec<Stored>, Error> {
+    pub(crate) async fn store_all(&self, jobs: &[NewJob]) -> Result<Vec<Stored>, Error> {
         let mut answers = Vec::with_capacity(jobs.len());
         for chunk in jobs.chunks(MAX_ENQUEUE) {
             let until = Instant::now() + REPEAT_FOR;
@@ -240,6 +240,12 @@ impl Client {
             Enqueued::Unknown(prerequisite) => Err(Error::UnknownPrerequisite { id, prerequisite }),
             Enqueued::NotInBatch(why) => Err(batch::refused(job, why)),
             Enqueued::Full => Err(self.full(job).await?),
+            // Only spread queues enqueue jobs with such answers, and they read them before.
+            Enqueued::Stale(_) | Enqueued::Elsewhere => {
+                let answer = format!("{answer:?} for {id}");
+                let verb = "enqueue";
+                Err(meshwork_broker::Error::Answer { verb, answer }.into())
+            }
         }
     }
 

@@ -348,6 +348,7 @@ mod tests {
                 batch: "b1".parse().unwrap(),
                 by: None,
             }),
+            spread: None,
         }
     }
 

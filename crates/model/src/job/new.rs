@@ -9,6 +9,7 @@ use crate::name::JobId;
 use crate::route::{Fallback, Priority, Route};
 use crate::sandbox::SandboxSettings;
 use crate::secret::EnvVars;
+use crate::spread::SpreadTicket;
 use crate::trace::TraceContext;
 
 /// A job to be enqueued.
@@ -71,6 +72,8 @@ pub struct NewJob {
     pub request_digest: Option<String>,
     /// Batch of the job.
     pub batch: Option<Membership>,
+    /// Its spread queue, if the job is in a part of one.
+    pub spread: Option<SpreadTicket>,
 }
 
 impl NewJob {
@@ -105,6 +108,7 @@ impl NewJob {
             trace: None,
             request_digest: None,
             batch: None,
+            spread: None,
         }
     }
 

@@ -37,6 +37,10 @@ pub enum Enqueued {
     Kept(JobId),
     /// This other job has the unique name, so the new one was refused; nothing was written.
     Taken(JobId),
+    /// This part of a spread queue knows a later layout, of this generation; nothing was written.
+    Stale(u64),
+    /// This part of a spread queue has no unfinished job of the job's key; nothing was written.
+    Elsewhere,
     /// Its batch refused the job; nothing was written.
     NotInBatch(BatchRefusal),
 }
@@ -184,6 +188,13 @@ fn options(keys: &JobKeys, job: &NewJob) -> Vec<(&'static str, String)> {
             options.push(("window", ms.to_string()));
         }
     }
+    if let Some(of) = &job.spread {
+        options.push(("spread", of.name.to_string()));
+        options.push(("generation", of.generation.to_string()));
+        let key = of.key.clone().map(|key| ("partition", key));
+        options.extend(key);
+        options.extend(of.if_present.then(|| ("if_present", "1".to_owned())));
+    }
     if let Some(of) = &job.batch {
         options.push(("batch", of.batch.to_string()));
         if let Some((member, token)) = &of.by {
@@ -213,6 +224,7 @@ pub(crate) fn parse_enqueued(answer: String) -> Result<Enqueued, Error> {
                 "full" => Ok(Enqueued::NotInBatch(BatchRefusal::Full)),
                 _ => Err(unreadable()),
             },
+            "stale" => more.parse().map(Enqueued::Stale).map_err(|_| unreadable()),
             "large" => more.parse().map(Enqueued::Large).map_err(|_| unreadable()),
             _ => Err(unreadable()),
         };
@@ -222,6 +234,7 @@ pub(crate) fn parse_enqueued(answer: String) -> Result<Enqueued, Error> {
         "stored" => Ok(Enqueued::Stored),
         "exists" => Ok(Enqueued::Exists),
         "full" => Ok(Enqueued::Full),
+        "elsewhere" => Ok(Enqueued::Elsewhere),
         _ => Err(Error::Answer {
             verb: "enqueue",
             answer,

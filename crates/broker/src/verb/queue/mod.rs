@@ -9,4 +9,5 @@ pub(crate) mod queue_items;
 pub(crate) mod queues;
 pub(crate) mod server_stats;
 pub(crate) mod settings;
+pub(crate) mod spread_keys;
 pub(crate) mod stats;

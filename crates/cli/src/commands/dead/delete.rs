@@ -9,10 +9,10 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Delete dead letters, with all stored data of the jobs
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
-    chosen: Chosen,
+    pub(super) chosen: Chosen,
 }
 
 impl Delete {

@@ -17,7 +17,7 @@ use crate::out::job_view::Summary;
 use crate::out::{Column, Row, note};
 
 /// List dead letters, the newest first
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
     select: Select,

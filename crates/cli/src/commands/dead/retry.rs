@@ -9,10 +9,10 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Queue dead letters again, with all their attempts
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Retry {
     #[command(flatten)]
-    chosen: Chosen,
+    pub(super) chosen: Chosen,
 }
 
 impl Retry {

@@ -13,11 +13,11 @@ use crate::out::job_view::Record;
 use crate::out::printable;
 
 /// Show a dead letter: reason and time of its death, attempts, error and output
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Show {
     /// The job's id
     #[arg(value_parser = parsers::job_id)]
-    id: JobId,
+    pub(super) id: JobId,
 }
 
 #[derive(Debug, Serialize)]

@@ -20,7 +20,7 @@ use crate::out::Out;
 /// The worker of a running job lets the script clean up, kills it after --cancel-grace, and ends the job. A dead worker
 /// is detected when its lease expires. With --all or filter options, cancels all matching jobs that exist now, without
 /// waiting for the running ones.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Cancel {
     #[command(flatten)]
     pub(super) chosen: Chosen,

@@ -10,7 +10,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Delete jobs that do not run, with their results; waiting jobs will not run
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
     pub(super) chosen: Chosen,

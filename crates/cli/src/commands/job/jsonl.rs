@@ -203,16 +203,23 @@ fn word(answer: &Enqueued) -> &'static str {
         Enqueued::Kept(_) => "kept",
         Enqueued::Taken(_) => "refused",
         Enqueued::NotInBatch(_) => "not_in_batch",
+        // Answers about jobs of spread queues.
+        Enqueued::Stale(_) | Enqueued::Elsewhere => "elsewhere",
     }
 }
 
 impl All {
     /// Parses and checks the job of a line.
     pub(super) fn job(&self, text: &[u8]) -> Result<NewJob, String> {
+        let request = self.request_of(text)?;
+        request.build().map_err(|error| error.to_string())
+    }
+
+    /// Parses the job of a line.
+    pub(super) fn request_of(&self, text: &[u8]) -> Result<JobRequest, String> {
         let line = serde_json::from_slice(text);
         let line: Line = line.map_err(|error| unreadable(text, &error))?;
-        let request = self.request(line)?;
-        request.build().map_err(|error| error.to_string())
+        self.request(line)
     }
 
     fn request(&self, line: Line) -> Result<JobRequest, String> {

@@ -20,7 +20,7 @@ use crate::out::note;
 /// List jobs, the newest first
 ///
 /// Scans all jobs; memory is needed for the printed ones only.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
     select: Select,

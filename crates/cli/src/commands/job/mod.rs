@@ -12,6 +12,7 @@ mod retry;
 mod run_now;
 mod set;
 mod show;
+mod spread;
 mod submit;
 #[cfg(test)]
 mod tests;
@@ -24,11 +25,14 @@ use meshwork_model::name::JobId;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::parts::OverParts;
 use crate::scope::ScopeArgs;
 
 /// Enqueue jobs, look at them and change them
 ///
-/// With --context ID, commands use the jobs of a context: 12:2001 is job 2001 of caller 12, and 2001 is one of yours.
+/// With --context ID, commands use the jobs of a context: 12:2001 is job 2001 of caller 12, and 2001 is one of yours. A key as
+/// {ctx:7}:job:12:2001 names its context itself. With --spread, enqueue chooses a part of a spread queue, and list, cancel,
+/// retry and delete use all parts.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Jobs {
     #[command(subcommand)]
@@ -39,10 +43,17 @@ pub(crate) struct Jobs {
 
 impl Jobs {
     pub(crate) async fn run(mut self, context: &mut App) -> Result<Exit, CommandError> {
-        let Some(scope) = self.scope.open(context).await? else {
+        let (needs, what) = self.command.needs();
+        if self.scope.spread && self.command.ids().is_empty() {
+            return self.run_in_parts(context, needs, what).await;
+        }
+        let scope = match self.scope.open(context).await? {
+            Some(scope) => Some(scope),
+            None => self.scope.open_named(&self.command.ids(), context).await?,
+        };
+        let Some(scope) = scope else {
             return self.command.run(context).await;
         };
-        let (needs, what) = self.command.needs();
         if let JobCommand::Enqueue(submit) = &mut self.command {
             submit.enter(&scope)?;
         }
@@ -57,6 +68,46 @@ impl Jobs {
             context.record_in_audit(what, &ids.join(" ")).await?;
         }
         ended
+    }
+}
+
+impl Jobs {
+    /// Runs the command in all parts of spread queues, or enqueues a job in one.
+    async fn run_in_parts(
+        self,
+        context: &mut App,
+        needs: (Object, Operation),
+        audit: Option<&'static str>,
+    ) -> Result<Exit, CommandError> {
+        let actor = &self.scope.actor;
+        let over = OverParts {
+            actor,
+            name: None,
+            needs,
+            audit,
+        };
+        match self.command {
+            JobCommand::Enqueue(submit) => Box::pin(submit.run_spread(context, actor)).await,
+            JobCommand::List(list) => {
+                let run = async |app: &mut App| Box::pin(list.clone().run(app)).await;
+                Box::pin(over.run(context, run)).await
+            }
+            JobCommand::Cancel(cancel) => {
+                let run = async |app: &mut App| Box::pin(cancel.clone().run(app)).await;
+                Box::pin(over.run(context, run)).await
+            }
+            JobCommand::Retry(retry) => {
+                let run = async |app: &mut App| Box::pin(retry.clone().run(app)).await;
+                Box::pin(over.run(context, run)).await
+            }
+            JobCommand::Delete(delete) => {
+                let run = async |app: &mut App| Box::pin(delete.clone().run(app)).await;
+                Box::pin(over.run(context, run)).await
+            }
+            _ => Err(CommandError::usage(
+                "--spread does not apply here: name a job by its key, as {ctx:7}:job:12:2001, or its context with --context",
+            )),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 /// Run ended jobs again, failed or done
 ///
 /// With --all or filter options, retries failed and cancelled jobs only; for finished ones add --state finished.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Retry {
     #[command(flatten)]
     pub(super) chosen: Chosen,

@@ -7,7 +7,7 @@ use meshwork::JobRequest;
 use meshwork_model::name::{BatchId, JobId};
 use serde::Serialize;
 
-use super::jsonl;
+use super::{jsonl, spread};
 use crate::app::App;
 use crate::args::parsers;
 use crate::args::routing::{Routing, UNREAD_TOPIC};
@@ -17,7 +17,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs};
 use crate::out::note;
-use crate::scope::Scope;
+use crate::scope::{ActorArgs, Scope};
 use crate::single;
 use crate::timing_args::TimingArgs;
 
@@ -85,6 +85,33 @@ impl Submit {
         }
         self.job_args.enter(scope);
         Ok(())
+    }
+
+    /// Enqueues the job, or the jobs of a file, in parts of a spread queue.
+    pub(super) async fn run_spread(
+        mut self,
+        context: &mut App,
+        actor: &ActorArgs,
+    ) -> Result<Exit, CommandError> {
+        self.timing.settle()?;
+        let script_type = self.job_args.script_type.clone();
+        let path = self.script.as_deref();
+        let script = path
+            .map(|path| Script::with_args(path, script_type, &self.args))
+            .transpose()?;
+        if let Some(file) = self.jsonl.clone() {
+            return spread::enqueue_lines(context, actor, &file, self.all(script)).await;
+        }
+        // Without a script, clap requires --jsonl.
+        let Some(script) = script else {
+            return Ok(Exit::USAGE);
+        };
+        if self.routing.has_unread_topic(None) {
+            return Err(CommandError::usage(UNREAD_TOPIC));
+        }
+        let patience = self.wait;
+        let request = self.request(&script).await?;
+        spread::enqueue(context, actor, request, patience).await
     }
 
     pub(crate) async fn run(mut self, context: &mut App) -> Result<Exit, CommandError> {

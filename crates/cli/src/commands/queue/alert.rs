@@ -17,7 +17,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Enqueue a job after some failures in a row of a queue, and another one after the next success
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug, Clone, clap::Subcommand)]
 pub(crate) enum AlertCommand {
     /// Show the alert of a queue, and its failures in a row
     Show(Queue),
@@ -31,7 +31,7 @@ pub(crate) enum AlertCommand {
 /// A failure is a job of the queue, of any priority, that becomes a dead letter. Retries, snoozes, cancelled and
 /// discarded jobs do not count, and neither do alert jobs and jobs that run already. The input of the job is JSON with
 /// kind (alert or recovery), queue, failures, job, at, error, failed_job, failed_at and first_failed_at.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Set {
     #[command(flatten)]
     queue: Queue,
@@ -75,6 +75,14 @@ struct Shown<'a> {
 }
 
 impl AlertCommand {
+    /// Returns the name of its queue.
+    pub(super) fn queue(&self) -> &str {
+        match self {
+            Self::Show(queue) | Self::Remove(queue) => &queue.name,
+            Self::Set(set) => &set.queue.name,
+        }
+    }
+
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Show(queue) => show(&queue, context).await,

@@ -17,7 +17,7 @@ use crate::exit::Exit;
 const DEFAULT: &str = "default";
 
 /// Show, set and remove limits of waiting jobs, concurrent jobs, rates and sizes
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug, Clone, clap::Subcommand)]
 pub(crate) enum LimitCommand {
     /// Show all settings, or those of one queue
     Show {
@@ -32,7 +32,7 @@ pub(crate) enum LimitCommand {
 /// Set limits of a queue; limits that are not named do not change
 ///
 /// All limits but the length apply to all priorities of the queue together. Running jobs count at once.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Set {
     #[command(flatten)]
     queue: Queue,
@@ -67,12 +67,15 @@ pub(crate) struct Set {
     /// Set the limits although the queue does not exist yet
     #[arg(long)]
     create: bool,
+    /// With --spread: keep new jobs in one part, so that the limits hold exactly
+    #[arg(long, requires = "spread")]
+    pub(super) exact: bool,
 }
 
 /// Remove limits of a queue: the named ones, or all
 ///
 /// Jobs that waited for a removed limit may start at once. A pause remains (`queue resume` ends it).
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Remove {
     #[command(flatten)]
     queue: Queue,
@@ -103,6 +106,15 @@ pub(crate) struct Remove {
 }
 
 impl LimitCommand {
+    /// Returns the name of its queue.
+    pub(super) fn queue(&self) -> Option<&str> {
+        match self {
+            Self::Show { queue } => queue.as_deref(),
+            Self::Set(set) => Some(set.queue()),
+            Self::Remove(remove) => Some(&remove.queue.name),
+        }
+    }
+
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         match self {
             Self::Show { queue } => show(context, queue.map(|name| Queue { name })).await,
@@ -113,6 +125,11 @@ impl LimitCommand {
 }
 
 impl Set {
+    /// Returns the name of its queue.
+    pub(super) fn queue(&self) -> &str {
+        &self.queue.name
+    }
+
     pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let some = |set: bool, setting| set.then_some(setting);
         let settings: Vec<_> = [

@@ -14,7 +14,7 @@ use crate::out::{Column, Row};
 /// The lists of the priorities high (…:prio:0) and low (…:prio:2) are shown if they have jobs or a limit of their own;
 /// old lists, which clients of earlier systems use, are marked `legacy`. Set aside are jobs that wait for a slot of
 /// their key. Settings apply to all priorities of a queue.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct List {}
 
 #[derive(Debug, Serialize)]

@@ -6,19 +6,35 @@ mod line;
 mod list;
 mod pause;
 mod purge;
+mod spread;
 mod stats;
 mod weight;
 
 use meshwork::Client;
+use meshwork::spread::SpreadError;
+use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::hero::{JobKeys, NoWorkQueue};
 
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::out::note;
+use crate::parts::OverParts;
+use crate::scope::{ActorArgs, ScopeArgs};
 
-/// Look at queues, pause, drain, purge and limit them
-#[derive(Debug, clap::Subcommand)]
-pub(crate) enum QueueCommand {
+/// Look at queues, pause, drain, purge, limit and spread them
+///
+/// With --context ID, commands use the queues of a context; with --spread, those in all parts of a spread queue.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Queues {
+    #[command(subcommand)]
+    command: QueueCommand,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+#[derive(Debug, Clone, clap::Subcommand)]
+enum QueueCommand {
     List(list::List),
     #[command(visible_alias = "count")]
     Stats(stats::Stats),
@@ -33,10 +49,11 @@ pub(crate) enum QueueCommand {
     Weight(weight::Weight),
     #[command(subcommand)]
     Alert(alert::AlertCommand),
+    Spread(spread::Spread),
 }
 
 /// Queue argument.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Queue {
     /// Name of the queue, as `queue list` shows it, or its key
     #[arg(value_name = "QUEUE")]
@@ -57,7 +74,7 @@ async fn refuse_unknown(
     list: &str,
     create: bool,
 ) -> Result<(), CommandError> {
-    if create || client.is_used(list).await? {
+    if create || context.out.is_in_part() || client.is_used(list).await? {
         return Ok(());
     }
     let name = context.queue_name(list);
@@ -86,8 +103,94 @@ impl From<UsageError> for CommandError {
     }
 }
 
-impl QueueCommand {
+impl Queues {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let Self { command, scope } = self;
+        let (needs, audit) = command.needs();
+        if scope.spread && !matches!(command, QueueCommand::Spread(_)) {
+            command.prepare(context, &scope.actor).await?;
+            let name = command.queue().map(str::parse).transpose();
+            let over = OverParts {
+                actor: &scope.actor,
+                name: name.map_err(SpreadError::from)?,
+                needs,
+                audit,
+            };
+            let actor = &scope.actor;
+            let command = async |app: &mut App| Box::pin(command.clone().run(app, actor)).await;
+            return Box::pin(over.run(context, command)).await;
+        }
+        if let Some(scope) = scope.open(context).await? {
+            context.enter(scope, needs).await?;
+        }
+        let actor = &scope.actor;
+        let name = command.queue().unwrap_or_default().to_owned();
+        let ended = Box::pin(command.run(context, actor)).await;
+        if let Some(what) = audit {
+            context.record_in_audit(what, &name).await?;
+        }
+        ended
+    }
+}
+
+impl QueueCommand {
+    /// Returns the required permission in a context, and the words for the audit trail of a change.
+    const fn needs(&self) -> ((Object, Operation), Option<&'static str>) {
+        let change = (Object::Context, Operation::Update);
+        match self {
+            Self::List(_)
+            | Self::Stats(_)
+            | Self::Limit(limit::LimitCommand::Show { .. })
+            | Self::Alert(alert::AlertCommand::Show(_))
+            | Self::Spread(_) => ((Object::Job, Operation::Read), None),
+            Self::Pause(_) => (change, Some("pause queue")),
+            Self::Resume(_) => (change, Some("resume queue")),
+            Self::Drain(_) => (change, Some("drain queue")),
+            Self::Purge(_) => ((Object::Job, Operation::Delete), Some("purge queue")),
+            Self::Limit(_) | Self::Set(_) | Self::Weight(_) => (change, Some("limit queue")),
+            Self::Alert(_) => (change, Some("change alert")),
+        }
+    }
+
+    /// Returns the queue that the command names.
+    fn queue(&self) -> Option<&str> {
+        match self {
+            Self::Pause(pause) => pause.queue(),
+            Self::Resume(resume) => resume.queue(),
+            Self::Drain(drain) => Some(&drain.queue.name),
+            Self::Purge(purge) => Some(&purge.queue.name),
+            Self::Limit(limit) => limit.queue(),
+            Self::Set(set) => Some(set.queue()),
+            Self::Weight(weight) => Some(&weight.queue.name),
+            Self::Alert(alert) => Some(alert.queue()),
+            Self::List(_) | Self::Stats(_) | Self::Spread(_) => None,
+        }
+    }
+
+    /// Explains limits of spread queues, or moves the queue to one part first.
+    async fn prepare(&self, context: &App, actor: &ActorArgs) -> Result<(), CommandError> {
+        let set = match self {
+            Self::Limit(limit::LimitCommand::Set(set)) | Self::Set(set) => set,
+            _ => return Ok(()),
+        };
+        let name = set.queue().parse().map_err(SpreadError::from)?;
+        let (node, me) = actor.identity().open(context).await?;
+        if set.exact {
+            node.spread_queue(&me, &name, 1).await?;
+            note(format_args!("{name} has one part for new jobs now, so that its limits hold exactly"));
+            return Ok(());
+        }
+        let layout = node.spread(&name).await?;
+        let active = layout.map_or(0, |layout| layout.active);
+        if active > 1 {
+            note(format_args!(
+                "each of the {active} parts has these limits for itself; --exact keeps {name} in one part"
+            ));
+        }
+        Ok(())
+    }
+
+    async fn run(self, context: &mut App, actor: &ActorArgs) -> Result<Exit, CommandError> {
         match self {
             Self::List(list) => list.run(context).await,
             Self::Stats(stats) => Box::pin(stats.run(context)).await,
@@ -99,6 +202,7 @@ impl QueueCommand {
             Self::Set(set) => set.run(context).await,
             Self::Weight(weight) => weight.run(context).await,
             Self::Alert(alert) => Box::pin(alert.run(context)).await,
+            Self::Spread(spread) => Box::pin(spread.run(context, actor)).await,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::out::note;
 
 /// One queue or all.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 struct Which {
     /// Name of the queue, as `queue list` shows it, or its key
     #[arg(value_name = "QUEUE", required_unless_present = "all")]
@@ -33,7 +33,7 @@ struct Which {
 /// Pause a queue: no job of it starts until it is resumed
 ///
 /// Running jobs continue, and new jobs are accepted. A pause applies to all priorities of the queue.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Pause {
     #[command(flatten)]
     which: Which,
@@ -43,7 +43,7 @@ pub(crate) struct Pause {
 }
 
 /// End a pause, and a drain
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Resume {
     #[command(flatten)]
     which: Which,
@@ -53,10 +53,10 @@ pub(crate) struct Resume {
 ///
 /// New jobs are refused until `queue resume`. The command waits for retries, but not for delayed jobs and jobs with
 /// prerequisites: they remain, and run later.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Drain {
     #[command(flatten)]
-    queue: Queue,
+    pub(super) queue: Queue,
     /// Do not wait until the queue is empty
     #[arg(long)]
     no_wait: bool,
@@ -101,6 +101,10 @@ impl Which {
 }
 
 impl Pause {
+    pub(super) fn queue(&self) -> Option<&str> {
+        self.which.queue.as_deref()
+    }
+
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let mut exit = Exit::DONE;
@@ -115,6 +119,10 @@ impl Pause {
 }
 
 impl Resume {
+    pub(super) fn queue(&self) -> Option<&str> {
+        self.which.queue.as_deref()
+    }
+
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let before = client.settings().await?;

@@ -14,10 +14,10 @@ use crate::out::{Progress, note};
 /// Delete the waiting jobs of a queue
 ///
 /// Counts the jobs first. Running jobs, delayed jobs, jobs with prerequisites and new jobs remain.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Purge {
     #[command(flatten)]
-    queue: Queue,
+    pub(super) queue: Queue,
     /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,

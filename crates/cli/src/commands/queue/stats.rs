@@ -17,7 +17,7 @@ use crate::out::note;
 /// Show the backlog, latency and throughput of each queue
 ///
 /// Rates are those of the last --interval. Priority lists that were never used are omitted. Errors are counted by kind, since the first job.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Stats {
     /// Repeat until Ctrl-C; with --json, print a line each time
     #[arg(short, long)]

@@ -14,10 +14,10 @@ use crate::exit::Exit;
 ///
 /// In each round a key starts as many jobs as its weight; the default is 1. The queue has to be fair: `queue limit set
 /// QUEUE --fair`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Weight {
     #[command(flatten)]
-    queue: Queue,
+    pub(super) queue: Queue,
     /// Concurrency key
     #[arg(value_name = "KEY")]
     key: String,

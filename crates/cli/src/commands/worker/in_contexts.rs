@@ -40,8 +40,12 @@ pub(super) struct InContexts {
     /// one]
     #[arg(long, value_name = "N", requires = "context")]
     runner: Option<RunnerId>,
+    /// Run the jobs of spread queues of these types, in all of their parts, also those that are added later. The actor
+    /// needs the roles executor and admin there
+    #[arg(long, conflicts_with_all = ["context", "instance", "legacy_ids"])]
+    pub(super) spread: bool,
     #[command(flatten)]
-    actor: ActorArgs,
+    pub(super) actor: ActorArgs,
 }
 
 /// A worker in a context.
@@ -208,7 +212,16 @@ pub(crate) async fn start(
         [first, _, ..] => Some(WorkerPool::open(first.node(), contexts, concurrency).await?),
         _ => None,
     };
-    let pool = pool.as_ref();
+    start_in(me, contexts, (types, runner, pool.as_ref()), worker).await
+}
+
+/// Starts a worker in each context; all or none. With a pool, they share its connections and slots.
+pub(super) async fn start_in(
+    me: &Identity,
+    contexts: &[ContextHandle],
+    (types, runner, pool): (&[ScriptType], Option<RunnerId>, Option<&WorkerPool>),
+    worker: impl Fn(&Client) -> Result<Worker, CommandError>,
+) -> Result<Vec<Started>, CommandError> {
     let worker = |client: &Client| {
         let worker = worker(client)?;
         Ok(pool.map_or(worker.clone(), |pool| worker.pool(pool)))

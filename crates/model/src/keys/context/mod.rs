@@ -139,6 +139,12 @@ impl NodeKeys {
         self.named("mw:contexts")
     }
 
+    /// Spread queues, a hash from the name of each to its parts (JSON): `mw:spreads`.
+    #[must_use]
+    pub const fn spreads(self) -> &'static str {
+        "mw:spreads"
+    }
+
     /// The counter of actors, a string: `mw:id:actor`.
     #[must_use]
     pub fn next_actor(self) -> String {
@@ -230,6 +236,14 @@ impl ContextKeys {
             layout,
             prefix,
         }
+    }
+
+    /// Returns the context that a key of the layout `prefix` names.
+    #[must_use]
+    pub fn named_in(key: &str) -> Option<ContextId> {
+        let rest = key.strip_prefix("{ctx:")?;
+        let (id, _) = rest.split_once("}:")?;
+        id.parse().ok()
     }
 
     /// Returns the context of the keys.

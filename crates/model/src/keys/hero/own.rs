@@ -364,6 +364,10 @@ impl JobKeys {
             ("BACKLOG_INDEX", self.backlog_index()),
             // Job of each unique name (strings).
             ("UNIQUE", self.own("unique:")),
+            // Spread queues: generation of each one's layout (a hash), its keys by the last check, and for each key, after a
+            // blank, its jobs by submission (sorted sets).
+            ("SPREADS", self.own("spreads")),
+            ("SPREAD", self.own("spread:")),
             // Counter of jobs with a key (a string).
             ("SEQ", self.own("seq")),
             // Wake-up for the leader (a list).

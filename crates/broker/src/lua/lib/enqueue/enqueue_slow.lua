@@ -1,4 +1,4 @@
---- @include enqueue/enqueue_fast, queue/queue_settings, dual_write, dependencies/dependencies, enqueue/unique, dependencies/batch_join, claim/free_slots
+--- @include enqueue/enqueue_fast, queue/queue_settings, dual_write, dependencies/dependencies, enqueue/unique, dependencies/batch_join, claim/free_slots, enqueue/spread
 -- Enqueues jobs on the slow path: jobs with options, or of a namespace with settings.
 local limit_of = {}
 
@@ -64,6 +64,8 @@ local function queue_up(id, key, queue, script_type, o, now)
 end
 
 local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
+  local denied = o.spread and spread_refuses(o)
+  if denied then return denied end
   local open, why, unknown = {}
   if o.after then open, why, unknown = unmet(o.after, o.on_failure) end
   if unknown then return 'unknown ' .. unknown end
@@ -78,6 +80,7 @@ local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
   if o.presence then redis.call('HSET', key, 'mw_queue', queue) end
   if o.presence and not away then redis.call('HSET', key, 'mw_fallback', o.presence .. ' ' .. o.fallback) end
   if o.batch then joining[o.batch].ids[#joining[o.batch].ids + 1] = id end
+  if o.spread then note_spread(id, o, now) end
   count(queue, 'created')
   event(id, 'enqueue', who, script_type)
   if not open then

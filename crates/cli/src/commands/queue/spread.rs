@@ -1,0 +1,138 @@
+//! `meshwork queue spread`.
+
+use meshwork::context::{ContextId, Node};
+use meshwork::spread::{MAX_PARTS, SpreadError, SpreadLayout, SpreadName};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::args::parsers;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::{Column, Row, note};
+use crate::scope::ActorArgs;
+
+/// Spread a queue over several contexts, its parts, or show them
+///
+/// A part has the number of its context. Jobs enqueued with --spread go to the part of their key; without a key, to the shorter of two parts. With another number
+/// of parts, a key stays in its old part until that part has no unfinished job of the key. `worker --spread` runs the jobs
+/// of all parts. On a Redis Cluster the parts are on different nodes.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Spread {
+    /// Queue: a type, or TYPE:group:GROUP [default: show all spread queues]
+    #[arg(value_name = "QUEUE")]
+    name: Option<SpreadName>,
+    /// Number of parts that get new jobs, 1 to 64. Missing contexts are created
+    #[arg(long, value_name = "N", requires = "name", allow_hyphen_values = true,
+          value_parser = parsers::whole::<u16>(1..=MAX_PARTS as u64))]
+    parts: Option<u16>,
+    /// Contexts as parts, with commas between them. Earlier parts have to come first
+    #[arg(long, value_name = "IDS", requires = "name", conflicts_with = "parts", value_delimiter = ',')]
+    contexts: Vec<ContextId>,
+}
+
+/// A part of a queue.
+#[derive(Debug, Serialize)]
+struct Line {
+    queue: String,
+    /// The context of the part, which is also its name.
+    part: ContextId,
+    /// False for a part that gets no new jobs.
+    active: bool,
+    waiting: usize,
+    running: usize,
+    set_aside: usize,
+}
+
+impl Row for Line {
+    fn columns() -> Vec<Column> {
+        let names = ["queue", "part", "waiting", "running", "aside", ""];
+        let numbers = ["part", "waiting", "running", "aside"];
+        Column::named(names, &numbers)
+    }
+
+    fn optional() -> &'static [&'static str] {
+        &["aside", "running"]
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let state = if self.active { "" } else { "no new jobs" };
+        let numbers = [self.waiting, self.running, self.set_aside];
+        let [waiting, running, aside] = numbers.map(|number| number.to_string());
+        let (queue, part) = (self.queue.clone(), self.part.to_string());
+        vec![queue, part, waiting, running, aside, state.to_owned()]
+    }
+}
+
+impl Spread {
+    pub(super) async fn run(
+        self,
+        context: &mut App,
+        actor: &ActorArgs,
+    ) -> Result<Exit, CommandError> {
+        let client = context.client().await?;
+        let Some(name) = &self.name else {
+            return show(context, &Node::of(client.broker()), None).await;
+        };
+        if self.parts.is_none() && self.contexts.is_empty() {
+            return show(context, &Node::of(client.broker()), Some(name)).await;
+        }
+        let (node, me) = actor.identity().create(&client).await?;
+        match self.parts {
+            Some(parts) => node.spread_queue(&me, name, parts.into()).await?,
+            None => node.spread_over(&me, name, &self.contexts).await?,
+        };
+        // A queue without keyed jobs has no keys to move.
+        node.settle_spread(name).await?;
+        show(context, &node, Some(name)).await
+    }
+}
+
+/// Prints the parts of a queue, or of all.
+async fn show(
+    context: &mut App,
+    node: &Node,
+    name: Option<&SpreadName>,
+) -> Result<Exit, CommandError> {
+    let all = match name {
+        Some(name) => {
+            let layout = node.spread(name).await?;
+            let layout = layout.ok_or_else(|| SpreadError::NotSpread(name.clone()))?;
+            vec![(name.clone(), layout)]
+        }
+        None => node.spreads().await?,
+    };
+    let mut lines = Vec::new();
+    for (name, layout) in &all {
+        lines.extend(parts(node, name, layout).await?);
+        if layout.previous.is_some() {
+            let moving = node.settle_spread(name).await?;
+            if moving > 0 {
+                note(format_args!(
+                    "{moving} keys of {name} have unfinished jobs in their old parts, and move later"
+                ));
+            }
+        }
+    }
+    context.out.rows(lines)?;
+    Ok(Exit::DONE)
+}
+
+async fn parts(
+    node: &Node,
+    name: &SpreadName,
+    layout: &SpreadLayout,
+) -> Result<Vec<Line>, CommandError> {
+    let mut lines = Vec::with_capacity(layout.parts.len());
+    for (at, id) in layout.parts.iter().enumerate() {
+        let depth = node.part_depth(name, *id).await?;
+        lines.push(Line {
+            queue: name.to_string(),
+            part: *id,
+            active: at < layout.active,
+            waiting: depth.waiting,
+            running: depth.running,
+            set_aside: depth.set_aside,
+        });
+    }
+    Ok(lines)
+}

@@ -1,0 +1,67 @@
+//! Commands over all parts of spread queues: the same command in each of their contexts.
+
+use meshwork::context::{ContextId, Node};
+use meshwork::spread::{SpreadError, SpreadName};
+use meshwork_model::access::{Object, Operation};
+
+use crate::app::App;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::scope::{ActorArgs, Scope};
+
+/// A command over parts.
+pub(crate) struct OverParts<'a> {
+    pub(crate) actor: &'a ActorArgs,
+    /// The spread queue; all of them without a name.
+    pub(crate) name: Option<SpreadName>,
+    /// Permission that the command needs in each part.
+    pub(crate) needs: (Object, Operation),
+    /// Words for the audit trail of each part, if the command changes something.
+    pub(crate) audit: Option<&'static str>,
+}
+
+impl OverParts<'_> {
+    /// Runs the command in each part. A failure in one part ends it; its message names the part.
+    pub(crate) async fn run(
+        self,
+        context: &mut App,
+        command: impl AsyncFn(&mut App) -> Result<Exit, CommandError>,
+    ) -> Result<Exit, CommandError> {
+        let (node, me) = self.actor.identity().open(context).await?;
+        let mut exit = Exit::DONE;
+        for id in contexts(&node, self.name.as_ref()).await? {
+            let scope = Scope::new(me.clone(), node.context(id).await?);
+            context.enter(scope, self.needs).await?;
+            context.out.begin_part(id);
+            let ended = command(context).await;
+            if let Some(what) = self.audit {
+                context.record_in_audit(what, "").await?;
+            }
+            context.entered = None;
+            exit = exit.or(ended.map_err(|error| error.in_part(id))?);
+        }
+        context.out.end_parts()?;
+        Ok(exit)
+    }
+}
+
+/// Returns the contexts of the parts of a queue, or of all spread queues, each once.
+async fn contexts(
+    node: &Node,
+    name: Option<&SpreadName>,
+) -> Result<Vec<ContextId>, CommandError> {
+    let mut contexts = match name {
+        Some(name) => {
+            let layout = node.spread(name).await?;
+            let layout = layout.ok_or_else(|| SpreadError::NotSpread(name.clone()))?;
+            layout.parts
+        }
+        None => {
+            let all = node.spreads().await?.into_iter();
+            all.flat_map(|(_, layout)| layout.parts).collect()
+        }
+    };
+    contexts.sort_unstable();
+    contexts.dedup();
+    Ok(contexts)
+}
