@@ -46,10 +46,7 @@ impl OverParts<'_> {
 }
 
 /// Returns the contexts of the parts of a queue, or of all spread queues, each once.
-async fn contexts(
-    node: &Node,
-    name: Option<&SpreadName>,
-) -> Result<Vec<ContextId>, CommandError> {
+async fn contexts(node: &Node, name: Option<&SpreadName>) -> Result<Vec<ContextId>, CommandError> {
     let mut contexts = match name {
         Some(name) => {
             let layout = node.spread(name).await?;

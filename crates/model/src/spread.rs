@@ -212,7 +212,13 @@ mod tests {
             assert_eq!(name.to_string(), text);
             assert_eq!(SpreadName::of(&name.route()), name);
         }
-        for text in ["", "python:prio:0", "python:group:io:inst:1", "a b", "x:group:"] {
+        for text in [
+            "",
+            "python:prio:0",
+            "python:group:io:inst:1",
+            "a b",
+            "x:group:",
+        ] {
             assert!(text.parse::<SpreadName>().is_err(), "{text}");
         }
     }
@@ -262,7 +268,10 @@ mod tests {
     #[test]
     fn the_registry_stores_a_layout_as_text() {
         for layout in [layout(4, None), layout(8, Some(4))] {
-            assert_eq!(SpreadLayout::parse(layout.to_string().as_bytes()), Some(layout));
+            assert_eq!(
+                SpreadLayout::parse(layout.to_string().as_bytes()),
+                Some(layout)
+            );
         }
         let bad = [
             "",

@@ -349,9 +349,7 @@ impl Verb {
             Self::CreateBatch | Self::SealBatch | Self::CancelBatch | Self::SweepBatches => {
                 Some("batch")
             }
-            Self::Configure | Self::CopyCounters | Self::Alert | Self::SpreadKeys => {
-                Some("queue")
-            }
+            Self::Configure | Self::CopyCounters | Self::Alert | Self::SpreadKeys => Some("queue"),
             Self::ImportBananas | Self::ExportBananas | Self::Restore => Some("transfer"),
             _ => None,
         }

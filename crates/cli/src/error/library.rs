@@ -1,10 +1,10 @@
 //! Errors of the library and the broker as errors of a command.
 
 use meshwork::context::ContextError;
-use meshwork::spread::SpreadError;
 use meshwork::flow::FlowError;
 use meshwork::protocol::bananas::HandlerError;
 use meshwork::protocol::nooble::Error as ActionError;
+use meshwork::spread::SpreadError;
 use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Error as BrokerError, MigrateError};
 use meshwork_model::keys::hero::{LegacyListError, NoWorkQueue};

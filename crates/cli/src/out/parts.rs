@@ -21,7 +21,9 @@ impl Parts {
     pub(super) fn named(&self, value: &impl Serialize) -> Option<Value> {
         let part = self.now?;
         let mut value = serde_json::to_value(value).ok()?;
-        value.as_object_mut()?.insert("part".to_owned(), part.get().into());
+        value
+            .as_object_mut()?
+            .insert("part".to_owned(), part.get().into());
         Some(value)
     }
 

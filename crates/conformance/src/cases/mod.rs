@@ -140,6 +140,7 @@ pub const GROUPS: &[Group] = &[
     group("slots", queue::slots::CASES),
     group("rates", queue::rates::CASES),
     group("keys", queue::keys::CASES),
+    group("spread", queue::spread::CASES),
     group("unique", queue::unique::CASES),
     group("unread", store::unread::CASES),
     group("counters", queue::counters::CASES),

@@ -104,7 +104,11 @@ impl Client {
     }
 
     /// Returns the place of a job, or the error for its refusal.
-    pub(crate) async fn placed(&self, job: &NewJob, (answer, repeated): Stored) -> Result<Placed, Error> {
+    pub(crate) async fn placed(
+        &self,
+        job: &NewJob,
+        (answer, repeated): Stored,
+    ) -> Result<Placed, Error> {
         // After a broken call the existing job may be this one.
         let exists = answer == Enqueued::Exists && !repeated;
         Ok(match self.accepted(job, answer).await? {

@@ -122,13 +122,14 @@ impl Spread {
             (None, None) => Choice::Load,
             (None, Some((part, _))) => Choice::Part(part),
             (Some(key), None) => Choice::Key(key),
-            (Some(key), Some((part, id))) => {
-                match opened.layout.place(&key) {
-                    Place { old: Some(old), .. } if old == part => Choice::OldPart(key, id),
-                    Place { part: new, old: None } if new == part => Choice::Key(key),
-                    _ => return Err(apart(&id, &key)),
-                }
-            }
+            (Some(key), Some((part, id))) => match opened.layout.place(&key) {
+                Place { old: Some(old), .. } if old == part => Choice::OldPart(key, id),
+                Place {
+                    part: new,
+                    old: None,
+                } if new == part => Choice::Key(key),
+                _ => return Err(apart(&id, &key)),
+            },
         };
         Ok((job, choice))
     }

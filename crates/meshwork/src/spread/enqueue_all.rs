@@ -92,7 +92,11 @@ impl Spread {
         let mut by_part: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for one in jobs {
             let parts = self.parts(&one.choice, opened, &queue).await?;
-            let next = if one.moved { parts.last() } else { parts.first() };
+            let next = if one.moved {
+                parts.last()
+            } else {
+                parts.first()
+            };
             let next = next.copied().unwrap_or_default();
             by_part.entry(next).or_default().push(one);
         }

@@ -36,7 +36,9 @@ pub enum SpreadError {
     )]
     Layout(ContextId),
     /// The entry of the queue in the registry cannot be read.
-    #[error("the parts of {0} in the registry cannot be read: `meshwork queue spread {0} --contexts …` writes them anew")]
+    #[error(
+        "the parts of {0} in the registry cannot be read: `meshwork queue spread {0} --contexts …` writes them anew"
+    )]
     Registry(SpreadName),
     /// The text names no part of the queue.
     #[error("{text:?} is in no part of {name}: `meshwork queue spread {name}` shows its parts")]

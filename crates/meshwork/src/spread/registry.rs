@@ -7,10 +7,11 @@
 //!    A client that has read the earlier layout is refused by the first part that has seen the new one.
 //! 3. A moving key stays in its old part while that part has unfinished jobs of the key. The script that stores a job
 //!    decides this, so no key is in two parts. A key that has moved never returns.
-//! 4. When no old part has unfinished jobs of a moving key, one commit removes the number before.
+//! 4. All old parts see the new generation. When none has unfinished jobs of a moving key, one commit removes the number
+//!    before.
 
-use meshwork_broker::{QueueDepth, SpreadKeys};
 use meshwork_broker::context::{Commit, Database};
+use meshwork_broker::{QueueDepth, SpreadKeys};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::{ContextId, ContextLayout, NodeKeys};
 use meshwork_model::spread::{MAX_PARTS, SpreadLayout, SpreadName};
@@ -30,7 +31,10 @@ impl Node {
     /// # Errors
     /// The call to the server fails.
     pub async fn spreads(&self) -> Result<Vec<(SpreadName, SpreadLayout)>, SpreadError> {
-        let fields = self.store().hash(Database::Node, NodeKeys.spreads()).await?;
+        let fields = self
+            .store()
+            .hash(Database::Node, NodeKeys.spreads())
+            .await?;
         let entries = fields.into_iter().filter_map(|(name, text)| {
             let layout = SpreadLayout::parse(&text)?;
             Some((name.parse::<SpreadName>().ok()?, layout))
@@ -50,7 +54,10 @@ impl Node {
     }
 
     async fn spread_entry(&self, name: &SpreadName) -> Result<Entry, SpreadError> {
-        let fields = self.store().hash(Database::Node, NodeKeys.spreads()).await?;
+        let fields = self
+            .store()
+            .hash(Database::Node, NodeKeys.spreads())
+            .await?;
         let field = name.to_string();
         let text = fields.into_iter().find(|(known, _)| *known == field);
         let Some((_, text)) = text else {
@@ -80,7 +87,11 @@ impl Node {
         let commit = Commit::default()
             .is(key, &field, &before.text)
             .set(key, [(field.as_str(), text.as_str())]);
-        Ok(self.store().commit(Database::Node, &commit).await?.is_done())
+        Ok(self
+            .store()
+            .commit(Database::Node, &commit)
+            .await?
+            .is_done())
     }
 
     /// Spreads a queue over this number of parts, 1 to [`MAX_PARTS`], or changes the number. Makes contexts for missing
@@ -104,7 +115,7 @@ impl Node {
             self.check_admin(me, &entry.layout.parts).await?;
             let mut layout = entry.layout.clone();
             if layout.active == parts {
-                return Ok(layout);
+                return self.announced(name, layout).await;
             }
             if layout.previous.is_some() {
                 self.settled(name).await?;
@@ -147,7 +158,7 @@ impl Node {
                 return Err(SpreadError::NoPart { name, text });
             }
             if entry.layout.active == contexts.len() {
-                return Ok(entry.layout);
+                return self.announced(name, entry.layout).await;
             }
             if entry.layout.previous.is_some() {
                 self.settled(name).await?;
@@ -157,9 +168,7 @@ impl Node {
             let more = contexts.iter().skip(known.len());
             layout.parts.extend(more);
             let layout = next(&layout, contexts.len());
-            if self.replace_spread(name, &entry, &layout).await? {
-                return Ok(layout);
-            }
+            let _ = self.replace_spread(name, &entry, &layout).await?;
         }
         Err(SpreadError::Busy(name.clone()))
     }
@@ -177,6 +186,19 @@ impl Node {
         let queue = keys.queue(&name.route());
         let broker = self.broker().of_context(keys).await?;
         Ok(broker.depth(&queue).await?)
+    }
+
+    /// Lets the old parts know the layout, so that clients that have an earlier one read it again.
+    async fn announced(
+        &self,
+        name: &SpreadName,
+        layout: SpreadLayout,
+    ) -> Result<SpreadLayout, SpreadError> {
+        if layout.previous.is_none() {
+            return Ok(layout);
+        }
+        self.settle_spread(name).await?;
+        Ok(self.spread_entry(name).await?.layout)
     }
 
     /// Ends the move of keys, or fails because of those that have unfinished jobs in their old parts.

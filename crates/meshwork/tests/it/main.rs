@@ -29,6 +29,7 @@ mod settings;
 mod shared_calls;
 mod short_examples;
 mod snapshot;
+mod spread;
 mod test_clock;
 mod typed;
 mod worker;

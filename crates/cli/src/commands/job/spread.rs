@@ -124,9 +124,15 @@ pub(super) async fn enqueue_lines(
         if text.trim_ascii().is_empty() {
             continue;
         }
-        batch.push((number, all.request_of(&text).map_err(|fault| source.fault(number, fault))?));
+        batch.push((
+            number,
+            all.request_of(&text)
+                .map_err(|fault| source.fault(number, fault))?,
+        ));
         if batch.len() == BATCH {
-            exit = exit.or(sent.send(context, &target, std::mem::take(&mut batch)).await?);
+            exit = exit.or(sent
+                .send(context, &target, std::mem::take(&mut batch))
+                .await?);
         }
     }
     exit = exit.or(sent.send(context, &target, batch).await?);

@@ -177,7 +177,9 @@ impl QueueCommand {
         let (node, me) = actor.identity().open(context).await?;
         if set.exact {
             node.spread_queue(&me, &name, 1).await?;
-            note(format_args!("{name} has one part for new jobs now, so that its limits hold exactly"));
+            note(format_args!(
+                "{name} has one part for new jobs now, so that its limits hold exactly"
+            ));
             return Ok(());
         }
         let layout = node.spread(&name).await?;

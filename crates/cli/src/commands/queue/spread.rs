@@ -26,7 +26,13 @@ pub(crate) struct Spread {
           value_parser = parsers::whole::<u16>(1..=MAX_PARTS as u64))]
     parts: Option<u16>,
     /// Contexts as parts, with commas between them. Earlier parts have to come first
-    #[arg(long, value_name = "IDS", requires = "name", conflicts_with = "parts", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "IDS",
+        requires = "name",
+        conflicts_with = "parts",
+        value_delimiter = ','
+    )]
     contexts: Vec<ContextId>,
 }
 
@@ -81,8 +87,6 @@ impl Spread {
             Some(parts) => node.spread_queue(&me, name, parts.into()).await?,
             None => node.spread_over(&me, name, &self.contexts).await?,
         };
-        // A queue without keyed jobs has no keys to move.
-        node.settle_spread(name).await?;
         show(context, &node, Some(name)).await
     }
 }

@@ -66,6 +66,13 @@ impl From<meshwork_model::schedule::timing::RecurrenceError> for Failure {
     }
 }
 
+impl From<meshwork_model::spread::InvalidSpreadName> for Failure {
+    #[track_caller]
+    fn from(error: meshwork_model::spread::InvalidSpreadName) -> Self {
+        Self::new(error)
+    }
+}
+
 /// Compares two texts, such as snapshots, and shows the lines that only one of them has.
 #[track_caller]
 pub(crate) fn same_text(is: &str, should: &str) -> Outcome {

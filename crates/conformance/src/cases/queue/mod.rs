@@ -11,5 +11,6 @@ pub mod model;
 pub(crate) mod pause;
 pub(crate) mod rates;
 pub(crate) mod slots;
+pub(crate) mod spread;
 pub(crate) mod stats;
 pub(crate) mod unique;
