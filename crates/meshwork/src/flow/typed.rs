@@ -139,6 +139,7 @@ fn impossible(job: &NewJob) -> Vec<&'static str> {
         trace: _,
         request_digest,
         batch,
+        spread: _,
     } = job;
     let options = [
         ("instance", route.instance.is_some()),

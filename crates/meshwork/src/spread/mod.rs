@@ -9,6 +9,7 @@ mod enqueue_all;
 mod error;
 mod load;
 mod registry;
+mod serve;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -2,7 +2,8 @@
 //!
 //! A change of the number of parts has these steps, each of which may be the last before a crash; the same call continues.
 //!
-//! 1. Contexts are made for new parts, and added to the entry one by one. They get no jobs yet.
+//! 1. Contexts are made for new parts, and added to the entry one by one. They get no jobs yet, and the settings of the
+//!    first part.
 //! 2. One commit increments the generation, and sets the number of active parts and the one before. Keys move from now on.
 //!    A client that has read the earlier layout is refused by the first part that has seen the new one.
 //! 3. A moving key stays in its old part while that part has unfinished jobs of the key. The script that stores a job
@@ -13,7 +14,8 @@
 use meshwork_broker::context::{Commit, Database};
 use meshwork_broker::{QueueDepth, SpreadKeys};
 use meshwork_model::access::{Object, Operation};
-use meshwork_model::keys::context::{ContextId, ContextLayout, NodeKeys};
+use meshwork_model::keys::context::{ContextId, ContextLayout};
+use meshwork_model::queue::QueueSettings;
 use meshwork_model::spread::{MAX_PARTS, SpreadLayout, SpreadName};
 
 use super::{SpreadError, TRIES, part_of};
@@ -33,7 +35,7 @@ impl Node {
     pub async fn spreads(&self) -> Result<Vec<(SpreadName, SpreadLayout)>, SpreadError> {
         let fields = self
             .store()
-            .hash(Database::Node, NodeKeys.spreads())
+            .hash(Database::Node, &self.keys().spreads())
             .await?;
         let entries = fields.into_iter().filter_map(|(name, text)| {
             let layout = SpreadLayout::parse(&text)?;
@@ -56,7 +58,7 @@ impl Node {
     async fn spread_entry(&self, name: &SpreadName) -> Result<Entry, SpreadError> {
         let fields = self
             .store()
-            .hash(Database::Node, NodeKeys.spreads())
+            .hash(Database::Node, &self.keys().spreads())
             .await?;
         let field = name.to_string();
         let text = fields.into_iter().find(|(known, _)| *known == field);
@@ -82,11 +84,11 @@ impl Node {
         before: &Entry,
         layout: &SpreadLayout,
     ) -> Result<bool, SpreadError> {
-        let (key, field) = (NodeKeys.spreads(), name.to_string());
+        let (key, field) = (self.keys().spreads(), name.to_string());
         let text = layout.to_string();
         let commit = Commit::default()
-            .is(key, &field, &before.text)
-            .set(key, [(field.as_str(), text.as_str())]);
+            .is(&key, &field, &before.text)
+            .set(&key, [(field.as_str(), text.as_str())]);
         Ok(self
             .store()
             .commit(Database::Node, &commit)
@@ -126,6 +128,7 @@ impl Node {
                 let part = self.create_context(me, None, prefix).await?;
                 layout.parts.push(part.id());
             } else {
+                self.copy_settings(name, &layout, parts).await?;
                 layout = next(&entry.layout, parts);
             }
             let _ = self.replace_spread(name, &entry, &layout).await?;
@@ -167,6 +170,7 @@ impl Node {
             let mut layout = entry.layout.clone();
             let more = contexts.iter().skip(known.len());
             layout.parts.extend(more);
+            self.copy_settings(name, &layout, contexts.len()).await?;
             let layout = next(&layout, contexts.len());
             let _ = self.replace_spread(name, &entry, &layout).await?;
         }
@@ -186,6 +190,36 @@ impl Node {
         let queue = keys.queue(&name.route());
         let broker = self.broker().of_context(keys).await?;
         Ok(broker.depth(&queue).await?)
+    }
+
+    /// Gives the parts that become active the limits and other settings of the first part.
+    async fn copy_settings(
+        &self,
+        name: &SpreadName,
+        layout: &SpreadLayout,
+        active: usize,
+    ) -> Result<(), SpreadError> {
+        if layout.active == 0 || layout.active >= active {
+            return Ok(());
+        }
+        let place = async |at: usize| {
+            let keys = part_of(self, layout.parts[at]).await?.keys().clone();
+            let queue = keys.queue(&name.route());
+            let broker = self.broker().of_context(keys).await?;
+            Ok::<_, SpreadError>((broker, queue))
+        };
+        let (first, queue) = place(0).await?;
+        let settings = first.settings().await?;
+        let own = settings.queues.get(&queue).map(QueueSettings::changes);
+        let length = settings.limits.of(&queue);
+        for at in layout.active..active {
+            let (broker, queue) = place(at).await?;
+            if let Some(changes) = &own {
+                broker.configure(&queue, changes).await?;
+            }
+            broker.set_max_length(Some(&queue), length).await?;
+        }
+        Ok(())
     }
 
     /// Lets the old parts know the layout, so that clients that have an earlier one read it again.

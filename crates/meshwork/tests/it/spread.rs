@@ -399,6 +399,19 @@ async fn contexts_become_parts_by_their_numbers() {
     assert!(matches!(denied, Err(SpreadError::Context(_))));
 }
 
+/// Calls run in tasks of their own, as those of web servers.
+#[tokio::test]
+async fn calls_can_be_spawned() {
+    let world = World::new().await;
+    world.spread_over(2).await;
+    let spread = world.open().await;
+    let one = spread.clone();
+    let one = tokio::spawn(async move { one.enqueue(job("a")).await });
+    let all = tokio::spawn(async move { spread.enqueue_all([job("a"), job("b")]).await });
+    one.await.unwrap().unwrap();
+    assert_eq!(all.await.unwrap().unwrap().len(), 2);
+}
+
 #[derive(Debug, Serialize, Deserialize, Job)]
 #[job(output = u64)]
 struct Double {

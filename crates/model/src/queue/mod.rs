@@ -167,6 +167,41 @@ impl QueueSetting {
 }
 
 impl QueueSettings {
+    /// Returns the changes that give a queue without settings the same ones, except for an alert.
+    #[must_use]
+    pub fn changes(&self) -> Vec<QueueSetting> {
+        use QueueSetting as S;
+        let Self {
+            paused,
+            draining,
+            concurrency,
+            key_concurrency,
+            rate,
+            key_rate,
+            fair,
+            payload,
+            sandbox,
+            alert_after: _,
+            weights,
+        } = self;
+        let mut changes = vec![
+            S::Paused(*paused),
+            S::Draining(*draining),
+            S::Concurrency(*concurrency),
+            S::KeyConcurrency(*key_concurrency),
+            S::Rate(*rate),
+            S::KeyRate(*key_rate),
+            S::Fair(*fair),
+            S::Payload(*payload),
+            S::Sandbox(sandbox.profile),
+        ];
+        let limits = Limit::ALL.map(|limit| S::RunLimit(limit, sandbox.limits.get(limit)));
+        changes.extend(limits);
+        let weights = weights.iter();
+        changes.extend(weights.map(|(key, weight)| S::Weight(key.clone(), Some(*weight))));
+        changes
+    }
+
     /// Reads stored settings: `name=value`, separated by blanks. Unknown names are ignored.
     #[must_use]
     pub fn read(text: &str) -> Self {

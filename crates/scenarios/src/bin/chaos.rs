@@ -8,6 +8,7 @@ use clap::Parser;
 use meshwork_scenarios::chaos::fleet::{self, Ground};
 use meshwork_scenarios::chaos::{
     ChaosError, Plan, Scenario, flows, hostile, limits, mesh, messages, outbox, play, schedules,
+    spread,
 };
 use meshwork_test_servers::binary::meshwork_binary;
 
@@ -31,18 +32,19 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// counts jobs and results. `mesh` sends them between three nodes, each with a redis-server, supervisors, a worker and a
 /// Mycelium daemon (a fake one, unless MYCELIUM_BIN names a real one): kill -9 and SIGSTOP of each process, and cut links.
 /// `outbox` commits and rolls back transactions of PostgreSQL with jobs, kills relays, workers, the redis-server and
-/// PostgreSQL, and counts jobs and effects.
+/// PostgreSQL, and counts jobs and effects. `spread` enqueues jobs of 100 keys into a queue of four parts, then of eight, kills
+/// workers and the redis-server, and checks the order of each key.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
     /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile, flows,
-    /// messages, mesh, outbox [default: each in turn]
+    /// messages, mesh, outbox, spread [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
     /// Number of kills and other faults, in all scenarios together
     #[arg(long, default_value_t = 200)]
     kills: u32,
-    /// Jobs of `hostile` on each engine
+    /// Jobs of `hostile` on each engine, and of `spread`
     #[arg(long, default_value_t = 3000)]
     jobs: usize,
     /// Random flows of `flows` on each engine
@@ -72,6 +74,9 @@ struct Arguments {
     /// Runs this program as one of the workers of `outbox`
     #[arg(long, hide = true)]
     outbox_worker: bool,
+    /// Runs this program as one of the workers of `spread`
+    #[arg(long, hide = true)]
+    spread_worker: bool,
     /// Runs this program as a fake Mycelium daemon
     #[arg(long, hide = true, num_args = 1.., allow_hyphen_values = true)]
     mycelium: Option<Vec<String>>,
@@ -118,6 +123,16 @@ impl Arguments {
         })
     }
 
+    fn spread(&self, plan: Plan) -> Result<spread::Plan, ChaosError> {
+        Ok(spread::Plan {
+            worker: (own()?, vec!["--spread-worker".to_owned()]),
+            jobs: self.jobs,
+            kills: plan.kills,
+            seed: plan.seed,
+            progress: tell,
+        })
+    }
+
     fn flows(&self, plan: Plan) -> flows::Plan {
         let engines = self.engines();
         flows::Plan {
@@ -143,6 +158,7 @@ enum Which {
     Messages,
     Mesh,
     Outbox,
+    Spread,
 }
 
 impl Which {
@@ -157,6 +173,7 @@ impl Which {
             Self::Messages,
             Self::Mesh,
             Self::Outbox,
+            Self::Spread,
         ];
         batches.chain(fleets).chain(others)
     }
@@ -172,6 +189,7 @@ impl Which {
             Self::Messages => "messages",
             Self::Mesh => "mesh",
             Self::Outbox => "outbox",
+            Self::Spread => "spread",
         }
     }
 
@@ -249,6 +267,10 @@ impl Which {
                 let report = outbox::play(&arguments.outbox(plan)?).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
+            Self::Spread => {
+                let report = spread::play(&arguments.spread(plan)?).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
         }
     }
 }
@@ -277,6 +299,9 @@ async fn be_part(arguments: &Arguments) -> Option<Result<(), String>> {
     }
     if arguments.outbox_worker {
         return Some(outbox::be_worker().await);
+    }
+    if arguments.spread_worker {
+        return Some(spread::be_worker().await);
     }
     let given = arguments.mycelium.clone()?;
     Some(mesh::be_daemon(given).await)

@@ -20,6 +20,7 @@ pub mod outbox;
 mod process;
 mod program;
 pub mod schedules;
+pub mod spread;
 
 use std::fmt;
 use std::io;

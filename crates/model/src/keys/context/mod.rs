@@ -141,8 +141,8 @@ impl NodeKeys {
 
     /// Spread queues, a hash from the name of each to its parts (JSON): `mw:spreads`.
     #[must_use]
-    pub const fn spreads(self) -> &'static str {
-        "mw:spreads"
+    pub fn spreads(self) -> String {
+        self.named("mw:spreads")
     }
 
     /// The counter of actors, a string: `mw:id:actor`.
