@@ -13,7 +13,7 @@ local key, id = KEYS[1], ARGV[2]
 local has = record(key, 'mw_token', 'mw_worker', 'mw_stop', 'mw_attempt')
 if has.mw_token ~= ARGV[3] or has.status ~= 'started' then return respond('stale') end
 local now = clock(ARGV[1])
-unlease(id, key, has)
+unlease(id, key, has, not has.mw_stop)
 redis.call('HSET', key, 'mw_attempt', math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1))
 if has.mw_stop then
   fail_job(id, key, has, has.mw_stop, now, nil, has.mw_worker)

@@ -28,6 +28,7 @@ cases![
     each_list_has_turns_of_its_own,
     a_job_that_waited_for_others_takes_its_turn,
     fair_and_limited,
+    a_job_that_returns_is_the_first_of_its_key,
     a_spoilt_queue_keeps_what_was_set_aside,
     no_id_is_lost_where_nothing_can_be_set_aside,
 ];
@@ -303,6 +304,23 @@ async fn fair_and_limited(world: &World) -> Outcome {
 }
 
 /// The jobs stay until the queue is a list again.
+/// Of a lost or released job and the ones behind it, none overtakes another.
+async fn a_job_that_returns_is_the_first_of_its_key(world: &World) -> Outcome {
+    for how in ["lost", "released"] {
+        set(world, "key_concurrency=1").await?;
+        put_keyed(world, "k", &["a", "b", "c", "d"]).await?;
+        let first = claim(world, 4).await?.jobs;
+        same!(ids(&first), ["a"]);
+        match how {
+            "lost" => drop(world.lose_all().await?),
+            _ => drop(world.broker.release(&first[0]).await?),
+        }
+        same!((how, order(world, 4).await?.as_str()), (how, "a b c d"));
+        world.raw::<()>(&["FLUSHDB"]).await?;
+    }
+    Ok(())
+}
+
 async fn a_spoilt_queue_keeps_what_was_set_aside(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2"]).await?;

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use meshwork::Client;
 use meshwork::context::{Identity, Node, new_key, write_key};
 use meshwork::spread::{Spread, SpreadError, SpreadName};
-use meshwork::Client;
 use meshwork_model::keys::context::ContextKeys;
 use meshwork_model::queue::QueueSetting;
 use meshwork_test_servers::servers::{RealServer, Tool};
@@ -193,7 +193,9 @@ async fn ends(workers: &mut [Process]) -> ChaosError {
 async fn actor(client: &Client, dir: &Path) -> Result<(Node, Identity), ChaosError> {
     let (node, key) = (Node::of(client.broker()), new_key());
     write_key(&key_file(dir), &key, None).map_err(|it| failed(&it))?;
-    node.trust(key.public(), None).await.map_err(|it| failed(&it))?;
+    node.trust(key.public(), None)
+        .await
+        .map_err(|it| failed(&it))?;
     let me = node.identify(key).await.map_err(|it| failed(&it))?;
     Ok((node, me))
 }
@@ -203,13 +205,18 @@ async fn prepare(node: &Node, me: &Identity) -> Result<(), ChaosError> {
     let name = name()?;
     let spread = node.spread_queue(me, &name, PARTS[0]).await;
     let layout = spread.map_err(|it| failed(&it))?;
-    let spread = Spread::open(node, me, name.clone()).await.map_err(|it| failed(&it))?;
+    let spread = Spread::open(node, me, name.clone())
+        .await
+        .map_err(|it| failed(&it))?;
     for id in layout.parts {
         let client = spread.part(id).map_err(|it| failed(&it))?;
         let queue = client.broker().keys().parse_work_queue(&name.to_string());
         let queue = queue.map_err(|it| failed(&it))?;
         let one = [QueueSetting::KeyConcurrency(Some(1))];
-        client.update_queue(&queue, &one).await.map_err(|it| failed(&it))?;
+        client
+            .update_queue(&queue, &one)
+            .await
+            .map_err(|it| failed(&it))?;
     }
     Ok(())
 }
@@ -252,12 +259,18 @@ async fn repeated<T>(call: impl AsyncFn() -> Result<T, SpreadError>) -> Result<T
 async fn even(node: &Node, me: &Identity, jobs: usize) -> Result<Vec<usize>, ChaosError> {
     let open = Spread::open(node, me, name()?).await;
     let spread = open.map_err(|it| failed(&it))?;
-    let requests = (0..jobs).map(|_| worker::plain()).collect::<Result<Vec<_>, _>>();
-    let answers = spread.enqueue_all(requests.map_err(|it| failed(&it))?).await;
+    let requests = (0..jobs)
+        .map(|_| worker::plain())
+        .collect::<Result<Vec<_>, _>>();
+    let answers = spread
+        .enqueue_all(requests.map_err(|it| failed(&it))?)
+        .await;
     let mut counts: BTreeMap<_, usize> = BTreeMap::new();
     for id in answers.map_err(|it| failed(&it))? {
         let id = id.map_err(|it| failed(&it))?;
-        *counts.entry(ContextKeys::named_in(id.as_str())).or_default() += 1;
+        *counts
+            .entry(ContextKeys::named_in(id.as_str()))
+            .or_default() += 1;
     }
     Ok(counts.into_values().collect())
 }

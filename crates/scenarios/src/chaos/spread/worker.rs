@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use meshwork::context::{Node, read_key};
 use meshwork::spread::{Spread, SpreadError};
 use meshwork::{
-    Client, Error, Job, JobContext, JobRequest, OnDuplicate, State, Until, Worker,
-    shutdown_signal,
+    Client, Error, Job, JobContext, JobRequest, OnDuplicate, State, Until, Worker, shutdown_signal,
 };
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +70,11 @@ fn list(key: usize) -> String {
 }
 
 /// Notes the run. It waits while the server is down: a job that fails is retried later, behind others of its key.
-async fn step(job: Step, _: JobContext, State(client): State<Client>) -> Result<(), redis::RedisError> {
+async fn step(
+    job: Step,
+    _: JobContext,
+    State(client): State<Client>,
+) -> Result<(), redis::RedisError> {
     if let Some(key) = job.key {
         let mut push = redis::cmd("RPUSH");
         push.arg(list(key)).arg(job.number);
@@ -136,7 +139,10 @@ pub async fn be_worker() -> Result<(), String> {
     meshwork_test_servers::say("ready");
     // The server may be killed while the first workers start.
     loop {
-        match spread.run_until(CONCURRENCY, worker, shutdown_signal()).await {
+        match spread
+            .run_until(CONCURRENCY, worker, shutdown_signal())
+            .await
+        {
             Ok(()) => return Ok(()),
             Err(_) if Instant::now() < until => {
                 again.tick().await;

@@ -76,15 +76,15 @@ local function drop_slot(queue, id, has)
   end
 end
 
--- Ends a lease and frees its slots: the next job of its key goes to the front.
+-- Ends a lease and frees its slots: the next job of its key goes to the front, unless this one `returns` there.
 local PRIORITIES = {':prio:0', '', ':prio:1', ':prio:2'}
-local function unlease(id, key, has)
+local function unlease(id, key, has, returns)
   redis.call('ZREM', LEASES, id)
   local base = more(key, has).mw_slot
   if not base then return end
   redis.call('HDEL', key, 'mw_slot')
   try('ZREM', SLOTS .. base, id)
-  if not has.mw_key or try('ZREM', SLOTS .. member(base, has.mw_key), id) ~= 1 then return end
+  if not has.mw_key or try('ZREM', SLOTS .. member(base, has.mw_key), id) ~= 1 or returns then return end
   for _, priority in ipairs(PRIORITIES) do
     if forward('RPUSH', base .. priority, has.mw_key, 1, settings(base)) > 0 then return end
   end
