@@ -9,3 +9,4 @@ pub(crate) mod mesh;
 pub(crate) mod mesh_flood;
 pub(crate) mod messages;
 pub(crate) mod sandbox;
+pub(crate) mod spread;

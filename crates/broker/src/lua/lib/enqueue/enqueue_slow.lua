@@ -64,9 +64,8 @@ local function queue_up(id, key, queue, script_type, o, now)
 end
 
 local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
-  local denied = o.spread and spread_refuses(o)
+  local denied, open, why, unknown = o.spread and spread_refuses(o), {}
   if denied then return denied end
-  local open, why, unknown = {}
   if o.after then open, why, unknown = unmet(o.after, o.on_failure) end
   if unknown then return 'unknown ' .. unknown end
   local away = o.presence and not has_free_slot(o.presence)
