@@ -169,9 +169,8 @@ impl QueueCommand {
 
     /// Explains limits of spread queues, or moves the queue to one part first.
     async fn prepare(&self, context: &App, actor: &ActorArgs) -> Result<(), CommandError> {
-        let set = match self {
-            Self::Limit(limit::LimitCommand::Set(set)) | Self::Set(set) => set,
-            _ => return Ok(()),
+        let (Self::Limit(limit::LimitCommand::Set(set)) | Self::Set(set)) = self else {
+            return Ok(());
         };
         let name = set.queue().parse().map_err(SpreadError::from)?;
         let (node, me) = actor.identity().open(context).await?;

@@ -16,7 +16,9 @@ fn enqueue(ground: &Ground, more: &[&str]) -> String {
 
 fn spread(ground: &Ground, parts: &str) {
     ground.file("sum.rhai", "1 + 2");
-    ground.run(&["queue", "spread", "osis", "--parts", parts]).ok();
+    ground
+        .run(&["queue", "spread", "osis", "--parts", parts])
+        .ok();
 }
 
 #[test]
@@ -26,26 +28,46 @@ fn a_queue_has_parts_and_commands_use_all_of_them() {
         let parts = lines(ground, &["queue", "spread", "osis"]);
         let numbers: Vec<_> = parts.iter().map(|part| part["part"].clone()).collect();
         assert_eq!(numbers, [json!(1), json!(2), json!(3)]);
-        let ids: Vec<_> = (0..9).map(|n| enqueue(ground, &["--key", &n.to_string()])).collect();
+        let ids: Vec<_> = (0..9)
+            .map(|n| enqueue(ground, &["--key", &n.to_string()]))
+            .collect();
         let again = enqueue(ground, &["--key", "4"]);
         assert_eq!(again[..9], ids[4][..9], "the part of a key");
         let listed = lines(ground, &["job", "list", "--spread"]);
         assert_eq!(listed.len(), 10);
         for job in &listed {
             let part = job["part"].to_string();
-            assert!(job["id"].as_str().unwrap().starts_with(&format!("{{ctx:{part}}}:")));
+            assert!(
+                job["id"]
+                    .as_str()
+                    .unwrap()
+                    .starts_with(&format!("{{ctx:{part}}}:"))
+            );
         }
         ground.run(&["queue", "pause", "osis", "--spread"]).ok();
         let queues = lines(ground, &["queue", "list", "--spread"]);
         assert!(queues.iter().all(|queue| queue["paused"] == true));
-        let waiting: u64 = queues.iter().map(|queue| queue["waiting"].as_u64().unwrap()).sum();
+        let waiting: u64 = queues
+            .iter()
+            .map(|queue| queue["waiting"].as_u64().unwrap())
+            .sum();
         assert_eq!(waiting, 10);
         ground.run(&["queue", "resume", "osis", "--spread"]).ok();
-        let set = ["queue", "limit", "set", "osis", "--key-concurrency", "1", "--spread"];
+        let set = [
+            "queue",
+            "limit",
+            "set",
+            "osis",
+            "--key-concurrency",
+            "1",
+            "--spread",
+        ];
         let set = ground.run(&set).ok();
         assert!(set.stderr.contains("each of the 3 parts"), "{}", set.stderr);
         // A new part has the limits of the first one.
-        ground.run(&["queue", "spread", "osis", "--parts", "4"]).ok();
+        ground
+            .run(&["queue", "spread", "osis", "--parts", "4"])
+            .ok();
         let limits = lines(ground, &["queue", "limit", "show", "--spread"]);
         assert_eq!(limits.len(), 4);
         assert!(limits.iter().all(|limit| limit["key_concurrency"] == 1));
@@ -62,12 +84,16 @@ fn a_queue_has_parts_and_commands_use_all_of_them() {
 fn a_worker_serves_all_parts_and_later_ones() {
     on_both(|ground| {
         spread(ground, "2");
-        let ids: Vec<_> = (0..6).map(|n| enqueue(ground, &["--key", &n.to_string()])).collect();
+        let ids: Vec<_> = (0..6)
+            .map(|n| enqueue(ground, &["--key", &n.to_string()]))
+            .collect();
         let _worker = ground.start(&["worker", "--json", "--spread", "--type", "osis"]);
         for id in &ids {
             assert_eq!(ground.run(&["job", "wait", id]).ok().stdout.trim(), "3");
         }
-        ground.run(&["queue", "spread", "osis", "--parts", "5"]).ok();
+        ground
+            .run(&["queue", "spread", "osis", "--parts", "5"])
+            .ok();
         for n in 0..12 {
             let waited = enqueue(ground, &["--key", &format!("late {n}"), "--wait"]);
             assert_eq!(waited, "3");
@@ -76,7 +102,9 @@ fn a_worker_serves_all_parts_and_later_ones() {
             let done = ground.run(&["queue", "spread", "osis"]).ok();
             (!done.stderr.contains("old parts")).then_some(())
         });
-        ground.run(&["queue", "spread", "osis", "--parts", "1"]).ok();
+        ground
+            .run(&["queue", "spread", "osis", "--parts", "1"])
+            .ok();
         assert!(enqueue(ground, &["--key", "7"]).starts_with("{ctx:1}:"));
     });
 }
@@ -85,18 +113,37 @@ fn a_worker_serves_all_parts_and_later_ones() {
 fn many_lines_go_to_their_parts_and_wrong_ones_change_nothing() {
     on_both(|ground| {
         spread(ground, "4");
-        let line = |n: u32| format!("{{\"script\": \"{n}\", \"type\": \"osis\", \"key\": \"{}\"}}\n", n % 7);
+        let line = |n: u32| {
+            format!(
+                "{{\"script\": \"{n}\", \"type\": \"osis\", \"key\": \"{}\"}}\n",
+                n % 7
+            )
+        };
         let all: String = (0..1_200).map(line).collect();
         ground.file("jobs.jsonl", &all);
         let args = ["job", "enqueue", "--spread", "--jsonl", "jobs.jsonl"];
         let done = ground.run(&args).ok();
         assert_eq!(done.stdout.lines().count(), 1_200);
-        assert!(done.stderr.contains("1200 of 1200 jobs stored"), "{}", done.stderr);
-        ground.file("jobs.jsonl", format!("{all}{{\"script\": \"1\", \"type\": \"python\"}}\n"));
+        assert!(
+            done.stderr.contains("1200 of 1200 jobs stored"),
+            "{}",
+            done.stderr
+        );
+        ground.file(
+            "jobs.jsonl",
+            format!("{all}{{\"script\": \"1\", \"type\": \"python\"}}\n"),
+        );
         let refused = ground.run(&args).exits(2);
-        assert!(refused.stderr.contains("all lines need one queue"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("all lines need one queue"),
+            "{}",
+            refused.stderr
+        );
         let parts = lines(ground, &["queue", "spread", "osis"]);
-        let waiting: u64 = parts.iter().map(|part| part["waiting"].as_u64().unwrap()).sum();
+        let waiting: u64 = parts
+            .iter()
+            .map(|part| part["waiting"].as_u64().unwrap())
+            .sum();
         assert_eq!(waiting, 1_200);
     });
 }
@@ -108,14 +155,28 @@ fn bad_requests_name_what_to_do() {
         ground.run(&["context", "create"]).ok();
         let args = ["job", "enqueue", "sum.rhai", "--spread"];
         let none = ground.run(&args).exits(2);
-        assert!(none.stderr.contains("meshwork queue spread osis --parts 4"), "{}", none.stderr);
+        assert!(
+            none.stderr.contains("meshwork queue spread osis --parts 4"),
+            "{}",
+            none.stderr
+        );
         for parts in ["0", "65", "-1", "x"] {
-            ground.run(&["queue", "spread", "osis", "--parts", parts]).exits(2);
+            ground
+                .run(&["queue", "spread", "osis", "--parts", parts])
+                .exits(2);
         }
-        ground.run(&["queue", "spread", "osis:prio:0", "--parts", "2"]).exits(2);
-        ground.run(&["queue", "spread", "osis", "--contexts", "1"]).exits(2);
-        ground.run(&["queue", "spread", "osis", "--parts", "2"]).ok();
-        let refused = ground.run(&[&args[..], &["--batch", "b"]].concat()).exits(2);
+        ground
+            .run(&["queue", "spread", "osis:prio:0", "--parts", "2"])
+            .exits(2);
+        ground
+            .run(&["queue", "spread", "osis", "--contexts", "1"])
+            .exits(2);
+        ground
+            .run(&["queue", "spread", "osis", "--parts", "2"])
+            .ok();
+        let refused = ground
+            .run(&[&args[..], &["--batch", "b"]].concat())
+            .exits(2);
         assert!(refused.stderr.contains("a batch"), "{}", refused.stderr);
         let worker = ["worker", "--spread", "--type", "python"];
         let none = ground.run(&worker).exits(2);
