@@ -1,7 +1,7 @@
 //! Parts of spread queues: which jobs a part takes while keys move.
 
 use meshwork_broker::{Enqueued, SpreadKeys};
-use meshwork_model::job::{NewJob, Unique, When};
+use meshwork_model::job::{NewJob, OnDuplicate, Unique, Until, When};
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::spread::{SpreadName, SpreadTicket};
 
@@ -182,6 +182,19 @@ async fn a_unique_name_keeps_its_key(world: &World) -> Outcome {
     world.finish(&run, "1").await?;
     let again = throttled(moving(world, "b", "n", 2)?);
     same!(put(world, again).await?, Enqueued::Kept("a".parse()?));
+    let named = |mut job: NewJob| {
+        job.unique = Some(Unique {
+            name: "o".to_owned(),
+            until: Until::Done,
+            policy: OnDuplicate::Keep,
+        });
+        job
+    };
+    world
+        .put_jobs(&[named(placed(world, "d", Some("one"), 2)?)])
+        .await?;
+    let other_key = named(moving(world, "e", "two", 2)?);
+    same!(put(world, other_key).await?, Enqueued::Kept("d".parse()?));
     let mut without = moving(world, "c", "m", 2)?;
     without.unique = Some(Unique::throttle("m", 600_000));
     same!(put(world, without).await?, Elsewhere);

@@ -237,7 +237,8 @@ async fn fails_over(fail: impl FnOnce(&mut RealServer)) {
         .collect();
     let took = durations(&others, 5).await;
     let p95 = took[took.len() * 95 / 100];
-    assert!(p95 < Duration::from_secs(1), "{p95:?}");
+    // Who waited for the failed node would need longer, and a busy host needs seconds.
+    assert!(p95 < Duration::from_secs(5), "{p95:?}");
     eventually("a failover", PATIENCE, async || {
         (site.cluster().nodes()[3].info("role")? == "master").then_some(())
     })

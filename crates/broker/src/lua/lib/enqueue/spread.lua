@@ -31,14 +31,21 @@ local function newer_spread(name, generation)
   if seen < tonumber(generation) then redis.call('HSET', SPREADS, name, generation) end
 end
 
+-- Returns true if a job of this part has a unique name: an unfinished one, or an ended one within its window.
+local function spread_holds_name(name)
+  local holder = try('GET', name)
+  if type(holder) ~= 'string' then return false end
+  local status = read(JOB .. holder, 'status').status
+  return (status and not final(status)) or try('PEXPIRE', name, 1, 'NX') == 0
+end
+
 -- Returns why this part does not take a job: 'stale GENERATION', or 'elsewhere' if it has no unfinished job of its key,
 -- which has moved therefore. A unique name that outlives its job keeps the key, too.
 local function spread_refuses(o)
   local newer = newer_spread(o.spread, o.generation)
   if newer then return 'stale ' .. newer end
   if not o.if_present then return end
-  local name = o.unique and UNIQUE .. o.unique
-  if name and redis.call('PTTL', name) > 0 then return end
+  if o.unique and spread_holds_name(UNIQUE .. o.unique) then return end
   return spread_ended(SPREAD .. o.spread .. ' ' .. o.partition) and 'elsewhere'
 end
 
