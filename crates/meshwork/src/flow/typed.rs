@@ -139,7 +139,7 @@ fn impossible(job: &NewJob) -> Vec<&'static str> {
         trace: _,
         request_digest,
         batch,
-        spread: _,
+        spread,
     } = job;
     let options = [
         ("instance", route.instance.is_some()),
@@ -160,6 +160,7 @@ fn impossible(job: &NewJob) -> Vec<&'static str> {
         ("unique", unique.is_some()),
         ("request_digest", request_digest.is_some()),
         ("batch", batch.is_some()),
+        ("spread", spread.is_some()),
     ];
     let set = options.into_iter().filter(|(_, is_set)| *is_set);
     set.map(|(name, _)| name).collect()

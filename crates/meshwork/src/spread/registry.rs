@@ -12,7 +12,7 @@
 //!    before.
 
 use meshwork_broker::context::{Commit, Database};
-use meshwork_broker::{QueueDepth, SpreadKeys};
+use meshwork_broker::{Broker, QueueDepth, SpreadKeys};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::{ContextId, ContextLayout};
 use meshwork_model::queue::QueueSettings;
@@ -186,10 +186,19 @@ impl Node {
         name: &SpreadName,
         part: ContextId,
     ) -> Result<QueueDepth, SpreadError> {
+        let (broker, queue) = self.in_part(name, part).await?;
+        Ok(broker.depth(&queue).await?)
+    }
+
+    /// Returns the broker of a part, and the key of the queue there.
+    async fn in_part(
+        &self,
+        name: &SpreadName,
+        part: ContextId,
+    ) -> Result<(Broker, String), SpreadError> {
         let keys = part_of(self, part).await?.keys().clone();
         let queue = keys.queue(&name.route());
-        let broker = self.broker().of_context(keys).await?;
-        Ok(broker.depth(&queue).await?)
+        Ok((self.broker().of_context(keys).await?, queue))
     }
 
     /// Gives the parts that become active the limits and other settings of the first part.
@@ -202,18 +211,12 @@ impl Node {
         if layout.active == 0 || layout.active >= active {
             return Ok(());
         }
-        let place = async |at: usize| {
-            let keys = part_of(self, layout.parts[at]).await?.keys().clone();
-            let queue = keys.queue(&name.route());
-            let broker = self.broker().of_context(keys).await?;
-            Ok::<_, SpreadError>((broker, queue))
-        };
-        let (first, queue) = place(0).await?;
+        let (first, queue) = self.in_part(name, layout.parts[0]).await?;
         let settings = first.settings().await?;
         let own = settings.queues.get(&queue).map(QueueSettings::changes);
         let length = settings.limits.of(&queue);
-        for at in layout.active..active {
-            let (broker, queue) = place(at).await?;
+        for part in &layout.parts[layout.active..active] {
+            let (broker, queue) = self.in_part(name, *part).await?;
             if let Some(changes) = &own {
                 broker.configure(&queue, changes).await?;
             }
@@ -291,8 +294,7 @@ impl Node {
         layout: &SpreadLayout,
         at: usize,
     ) -> Result<usize, SpreadError> {
-        let keys = part_of(self, layout.parts[at]).await?.keys().clone();
-        let broker = self.broker().of_context(keys).await?;
+        let (broker, _) = self.in_part(name, layout.parts[at]).await?;
         let (mut moving, mut skip) = (0, Some(0));
         while let Some(from) = skip {
             match broker.spread_keys(name, layout.generation, from).await? {
