@@ -69,8 +69,7 @@ impl Spread {
         let mut opened = self.opened();
         for _ in 0..TRIES {
             let (mut job, choice) = self.checked(request.clone(), &opened)?;
-            let queue = self.name().to_string();
-            for (part, if_present) in self.parts(&choice, &opened, &queue).await? {
+            for (part, if_present) in self.parts(&choice, &opened).await? {
                 let client = &opened.clients[part];
                 job.id = client.next_job_id().await?;
                 job.spread = Some(self.ticket(&choice, &opened.layout, if_present));
@@ -166,7 +165,6 @@ impl Spread {
         &self,
         choice: &Choice,
         opened: &Opened,
-        queue: &str,
     ) -> Result<Vec<(usize, bool)>, SpreadError> {
         Ok(match choice {
             Choice::Key(key) => {
@@ -179,7 +177,7 @@ impl Spread {
                 old.map(|old| (old, true)).into_iter().collect()
             }
             Choice::Part(part) => vec![(*part, false)],
-            Choice::Load => vec![(self.state.loads.choose(opened, queue).await?, false)],
+            Choice::Load => vec![(self.state.loads.choose(opened, self.name()).await?, false)],
         })
     }
 

@@ -88,10 +88,9 @@ impl Spread {
         jobs: Vec<Open>,
         opened: &Opened,
     ) -> Result<BTreeMap<(usize, bool), Vec<Open>>, SpreadError> {
-        let queue = self.name().to_string();
         let mut by_part: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for one in jobs {
-            let parts = self.parts(&one.choice, opened, &queue).await?;
+            let parts = self.parts(&one.choice, opened).await?;
             let next = if one.moved {
                 parts.last()
             } else {

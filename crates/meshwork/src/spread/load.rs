@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use meshwork_model::spread::SpreadName;
 use tokio::time::Instant;
 
 use super::{Opened, SpreadError};
@@ -25,8 +26,12 @@ impl Loads {
         act(&mut known)
     }
 
-    /// Chooses an active part for a job without a key, and counts the job there. `queue` returns the queue's key in a part.
-    pub(super) async fn choose(&self, opened: &Opened, queue: &str) -> Result<usize, SpreadError> {
+    /// Chooses an active part for a job without a key, and counts the job there.
+    pub(super) async fn choose(
+        &self,
+        opened: &Opened,
+        name: &SpreadName,
+    ) -> Result<usize, SpreadError> {
         let active = opened.layout.active;
         if active < 2 {
             return Ok(0);
@@ -34,8 +39,8 @@ impl Loads {
         let one = rand::random_range(0..active);
         let other = (one + rand::random_range(1..active)) % active;
         let lengths = tokio::try_join!(
-            self.length(opened, one, queue),
-            self.length(opened, other, queue)
+            self.length(opened, one, name),
+            self.length(opened, other, name)
         )?;
         let chosen = if lengths.0 <= lengths.1 { one } else { other };
         self.with(active, |known| {
@@ -46,7 +51,12 @@ impl Loads {
         Ok(chosen)
     }
 
-    async fn length(&self, opened: &Opened, at: usize, queue: &str) -> Result<usize, SpreadError> {
+    async fn length(
+        &self,
+        opened: &Opened,
+        at: usize,
+        name: &SpreadName,
+    ) -> Result<usize, SpreadError> {
         let now = Instant::now();
         let known = self.with(at + 1, |known| known[at]);
         if let Some((length, read)) = known
@@ -55,8 +65,8 @@ impl Loads {
             return Ok(length);
         }
         let broker = opened.clients[at].broker();
-        let list = format!("{}{queue}", broker.keys().work_prefix());
-        let length = broker.waiting(&list).await?;
+        let queue = name.route().queue(broker.keys());
+        let length = broker.waiting(&queue).await?;
         self.with(at + 1, |known| known[at] = Some((length, now)));
         Ok(length)
     }
