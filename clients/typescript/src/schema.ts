@@ -3264,7 +3264,27 @@ export interface components {
              */
             id: number;
         };
-        /** @description A reason why a job waits. Its text ([`fmt::Display`]) is for people. */
+        /**
+         * @description A reason why a job waits. Its text ([`fmt::Display`]) is for people.
+         *
+         *     ```
+         *     use std::time::Duration;
+         *     use meshwork::{Client, WaitReason};
+         *
+         *     #[meshwork::job]
+         *     struct Pay { order: u64 }
+         *
+         *     # #[tokio::main(flavor = "current_thread")]
+         *     # async fn main() -> Result<(), meshwork::Error> {
+         *     let client = Client::in_memory();
+         *     let job = client.enqueue(Pay { order: 7 }).delay(Duration::from_secs(60)).await?;
+         *     for reason in client.why_of(job.id()).await? {
+         *         println!("{reason}");
+         *     }
+         *     # Ok(())
+         *     # }
+         *     ```
+         */
         WaitReason: {
             /** @description Its id: of a job, or in a context of a message or a flow. */
             id: string;

@@ -2547,6 +2547,24 @@ class WaitReason13(TypedDict):
 WaitReason: TypeAlias = WaitReason1 | WaitReason2 | WaitReason3 | WaitReason4 | WaitReason5 | WaitReason6 | WaitReason7 | WaitReason8 | WaitReason9 | WaitReason10 | WaitReason11 | WaitReason12 | WaitReason13
 """
 A reason why a job waits. Its text ([`fmt::Display`]) is for people.
+
+```
+use std::time::Duration;
+use meshwork::{Client, WaitReason};
+
+#[meshwork::job]
+struct Pay { order: u64 }
+
+# #[tokio::main(flavor = "current_thread")]
+# async fn main() -> Result<(), meshwork::Error> {
+let client = Client::in_memory();
+let job = client.enqueue(Pay { order: 7 }).delay(Duration::from_secs(60)).await?;
+for reason in client.why_of(job.id()).await? {
+    println!("{reason}");
+}
+# Ok(())
+# }
+```
 """
 
 
