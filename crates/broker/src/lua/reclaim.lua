@@ -21,8 +21,8 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT
   local key = JOB .. id
   local has, other = record(key, 'mw_lost', 'mw_worker', 'mw_stop', 'mw_attempt', 'mw_token', 'mw_alone', 'mw_started',
     'mw_failed_attempts')
-  local returns = has.status == 'started' and not has.mw_stop and (tonumber(has.mw_lost or '') or 0) + 1 < losses
-  if other then put_off(LEASES, id, now) else unlease(id, key, has, returns) end
+  local base
+  if other then put_off(LEASES, id, now) else base = free_slot(id, key, has) end
   if has.status == 'started' and has.mw_queue then
     local lost = tonumber(has.mw_lost or '') or 0
     if not (lost >= suspect) or has.mw_alone == has.mw_token then lost = lost + 1 end
@@ -43,5 +43,6 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT
     end
     if requeued[#requeued] ~= id then ended[#ended + 1] = id end
   end
+  if base then bring_next(base, has.mw_key) end
 end
 return respond({requeued, ended, unfeed(now, ARGV[4], tonumber(ARGV[5]))})

@@ -13,15 +13,16 @@ local key, id = KEYS[1], ARGV[2]
 local has = record(key, 'mw_token', 'mw_worker', 'mw_stop', 'mw_attempt')
 if has.mw_token ~= ARGV[3] or has.status ~= 'started' then return respond('stale') end
 local now = clock(ARGV[1])
-unlease(id, key, has, not has.mw_stop)
+local base = free_slot(id, key, has)
 redis.call('HSET', key, 'mw_attempt', math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1))
 if has.mw_stop then
   fail_job(id, key, has, has.mw_stop, now, nil, has.mw_worker)
+  if base then bring_next(base, has.mw_key) end
   return respond('released')
 end
 redis.call('HDEL', key, 'mw_token')
 redis.call('HSET', key, 'status', 'dispatched', 'updated_at', stamp(now))
 event(id, 'release', has.mw_worker)
 count(has.mw_queue, 'released')
-deliver('RPUSH', id, key, has, has.mw_queue or KEYS[2], now)
+deliver('RPUSH', id, key, has, has.mw_queue or KEYS[2], now) -- takes the freed slot
 return respond('released')

@@ -76,6 +76,7 @@ files![
     "lib/claim/claimable.lua",
     "lib/claim/expire_starts.lua",
     "lib/claim/fair_keys.lua",
+    "lib/claim/key_heads.lua",
     "lib/claim/fair_refill.lua",
     "lib/claim/foreign_records.lua",
     "lib/claim/free_slots.lua",

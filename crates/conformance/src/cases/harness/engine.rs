@@ -258,12 +258,16 @@ fn login(url: &str, user: &str) -> String {
 }
 
 /// Opens a connection to a context as the ACL user of its runner, with the rules that `meshwork context acl` writes.
-/// `None` if the server cannot restrict a user to this context.
+/// `None` if the server cannot restrict a user to this context, or if there are several: each has users of its own.
 pub(crate) async fn as_runner(
     raw: &Conn,
     url: &str,
     keys: &ContextKeys,
 ) -> Result<Option<Conn>, Failure> {
+    let slots = raw.slots().await?;
+    if slots.is_some_and(|slots| slots.nodes().count() > 1) {
+        return Ok(None);
+    }
     let acl = ContextStore::of(&Broker::new(raw.clone(), JobKeys::default()));
     let Ok(rules) = rules(
         AclUser::Runner,

@@ -46,13 +46,13 @@ impl World {
         let keys = ContextKeys::new(id, layout);
         let raw = match self.raw.in_database(keys.database()).await {
             Err(error) if error.kind() == redis::ErrorKind::InvalidClientConfig => return Ok(None),
-            conn => conn?,
+            conn => conn?.of_key(keys.prefix()),
         };
         let runner = match &self.url {
             Some(url) => as_runner(&raw, url, &keys).await?,
             None => None,
         };
-        let verbs = runner.unwrap_or_else(|| raw.clone());
+        let verbs = runner.map_or_else(|| raw.clone(), |conn| conn.of_key(keys.prefix()));
         let broker = Broker::new(verbs, JobKeys::of_context(keys))
             .with_clock(Clock::Manual(Arc::clone(&self.hand)))
             .with_scripts(&self.scripts);

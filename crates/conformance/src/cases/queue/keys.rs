@@ -29,6 +29,11 @@ cases![
     a_job_that_waited_for_others_takes_its_turn,
     fair_and_limited,
     a_job_that_returns_is_the_first_of_its_key,
+    a_returned_job_that_ends_brings_the_next,
+    a_check_lets_no_job_pass_its_head,
+    a_job_waits_for_the_earlier_ones_of_its_key,
+    a_lost_head_of_a_limited_key_is_found,
+    a_stopped_head_of_a_limited_key_brings_the_next,
     a_spoilt_queue_keeps_what_was_set_aside,
     no_id_is_lost_where_nothing_can_be_set_aside,
 ];
@@ -303,7 +308,6 @@ async fn fair_and_limited(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The jobs stay until the queue is a list again.
 /// Of a lost or released job and the ones behind it, none overtakes another.
 async fn a_job_that_returns_is_the_first_of_its_key(world: &World) -> Outcome {
     for how in ["lost", "released"] {
@@ -321,6 +325,99 @@ async fn a_job_that_returns_is_the_first_of_its_key(world: &World) -> Outcome {
     Ok(())
 }
 
+/// It was to be stopped, so it does not run again.
+async fn a_returned_job_that_ends_brings_the_next(world: &World) -> Outcome {
+    for how in ["lost", "released"] {
+        set(world, "key_concurrency=1").await?;
+        put_keyed(world, "k", &["a", "b"]).await?;
+        let first = claim(world, 2).await?.jobs;
+        let job = world.read("a").await?;
+        world.broker.cancel(&job, "stopped", false).await?;
+        match how {
+            "lost" => drop(world.lose_all().await?),
+            _ => drop(world.broker.release(&first[0]).await?),
+        }
+        same!((how, world.waiting().await?), (how, vec!["b".to_owned()]));
+        world.raw::<()>(&["FLUSHDB"]).await?;
+    }
+    Ok(())
+}
+
+/// A key has a free slot, and the job for it waits in the queue while the backlog is checked.
+async fn a_check_lets_no_job_pass_its_head(world: &World) -> Outcome {
+    for how in ["finished", "lost", "released", "allowed"] {
+        let limit = match how {
+            "allowed" => format!("key_rate=window:1:{LOOK_MS}"),
+            _ => "key_concurrency=1".to_owned(),
+        };
+        set(world, &limit).await?;
+        put_keyed(world, "k", &["a", "b", "c", "d"]).await?;
+        let first = claim(world, 4).await?.jobs;
+        same!(ids(&first), ["a"]);
+        match how {
+            "lost" => drop(world.lose_all().await?),
+            "released" => drop(world.broker.release(&first[0]).await?),
+            _ => drop(world.finish(&first[0], "42").await?),
+        }
+        for _ in 0..3 {
+            world.pass(LOOK_MS);
+            promote(world).await?;
+        }
+        let left: &[&str] = match how {
+            "lost" | "released" => &["a", "b", "c", "d"],
+            _ => &["b", "c", "d"],
+        };
+        for id in left {
+            same!((how, world.waiting().await?), (how, vec![(*id).to_owned()]));
+            same!((how, order(world, 1).await?.as_str()), (how, *id));
+            world.pass(LOOK_MS);
+            promote(world).await?;
+        }
+        world.raw::<()>(&["FLUSHDB"]).await?;
+    }
+    Ok(())
+}
+
+/// The rate allows a start again before the backlog was checked.
+async fn a_job_waits_for_the_earlier_ones_of_its_key(world: &World) -> Outcome {
+    set(world, &format!("key_rate=window:1:{LOOK_MS}")).await?;
+    put_keyed(world, "k", &["a", "b"]).await?;
+    same!(taken(world, 2).await?, ["a"]);
+    put_keyed(world, "k", &["c"]).await?;
+    world.pass(LOOK_MS);
+    check!(taken(world, 2).await?.is_empty());
+    same!(promote(world).await?.0, 2);
+    same!(taken(world, 2).await?, ["b"]);
+    Ok(())
+}
+
+/// The worker died before it could write `started`.
+async fn a_lost_head_of_a_limited_key_is_found(world: &World) -> Outcome {
+    set(world, "key_concurrency=1").await?;
+    put_keyed(world, "k", &["a", "b", "c"]).await?;
+    let first = claim(world, 3).await?.jobs;
+    world.finish(&first[0], "42").await?;
+    same!(members(world, "HEADS", Some("k")).await?, ["b"]);
+    world.raw::<()>(&["RPOP", &world.queue()]).await?;
+    world.pass(LOOK_MS);
+    promote(world).await?;
+    same!(order(world, 2).await?, "c");
+    Ok(())
+}
+
+async fn a_stopped_head_of_a_limited_key_brings_the_next(world: &World) -> Outcome {
+    set(world, "key_concurrency=1").await?;
+    put_keyed(world, "k", &["a", "b", "c", "d"]).await?;
+    let first = claim(world, 4).await?.jobs;
+    world.finish(&first[0], "42").await?;
+    same!(world.waiting().await?, ["b"]);
+    let b = world.read("b").await?;
+    world.broker.cancel(&b, "no", false).await?;
+    same!(order(world, 3).await?, "c d");
+    Ok(())
+}
+
+/// The jobs stay until the queue is a list again.
 async fn a_spoilt_queue_keeps_what_was_set_aside(world: &World) -> Outcome {
     set(world, "fair=1").await?;
     put_keyed(world, "a", &["a1", "a2"]).await?;

@@ -7,20 +7,22 @@ local function marked(is, attempt) return is.error or is.mw_stop or is.mw_lost o
 -- Takes the slots of a job. Returns the fields that note them; false if the job went to the backlog of its key.
 local function admit_job(g, queue, id, is, now)
   local set, key, name = g.set, is.mw_key, is.mw_key and member(g.set.base, is.mw_key)
-  if key and set.fair then redis.call('ZREM', HEADS .. member(queue, key), id) end
-  local left = INFINITE
+  if key then redis.call('ZREM', HEADS .. member(queue, key), id) end
+  local left, state = INFINITE
   if key and set.key_concurrency then
     left = room(name, set.key_concurrency)
     if left <= 0 then return set_aside(queue, key, id, is, now + LOOK_EVERY) or false end
   end
   if key and set.key_rate then
-    local may, wait, state = allowance(set.key_rate, name, now)
+    local may, wait
+    may, wait, state = allowance(set.key_rate, name, now)
     if may < 1 then return set_aside(queue, key, id, is, now + wait) or false end
-    spend(name, state, 1)
   end
+  if key and not set.fair and is_behind(queue, key, is) then return set_aside(queue, key, id, is, now) or false end
+  if state then spend(name, state, 1) end
   g.left, g.spent = g.left - 1, g.spent + 1
   -- The next job of the key enters now; after the last slot, it enters when a slot is freed.
-  if key and set.fair and left > 1 then forward('LPUSH', queue, key, turns(queue, key, set), set) end
+  if key and set.fair and left > 1 then forward('LPUSH', queue, key, turns(queue, key, set)) end
   if set.concurrency then try('ZADD', SLOTS .. set.base, int(now), id) end
   if key and set.key_concurrency then try('ZADD', SLOTS .. name, int(now), id) end
   local notes = {}

@@ -1,7 +1,6 @@
---- @include base, queue/queue_settings, own_queues
+--- @include base, claim/key_heads, own_queues
 -- Jobs with a concurrency key (a tenant, say) in fair queues or with limits of each key. Jobs that may not start yet
--- wait in the backlog of their key, in the order of enqueueing. A fair queue holds as many jobs of a key as its weight
--- says, its heads; the next one comes when a head is claimed.
+-- wait in the backlog of their key, in the order of enqueueing.
 
 -- Reads the optional fields of a record, which it has only with `mw_with`.
 local function more(key, has)
@@ -15,31 +14,20 @@ local function more(key, has)
   return has
 end
 
-local function member(queue, key) return queue .. ' ' .. key end
-
 -- Puts a job into the backlog of its key, which is checked at `due` at the latest.
 local function set_aside(queue, key, id, has, due)
   redis.call('ZADD', BACKLOG .. member(queue, key), tonumber(has.mw_seq or '') or 0, id)
   redis.call('ZADD', BACKLOG_INDEX, 'LT', int(due), member(queue, key))
 end
 
--- Returns how many jobs of a key may still enter a fair queue. Foreign workers bring no next job, so heads that they
--- claimed are found by their status.
-local function turns(queue, key, set)
-  local heads = HEADS .. member(queue, key)
-  local free = weight(set, key) - redis.call('ZCARD', heads)
-  if free > 0 then return free end
-  for _, id in ipairs(redis.call('ZRANGE', heads, 0, -1)) do
-    if not is_dispatched(read(JOB .. id, 'status').status) then
-      redis.call('ZREM', heads, id)
-      free = free + 1
-    end
-  end
-  return free
+-- Returns true if an earlier job waits in the backlog of the key.
+local function is_behind(queue, key, has)
+  local first = tonumber(redis.call('ZRANGE', BACKLOG .. member(queue, key), 0, 0, 'WITHSCORES')[2] or '')
+  return first and first < (tonumber(has.mw_seq or '') or 0)
 end
 
 -- Moves up to `most` jobs from the backlog to the end (LPUSH) or the front (RPUSH) of the queue. Returns their number.
-local function forward(how, queue, key, most, set)
+local function forward(how, queue, key, most)
   local name = member(queue, key)
   if most < 1 or type(try('LLEN', queue)) ~= 'number' then return 0 end
   local first = redis.call('ZPOPMIN', BACKLOG .. name, most)
@@ -47,7 +35,7 @@ local function forward(how, queue, key, most, set)
   for i = 1, moved do
     -- The last id that is pushed to the front is the first one there.
     local at = 2 * (how == 'RPUSH' and moved + 1 - i or i)
-    if set and set.fair then redis.call('ZADD', HEADS .. name, first[at], first[at - 1]) end
+    note_head(queue, first[at - 1], {mw_key = key, mw_seq = first[at]})
     redis.call(how, queue, first[at - 1])
   end
   if redis.call('EXISTS', BACKLOG .. name) == 0 then redis.call('ZREM', BACKLOG_INDEX, name) end
@@ -63,29 +51,40 @@ local function try_enter(queue, id, has, now)
     set_aside(queue, has.mw_key, id, has, now + LOOK_EVERY)
     return false
   end
-  redis.call('ZADD', HEADS .. name, tonumber(has.mw_seq or '') or 0, id)
+  note_head(queue, id, has)
   return true
+end
+
+-- Brings the next job of a key to the front of its queue, if it has a free slot that no job there takes.
+local function bring_next(base, key)
+  local set = settings(base)
+  local limit = set and set.key_concurrency
+  if limit and vacancies(base, key, room(member(base, key), limit)) <= 0 then return end
+  for _, priority in ipairs(PRIORITIES) do
+    if forward('RPUSH', base .. priority, key, 1) > 0 then return end
+  end
 end
 
 -- Removes a job from the backlog and the heads of its key; the next job of the key takes its place.
 local function drop_slot(queue, id, has)
   if not has.mw_key or not queue then return end
   redis.call('ZREM', BACKLOG .. member(queue, has.mw_key), id)
-  if redis.call('ZREM', HEADS .. member(queue, has.mw_key), id) == 1 then
-    forward('LPUSH', queue, has.mw_key, 1, settings(queue))
-  end
+  if redis.call('ZREM', HEADS .. member(queue, has.mw_key), id) ~= 1 then return end
+  local set = settings(queue)
+  if set and not set.fair then bring_next(set.base, has.mw_key) else forward('LPUSH', queue, has.mw_key, 1) end
 end
 
--- Ends a lease and frees its slots: the next job of its key goes to the front, unless this one `returns` there.
-local PRIORITIES = {':prio:0', '', ':prio:1', ':prio:2'}
-local function unlease(id, key, has, returns)
+-- Ends a lease and frees its slots. Returns the queue if it freed one of the job's key, which `bring_next` fills.
+local function free_slot(id, key, has)
   redis.call('ZREM', LEASES, id)
   local base = more(key, has).mw_slot
   if not base then return end
   redis.call('HDEL', key, 'mw_slot')
   try('ZREM', SLOTS .. base, id)
-  if not has.mw_key or try('ZREM', SLOTS .. member(base, has.mw_key), id) ~= 1 or returns then return end
-  for _, priority in ipairs(PRIORITIES) do
-    if forward('RPUSH', base .. priority, has.mw_key, 1, settings(base)) > 0 then return end
-  end
+  return has.mw_key and try('ZREM', SLOTS .. member(base, has.mw_key), id) == 1 and base
+end
+
+local function unlease(id, key, has)
+  local base = free_slot(id, key, has)
+  if base then bring_next(base, has.mw_key) end
 end

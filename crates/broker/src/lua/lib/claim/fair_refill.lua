@@ -5,19 +5,32 @@ local MOST_AT_ONCE = 100 -- jobs of one key
 -- Removes heads that their queue does not hold: a foreign worker popped them and died. Returns their number. A
 -- prefetched head counts too, which lets one more job of its key in.
 local WALKS = 100 -- searches of lists in one call
-local LONGEST = 10000 -- entries of such a list
+local LONGEST = 10000 -- entries searched, from the front
 local walks = 0
-local function lost_heads(queue, name)
-  local length, free = try('LLEN', queue), 0
-  if type(length) ~= 'number' or length > LONGEST then return 0 end
-  for _, id in ipairs(redis.call('ZRANGE', HEADS .. name, 0, -1)) do
+local function lost_heads(queue, key, set)
+  local length, free, name = try('LLEN', queue), 0, HEADS .. member(queue, key)
+  -- In a fair queue a head may stand further back.
+  if type(length) ~= 'number' or set.fair and length > LONGEST then return 0 end
+  for _, id in ipairs(redis.call('ZRANGE', name, 0, WALKS - 1)) do
     if walks >= WALKS then break end
     walks = walks + 1
-    if not redis.call('LPOS', queue, id) then
-      redis.call('ZREM', HEADS .. name, id)
+    if not redis.call('LPOS', queue, id, 'RANK', '-1', 'MAXLEN', LONGEST) then
+      redis.call('ZREM', name, id)
       free = free + 1
     end
   end
+  return free
+end
+
+-- Returns how many of `n` jobs may enter the queue beside the heads of their key.
+local function beside_heads(set, queue, key, n)
+  if set.fair then
+    local free = turns(queue, key, set)
+    return math.min(n, free > 0 and free or lost_heads(queue, key, set))
+  end
+  local free = vacancies(set.base, key, n)
+  if free > 0 then return free end
+  for _, priority in ipairs(PRIORITIES) do free = free + lost_heads(set.base .. priority, key, set) end
   return free
 end
 
@@ -36,11 +49,8 @@ local function may(set, queue, key, now)
     if left > 0 and state then wait = math.max(wait, state.each or 0) end
     n, pause = math.min(n, left), math.max(1, math.min(math.ceil(wait), LOOK_EVERY))
   end
-  if set.fair then
-    local free = turns(queue, key, set)
-    if free <= 0 then free = lost_heads(queue, member(queue, key)) end
-    n, pause = math.min(n, free), math.max(pause, LOOK_EVERY)
-  end
+  if set.fair then pause = math.max(pause, LOOK_EVERY) end
+  if n > 0 and (set.fair or set.key_concurrency or set.key_rate) then n = beside_heads(set, queue, key, n) end
   return n, pause
 end
 
@@ -65,7 +75,7 @@ local function recheck(now, most)
       n, pause = may(set, queue, key, now)
       n = math.min(n, most - looked)
       -- To the front, since they are older than the jobs there; in a fair queue to the end.
-      looked = looked + 1 + (n > 0 and forward(set and set.fair and 'LPUSH' or 'RPUSH', queue, key, n, set) or 0)
+      looked = looked + 1 + (n > 0 and forward(set and set.fair and 'LPUSH' or 'RPUSH', queue, key, n) or 0)
     end
     if redis.call('EXISTS', BACKLOG .. name) == 1 then redis.call('ZADD', BACKLOG_INDEX, int(now + pause), name)
     else redis.call('ZREM', BACKLOG_INDEX, name) end

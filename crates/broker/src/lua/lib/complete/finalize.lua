@@ -54,7 +54,7 @@ local function deliver(how, id, key, has, queue, now, later)
   if has.mw_with then
     local due = tonumber(more(key, has).mw_run_at or '')
     if due and due > now then return type(try('ZADD', DELAYED, int(due), id)) == 'number' end
-    if how == 'LPUSH' and not try_enter(queue, id, has, now) then return true end
+    if how == 'RPUSH' then note_head(queue, id, has) elseif not try_enter(queue, id, has, now) then return true end
   end
   local own = own_queue(queue or '')
   if own and pushed(how, queue, id) then
