@@ -116,15 +116,12 @@ async fn every_figure_is_taken_on_the_embedded_engine() {
     check(&lines(Engine::Embedded).await, Engine::Embedded);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_series_of_growth_is_taken() {
-    if need(Tool::Redis).is_none() {
-        return; // reported as skipped
-    }
+/// Measures series up to a quantity. Returns the curves of each.
+async fn curves(series: &[Series], most: usize) -> Vec<(Series, Vec<Value>)> {
     let growth = Growth {
-        series: Series::ALL.to_vec(),
+        series: series.to_vec(),
         runs: 1,
-        most: 1_000,
+        most,
         divisor: 200,
         program: env!("CARGO_BIN_EXE_bench").into(),
     };
@@ -132,22 +129,98 @@ async fn every_series_of_growth_is_taken() {
     grow(&growth, |_| {}, |curve| curves.push(curve.json()))
         .await
         .expect("every point can be taken");
-    for series in Series::ALL {
-        let steps = series.steps().iter().filter(|at| **at <= growth.most);
-        let of_series = curves
-            .iter()
-            .filter(|curve| curve["series"] == series.name());
-        let mut figures = 0;
-        for curve in of_series {
-            figures += 1;
-            let points = curve["points"].as_array().expect("points");
-            let at: Vec<_> = points.iter().map(|point| &point["at"]).collect();
-            assert_eq!(at, steps.clone().collect::<Vec<_>>(), "{curve}");
-            let measured = |point: &Value| point["value"].as_f64().is_some_and(|value| value > 0.0);
-            assert!(points.iter().all(measured), "{curve}");
+    let of = |one: &Series| {
+        let of_one = curves.iter().filter(|curve| curve["series"] == one.name());
+        (*one, of_one.cloned().collect())
+    };
+    series.iter().map(of).collect()
+}
+
+/// Returns the quantities and values of a curve.
+fn points(curve: &Value) -> Vec<(usize, f64)> {
+    let points = curve["points"].as_array().expect("points");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let point = |point: &Value| (number(&point["at"]) as usize, number(&point["value"]));
+    points.iter().map(point).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_series_of_one_server_is_taken() {
+    if need(Tool::Redis).is_none() {
+        return; // reported as skipped
+    }
+    let most = 1_000;
+    let series = [
+        Series::Waiting,
+        Series::Workers,
+        Series::Payload,
+        Series::Delay,
+    ];
+    for (series, curves) in curves(&series, most).await {
+        let steps = series.steps().iter().filter(|at| **at <= most);
+        for curve in &curves {
+            let points = points(curve);
+            assert!(points.iter().map(|(at, _)| at).eq(steps.clone()), "{curve}");
+            assert!(points.iter().all(|(_, value)| *value > 0.0), "{curve}");
             assert_eq!(curve["exponent"].is_number(), points.len() > 1, "{curve}");
         }
-        assert!(figures > 0, "{}", series.name());
+        assert!(!curves.is_empty(), "{}", series.name());
+    }
+}
+
+/// Returns the points of a figure.
+fn figure(curves: &[Value], name: &str) -> Vec<(usize, f64)> {
+    let found = curves.iter().find(|curve| curve["figure"] == name);
+    points(found.unwrap_or_else(|| panic!("{name}: {curves:?}")))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_node_of_a_cluster_has_an_account() {
+    if need(Tool::Redis).is_none() {
+        return; // reported as skipped
+    }
+    let (_, curves) = curves(&[Series::Nodes], 2).await.remove(0);
+    for name in ["moved", "rejected"] {
+        // A node that sees a call for a context elsewhere refuses it.
+        assert_eq!(figure(&curves, name), [(1, 0.0), (2, 0.0)], "{name}");
+    }
+    let costs = ["client-enqueue", "client-pool", "server-1", "calls-1"];
+    for name in costs.into_iter().chain(["work", "work-per-node-s"]) {
+        let points = figure(&curves, name);
+        assert!(points.iter().all(|(_, value)| *value > 0.0), "{name}");
+        assert_eq!(points.len(), 2, "{name}");
+    }
+    for name in ["server-2", "calls-2"] {
+        let points = figure(&curves, name);
+        assert!(matches!(points[..], [(2, value)] if value > 0.0), "{name}");
+    }
+    let growth = figure(&curves, "work-growth");
+    assert!(matches!(growth[..], [(1, 1.0), (2, _)]), "{growth:?}");
+    // Each node has half of the contexts, so twice the jobs cost a node as many calls.
+    let growth = figure(&curves, "calls-growth");
+    let doubles = |value: f64| (1.5..3.0).contains(&value);
+    assert!(
+        matches!(growth[..], [(1, 1.0), (2, value)] if doubles(value)),
+        "{growth:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_contexts_are_measured() {
+    if need(Tool::Redis).is_none() {
+        return; // reported as skipped
+    }
+    let (_, curves) = curves(&[Series::Contexts], 10).await.remove(0);
+    for name in ["client-cpu", "start-p50", "start-p99"] {
+        let points = figure(&curves, name);
+        assert!(matches!(points[..], [(10, value)] if value > 0.0), "{name}");
+    }
+    for name in ["calls", "bytes-in", "bytes-out", "server-cpu"] {
+        let points = figure(&curves, name);
+        assert!(
+            matches!(points[..], [(10, value)] if value >= 0.0),
+            "{name}"
+        );
     }
 }
 

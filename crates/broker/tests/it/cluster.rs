@@ -72,7 +72,7 @@ async fn a_namespace_without_a_hash_tag_is_refused() {
 #[tokio::test]
 async fn a_script_with_a_key_of_another_slot_is_refused() {
     let test = "a_script_with_a_key_of_another_slot_is_refused";
-    let Some(cluster) = RealCluster::start_single_for(test, RealServer::redis()).await else {
+    let Some(cluster) = RealCluster::start_masters_for(test, RealServer::redis(), 1).await else {
         return;
     };
     let broker = connect(&cluster.url(), TAGGED).await.unwrap();

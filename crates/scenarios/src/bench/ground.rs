@@ -49,7 +49,7 @@ impl Engine {
 }
 
 /// Arguments for an append-only file with every write, flushed once a second.
-const ON_DISK: [&str; 6] = [
+pub(super) const ON_DISK: [&str; 6] = [
     "--appendonly",
     "yes",
     "--appendfsync",

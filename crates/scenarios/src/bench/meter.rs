@@ -45,6 +45,8 @@ struct ServerReading {
     bytes_out: f64,
     memory: f64,
     commands: BTreeMap<String, (f64, f64)>,
+    moved: f64,
+    rejected: f64,
 }
 
 impl Reading {
@@ -64,6 +66,10 @@ impl Reading {
             // The measurement itself calls INFO.
             (name != "info").then(|| (name.to_owned(), (part(value, "calls"), part(value, "usec"))))
         });
+        let statistics = |prefix, name| {
+            let of = lines.iter().filter(move |(key, _)| key.starts_with(prefix));
+            of.map(move |(_, value)| part(value, name)).sum::<f64>()
+        };
         Ok(Self {
             aof: number("aof_current_size"),
             server: Some(ServerReading {
@@ -72,6 +78,8 @@ impl Reading {
                 bytes_out: number("total_net_output_bytes"),
                 memory: number("used_memory"),
                 commands: commands.collect(),
+                moved: statistics("errorstat_MOVED", "count"),
+                rejected: statistics("cmdstat_", "rejected_calls"),
             }),
             own: own(),
         })
@@ -91,6 +99,15 @@ impl Reading {
     /// Returns the bytes in the server's memory.
     pub(super) fn memory(&self) -> f64 {
         self.server.as_ref().map_or(0.0, |server| server.memory)
+    }
+
+    /// Returns the number of calls since `before` whose slot is on another node of a cluster, and of all calls that the
+    /// server has refused before their execution.
+    pub(super) fn refused_since(&self, before: &Self) -> [f64; 2] {
+        let both = before.server.as_ref().zip(self.server.as_ref());
+        both.map_or([0.0; 2], |(from, to)| {
+            [to.moved - from.moved, to.rejected - from.rejected]
+        })
     }
 
     /// Returns the difference to `before`, divided by `jobs`.
@@ -144,4 +161,29 @@ pub(super) fn load() -> f64 {
     let said = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let first = said.split(' ').next().and_then(|first| first.parse().ok());
     first.unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshwork_test_servers::servers::RealCluster;
+
+    #[tokio::test]
+    async fn a_call_for_another_node_is_counted() {
+        let test = "a_call_for_another_node_is_counted";
+        let cluster = RealCluster::start_masters_for(test, RealServer::redis(), 2).await;
+        let Some(cluster) = cluster else {
+            return; // reported as skipped
+        };
+        let (owner, _) = cluster.owner("a key");
+        let read = |at: usize| Reading::of_server(&cluster.nodes()[at]).unwrap();
+        let before = [read(0), read(1)];
+        for node in cluster.nodes() {
+            let _ = node.say::<Option<String>>(&["GET", "a key"]);
+        }
+        for (at, before) in before.iter().enumerate() {
+            let refused = if at == owner { 0.0 } else { 1.0 };
+            assert_eq!(read(at).refused_since(before), [refused; 2], "{at}");
+        }
+    }
 }

@@ -62,6 +62,9 @@ pub enum BenchError {
     /// The client or the worker failed.
     #[error(transparent)]
     Meshwork(#[from] meshwork::Error),
+    /// A context or its actor failed.
+    #[error(transparent)]
+    Context(#[from] meshwork::context::ContextError),
     /// A verb failed.
     #[error(transparent)]
     Broker(#[from] meshwork_broker::Error),

@@ -1,12 +1,14 @@
 //! Measurements with the public interface: the client, and a worker with a handler in Rust, in their default
 //! settings.
 
+use std::future::{Ready, ready};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use futures_util::future::{join_all, try_join_all};
 use meshwork::runtime::SandboxPolicy;
-use meshwork::{Client, Job, JobRequest, Worker};
+use meshwork::{Client, Job, JobRequest, Worker, WorkerHandle};
 use meshwork_model::job::{NewJob, OnDuplicate, Unique, Until};
 use meshwork_model::name::{JobId, ScriptType};
 use meshwork_model::route::{Priority, Route};
@@ -32,7 +34,8 @@ const LOOK: Duration = Duration::from_micros(500);
 /// Number of ids whose statuses are read at once.
 const AT_ONCE: usize = 1_000;
 
-fn request(bytes: usize) -> Result<JobRequest, BenchError> {
+/// Returns a job with a payload of `bytes` bytes.
+pub(super) fn request(bytes: usize) -> Result<JobRequest, BenchError> {
     let name: ScriptType = Noop::NAME.parse()?;
     Ok(JobRequest::new(name, "").payload(&payload(bytes))?)
 }
@@ -136,12 +139,38 @@ pub(super) async fn enqueue(
     Ok((began.elapsed(), ids))
 }
 
-/// State that the handlers share with the measurement.
-#[derive(Debug, Default)]
-struct Progress {
+/// State that the handlers of `jobs` jobs share with the measurement.
+#[derive(Debug)]
+pub(super) struct Progress {
+    jobs: usize,
     first: OnceLock<Instant>,
     calls: AtomicUsize,
     last: Notify,
+}
+
+impl Progress {
+    fn of(jobs: usize) -> Arc<Self> {
+        Arc::new(Self {
+            jobs,
+            first: OnceLock::new(),
+            calls: AtomicUsize::new(0),
+            last: Notify::new(),
+        })
+    }
+
+    /// Returns a handler that does nothing.
+    pub(super) fn handler(
+        self: &Arc<Self>,
+    ) -> impl Fn(Noop) -> Ready<Result<String, String>> + Clone + Send + Sync + 'static {
+        let tell = Arc::clone(self);
+        move |_| {
+            tell.first.get_or_init(Instant::now);
+            if tell.calls.fetch_add(1, Ordering::Relaxed) + 1 == tell.jobs {
+                tell.last.notify_one();
+            }
+            ready(Ok("ok".to_owned()))
+        }
+    }
 }
 
 /// Runs the waiting jobs `ids` with one worker. Returns the time from the first start of a handler until the record
@@ -151,8 +180,20 @@ pub(super) async fn work(
     ids: &[JobId],
     concurrency: usize,
 ) -> Result<Duration, BenchError> {
-    let jobs = ids.len();
-    let (took, runs) = run_jobs(client, jobs, concurrency, settled(client)).await?;
+    let start = async |progress: &Arc<Progress>| one_worker(client, progress, concurrency).await;
+    run_all(ids.len(), start, std::slice::from_ref(client)).await
+}
+
+/// Runs `jobs` waiting jobs, which are all jobs of these clients, with the workers that `start` makes. Returns the time
+/// from the first start of a handler until the records of all jobs say that they have finished.
+pub(super) async fn run_all(
+    jobs: usize,
+    start: impl AsyncFnOnce(&Arc<Progress>) -> Result<Vec<WorkerHandle>, BenchError>,
+    clients: &[Client],
+) -> Result<Duration, BenchError> {
+    let all_settled = try_join_all(clients.iter().map(settled));
+    let end = async { all_settled.await.map(drop) };
+    let (took, runs) = run_jobs(jobs, start, end).await?;
     match runs == jobs {
         true => Ok(took),
         false => Err(BenchError::Odd(format!("{runs} runs for {jobs} jobs"))),
@@ -166,29 +207,29 @@ pub(super) async fn work_some(
     jobs: usize,
     concurrency: usize,
 ) -> Result<Duration, BenchError> {
-    let (took, _) = run_jobs(client, jobs, concurrency, async { Ok(()) }).await?;
+    let start = async |progress: &Arc<Progress>| one_worker(client, progress, concurrency).await;
+    let (took, _) = run_jobs(jobs, start, async { Ok(()) }).await?;
     Ok(took)
 }
 
-/// Runs at least `jobs` jobs with one worker. Returns the time from the first start of a handler until `end` after the
-/// last one, and the number of all starts.
-async fn run_jobs(
+async fn one_worker(
     client: &Client,
-    jobs: usize,
+    progress: &Arc<Progress>,
     concurrency: usize,
+) -> Result<Vec<WorkerHandle>, BenchError> {
+    let worker = Worker::new(client).job(progress.handler());
+    Ok(vec![worker.concurrency(concurrency).start().await?])
+}
+
+/// Runs at least `jobs` jobs. Returns the time from the first start of a handler until `end` after the last one, and the
+/// number of all starts.
+async fn run_jobs(
+    jobs: usize,
+    start: impl AsyncFnOnce(&Arc<Progress>) -> Result<Vec<WorkerHandle>, BenchError>,
     end: impl Future<Output = Result<(), BenchError>>,
 ) -> Result<(Duration, usize), BenchError> {
-    let progress = Arc::new(Progress::default());
-    let tell = Arc::clone(&progress);
-    let handler = move |_: Noop| {
-        tell.first.get_or_init(Instant::now);
-        if tell.calls.fetch_add(1, Ordering::Relaxed) + 1 == jobs {
-            tell.last.notify_one();
-        }
-        async { Ok::<_, String>("ok".to_owned()) }
-    };
-    let worker = Worker::new(client).job(handler);
-    let worker = worker.concurrency(concurrency).start().await?;
+    let progress = Progress::of(jobs);
+    let workers = start(&progress).await?;
     let took = in_time(async {
         progress.last.notified().await;
         end.await?;
@@ -196,7 +237,7 @@ async fn run_jobs(
         Ok(first.elapsed())
     });
     let took = took.await?;
-    worker.stop().await;
+    join_all(workers.into_iter().map(WorkerHandle::stop)).await;
     Ok((took, progress.calls.load(Ordering::Relaxed)))
 }
 

@@ -35,14 +35,17 @@ struct Arguments {
     /// Without the floor beside
     #[arg(long)]
     no_floor: bool,
-    /// Measure how figures grow instead, on redis: with waiting jobs, worker processes, bytes of a payload, and the
-    /// delay of the network
+    /// Measure how figures grow instead, on redis: with waiting jobs, worker processes, bytes of a payload, the delay of
+    /// the network, and the numbers of nodes and of idle contexts of a Cluster
     #[arg(
         long, value_delimiter = ',', value_name = "SERIES", num_args = 0..=1, require_equals = true,
-        default_missing_value = "waiting,workers,payload,delay",
+        default_missing_value = "waiting,workers,payload,delay,nodes,contexts",
         conflicts_with_all = ["only", "engine", "no_floor", "peers", "chart"]
     )]
     growth: Vec<String>,
+    /// Measure growth only up to this value of each quantity
+    #[arg(long, value_name = "NUMBER", requires = "growth")]
+    most: Option<usize>,
     /// Run jobs of the server in REDIS_URL until the standard input ends: a worker process of --growth
     #[arg(long, hide = true, exclusive = true)]
     worker: bool,
@@ -175,7 +178,7 @@ impl Arguments {
         Ok(Some(Growth {
             series: series.collect::<Result<_, _>>()?,
             runs: self.runs.map_or(runs, NonZeroUsize::get),
-            most: usize::MAX,
+            most: self.most.unwrap_or(usize::MAX),
             divisor,
             program: program.map_err(|why| format!("the path of this program: {why}"))?,
         }))

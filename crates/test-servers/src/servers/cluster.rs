@@ -1,5 +1,5 @@
 //! A real cluster on loopback: three masters, each with a third of the slots, and replicas of them on
-//! request; or one node with all slots.
+//! request; or another number of masters.
 
 use std::path::Path;
 use std::time::Duration;
@@ -49,13 +49,18 @@ impl RealCluster {
         Some(Self::with(&program, options, MASTERS, replicas).await)
     }
 
-    /// Starts one node with all slots. It refuses keys of two slots, as each node does.
+    /// Starts this number of masters and no replica. A single one has all slots; it refuses keys of two slots, as each
+    /// node does.
     ///
     /// # Panics
-    /// The node does not accept its slots; in CI, there is no server.
-    pub async fn start_single_for(test: &str, options: ServerOptions) -> Option<Self> {
+    /// As [`Self::start`].
+    pub async fn start_masters_for(
+        test: &str,
+        options: ServerOptions,
+        masters: usize,
+    ) -> Option<Self> {
         let program = need_for(test, options.tool)?;
-        Some(Self::with(&program, options, 1, 0).await)
+        Some(Self::with(&program, options, masters, 0).await)
     }
 
     async fn with(program: &Path, options: ServerOptions, masters: usize, replicas: usize) -> Self {

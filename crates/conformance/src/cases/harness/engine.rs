@@ -231,7 +231,7 @@ async fn restricted(test: &str) -> Result<Option<Ways>, Failure> {
 
 /// Starts a cluster of one node, with a user.
 async fn node(test: &str) -> Result<Option<Ways>, Failure> {
-    let Some(cluster) = RealCluster::start_single_for(test, RealServer::redis()).await else {
+    let Some(cluster) = RealCluster::start_masters_for(test, RealServer::redis(), 1).await else {
         return Ok(None);
     };
     let ways = add_user(&cluster.nodes()[0], &cluster.url()).await;

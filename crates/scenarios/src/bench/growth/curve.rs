@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::super::report::{median, rounded};
-use super::{Series, points};
+use super::Series;
 
 /// A figure over a quantity that grows.
 #[derive(Debug, Clone)]
@@ -29,11 +29,28 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    pub(super) fn add(&mut self, at: usize, values: Vec<points::Value>) {
+    pub(super) fn add(&mut self, at: usize, values: Vec<super::Value>) {
         for (place, (figure, unit, value)) in values.into_iter().enumerate() {
             let points = self.figures.entry((place, figure, unit)).or_default();
             points.entry(at).or_default().push(value);
         }
+    }
+
+    /// Adds a figure: the ratio of another one to its value at the first point of the same run.
+    pub(super) fn add_ratio(&mut self, of: &str, figure: &'static str) {
+        let mut known = self.figures.iter();
+        let Some((_, points)) = known.find(|((_, name, _), _)| *name == of) else {
+            return;
+        };
+        let Some(first) = points.values().next() else {
+            return;
+        };
+        let ratios = points.iter().map(|(at, runs)| {
+            let runs = runs.iter().zip(first).map(|(value, first)| value / first);
+            (*at, runs.collect())
+        });
+        let ratios = ratios.collect();
+        self.figures.insert((usize::MAX, figure, "x"), ratios);
     }
 
     pub(super) fn curves(self, series: Series) -> impl Iterator<Item = Curve> {
@@ -93,7 +110,11 @@ impl fmt::Display for Curve {
         let (series, figure) = (self.series.name(), self.figure);
         write!(f, "{series:<8} {figure:<18} {:<7}", self.unit)?;
         for (at, value) in &self.points {
-            write!(f, " {at}: {value:.0} ")?;
+            // Small values are ratios, or costs of a job.
+            match value.abs() < 100.0 && value.fract() != 0.0 {
+                true => write!(f, " {at}: {value:.2} ")?,
+                false => write!(f, " {at}: {value:.0} ")?,
+            }
         }
         match self.exponent() {
             Some(exponent) => write!(f, " exponent {exponent:.2}"),
@@ -143,5 +164,18 @@ mod tests {
             curves[0].to_string(),
             "workers  work               jobs/s  10: 3  exponent -"
         );
+    }
+
+    #[test]
+    fn a_ratio_compares_points_of_the_same_run() {
+        let mut measured = Measured::default();
+        // The second run is on a machine of half the speed.
+        for (at, value) in [(1, 10.0), (2, 19.0), (1, 5.0), (2, 9.5)] {
+            measured.add(at, vec![("work", "jobs/s", value)]);
+        }
+        measured.add_ratio("work", "growth");
+        let curves: Vec<_> = measured.curves(Series::Nodes).collect();
+        assert_eq!(curves[1].points, [(1, 1.0), (2, 1.9)]);
+        assert!(curves[1].to_string().contains(" 1: 1  2: 1.90 "));
     }
 }

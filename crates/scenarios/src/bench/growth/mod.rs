@@ -1,9 +1,13 @@
-//! Growth: how figures change with the number of waiting jobs, of worker processes, of bytes in a payload, and with the
-//! delay of the network. Each point has a fresh redis-server, and the points of a series alternate in each run.
+//! Growth: how figures change with the number of waiting jobs, of worker processes, of bytes in a payload, with the
+//! delay of the network, and with the numbers of nodes and of idle contexts of a Cluster. Each point has fresh servers,
+//! and the points of a series alternate in each run.
 
 mod curve;
 mod delay;
+mod idle;
+mod nodes;
 mod points;
+mod site;
 mod workers;
 
 use std::path::PathBuf;
@@ -12,6 +16,9 @@ use super::BenchError;
 pub use curve::Curve;
 use curve::Measured;
 pub use workers::serve;
+
+/// A figure at one point: its name, unit and value.
+type Value = (&'static str, &'static str, f64);
 
 /// A quantity that grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +31,22 @@ pub enum Series {
     Payload,
     /// Delay of the network in each direction, in ms.
     Delay,
+    /// Number of nodes of a Cluster.
+    Nodes,
+    /// Number of idle contexts on a Cluster of three nodes.
+    Contexts,
 }
 
 impl Series {
     /// All series, in the order of measurement.
-    pub const ALL: [Self; 4] = [Self::Waiting, Self::Workers, Self::Payload, Self::Delay];
+    pub const ALL: [Self; 6] = [
+        Self::Waiting,
+        Self::Workers,
+        Self::Payload,
+        Self::Delay,
+        Self::Nodes,
+        Self::Contexts,
+    ];
 
     /// Returns the name of the series.
     #[must_use]
@@ -38,6 +56,8 @@ impl Series {
             Self::Workers => "workers",
             Self::Payload => "payload",
             Self::Delay => "delay",
+            Self::Nodes => "nodes",
+            Self::Contexts => "contexts",
         }
     }
 
@@ -49,6 +69,8 @@ impl Series {
             Self::Workers => &[1, 2, 4, 8, 16, 32],
             Self::Payload => &[100, 1_000, 10_000, 100_000, 1_000_000],
             Self::Delay => &[0, 1, 2, 4],
+            Self::Nodes => &[1, 2, 3, 4],
+            Self::Contexts => &[10, 100, 1_000, 10_000],
         }
     }
 }
@@ -79,10 +101,18 @@ pub async fn grow(
 ) -> Result<(), BenchError> {
     for series in &growth.series {
         let mut measured = Measured::default();
+        if *series == Series::Nodes {
+            step(nodes::NOTE);
+        }
         for run in 1..=growth.runs {
             for &at in series.steps().iter().filter(|at| **at <= growth.most) {
                 step(&format!("{} {at}, run {run}", series.name()));
                 measured.add(at, points::take(*series, at, growth).await?);
+            }
+        }
+        if *series == Series::Nodes {
+            for [figure, ratio] in nodes::GROWTH {
+                measured.add_ratio(figure, ratio);
             }
         }
         for curve in measured.curves(*series) {

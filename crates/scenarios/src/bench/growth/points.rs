@@ -9,7 +9,7 @@ use super::super::ground::{Engine, Ground};
 use super::super::{BenchError, PAYLOAD, bulk, ours};
 use super::delay::Delayed;
 use super::workers::Processes;
-use super::{Growth, Series};
+use super::{Growth, Series, Value, idle, nodes};
 
 /// Jobs that are enqueued one by one at a point.
 const ONE: usize = 4_000;
@@ -23,22 +23,21 @@ const BYTES_OF_CALL: usize = 1 << 20;
 /// Number of concurrent handlers of `work-10`.
 const CONCURRENCY: usize = 10;
 
-/// A figure at one point: its name, unit and value.
-pub(super) type Value = (&'static str, &'static str, f64);
-
-/// Measures one point on a fresh server.
+/// Measures one point on a fresh server or cluster.
 pub(super) async fn take(
     series: Series,
     at: usize,
     growth: &Growth,
 ) -> Result<Vec<Value>, BenchError> {
-    let ground = Ground::start(Engine::Redis, &[]).await?;
+    let ground = async || Ground::start(Engine::Redis, &[]).await;
     let few = |jobs: usize| (jobs / growth.divisor).max(1);
     match series {
-        Series::Waiting => waiting(&ground, at, few).await,
-        Series::Workers => workers(&ground, at, few(WORK), growth).await,
-        Series::Payload => payload(&ground, at, few).await,
-        Series::Delay => delay(&ground, at, few).await,
+        Series::Waiting => waiting(&ground().await?, at, few).await,
+        Series::Workers => workers(&ground().await?, at, few(WORK), growth).await,
+        Series::Payload => payload(&ground().await?, at, few).await,
+        Series::Delay => delay(&ground().await?, at, few).await,
+        Series::Nodes => nodes::take(at, few).await,
+        Series::Contexts => idle::take(at, few).await,
     }
 }
 
