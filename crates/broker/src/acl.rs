@@ -23,9 +23,10 @@ pub fn rights(namespace: &Namespace) -> String {
     format!("resetkeys ~{namespace}:* resetchannels -@all {commands}")
 }
 
-/// Commands that a worker does without: they serve clusters, Sentinel, replicas and the doctor.
-const SELDOM: [&str; 6] = [
+/// Commands that a worker does without: they serve many contexts, clusters, Sentinel, replicas and the doctor.
+const SELDOM: [&str; 7] = [
     "acl|whoami",
+    "client|tracking",
     "cluster|slots",
     "eval",
     "role",

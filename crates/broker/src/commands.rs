@@ -11,10 +11,11 @@ pub(crate) const LACKS: &str = "missing rights: ";
 
 /// Every command that Meshwork sends, inside and outside of scripts, as an example for a key `K`. The tests run all
 /// verbs as a user with exactly these rights.
-pub(crate) const COMMANDS: [&str; 68] = [
+pub(crate) const COMMANDS: [&str; 69] = [
     "blmove K K LEFT RIGHT 1",
     "blpop K 1",
     "client|id",
+    "client|tracking ON",
     "client|unblock 1",
     "cluster|slots",
     "del K",

@@ -242,6 +242,14 @@ impl Error {
             || source.is_unrecoverable_error())
     }
 
+    /// Returns whether the server did not answer: the connection broke, or the time was over.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Call { source, .. } if source.is_io_error()
+            || source.is_timeout()
+            || source.is_connection_dropped())
+    }
+
     /// Returns whether a worker repeats the call: it may succeed later, also since somebody restores a right. A key or
     /// a channel that only this job needs does not delay the reports of others.
     #[must_use]

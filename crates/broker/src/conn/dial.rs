@@ -1,18 +1,19 @@
 //! A single connection to one address: login, TLS and timeouts. The caller chooses the address.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ErrorKind, IntoConnectionInfo,
-    RedisConnectionInfo, RedisError, RedisResult, TlsCertificates,
+    AsyncConnectionConfig, Client, ConnectionAddr, ErrorKind, IntoConnectionInfo, ProtocolVersion,
+    PushInfo, PushKind, RedisConnectionInfo, RedisError, RedisResult, TlsCertificates, Value,
 };
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpStream, UnixStream};
 
-use super::Subscriber;
 use super::target::{Server, TargetError};
 use super::tls::Tls;
+use super::{Changed, Subscriber};
 use crate::error::timed_out;
 
 /// Timeout for connecting to the server that has the data.
@@ -73,7 +74,56 @@ impl Dial {
         addr: &ConnectionAddr,
         within: Duration,
     ) -> RedisResult<MultiplexedConnection> {
-        let config = AsyncConnectionConfig::new()
+        self.connect_with(addr, within, AsyncConnectionConfig::new())
+            .await
+    }
+
+    /// Opens a connection that calls `changed` with each key that it has read and that changes after that, and with
+    /// `None` if any of them may have changed. `None`: the server does not report changes, or not to this user.
+    pub(super) async fn tracking(
+        &self,
+        addr: &ConnectionAddr,
+        within: Duration,
+        changed: Changed,
+    ) -> RedisResult<Option<MultiplexedConnection>> {
+        let config = AsyncConnectionConfig::new().set_push_sender(move |push: PushInfo| {
+            match (push.kind, push.data.into_iter().next()) {
+                (PushKind::Invalidate, Some(Value::Array(keys))) => {
+                    for key in keys {
+                        changed(match &key {
+                            Value::BulkString(key) => Some(key.as_slice()),
+                            _ => None,
+                        });
+                    }
+                }
+                (PushKind::Invalidate | PushKind::Disconnection, _) => changed(None),
+                _ => {}
+            }
+            Ok::<(), Infallible>(())
+        });
+        let login = self.login.clone().set_protocol(ProtocolVersion::RESP3);
+        let dial = self.with_login(login);
+        let connected = dial.connect_with(addr, within, config);
+        let mut connection = match connected.await {
+            Err(error) if !error.is_io_error() && !error.is_timeout() => return Ok(None),
+            connected => connected?,
+        };
+        let mut track = redis::cmd("CLIENT");
+        track.arg("TRACKING").arg("ON");
+        let tracks = tokio::time::timeout(within, track.query_async::<()>(&mut connection));
+        match tracks.await.unwrap_or_else(|_| Err(timed_out())) {
+            Err(error) if !error.is_io_error() && !error.is_timeout() => Ok(None),
+            tracks => tracks.map(|()| Some(connection)),
+        }
+    }
+
+    async fn connect_with(
+        &self,
+        addr: &ConnectionAddr,
+        within: Duration,
+        config: AsyncConnectionConfig,
+    ) -> RedisResult<MultiplexedConnection> {
+        let config = config
             .set_connection_timeout(Some(within))
             .set_response_timeout(None);
         let made = tokio::time::timeout(within, self.made(addr, config)).await;

@@ -76,6 +76,9 @@ fn is_read_only(cmd: &Cmd) -> bool {
     matches!(cmd.args_iter().next(), Some(Arg::Simple(name)) if READS.contains(&name))
 }
 
+/// Receives a key that was read and has changed since; `None` if any of those that were read may have changed.
+pub type Changed = Arc<dyn Fn(Option<&[u8]>) + Send + Sync>;
+
 /// Carries commands to the data and replies back: the interface between verbs and engines. Tests use it to inject
 /// faults.
 pub trait Transport: Send + Sync + 'static {
@@ -95,6 +98,12 @@ pub trait Transport: Send + Sync + 'static {
 
     /// Opens a separate connection that receives published messages.
     fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>>;
+
+    /// Opens a separate connection that reports changes of the keys that it has read, and returns the address of its
+    /// server. Default: `None`, the store does not report changes.
+    fn tracking(&self, _: Changed) -> BoxFuture<'_, RedisResult<Option<(Conn, String)>>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Opens a connection to another database of the same store. Default: an error.
     fn in_database(&self, _: u32) -> BoxFuture<'_, RedisResult<Conn>> {
@@ -221,6 +230,18 @@ impl Conn {
         let conn = self.transport.dedicated().await?;
         let shared = Arc::clone(&self.shared);
         Ok(Self { shared, ..conn })
+    }
+
+    /// Opens a separate connection that reports changes of the keys that it has read: of each one once, until it is
+    /// read again. Also returns the address of its server. `None`: the store does not report changes, or not to this
+    /// user.
+    ///
+    /// # Errors
+    /// The connection cannot be opened.
+    pub(crate) async fn tracking(&self, changed: Changed) -> RedisResult<Option<(Self, String)>> {
+        let opened = self.transport.tracking(changed).await?;
+        let shared = Arc::clone(&self.shared);
+        Ok(opened.map(|(conn, addr)| (Self { shared, ..conn }, addr)))
     }
 
     /// Returns a connection to the database of this number in the same store; this one, if it has that database.

@@ -20,7 +20,7 @@ use super::dial::CLOSED;
 use super::locate::{Found, Locator, REFUSED};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
-use super::{CALL_TIMEOUT, Conn, ConnectError, Subscriber, gone, requirements, tls};
+use super::{CALL_TIMEOUT, Changed, Conn, ConnectError, Subscriber, gone, requirements, tls};
 use crate::backoff::Backoff;
 use crate::error::{is_elsewhere, timed_out};
 use slots::Shared;
@@ -349,6 +349,26 @@ impl Remote {
             }
         }
         self.in_doubt.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Remote {
+    /// Opens a dedicated connection that reports changes, and returns the address of its server.
+    async fn tracking(self: Arc<Self>, changed: Changed) -> RedisResult<Option<(Conn, String)>> {
+        let moves = self.link.borrow().moves;
+        let Some(Found {
+            addr, connection, ..
+        }) = self.locator.tracking(changed).await?
+        else {
+            return Ok(None);
+        };
+        let server = addr.to_string();
+        let origin = Arc::new(Branch {
+            addr,
+            moves,
+            remote: self,
+        });
+        Ok(Some((Wire::conn(connection, origin), server)))
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use meshwork_broker::{Backoff, Error};
 use meshwork_model::worker_request::WorkerRequest;
@@ -13,9 +12,6 @@ use tokio_util::sync::CancellationToken;
 use super::dedicated_thread::{Host, Never, Thread, best_effort, within};
 use super::engine::{Engine, Registered};
 use super::protocol::{Intake, Protocol, Renewed};
-
-/// Time for which a check of rights counts. A call that is denied brings the next check forward.
-const RIGHTS_FOR: Duration = Duration::from_secs(60);
 
 /// Starts the heartbeat on the thread of `host`.
 pub(super) fn start<P: Protocol>(
@@ -67,7 +63,7 @@ async fn beat_over<P: Protocol>(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let is_old = checked.is_none_or(|at: Instant| at.elapsed() >= RIGHTS_FOR);
+        let is_old = checked.is_none_or(|at: Instant| at.elapsed() >= protocol.rights_for());
         if engine.take_rights_due() || is_old {
             let lacks = best_effort(outages, "rights", every, protocol.lacks(conn)).await?;
             engine.note_rights(lacks.flatten());

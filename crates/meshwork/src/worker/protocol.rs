@@ -132,6 +132,9 @@ impl<J> Waited<J> {
     }
 }
 
+/// Time for which a check of rights counts.
+pub(crate) const RIGHTS_FOR: Duration = Duration::from_secs(60);
+
 /// Entry for jobs that a protocol reclaims from dead workers for this worker.
 pub trait Intake<J>: Send + Sync {
     /// Returns the number of free slots.
@@ -385,6 +388,10 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         jobs: &[Self::Job],
         queues: Option<&Self::Queues>,
     ) -> impl Future<Output = Result<Renewed, Error>> + Send;
+    /// Returns the time for which a check of rights counts. A call that is denied brings the next check forward.
+    fn rights_for(&self) -> Duration {
+        RIGHTS_FOR
+    }
     /// Returns the commands that the worker's user may not send, although its calls need them; `None` if unknown.
     /// Called before each renewal.
     fn lacks(

@@ -121,7 +121,7 @@ struct View {
 }
 
 /// Owners of all slots of a cluster.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SlotMap {
     /// First and last slot with the address of the master.
     owners: Vec<(u16, u16, String)>,

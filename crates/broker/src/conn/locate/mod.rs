@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::dial::{CONNECT_TIMEOUT, Dial};
 use super::target::{Kind, Server};
-use super::{ConnectError, Subscriber, in_time};
+use super::{Changed, ConnectError, Subscriber, in_time};
 use cluster::Cluster;
 pub use cluster::SlotMap;
 pub(super) use sentinel::REFUSED;
@@ -151,6 +151,24 @@ impl Locator {
     pub(super) async fn subscriber(&self) -> RedisResult<Subscriber> {
         let addr = self.locate().await?;
         self.dial.subscriber(&addr, self.patience()).await
+    }
+
+    /// Opens a connection to that server that reports changes; `None` if the server does not report them.
+    pub(super) async fn tracking(&self, changed: Changed) -> RedisResult<Option<Found>> {
+        let addr = self.locate().await?;
+        let tracking = self.dial.tracking(&addr, self.patience(), changed);
+        let Some(mut connection) = tracking.await? else {
+            return Ok(None);
+        };
+        if matches!(self.kind, Finder::Sentinel(_)) {
+            sentinel::verify(&mut connection, &addr).await?;
+        }
+        let opened = Instant::now();
+        Ok(Some(Found {
+            addr,
+            connection,
+            opened,
+        }))
     }
 
     fn patience(&self) -> Duration {

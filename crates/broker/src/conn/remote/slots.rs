@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::{Remote, State};
 use crate::conn::locate::{Found, Locator, SlotMap};
 use crate::conn::socket::Dedicate;
-use crate::conn::{Conn, Subscriber, Transport, is_read_only};
+use crate::conn::{Changed, Conn, Subscriber, Transport, is_read_only};
 use crate::error::passes;
 
 /// The connection, and those for other slots of its cluster, which differ in the node.
@@ -80,6 +80,10 @@ impl Transport for Shared {
 
     fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
         Arc::clone(&self.remote).subscriber()
+    }
+
+    fn tracking(&self, changed: Changed) -> BoxFuture<'_, RedisResult<Option<(Conn, String)>>> {
+        Box::pin(Arc::clone(&self.remote).tracking(changed))
     }
 
     fn in_database(&self, database: u32) -> BoxFuture<'_, RedisResult<Conn>> {

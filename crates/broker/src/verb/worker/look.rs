@@ -2,7 +2,8 @@
 
 use redis::Value;
 
-use crate::conn::SharedConn;
+use crate::conn::{Changed, Conn, SharedConn};
+use crate::error::{is_elsewhere, passes};
 use crate::verb::inspect::jobs::failed;
 use crate::{Broker, Error};
 
@@ -16,6 +17,8 @@ pub struct PollKeys<'a> {
     pub queues: &'a [String],
     /// Lists with requests to cancel jobs.
     pub control: &'a [String],
+    /// Keys with requests to the worker.
+    pub worker: &'a [String],
 }
 
 /// The result of a look.
@@ -25,6 +28,8 @@ pub struct PollResult {
     pub ids: bool,
     /// True if there are requests to cancel jobs.
     pub requests: bool,
+    /// True if there are requests to the worker.
+    pub worker: bool,
     /// True if a new job is the first of all delayed ones.
     pub wakeup: bool,
     /// True if a flow is to go on.
@@ -40,8 +45,47 @@ pub struct DueTasks {
     pub maintenance: bool,
     /// True if a flow is due.
     pub flow: bool,
-    /// Number of registrations of workers.
-    pub actors: usize,
+    /// True if a worker has jobs, or may have prefetched ids.
+    pub held: bool,
+    /// Number of registrations of workers; 0 if none of them has anything.
+    pub workers: usize,
+    /// Milliseconds until the first task that is not due yet.
+    pub next: Option<u64>,
+}
+
+/// A connection to one server that reports changes of the keys that were read over it.
+#[derive(Debug, Clone)]
+pub struct ChangeConn {
+    conn: Conn,
+    server: String,
+}
+
+impl ChangeConn {
+    /// Opens one to the server of these keys. It calls `changed` with each key that was read and has changed since, and
+    /// with `None` if any may have, also when it is broken. `None`: the server does not report changes, or not to this
+    /// user.
+    ///
+    /// # Errors
+    /// The connection cannot be opened.
+    pub async fn open(broker: &Broker, changed: Changed) -> Result<Option<Self>, Error> {
+        let opened = broker.conn.tracking(changed).await;
+        let opened = opened.map_err(Error::connect)?;
+        Ok(opened.map(|(conn, server)| Self { conn, server }))
+    }
+
+    /// Returns the address of the server.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Returns the same verbs over this connection, for keys on this server.
+    #[must_use]
+    pub fn over(&self, broker: &Broker) -> Broker {
+        let mut over = broker.clone();
+        over.session.conn = self.conn.clone();
+        over
+    }
 }
 
 /// A connection for the contexts of one process.
@@ -85,75 +129,111 @@ fn first(value: Option<Value>) -> Option<f64> {
 }
 
 impl Broker {
-    /// Returns whether a worker has something to do now.
+    /// Returns whether a worker has something to do now. An idle one costs one call.
     ///
     /// # Errors
     /// The server does not answer.
     pub async fn look(&self, look: PollKeys<'_>) -> Result<PollResult, Error> {
+        let due = [self.keys.due()];
         let flow = self.keys.context().map(|context| context.flow_queue());
+        let parts = [
+            look.queues,
+            look.control,
+            look.worker,
+            &due,
+            flow.as_slice(),
+        ];
+        if self.has_none(&parts.concat()).await? {
+            return Ok(PollResult::default());
+        }
         let mut pipe = redis::pipe();
         // A key of another type does not prevent the rest.
         pipe.ignore_errors();
-        let none = self.keys.due();
-        for keys in [look.queues, look.control] {
-            let exists = pipe.cmd("EXISTS");
-            match keys {
-                [] => exists.arg(none.as_str()),
-                keys => exists.arg(keys),
-            };
+        for keys in parts.into_iter().filter(|keys| !keys.is_empty()) {
+            pipe.cmd("EXISTS").arg(keys);
         }
-        pipe.cmd("EXISTS").arg(none.as_str());
-        pipe.cmd("EXISTS").arg(flow.as_ref().unwrap_or(&none));
-        let values: Vec<Value> = self.looked(&pipe).await?;
-        let mut values = values.into_iter();
-        let mut there = || number(values.next()) > 0;
-        let (ids, requests, wakeup, of_flow) = (there(), there(), there(), there());
+        let mut values = self.looked(&pipe).await?.into_iter();
+        let mut there = |keys: &[String]| !keys.is_empty() && number(values.next()) > 0;
         Ok(PollResult {
-            ids: ids && !look.queues.is_empty(),
-            requests: requests && !look.control.is_empty(),
-            wakeup,
-            flow: of_flow && flow.is_some(),
+            ids: there(parts[0]),
+            requests: there(parts[1]),
+            worker: there(parts[2]),
+            wakeup: there(parts[3]),
+            flow: there(parts[4]),
         })
     }
 
-    /// Reads the first entries of all sets with times, and the number of workers.
+    /// Reads the first entries of all sets with times, and the number of workers if one has jobs. An idle context costs one
+    /// call.
     ///
     /// # Errors
     /// The server does not answer.
     pub async fn look_for_due(&self) -> Result<DueTasks, Error> {
         let keys = &self.keys;
-        let now = self.now().await?;
         let flows = keys.context().map(|context| context.flows_due());
+        // With the lead of each, in milliseconds.
         let sets = [
-            (keys.lease(), now),
-            (keys.prefetch_registry(), now),
-            (keys.delayed(), now + SOON_MS),
-            (keys.backlog_index(), now + SOON_MS),
-            (keys.schedules(), now + SOON_MS),
-            (keys.watch(), now),
-            (keys.starts(), now),
-            (keys.batches_open(), now),
+            (keys.lease(), 0),
+            (keys.prefetch_registry(), 0),
+            (keys.delayed(), SOON_MS),
+            (keys.backlog_index(), SOON_MS),
+            (keys.schedules(), SOON_MS),
+            (keys.watch(), 0),
+            (keys.starts(), 0),
+            (keys.batches_open(), 0),
         ];
+        let names = || sets.iter().map(|(set, _)| set).chain(&flows);
+        let unresolved = keys.unresolved();
+        let all: Vec<_> = names().chain([&unresolved]).cloned().collect();
+        if self.has_none(&all).await? {
+            return Ok(DueTasks::default());
+        }
+        let now = self.now().await?;
         let mut pipe = redis::pipe();
         pipe.ignore_errors();
-        pipe.cmd("EXISTS").arg(keys.unresolved());
-        pipe.cmd("ZCARD").arg(keys.registrations());
-        for set in sets.iter().map(|(set, _)| set).chain(&flows) {
+        pipe.cmd("EXISTS").arg(&unresolved);
+        for set in names() {
             pipe.cmd("ZRANGE").arg(set).arg(0).arg(0).arg("WITHSCORES");
         }
-        let values: Vec<Value> = self.looked(&pipe).await?;
-        let mut values = values.into_iter();
-        let (unresolved, actors) = (number(values.next()) > 0, number(values.next()));
-        let due: Vec<bool> = sets
-            .iter()
-            .map(|(_, until)| first(values.next()).is_some_and(|at| at <= *until as f64))
-            .collect();
-        Ok(DueTasks {
-            expired: due[..2].contains(&true),
-            maintenance: unresolved || due[2..].contains(&true),
-            flow: first(values.next()).is_some_and(|at| at <= now as f64),
-            actors,
-        })
+        let mut values = self.looked(&pipe).await?.into_iter();
+        let mut due = DueTasks {
+            maintenance: number(values.next()) > 0,
+            ..DueTasks::default()
+        };
+        let mut is_due = |lead: u64| {
+            let first = first(values.next());
+            let until = (now + lead) as f64;
+            if let Some(at) = first.filter(|at| *at > until) {
+                let left = (at - until) as u64;
+                due.next = Some(due.next.map_or(left, |next| next.min(left)));
+            }
+            (first.is_some(), first.is_some_and(|at| at <= until))
+        };
+        let found = sets.each_ref().map(|(_, lead)| is_due(*lead));
+        due.flow = is_due(0).1;
+        due.held = found[..2].iter().any(|(there, _)| *there);
+        due.expired = found[..2].iter().any(|(_, is_due)| *is_due);
+        due.maintenance |= found[2..].iter().any(|(_, is_due)| *is_due);
+        if due.held {
+            let registered = redis::cmd("ZCARD").arg(keys.registrations()).to_owned();
+            // A key of another type has no registrations.
+            let registered = self.ask::<usize>("look_for_due", &registered).await;
+            due.workers = registered.or_else(|error| match error {
+                Error::WrongType { .. } | Error::WrongKind { .. } => Ok(0),
+                error => Err(error),
+            })?;
+        }
+        Ok(due)
+    }
+
+    /// Returns true if none of these keys exists. False also if the user may not read all of them.
+    async fn has_none(&self, keys: &[String]) -> Result<bool, Error> {
+        let mut exists = redis::cmd("EXISTS");
+        match self.ask::<usize>("look", exists.arg(keys)).await {
+            Ok(found) => Ok(found == 0),
+            Err(error) if error.is_denied() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     async fn looked(&self, pipe: &redis::Pipeline) -> Result<Vec<Value>, Error> {
@@ -161,8 +241,15 @@ impl Broker {
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
-        let value = |answer: redis::RedisResult<Value>| answer.unwrap_or(Value::Nil);
-        Ok(answers.into_iter().map(value).collect())
+        let mut values = Vec::with_capacity(answers.len());
+        for answer in answers {
+            match answer {
+                // This is about the server, not about the type of a key: nothing was read.
+                Err(error) if passes(&error) || is_elsewhere(&error) => return Err(failed(error)),
+                answer => values.push(answer.unwrap_or(Value::Nil)),
+            }
+        }
+        Ok(values)
     }
 
     /// Takes the wakeup that a new job is the first of all delayed ones. Returns false if another worker has taken it.

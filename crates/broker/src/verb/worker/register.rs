@@ -29,22 +29,48 @@ impl Broker {
     /// # Errors
     /// The server refuses the call; repeat it then.
     pub async fn register(&self, presence: Registration<'_>) -> Result<Option<String>, Error> {
-        self.write_registration(presence, REGISTRATION_TTL).await
+        self.register_for(presence, REGISTRATION_TTL).await
     }
 
-    /// Keeps registrations of a worker for the next 15 seconds, as they are, without a script. Returns false if the
-    /// values are not all this worker's; [`Broker::register`] then returns which.
+    /// As [`Broker::register`], for another time.
+    ///
+    /// # Errors
+    /// As for [`Broker::register`].
+    pub async fn register_for(
+        &self,
+        presence: Registration<'_>,
+        live: Duration,
+    ) -> Result<Option<String>, Error> {
+        let other: Vec<u8> = self
+            .scripts
+            .call(Verb::Register)
+            .key(presence.key)
+            .arg(self.clock.argument())
+            .arg(presence.value)
+            .arg(live.as_secs())
+            .arg(presence.mark)
+            .arg(presence.over.unwrap_or_default())
+            .run(&self.conn)
+            .await?;
+        Ok(Some(text(other)).filter(|other| !other.is_empty()))
+    }
+
+    /// Keeps registrations of a worker for `live`, as they are, without a script. Returns false if the values are not
+    /// all this worker's; [`Broker::register`] then returns which.
     ///
     /// # Errors
     /// The server refuses a call.
-    pub async fn renew_registration(&self, keys: &[&str], mark: &str) -> Result<bool, Error> {
-        let until = self.now().await? + REGISTRATION_TTL.as_millis() as u64;
+    pub async fn renew_registration(
+        &self,
+        keys: &[&str],
+        mark: &str,
+        live: Duration,
+    ) -> Result<bool, Error> {
+        let live = live.as_millis() as u64;
+        let until = self.now().await? + live;
         let mut pipe = redis::pipe();
         for key in keys {
-            pipe.cmd("PEXPIRE")
-                .arg(key)
-                .arg(REGISTRATION_TTL.as_millis() as u64)
-                .ignore();
+            pipe.cmd("PEXPIRE").arg(key).arg(live).ignore();
             pipe.cmd("ZADD")
                 .arg(self.keys.registrations())
                 .arg("XX")
@@ -71,27 +97,6 @@ impl Broker {
     /// # Errors
     /// The server refuses the call; the registration then expires.
     pub async fn deregister(&self, presence: Registration<'_>) -> Result<(), Error> {
-        self.write_registration(presence, Duration::ZERO)
-            .await
-            .map(drop)
-    }
-
-    async fn write_registration(
-        &self,
-        presence: Registration<'_>,
-        live: Duration,
-    ) -> Result<Option<String>, Error> {
-        let other: Vec<u8> = self
-            .scripts
-            .call(Verb::Register)
-            .key(presence.key)
-            .arg(self.clock.argument())
-            .arg(presence.value)
-            .arg(live.as_secs())
-            .arg(presence.mark)
-            .arg(presence.over.unwrap_or_default())
-            .run(&self.conn)
-            .await?;
-        Ok(Some(text(other)).filter(|other| !other.is_empty()))
+        self.register_for(presence, Duration::ZERO).await.map(drop)
     }
 }

@@ -30,7 +30,7 @@ const MOST_TRIES: usize = 16;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Context")]
 pub(super) struct InContexts {
-    /// Contexts whose jobs to run: up to 100 numbers with commas between them, or `all` that exist now and that the actor may serve
+    /// Contexts whose jobs to run: up to 1000 numbers with commas between them, or `all` that exist now and that the actor may serve
     /// [default: none]. Several contexts share the slots of --concurrency and get them in turn. The actor needs the
     /// role executor there, and admin to register a runner
     #[arg(long, value_name = "IDS", value_parser = parsers::contexts,

@@ -32,7 +32,9 @@ use super::subscription::{Lists, base_of};
 use crate::runtime::{self, ChildAdder, ObjectStore, RunSandbox, Runtime};
 use crate::worker::exchange::{Exchanged, FetchRequest};
 use crate::worker::in_flight::InFlight;
-use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
+use crate::worker::protocol::{
+    Failed, FailedRun, Intake, Prepared, RIGHTS_FOR, Renewed, Step, Waited,
+};
 use crate::worker::{Config, Protocol, task::Completion};
 use crate::{Batch, span};
 
@@ -329,7 +331,9 @@ impl Protocol for HeroProtocol {
         let is_pooled = self.pooled.is_some();
         if is_pooled && jobs.is_empty() {
             // Neither leases nor prefetch lists are to be kept. The call shows that the server answers.
-            broker.now().await?;
+            if !self.member().is_some_and(Member::is_reached) {
+                broker.now().await?;
+            }
             return Ok(Renewed::default());
         }
         let queues = queues.filter(|_| !is_pooled);
@@ -356,6 +360,10 @@ impl Protocol for HeroProtocol {
         })
     }
 
+    fn rights_for(&self) -> Duration {
+        self.member().map_or(RIGHTS_FOR, Member::rights_for)
+    }
+
     async fn lacks(&self, broker: &Broker) -> Result<Option<Vec<&'static str>>, Error> {
         Ok(broker.lacks().await)
     }
@@ -374,6 +382,9 @@ impl Protocol for HeroProtocol {
         broker: &Broker,
         obey: &(dyn Fn(WorkerRequest) + Sync),
     ) -> Result<(), Error> {
+        if self.member().is_some_and(|member| !member.take_request()) {
+            return Ok(());
+        }
         let key = |request| {
             broker
                 .keys()

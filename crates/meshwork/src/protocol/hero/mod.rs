@@ -26,6 +26,7 @@ use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
 use meshwork_model::route::routes::Routes;
+use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::DropGuard;
 
@@ -36,8 +37,8 @@ use crate::runtime::{self, ObjectAccess, Runtime, SandboxPolicy};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, Prefetch, WorkerHandle};
 use crate::{Client, Error, handler};
 use maintenance::NextDue;
-use pool::Member;
 pub use pool::{MAX_POOL, WorkerPool};
+use pool::{Member, MemberKeys};
 use registry::Present;
 pub use registry::WorkerInfo;
 use state::HeroProtocol;
@@ -363,11 +364,18 @@ impl Worker {
         let identity = Identity::new(name);
         let (keys, slots) = (self.broker.keys(), self.config.concurrency);
         let mut present = Present::new(keys, &places.listens, identity.worker(), slots);
+        let size = self.pool.as_ref().map_or(1, WorkerPool::size);
+        present.share_calls(size, self.name_timeout);
         present.register(&self.broker, self.name_timeout).await?;
         let lists = watch::Sender::new(Arc::new(lists));
         let pooled = self.pool.map(|pool| {
-            let keys = (places.control_queues(keys), places.listens.len());
-            let member = Member::new(&self.broker, lists.subscribe(), keys);
+            let requests = WorkerRequest::ALL.map(|it| keys.worker_request(identity.worker(), it));
+            let keys = MemberKeys {
+                control: places.control_queues(keys),
+                requests: requests.into(),
+                names: places.listens.len(),
+            };
+            let member = Member::new(&self.broker, lists.subscribe(), keys, size);
             (pool, Arc::new(member))
         });
         let wakeups = pooled.as_ref().map(|(_, member)| &member.flow);

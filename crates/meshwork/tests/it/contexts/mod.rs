@@ -16,6 +16,7 @@ mod node_trust;
 mod objects;
 mod pool;
 mod replay;
+mod reports;
 mod trust;
 mod two_nodes;
 mod world;

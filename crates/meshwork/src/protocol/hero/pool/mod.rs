@@ -3,6 +3,7 @@
 
 mod member;
 mod poller;
+mod watches;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -15,10 +16,11 @@ use crate::context::{ContextHandle, Node};
 use crate::worker::capacity::slots::Slots;
 use crate::worker::dedicated_thread::{Host, Thread};
 use crate::worker::engine::SharedParts;
-pub(super) use member::Member;
+pub(super) use member::{Member, MemberKeys};
+use watches::{Reports, Session, Watches};
 
 /// Greatest number of contexts of one pool.
-pub const MAX_POOL: usize = 100;
+pub const MAX_POOL: usize = 1_000;
 
 /// Shared parts of the workers of several contexts: a connection for commands and one for the heartbeat, the heartbeat
 /// thread, and slots, which the contexts get in turn. Cheap to clone.
@@ -39,6 +41,10 @@ struct PoolState {
     members: Mutex<Vec<Weak<Member>>>,
     slots: Slots,
     host: Arc<Host>,
+    /// Connections that report changes.
+    watches: Watches,
+    /// Number of contexts that it was opened for.
+    contexts: usize,
 }
 
 impl WorkerPool {
@@ -70,6 +76,8 @@ impl WorkerPool {
             members: Mutex::default(),
             slots: Slots::new(concurrency),
             host: Host::start()?,
+            watches: Watches::default(),
+            contexts: contexts.len(),
         });
         let looks = poller::poll_queues(Arc::clone(&state));
         let poller = Arc::clone(&state.host).run(looks, std::future::ready(()));
@@ -84,6 +92,11 @@ impl WorkerPool {
     #[must_use]
     pub const fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Returns the number of workers, with one that is starting.
+    pub(super) fn size(&self) -> usize {
+        self.state.contexts.max(self.state.live().len() + 1)
     }
 
     /// Returns the number of jobs that run at once in all contexts together.
@@ -117,6 +130,16 @@ impl PoolState {
     async fn beats(&self, broker: &Broker) -> Result<Broker, meshwork_broker::Error> {
         let open = async || ContextConn::open(&self.node, &self.databases).await;
         self.beats.get_or_try_init(open).await?.over(broker).await
+    }
+
+    /// Returns the session of a member for looks.
+    async fn session(&self, broker: &Broker) -> Result<Session, meshwork_broker::Error> {
+        let reports = self.watches.of(broker).await?;
+        let broker = match &reports {
+            Reports::By(watch) => watch.over(broker),
+            Reports::Without(_) => self.beats(broker).await?,
+        };
+        Ok(Session { broker, reports })
     }
 
     fn members(&self) -> std::sync::MutexGuard<'_, Vec<Weak<Member>>> {

@@ -30,8 +30,12 @@ use process::Process;
 use record::RegistrationRecord;
 pub use record::WorkerInfo;
 
-/// Interval of refreshes: two may fail before the name is free.
-const REFRESH: Duration = REGISTRATION_TTL.checked_div(3).expect("3 is not 0");
+/// Number of refreshes until a registration expires: two may fail before the name is free.
+const REFRESHES: u32 = 3;
+/// Time for each worker of a pool between two refreshes, so that a pool refreshes five per second at most.
+const REFRESH_EACH: Duration = Duration::from_millis(200);
+/// The same for registrations with the time of the last heartbeat.
+const SAID_EACH: Duration = Duration::from_millis(1_500);
 /// Interval of registrations with the time of the last heartbeat, in a pool.
 const SAID_FOR: Duration = Duration::from_secs(120);
 /// Interval of checks whether the load has changed much.
@@ -64,6 +68,8 @@ pub(super) struct Present {
     quiet: AtomicBool,
     /// Runtimes that cannot start runs, with the reasons.
     faults: watch::Sender<Faults>,
+    /// Number of workers of the process that register in turn.
+    pool_size: u32,
 }
 
 impl Present {
@@ -95,7 +101,21 @@ impl Present {
             started: 0,
             quiet: AtomicBool::new(false),
             faults: watch::Sender::default(),
+            pool_size: 1,
         }
+    }
+
+    /// Sets the number of workers in the pool. The more there are, the longer each registration lives, except under a
+    /// name that others wait for.
+    pub(super) fn share_calls(&mut self, pool_size: usize, patience: Duration) {
+        if !self.named || patience.is_zero() {
+            self.pool_size = u32::try_from(pool_size).unwrap_or(u32::MAX).max(1);
+        }
+    }
+
+    /// Interval of refreshes.
+    fn refresh(&self) -> Duration {
+        (REGISTRATION_TTL / REFRESHES).max(REFRESH_EACH * self.pool_size)
     }
 
     /// Reserves the names. Names of ended processes of this host are taken over. A worker that may have ended, such as
@@ -199,7 +219,11 @@ impl Present {
         let mut last: Option<(Instant, (usize, bool))> = None;
         let mut faults = self.faults.subscribe();
         let mut said_at: Option<Instant> = None;
-        let (mut lost, mut policy) = (false, Policy::default());
+        let (mut lost, mut policy) = (false, Policy::of(self.pool_size));
+        let (refresh, said_for) = (self.refresh(), SAID_FOR.max(SAID_EACH * self.pool_size));
+        // The refreshes of a pool are spread: the first one comes early.
+        let mut early = refresh.mul_f64(rand::random_range(0.0..1.0));
+        let mut said_early = said_for.mul_f64(rand::random_range(0.0..1.0));
         let keys: Vec<_> = self.names.iter().map(|(_, key)| key.as_str()).collect();
         loop {
             ticks.tick().await;
@@ -209,24 +233,31 @@ impl Present {
             faults.mark_unchanged();
             last = last.filter(|_| !changed);
             if last.is_some_and(|(at, (said, was_quiet))| {
-                at.elapsed() < REFRESH
+                at.elapsed() + early < refresh
                     && !self.is_much(running.abs_diff(said))
                     && was_quiet == quiet
             }) {
                 continue;
             }
             let is_same = last.is_some_and(|(_, said)| said == (running, quiet));
-            if seldom && is_same && !lost && said_at.is_some_and(|at| at.elapsed() < SAID_FOR) {
-                let held = broker.renew_registration(&keys, &self.mark);
+            if seldom
+                && is_same
+                && !lost
+                && said_at.is_some_and(|at| at.elapsed() + said_early < said_for)
+            {
+                let held = broker.renew_registration(&keys, &self.mark, refresh * REFRESHES);
                 if best_effort(broker.outages(), "present", CALL, held).await? == Some(true) {
                     last = Some((Instant::now(), (running, quiet)));
+                    early = Duration::ZERO;
                     continue;
                 }
             }
             let said = self.say_all(broker, running, lost);
             if let Some(now_lost) = best_effort(broker.outages(), "present", CALL, said).await? {
                 lost = now_lost;
-                said_at = Some(Instant::now());
+                if said_at.replace(Instant::now()).is_some() {
+                    (early, said_early) = (Duration::ZERO, Duration::ZERO);
+                }
                 last = Some((Instant::now(), (running, quiet)));
             }
         }
@@ -290,7 +321,8 @@ impl Present {
         over: Option<&str>,
     ) -> Result<Option<String>, meshwork_broker::Error> {
         let presence = self.presence(key, value, over);
-        broker.register(presence).await
+        let live = self.refresh() * REFRESHES;
+        broker.register_for(presence, live).await
     }
 
     fn presence<'a>(
