@@ -369,7 +369,7 @@ fn bad_input_is_refused_by_name() {
     context(&ground, "7");
     ground.file("sum.rhai", "1 + 2");
     ground.file("jobs.jsonl", r#"{"script": "1", "type": "osis"}"#);
-    let many: Vec<String> = (1..=101).map(|id: u32| id.to_string()).collect();
+    let many: Vec<String> = (1..=1001).map(|id: u32| id.to_string()).collect();
     for (command, exit, word) in BAD_INPUT {
         let args: Vec<_> = command.split(' ').collect();
         let said = ground.run(&args).exits(exit).stderr;
@@ -379,7 +379,7 @@ fn bad_input_is_refused_by_name() {
         .run(&["worker", "--type", "osis", "--context", &many.join(",")])
         .exits(2)
         .stderr;
-    assert!(said.contains("at most 100 contexts"), "{said}");
+    assert!(said.contains("at most 1000 contexts"), "{said}");
     let jobs = ground
         .run(&["job", "list", "--context", "7", "--json"])
         .ok()
