@@ -81,9 +81,11 @@ export const ROUTES: Record<string, Route> = {
   "queue.history": { verb: "GET", path: "/v1/queues/{queue}/history", inPath: ["queue"] },
   "queue.limit": { verb: "PUT", path: "/v1/queues/{queue}/limits", inPath: ["queue"] },
   "queue.list": { verb: "GET", path: "/v1/queues" },
+  "queue.parts": { verb: "GET", path: "/v1/queues/{queue}/parts", inPath: ["queue"] },
   "queue.pause": { verb: "POST", path: "/v1/queues/{queue}/pause", inPath: ["queue"] },
   "queue.purge": { verb: "POST", path: "/v1/queues/{queue}/purge", inPath: ["queue"] },
   "queue.resume": { verb: "POST", path: "/v1/queues/{queue}/resume", inPath: ["queue"] },
+  "queue.spread": { verb: "PUT", path: "/v1/queues/{queue}/parts", inPath: ["queue"] },
   "rpc.discover": { verb: "GET", path: "/v1/openrpc.json" },
   "runner.get": { verb: "GET", path: "/v1/contexts/{context}/runners/{id}", inPath: ["context", "id"] },
   "runner.list": { verb: "GET", path: "/v1/contexts/{context}/runners", inPath: ["context"] },
@@ -450,6 +452,11 @@ export class QueueMethods {
     return this.caller.call("queue.list", params);
   }
 
+  /** Read the parts of a spread queue, with their jobs. */
+  parts(params: Schemas["QueuePartsParams"]): Promise<Schemas["QueueParts"]> {
+    return this.caller.call("queue.parts", params);
+  }
+
   /** Let no job of a queue start. */
   pause(params: Schemas["QueueParams"]): Promise<Schemas["QueueState"]> {
     return this.caller.call("queue.pause", params);
@@ -463,6 +470,11 @@ export class QueueMethods {
   /** End the pause and the drain of a queue. */
   resume(params: Schemas["QueueParams"]): Promise<Schemas["QueueState"]> {
     return this.caller.call("queue.resume", params);
+  }
+
+  /** Spread a queue over contexts, its parts, or change their number. */
+  spread(params: Schemas["QueueSpreadParams"]): Promise<Schemas["QueueParts"]> {
+    return this.caller.call("queue.spread", params);
   }
 }
 

@@ -1000,6 +1000,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/queues/{queue}/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the parts of a spread queue, with their jobs
+         * @description Needs a key of the scope `viewer`. In JSON-RPC: `queue.parts`.
+         */
+        get: operations["queue.parts"];
+        /**
+         * Spread a queue over contexts, its parts, or change their number
+         * @description Needs a key of the scope `admin`. In JSON-RPC: `queue.spread`.
+         */
+        put: operations["queue.spread"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/queues/{queue}/pause": {
         parameters: {
             query?: never;
@@ -2661,6 +2685,11 @@ export interface components {
             sandbox?: components["schemas"]["SandboxParams"] | null;
             /** @description Text of the script, or the text for a handler. Give this or `payload`. */
             script?: string | null;
+            /**
+             * @description True for a spread queue: the job goes to the part of its key, or to the shorter of two parts. Its id names the part.
+             * @default false
+             */
+            spread?: boolean;
             /** @description Time within which a worker has to begin the job; after that it fails. */
             start_timeout?: components["schemas"]["Span"] | null;
             /**
@@ -2859,6 +2888,62 @@ export interface components {
              */
             context?: number | null;
             /** @description The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key. */
+            queue: string;
+        };
+        /** @description Part of a spread queue, with its jobs by state. */
+        QueuePart: {
+            /** @description False for a part that gets no new jobs. */
+            active: boolean;
+            /**
+             * Format: uint32
+             * @description The context of the part.
+             */
+            context: number;
+            /**
+             * Format: uint
+             * @description Number of running jobs.
+             */
+            running: number;
+            /**
+             * Format: uint
+             * @description Number of jobs that wait for a slot of their concurrency key.
+             */
+            set_aside: number;
+            /**
+             * Format: uint
+             * @description Number of jobs that wait.
+             */
+            waiting: number;
+        };
+        /** @description Parts of a spread queue. */
+        QueueParts: {
+            /**
+             * Format: uint
+             * @description Number of keys that stay in their old part until it has none of their jobs; the parts can change again at 0.
+             */
+            moving: number;
+            /** @description The parts. */
+            parts: components["schemas"]["QueuePart"][];
+            /** @description The queue. */
+            queue: string;
+        };
+        QueuePartsParams: {
+            /** @description The queue: `TYPE`, or `TYPE:group:GROUP`. */
+            queue: string;
+        };
+        /** @description The parts that a queue gets: give `parts` or `contexts`. */
+        QueueSpreadParams: {
+            /**
+             * @description Contexts of the layout `prefix` as parts. Earlier parts have to come first.
+             * @default []
+             */
+            contexts?: number[];
+            /**
+             * Format: uint16
+             * @description Number of parts that get new jobs, 1 to 64. Missing contexts are created.
+             */
+            parts?: number | null;
+            /** @description The queue: `TYPE`, or `TYPE:group:GROUP`. */
             queue: string;
         };
         /** @description Queue with its jobs by state. */
@@ -5177,6 +5262,11 @@ export interface operations {
                     sandbox?: components["schemas"]["SandboxParams"] | null;
                     /** @description Text of the script, or the text for a handler. Give this or `payload`. */
                     script?: string | null;
+                    /**
+                     * @description True for a spread queue: the job goes to the part of its key, or to the shorter of two parts. Its id names the part.
+                     * @default false
+                     */
+                    spread?: boolean;
                     /** @description Time within which a worker has to begin the job; after that it fails. */
                     start_timeout?: components["schemas"]["Span"] | null;
                     /**
@@ -5314,6 +5404,11 @@ export interface operations {
                     sandbox?: components["schemas"]["SandboxParams"] | null;
                     /** @description Text of the script, or the text for a handler. Give this or `payload`. */
                     script?: string | null;
+                    /**
+                     * @description True for a spread queue: the job goes to the part of its key, or to the shorter of two parts. Its id names the part.
+                     * @default false
+                     */
+                    spread?: boolean;
                     /** @description Time within which a worker has to begin the job; after that it fails. */
                     start_timeout?: components["schemas"]["Span"] | null;
                     /**
@@ -6362,6 +6457,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QueueState"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "queue.parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The queue: `TYPE`, or `TYPE:group:GROUP`. */
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueParts"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueParts"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "queue.spread": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The queue: `TYPE`, or `TYPE:group:GROUP`. */
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Contexts of the layout `prefix` as parts. Earlier parts have to come first.
+                     * @default []
+                     */
+                    contexts?: number[];
+                    /**
+                     * Format: uint16
+                     * @description Number of parts that get new jobs, 1 to 64. Missing contexts are created.
+                     */
+                    parts?: number | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueParts"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueParts"];
                 };
             };
             /** @description The call failed. */

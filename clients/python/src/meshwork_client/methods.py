@@ -83,9 +83,11 @@ ROUTES: dict[str, Route] = {
     "queue.history": Route("GET", "/v1/queues/{queue}/history", in_path=("queue",)),
     "queue.limit": Route("PUT", "/v1/queues/{queue}/limits", in_path=("queue",)),
     "queue.list": Route("GET", "/v1/queues"),
+    "queue.parts": Route("GET", "/v1/queues/{queue}/parts", in_path=("queue",)),
     "queue.pause": Route("POST", "/v1/queues/{queue}/pause", in_path=("queue",)),
     "queue.purge": Route("POST", "/v1/queues/{queue}/purge", in_path=("queue",)),
     "queue.resume": Route("POST", "/v1/queues/{queue}/resume", in_path=("queue",)),
+    "queue.spread": Route("PUT", "/v1/queues/{queue}/parts", in_path=("queue",)),
     "rpc.discover": Route("GET", "/v1/openrpc.json"),
     "runner.get": Route("GET", "/v1/contexts/{context}/runners/{id}", in_path=("context", "id",)),
     "runner.list": Route("GET", "/v1/contexts/{context}/runners", in_path=("context",)),
@@ -413,6 +415,10 @@ class QueueMethods:
         """List the queues, as the last scan found them."""
         return self._caller.call("queue.list", params)
 
+    def parts(self, **params: Unpack[types.QueuePartsParams]) -> types.QueueParts:
+        """Read the parts of a spread queue, with their jobs."""
+        return self._caller.call("queue.parts", params)
+
     def pause(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
         """Let no job of a queue start."""
         return self._caller.call("queue.pause", params)
@@ -424,6 +430,10 @@ class QueueMethods:
     def resume(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
         """End the pause and the drain of a queue."""
         return self._caller.call("queue.resume", params)
+
+    def spread(self, **params: Unpack[types.QueueSpreadParams]) -> types.QueueParts:
+        """Spread a queue over contexts, its parts, or change their number."""
+        return self._caller.call("queue.spread", params)
 
 
 class RpcMethods:
@@ -855,6 +865,10 @@ class AsyncQueueMethods:
         """List the queues, as the last scan found them."""
         return await self._caller.call("queue.list", params)
 
+    async def parts(self, **params: Unpack[types.QueuePartsParams]) -> types.QueueParts:
+        """Read the parts of a spread queue, with their jobs."""
+        return await self._caller.call("queue.parts", params)
+
     async def pause(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
         """Let no job of a queue start."""
         return await self._caller.call("queue.pause", params)
@@ -866,6 +880,10 @@ class AsyncQueueMethods:
     async def resume(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
         """End the pause and the drain of a queue."""
         return await self._caller.call("queue.resume", params)
+
+    async def spread(self, **params: Unpack[types.QueueSpreadParams]) -> types.QueueParts:
+        """Spread a queue over contexts, its parts, or change their number."""
+        return await self._caller.call("queue.spread", params)
 
 
 class AsyncRpcMethods:

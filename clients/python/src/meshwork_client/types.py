@@ -1903,6 +1903,78 @@ class QueueParams(TypedDict):
     """
 
 
+class QueuePart(TypedDict):
+    """
+    Part of a spread queue, with its jobs by state.
+    """
+
+    active: bool
+    """
+    False for a part that gets no new jobs.
+    """
+    context: int
+    """
+    The context of the part.
+    """
+    running: int
+    """
+    Number of running jobs.
+    """
+    set_aside: int
+    """
+    Number of jobs that wait for a slot of their concurrency key.
+    """
+    waiting: int
+    """
+    Number of jobs that wait.
+    """
+
+
+class QueueParts(TypedDict):
+    """
+    Parts of a spread queue.
+    """
+
+    moving: int
+    """
+    Number of keys that stay in their old part until it has none of their jobs; the parts can change again at 0.
+    """
+    parts: list[QueuePart]
+    """
+    The parts.
+    """
+    queue: str
+    """
+    The queue.
+    """
+
+
+class QueuePartsParams(TypedDict):
+    queue: str
+    """
+    The queue: `TYPE`, or `TYPE:group:GROUP`.
+    """
+
+
+class QueueSpreadParams(TypedDict):
+    """
+    The parts that a queue gets: give `parts` or `contexts`.
+    """
+
+    contexts: NotRequired[list[int]]
+    """
+    Contexts of the layout `prefix` as parts. Earlier parts have to come first.
+    """
+    parts: NotRequired[int | None]
+    """
+    Number of parts that get new jobs, 1 to 64. Missing contexts are created.
+    """
+    queue: str
+    """
+    The queue: `TYPE`, or `TYPE:group:GROUP`.
+    """
+
+
 class QueueState(TypedDict):
     """
     Queue with its jobs by state.
@@ -3339,6 +3411,10 @@ class NewJobParams(TypedDict):
     script: NotRequired[str | None]
     """
     Text of the script, or the text for a handler. Give this or `payload`.
+    """
+    spread: NotRequired[bool]
+    """
+    True for a spread queue: the job goes to the part of its key, or to the shorter of two parts. Its id names the part.
     """
     start_timeout: NotRequired[Span | None]
     """

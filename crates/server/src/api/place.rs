@@ -5,7 +5,7 @@ use std::sync::Arc;
 use meshwork::context::{Caller, ContextHandle, Node};
 use meshwork::flow::FlowSession;
 use meshwork_model::access::{Object, Operation};
-use meshwork_model::keys::context::{ActorId, ContextId};
+use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys};
 use meshwork_model::name::JobId;
 
 use super::access::Access;
@@ -137,6 +137,19 @@ impl Call {
             }
             None => Ok(()),
         }
+    }
+
+    /// Switches the call to the context of a job, and reads the job's id. A key, as `{ctx:7}:job:12:2001`, names the context.
+    pub(crate) async fn enter_job(
+        self,
+        context: Option<u32>,
+        id: String,
+        needs: (Object, Operation),
+    ) -> Result<(Self, JobId), ApiError> {
+        let named = || ContextKeys::named_in(&id).map(ContextId::get);
+        let call = self.enter(context.or_else(named), needs).await?;
+        let id = call.job_id(id)?;
+        Ok((call, id))
     }
 
     /// Reads the id of a job: any text, since foreign clients choose theirs; in a context `2001`, `12:2001` or a key.

@@ -12,6 +12,7 @@ mod mcp;
 mod outage;
 mod pages;
 mod socket;
+mod spread;
 pub(crate) mod sse;
 
 use std::ops::Deref;

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::new_job::NewJobParams;
+use super::spread;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
@@ -108,9 +109,7 @@ const CHANGE: Needs = (Object::Job, Operation::Cancel);
 impl IdParams {
     /// Switches the call to the job's context, and reads the id.
     pub(super) async fn open(self, call: Call, needs: Needs) -> Result<(Call, JobId), ApiError> {
-        let call = call.enter(self.context, needs).await?;
-        let id = call.job_id(self.id)?;
-        Ok((call, id))
+        call.enter_job(self.context, self.id, needs).await
     }
 }
 
@@ -125,11 +124,9 @@ struct Created {
     job: Option<Box<serde_json::value::RawValue>>,
 }
 
-async fn create(call: Call, mut params: NewJobParams) -> Result<Reply<Created>, ApiError> {
-    let needs = (Object::Job, Operation::Create);
-    let call = call.enter(params.context.take(), needs).await?;
+async fn create(call: Call, params: NewJobParams) -> Result<Reply<Created>, ApiError> {
     let wait = params.wait;
-    let id = enqueue(&call, params).await?;
+    let (call, id) = enqueue(call, params).await?;
     let job = match wait {
         None => None,
         Some(wait) => ended(&call, &id, wait.0).await?,
@@ -148,16 +145,29 @@ async fn create(call: Call, mut params: NewJobParams) -> Result<Reply<Created>, 
     Ok(Reply::new(&Created { id, job }))
 }
 
-async fn run(call: Call, mut params: NewJobParams) -> Result<Reply<JobView<'static>>, ApiError> {
-    let needs = (Object::Job, Operation::Create);
-    let call = call.enter(params.context.take(), needs).await?;
+async fn run(call: Call, params: NewJobParams) -> Result<Reply<JobView<'static>>, ApiError> {
     let wait = params.wait.map_or(MAX_WAIT, |span| span.0);
-    let id = enqueue(&call, params).await?;
+    let (call, id) = enqueue(call, params).await?;
     finished(&call, &id, wait).await
 }
 
-/// Enqueues a job. The same id or idempotency key with the same parameters is the same job.
-async fn enqueue(call: &Call, params: NewJobParams) -> Result<JobId, ApiError> {
+/// Enqueues a job. Returns the call in the job's context, with its id.
+async fn enqueue(call: Call, mut params: NewJobParams) -> Result<(Call, JobId), ApiError> {
+    if let Some(queue) = params.take_spread()? {
+        let mut request = params.request(&call)?;
+        if let Some(trace) = &call.trace {
+            request = request.trace(trace.clone());
+        }
+        return spread::enqueue(call, &queue, request).await;
+    }
+    let needs = (Object::Job, Operation::Create);
+    let call = call.enter(params.context.take(), needs).await?;
+    let id = enqueue_in(&call, params).await?;
+    Ok((call, id))
+}
+
+/// The same id or idempotency key with the same parameters is the same job.
+async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<JobId, ApiError> {
     let is_named = params.id().is_some();
     let mut request = params.request(call)?;
     let id = call.idempotent_id().filter(|_| !is_named);
@@ -245,8 +255,8 @@ struct ResultParams {
 
 async fn result(call: Call, params: ResultParams) -> Result<Reply<JobView<'static>>, ApiError> {
     let wait = params.wait.map_or(Duration::ZERO, |span| span.0);
-    let call = call.enter(params.context, READ).await?;
-    finished(&call, &call.job_id(params.id)?, wait).await
+    let (call, id) = call.enter_job(params.context, params.id, READ).await?;
+    finished(&call, &id, wait).await
 }
 
 /// The job and how to cancel it.
@@ -285,8 +295,7 @@ fn missing(id: &JobId) -> ApiError {
 }
 
 async fn cancel(call: Call, params: CancelParams) -> Result<Reply<Changed>, ApiError> {
-    let call = call.enter(params.context, CHANGE).await?;
-    let id = call.job_id(params.id)?;
+    let (call, id) = call.enter_job(params.context, params.id, CHANGE).await?;
     let cancelled = match params.force {
         true => call.client.force_cancel(&id).await?,
         false => call.client.cancel(&id).await?,

@@ -81,8 +81,7 @@ async fn logs(call: Call, params: LogsParams) -> Result<Reply<LogPage>, ApiError
     let after = params.after.as_deref().map(topic::position).transpose()?;
     let after = after.unwrap_or(Position::START);
     let needs = (Object::Job, Operation::Read);
-    let call = call.enter(params.context, needs).await?;
-    let id = call.job_id(params.id)?;
+    let (call, id) = call.enter_job(params.context, params.id, needs).await?;
     let job = call.client.status(&id).await?;
     let before = after.entry_before();
     let lines = call.client.broker().log_lines(&id, Some(&before)).await?;
@@ -164,9 +163,9 @@ async fn events(call: Call, params: EventsParams) -> Result<Reply<EventPage>, Ap
     let since = params.since.as_deref();
     let since_ms = since.map(|text| moment("since", text)).transpose()?;
     let needs = (Object::Job, Operation::Read);
-    let call = call.enter(params.context, needs).await?;
+    let (call, id) = call.enter_job(params.context, params.id, needs).await?;
     let filter = EventFilter {
-        job: Some(call.job_id(params.id)?),
+        job: Some(id),
         since_ms: since_ms.unwrap_or(0),
     };
     if let Some(after) = params.after.as_deref() {

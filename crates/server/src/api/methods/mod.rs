@@ -19,5 +19,6 @@ pub(super) mod queue;
 pub(super) mod queue_history;
 pub(super) mod runner;
 pub(super) mod schedule;
+pub(super) mod spread;
 pub(super) mod system;
 pub(super) mod worker;

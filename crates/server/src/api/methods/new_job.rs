@@ -30,6 +30,9 @@ pub(crate) struct NewJobParams {
     payload: Option<Box<RawValue>>,
     /// Context of the job; none for a job outside contexts.
     pub(super) context: Option<u32>,
+    /// True for a spread queue: the job goes to the part of its key, or to the shorter of two parts. Its id names the part.
+    #[serde(default)]
+    pub(super) spread: bool,
     /// Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
     /// with the same parameters adds no second job.
     id: Option<String>,
@@ -144,6 +147,20 @@ impl NewJobParams {
         self.id.as_deref()
     }
 
+    /// Returns the queue of a job of a spread queue, and takes the mark.
+    pub(super) fn take_spread(&mut self) -> Result<Option<String>, ApiError> {
+        if !std::mem::take(&mut self.spread) {
+            return Ok(None);
+        }
+        if self.context.is_some() {
+            return Err(ApiError::invalid("context and spread: give one of them"));
+        }
+        Ok(Some(match &self.group {
+            Some(group) => format!("{}:group:{group}", self.script_type),
+            None => self.script_type.clone(),
+        }))
+    }
+
     /// Returns the job.
     ///
     /// # Errors
@@ -151,6 +168,9 @@ impl NewJobParams {
     pub(crate) fn request(self, call: &Call) -> Result<JobRequest, ApiError> {
         if self.context.is_some() {
             return Err(ApiError::invalid("context: this job has none of its own"));
+        }
+        if self.spread {
+            return Err(ApiError::invalid("spread: this job has no part of its own"));
         }
         let script = text(self.script, self.payload)?;
         let mut request = JobRequest::new(parse("type", &self.script_type)?, script);

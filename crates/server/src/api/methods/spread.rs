@@ -1,0 +1,175 @@
+//! Methods of spread queues: queues over several contexts, their parts.
+
+use meshwork::context::ContextId;
+use meshwork::spread::{MAX_PARTS, Spread, SpreadError, SpreadLayout, SpreadName};
+use meshwork::{Error, JobRequest};
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::api_key::Scope;
+use meshwork_model::keys::context::ContextKeys;
+use meshwork_model::name::JobId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::call::Call;
+use crate::api::error::{ApiError, Code};
+use crate::api::method::{HttpVerb, Method, Reply};
+use crate::api::params::parse;
+use crate::api::place::number;
+
+/// The methods.
+pub(in crate::api) fn methods() -> Vec<Method> {
+    use HttpVerb::{Get, Put};
+    use Scope::{Admin, Viewer};
+    vec![
+        Method::new(
+            ("queue.parts", Viewer),
+            (Get, "/v1/queues/{queue}/parts"),
+            "Read the parts of a spread queue, with their jobs",
+            parts,
+        ),
+        Method::new(
+            ("queue.spread", Admin),
+            (Put, "/v1/queues/{queue}/parts"),
+            "Spread a queue over contexts, its parts, or change their number",
+            spread,
+        ),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "QueuePartsParams")]
+struct PartsParams {
+    /// The queue: `TYPE`, or `TYPE:group:GROUP`.
+    queue: String,
+}
+
+/// The parts that a queue gets: give `parts` or `contexts`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "QueueSpreadParams")]
+struct SpreadParams {
+    /// The queue: `TYPE`, or `TYPE:group:GROUP`.
+    queue: String,
+    /// Number of parts that get new jobs, 1 to 64. Missing contexts are created.
+    parts: Option<u16>,
+    /// Contexts of the layout `prefix` as parts. Earlier parts have to come first.
+    #[serde(default)]
+    contexts: Vec<u32>,
+}
+
+/// Part of a spread queue, with its jobs by state.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename = "QueuePart")]
+struct Part {
+    /// The context of the part.
+    context: u32,
+    /// False for a part that gets no new jobs.
+    active: bool,
+    /// Number of jobs that wait.
+    waiting: usize,
+    /// Number of running jobs.
+    running: usize,
+    /// Number of jobs that wait for a slot of their concurrency key.
+    set_aside: usize,
+}
+
+/// Parts of a spread queue.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename = "QueueParts")]
+struct Parts {
+    /// The queue.
+    queue: String,
+    /// The parts.
+    parts: Vec<Part>,
+    /// Number of keys that stay in their old part until it has none of their jobs; the parts can change again at 0.
+    moving: usize,
+}
+
+fn name_of(queue: &str) -> Result<SpreadName, ApiError> {
+    parse("queue", queue)
+}
+
+async fn parts(call: Call, params: PartsParams) -> Result<Reply<Parts>, ApiError> {
+    let name = name_of(&params.queue)?;
+    let layout = call.node().spread(&name).await?;
+    let layout = layout.ok_or_else(|| SpreadError::NotSpread(name.clone()))?;
+    let needs = (Object::Queue, Operation::Read);
+    let caller = call.caller()?;
+    for part in &layout.parts {
+        let part = call.node().context(*part).await?;
+        part.allow_caller(&caller, needs.0, needs.1).await?;
+    }
+    shown(&call, &name, &layout).await
+}
+
+async fn spread(call: Call, params: SpreadParams) -> Result<Reply<Parts>, ApiError> {
+    let name = name_of(&params.queue)?;
+    let (node, caller) = (call.node(), call.trusted().await?);
+    let contexts = params.contexts.iter().map(|id| number(*id));
+    let contexts: Vec<ContextId> = contexts.collect::<Result<_, _>>()?;
+    let layout = match (params.parts, contexts.is_empty()) {
+        (Some(parts), true) => node.spread_queue(&caller, &name, parts.into()).await?,
+        (None, false) => node.spread_over(&caller, &name, &contexts).await?,
+        _ => {
+            let message = format!("give parts, 1 to {MAX_PARTS}, or contexts");
+            return Err(ApiError::invalid(message));
+        }
+    };
+    shown(&call, &name, &layout).await
+}
+
+async fn shown(
+    call: &Call,
+    name: &SpreadName,
+    layout: &SpreadLayout,
+) -> Result<Reply<Parts>, ApiError> {
+    let node = call.node();
+    let mut parts = Vec::with_capacity(layout.parts.len());
+    for (at, id) in layout.parts.iter().enumerate() {
+        let depth = node.part_depth(name, *id).await?;
+        parts.push(Part {
+            context: id.get(),
+            active: at < layout.active,
+            waiting: depth.waiting,
+            running: depth.running,
+            set_aside: depth.set_aside,
+        });
+    }
+    Ok(Reply::new(&Parts {
+        queue: name.to_string(),
+        parts,
+        moving: node.settle_spread(name).await?,
+    }))
+}
+
+/// Enqueues a job in a part of its queue, for the caller, whose permission is checked in all parts. Returns the call in
+/// that part, with the job.
+pub(super) async fn enqueue(
+    call: Call,
+    queue: &str,
+    request: JobRequest,
+) -> Result<(Call, JobId), ApiError> {
+    if call.idempotent_id().is_some() {
+        let message = "Idempotency-Key: a job of a spread queue gets its number from its part: give a unique name";
+        return Err(ApiError::invalid(message));
+    }
+    let spread = Spread::open(&call.node(), &call.caller()?, name_of(queue)?).await?;
+    let id = spread.enqueue(request).await?;
+    let part = ContextKeys::named_in(id.as_str()).map(ContextId::get);
+    let call = call.enter(part, (Object::Job, Operation::Create)).await?;
+    call.noted("enqueue job", id.as_str()).await?;
+    Ok((call, id))
+}
+
+impl From<SpreadError> for ApiError {
+    fn from(error: SpreadError) -> Self {
+        use SpreadError as E;
+        let code = match error {
+            E::Context(error) => return error.into(),
+            E::Job(error) => return Error::into(error),
+            E::NotSpread(_) | E::NoPart { .. } => Code::NotFound,
+            E::Moving { .. } | E::Busy(_) | E::Apart { .. } => Code::Conflict,
+            _ => Code::InvalidParams,
+        };
+        Self::new(code, error.to_string())
+    }
+}
